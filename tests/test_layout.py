@@ -26,7 +26,7 @@ ROWS = [
     {"drivers.wrappers"},
     {"drivers.*"},
     {"runtime"},
-    {"exporters", "importers", "report", "stand_in", "testing"},
+    {"exporters", "importers", "report", "stand_in", "testing", "vision"},
     {"capi", "cluster", "onnx"},
     {"delegate", "litert", "torch"},
     {"nnapi"},

@@ -1,6 +1,7 @@
 """Many inputs: folders, files with a line for each run, and what cannot be read."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -8,9 +9,13 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
+import nnapi
 from nnapi.cli import app
-from nnapi.cli.batch import Kept, list_files
+from nnapi.cli.batch import Failure, Kept, list_files, run_batch
+from nnapi.cli.ended import Ended
 from nnapi.cli.failure import Mistake
+from nnapi.cli.inputs import read_inputs
+from nnapi.vision.pictures import Pixels
 
 QUANT = Path(__file__).parents[2] / "examples/digits/digits_quant.tflite"
 
@@ -67,7 +72,7 @@ def test_kept_batches_go_on(folder: Path, tmp_path: Path) -> None:
     with kept.open("a") as opened:
         opened.write('{"model": "digits_quant.tfl')  # killed while it wrote
     code, out, err = run(QUANT, folder, "--jsonl", kept)
-    assert (code, out) == (1, f"3 runs in {kept}, 1 were there before\n")
+    assert (code, out) == (1, f"3 runs in {kept}, 1 succeeded before\n")
     assert err == f"nnapi: 1 of them failed: {kept} says why\n"
     assert kept.read_text().startswith(first)
     found = lines_of(kept)
@@ -75,8 +80,15 @@ def test_kept_batches_go_on(folder: Path, tmp_path: Path) -> None:
     assert str(found[2]["error"]).startswith("1b.png for ")
     assert all(line["model"] == "digits_quant.tflite" for line in found)
     assert found[3]["seen"] == json.loads(run(QUANT, folder / "2.png", "--json")[1])["runs"][0]["seen"]
+    code, out, _ = run(QUANT, folder, "--jsonl", kept)
+    assert (code, out) == (1, f"1 run in {kept}, 3 succeeded before, 1 failed before and ran again\n")
+    assert [Path(line["files"][0]).name for line in lines_of(kept)] == ["1.png", "0.png", "2.png", "1b.png"]  # type: ignore[index]
+    (folder / "1b.png").write_bytes((folder / "1.png").read_bytes())
+    code, out, _ = run(QUANT, folder, "--jsonl", kept)
+    assert (code, out) == (0, f"1 run in {kept}, 3 succeeded before, 1 failed before and ran again\n")
     whole = kept.read_text()
-    assert run(QUANT, folder, "--jsonl", kept) == (0, f"0 runs in {kept}, 4 were there before\n", "")
+    assert "error" not in whole
+    assert run(QUANT, folder, "--jsonl", kept) == (0, f"0 runs in {kept}, 4 succeeded before\n", "")
     assert kept.read_text() == whole
 
 
@@ -86,7 +98,20 @@ def test_files_that_are_not_continued(tmp_path: Path) -> None:
     with pytest.raises(Mistake, match=r"is not continued: line 1 is of other.tflite, not mine.tflite"):
         Kept(kept, "mine.tflite")
     kept.write_text("notes\n")
-    with pytest.raises(Mistake, match=r"is not continued: line 1 is no run of nnapi run --jsonl"):
+    with pytest.raises(Mistake, match=r"is not continued: line 1 is not a run of --jsonl"):
         Kept(kept, "mine.tflite")
     assert run(QUANT, "--jsonl", kept)[0] == 1
     assert kept.read_text() == "notes\n"
+
+
+def test_the_first_run_is_alone_and_timed(folder: Path) -> None:
+    compilation = nnapi.compile(nnapi.load(QUANT), "nnapi-reference")
+    read = partial(read_inputs, compilation.model, pixels=Pixels())
+    first, second, bad, last = run_batch(compilation, [[file] for file in list_files([folder])], read)
+    assert isinstance(first, Ended)
+    assert first.seconds is not None
+    assert isinstance(second, Ended)
+    assert second.seconds is None
+    assert isinstance(bad, Failure)
+    assert isinstance(last, Ended)
+    np.testing.assert_array_equal(last.outputs[0], compilation.run(last.given[0].array)[0])

@@ -11,10 +11,10 @@ from PIL import Image
 import nnapi
 from nnapi.cli.failure import Mistake
 from nnapi.cli.inputs import random_input, read, runs
-from nnapi.cli.pictures import Pixels
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.model.model import Operand
 from nnapi.model.operand import Array, OperandType
+from nnapi.vision.pictures import Pixels
 
 PLAIN = Pixels()
 
@@ -61,7 +61,7 @@ def test_runs(inputs: int, files: list[Path], planned: list[list[Path]]) -> None
 
 
 def test_wrong_number_of_files() -> None:
-    with pytest.raises(Mistake, match=r"2 inputs \(part0, part1\), so give 2 files or none, not 3"):
+    with pytest.raises(Mistake, match=r"2 inputs \(part0 \[1, 2\], part1 \[1, 2\]\), so give 2 files or none, not 3"):
         runs(model_of(2), [A, B, C])
 
 
@@ -69,7 +69,7 @@ def test_content_decides_not_the_name(tmp_path: Path) -> None:
     Image.fromarray(np.full((2, 2, 3), 7, np.uint8)).save(tmp_path / "a.png")
     (tmp_path / "a.png").rename(tmp_path / "a.npy")
     given = read(tmp_path / "a.npy", operand("uint8", 1, 2, 2, 3, scale=1.0), PLAIN)
-    assert (given.source, given.done) == ("a.npy", "2×2, pixels 0 to 255 as codes")
+    assert (given.source, given.done) == ("a.npy", "2×2, pixels 0 to 255 as quantized values")
     with wave.open(str(tmp_path / "b.png"), "wb") as sound:
         sound.setparams((1, 2, 8000, 0, "NONE", ""))
         sound.writeframes(bytes(8))
@@ -93,7 +93,7 @@ def test_leading_dimensions_of_one_may_be_missing(tmp_path: Path) -> None:
 def test_real_numbers_are_quantised(tmp_path: Path) -> None:
     given = read(saved(tmp_path, np.array([-1.0, 0.26, 99.0])), operand("uint8", 3, scale=0.5, zero_point=10), PLAIN)
     assert given.array.tolist() == [8, 11, 208]
-    assert given.done == "float64, quantised"
+    assert given.done == "float64, quantized"
 
 
 @pytest.mark.parametrize(
@@ -126,8 +126,8 @@ def test_scalar(tmp_path: Path) -> None:
             r"values.npy for image \(0\): TENSOR_FLOAT32\[2, 3\].*shape \[3, 2\]",
         ),
         (np.full((2, 3), 0.5), "int32", "the array is of float64, the input stores int32"),
-        (np.full((2, 3), "x"), "float32", "no plain .npy|the array is of <U1"),
-        (np.array([{}] * 6, object).reshape(2, 3), "float32", "no plain .npy"),
+        (np.full((2, 3), "x"), "float32", "not a plain .npy|the array is of <U1"),
+        (np.array([{}] * 6, object).reshape(2, 3), "float32", "not a plain .npy"),
         (np.zeros((0, 3), np.float32), "float32", r"shape \[0, 3\]"),
     ],
 )
@@ -146,8 +146,8 @@ def test_file_that_is_not_there(tmp_path: Path) -> None:
     [
         (operand("float32", 50, 50), -1.0, 1.0, "numbers from -1 to 1"),
         (operand("float16", 50, 50), -1.0, 1.0, "numbers from -1 to 1"),
-        (operand("uint8", 50, 50, scale=1.0), 0, 255, "codes from 0 to 255"),
-        (operand("int8", 50, 50, scale=1.0), -128, 127, "codes from -128 to 127"),
+        (operand("uint8", 50, 50, scale=1.0), 0, 255, "quantized values from 0 to 255"),
+        (operand("int8", 50, 50, scale=1.0), -128, 127, "quantized values from -128 to 127"),
         (operand("int32", 50, 50), 0, 9, "integers from 0 to 9"),
         (operand("bool8", 50, 50), 0, 1, "false and true"),
     ],
@@ -181,7 +181,7 @@ def test_headers_that_ask_for_what_is_not_there(shape: object, dtype: str, tmp_p
     header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}}}\n".encode()
     file = tmp_path / "x.npy"
     file.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + bytes(16))
-    with pytest.raises(Mistake, match="x.npy for .*: no plain .npy: ") as caught:
+    with pytest.raises(Mistake, match="x.npy for .*: not a plain .npy: ") as caught:
         read(file, operand("float32", 4), Pixels())
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 300

@@ -1,7 +1,10 @@
 """`nnapi run`: what models say about pictures, arrays and random values."""
 
 import json
+import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,9 +12,9 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import nnapi
-from nnapi.cli import app
+from nnapi.cli import app, batch
 from nnapi.cli.inputs import read
-from nnapi.cli.pictures import Pixels
+from nnapi.vision.pictures import Pixels
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 FLOAT, QUANT = DIGITS / "digits_float.tflite", DIGITS / "digits_quant.tflite"
@@ -49,8 +52,8 @@ def test_picture(seven: Path, names: Path) -> None:
     lines = shown(QUANT, seven, "--labels", names, "--top", "3").splitlines()
     assert lines[0].startswith("seven.png: seven (")
     assert "nnapi-reference, " in lines[0]
-    assert lines[0].endswith("ms")
-    assert lines[1] == "  32×32 resized to 8×8 (bilinear), grey, pixels 0 to 255 as codes -128 to 127"
+    assert re.search(r"ms \(first [0-9.e-]+ ms, inputs [0-9.e-]+ ms\)$", lines[0])
+    assert lines[1] == "  32×32 resized to 8×8 (bilinear), gray, pixels 0 to 255 as quantized values -128 to 127"
     assert lines[2].endswith("seven")
     assert len([line for line in lines if line]) == 5
 
@@ -58,7 +61,7 @@ def test_picture(seven: Path, names: Path) -> None:
 def test_picture_for_a_float_model(seven: Path) -> None:
     text = shown(FLOAT, seven, "--mean", "0", "--std", "255")
     assert text.startswith("seven.png: class 7 (")
-    assert "(pixel - 0) / 255" in text
+    assert "pixels scaled to 0 to 1" in text
 
 
 def test_several_pictures_are_several_runs(seven: Path) -> None:
@@ -70,13 +73,13 @@ def test_array(tmp_path: Path) -> None:
     np.save(tmp_path / "scan.npy", np.zeros((8, 8, 1)))
     text = shown(QUANT, tmp_path / "scan.npy")
     assert text.startswith("scan.npy: class ")
-    assert "float64, quantised" in text
+    assert "float64, quantized" in text
 
 
 def test_random_input_says_so() -> None:
     text = shown(QUANT, "--seed", "4")
     assert text.startswith("random input (seed 4): class ")
-    assert "codes from -128 to 127" in text
+    assert "quantized values from -128 to 127" in text
     assert text.splitlines()[2:] == shown(QUANT, "--seed", "4").splitlines()[2:]
     assert text.splitlines()[2:] != shown(QUANT, "--seed", "5").splitlines()[2:]
 
@@ -102,7 +105,9 @@ def test_outputs_are_written(tmp_path: Path, seven: Path) -> None:
     shown(QUANT, seven, seven, "--output", tmp_path / "both")
     assert sorted(path.name for path in (tmp_path / "both").iterdir()) == [
         "1-seven-output0.npy",
+        "1-seven-seen.png",
         "2-seven-output0.npy",
+        "2-seven-seen.png",
     ]
     shown(QUANT, "--output", tmp_path / "none")
     assert [path.name for path in (tmp_path / "none").iterdir()] == ["random-output0.npy"]
@@ -133,7 +138,7 @@ def test_a_file_for_each_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     lines = shown("sum.tflite", tmp_path / "a.npy", tmp_path / "b.npy").splitlines()
     assert lines[0].startswith("a.npy + b.npy: sum has 1×2 values from 11 to 32, mean 21.5  nnapi-reference, ")
     assert lines[1:3] == ["  a.npy: float32 as it is", "  b.npy: int64, converted to float32"]
-    assert lines[4].split() == ["sum", "TENSOR_FLOAT32", "[1,", "2]", "11", "32", "21.5"]
+    assert lines[4].split() == ["sum", "TENSOR_FLOAT32", "[1,", "2]", "11", "32", "21.5", "[0,", "1],", "[0,", "0]"]
 
 
 def test_random_values_for_each_input(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,9 +149,12 @@ def test_random_values_for_each_input(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_files_and_labels_that_do_not_fit_the_model(monkeypatch: pytest.MonkeyPatch, names: Path) -> None:
     both_parts(monkeypatch)
     code, _, err = invoke("sum.tflite", "a.npy")
-    assert (code, err) == (1, "nnapi: the model has 2 inputs (left, right), so give 2 files or none, not 1\n")
+    assert (code, err) == (
+        1,
+        "nnapi: the model has 2 inputs (left [1, 2], right [1, 2]), so give 2 files or none, not 1\n",
+    )
     code, _, err = invoke("sum.tflite", "--labels", names)
-    assert (code, err) == (1, "nnapi: names.txt cannot be used: the model does not tell classes apart\n")
+    assert (code, err) == (1, "nnapi: names.txt cannot be used: the model does not distinguish classes\n")
 
 
 @pytest.mark.parametrize(
@@ -156,8 +164,8 @@ def test_files_and_labels_that_do_not_fit_the_model(monkeypatch: pytest.MonkeyPa
         ([QUANT, "nowhere.png"], 1, "nowhere.png: No such file or directory"),
         ([QUANT, "--device", "npu"], 1, "no device 'npu'; there are: "),
         ([QUANT, FLOAT], 1, "digits_float.tflite for "),
-        ([QUANT, "--labels", FLOAT], 1, "digits_float.tflite is no text"),
-        ([QUANT, "--labels", DIGITS / "README.md"], 1, "the model tells 10 apart"),
+        ([QUANT, "--labels", FLOAT], 1, "digits_float.tflite is not text"),
+        ([QUANT, "--labels", DIGITS / "README.md"], 1, "the model distinguishes 10"),
         ([QUANT, "--std", "0"], 2, "must not be 0"),
         ([QUANT, "--mean", "a,b"], 2, "'a,b' is not one number or several with commas"),
         ([QUANT, "--mean", "1,2"], 1, ""),
@@ -174,6 +182,85 @@ def test_mistakes(arguments: list[str | Path], code: int, words: str, seven: Pat
     assert words in err
     assert err.count("\n") == 1
     assert "should not happen" not in err
+
+
+def test_a_classifier_writes_a_caption(seven: Path, tmp_path: Path) -> None:
+    shown(QUANT, seven, "--picture", tmp_path / "out.png")
+    with Image.open(tmp_path / "out.png") as drawn:
+        assert drawn.width == 32
+        assert drawn.height > 32
+
+
+def test_range_and_guesses_are_said(seven: Path) -> None:
+    assert "pixels scaled to 0 to 1\n" in shown(FLOAT, seven, "--range", "0,1")
+    assert "(guessed: " in shown(FLOAT, seven)
+    assert invoke(FLOAT, seven, "--range", "0,1", "--mean", "3")[2].startswith("nnapi: --range says the same as --mean")
+    assert "is not two different numbers" in invoke(FLOAT, seven, "--range", "1,1")[2]
+
+
+def test_the_time_of_a_run_is_its_own(monkeypatch: pytest.MonkeyPatch, seven: Path) -> None:
+    """Each look at the clock is a second later than the one before, and those of the first run are ten."""
+    ticks = iter([0.0, 0.01, 0.11, 1.0, 1.004, 2.0, 2.003, 3.0, 3.005])
+    monkeypatch.setattr(batch, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+    (run,) = json.loads(shown(QUANT, seven, "--json"))["runs"]
+    found = [run[key] for key in ("preparation_seconds", "first_seconds", "seconds")]
+    assert found == pytest.approx([0.01, 0.1, 0.003])
+
+
+def test_outputs_that_no_family_has(monkeypatch: pytest.MonkeyPatch, seven: Path) -> None:
+    b = nnapi.Builder()
+    image = b.input(nnapi.tensor("float32", (1, 8, 8, 1)))
+    b.output(b.mul(image, image))
+    model = b.finish()
+    monkeypatch.setattr(nnapi, "load", lambda *_, **options: model)
+    text = shown("square.tflite", seven)
+    assert "greatest at" in text
+    assert "The file does not say what these outputs mean. They can be shown with --as segmentation" in text
+    assert "--as depth" in text
+    assert "depths from" in shown("square.tflite", seven, "--as", "depth")
+
+
+def test_threads(seven: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = []
+    compile_model = nnapi.compile
+
+    def compile_with(*arguments: Any, **options: Any) -> Any:
+        given.append(options["threads"])
+        return compile_model(*arguments, **options)
+
+    monkeypatch.setattr(nnapi, "compile", compile_with)
+    shown(QUANT, seven, "--threads", "1")
+    assert given == [1]
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(
+    ("network", "words"),
+    [
+        ("models/tflm_micro_speech_int8", "49×40 spectrogram energies"),
+        ("models-2/yamnet_spectra_in_int8", "96×64 log-mel energies"),
+        ("models/tiny_kws_float", "49×10 cepstral coefficients"),
+    ],
+)
+def test_a_recording_for_features_is_refused(shared: Path, network: str, words: str) -> None:
+    for file in ("nns_yes.wav", "cat.bmp"):
+        code, _, err = invoke(shared / f"{network}.tflite", shared / "images" / file)
+        assert code == 1
+        assert words in err
+
+
+@pytest.mark.shared
+def test_score(shared: Path) -> None:
+    words = shared / "models-2/ssd_mobilenet_v2_fpnlite_320.tflite", shared / "images/cats_and_dogs.jpg"
+    assert "nothing (likeliest: class 4, score 0." in shown(*words, "--score", "0.6")
+    assert ": 1 class 4  " in shown(*words, "--score", "0.35")
+
+
+@pytest.mark.shared
+def test_a_bird_of_cifar_10(shared: Path) -> None:
+    text = shown(shared / "models/tiny_resnet8_float.tflite", shared / "images/bird.bmp")
+    assert text.startswith("bird.bmp: bird (")
+    assert "names of classes are CIFAR-10's, guessed from their count of 10; --labels gives others" in text
 
 
 IMAGENET = {

@@ -57,7 +57,7 @@ def test_quantised(tmp_path: Path) -> None:
     array, words = read_sound(file, nnapi.tensor("int8", (1, 0), 1 / 128, 0))
     assert array.dtype == np.int8
     assert array.tolist() == [[64, -128]]
-    assert words.endswith("quantised")
+    assert words.endswith("quantized")
 
 
 @pytest.mark.parametrize(

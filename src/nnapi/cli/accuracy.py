@@ -9,8 +9,6 @@ import numpy as np
 from nnapi.cli.cluster_runs import run_on
 from nnapi.cli.failure import Mistake
 from nnapi.cli.inputs import input_operands, read
-from nnapi.cli.outputs import class_count, output_operands, real
-from nnapi.cli.pictures import Pixels
 from nnapi.cluster.shards import Cluster
 from nnapi.codes import OperationCode
 from nnapi.model.model import Model
@@ -19,6 +17,8 @@ from nnapi.report.accuracy import Boxes, classification, detection, squared_erro
 from nnapi.report.benchmark import Judge, JudgeDevices, Step
 from nnapi.report.dataset import Example
 from nnapi.report.engines import Run, UnsuitableError
+from nnapi.vision.outputs import class_count, output_operands, real
+from nnapi.vision.pictures import Pixels
 
 Metrics = Callable[[Sequence[Sequence[Array]]], Mapping[str, float]]
 """From the real values of all outputs for every example to the metrics."""
@@ -53,8 +53,8 @@ def judge_on(cluster: Cluster, model: Model, examples: Sequence[Example], step: 
 
     def run_all(devices: Sequence[str]) -> Iterator[Sequence[Array]]:
         try:
-            for _, outputs, _ in run_on(cluster, model, devices, files, Pixels(), progress=tell):
-                yield outputs
+            for ended in run_on(cluster, model, devices, files, Pixels(), progress=tell):
+                yield ended.outputs
         except Mistake as mistake:
             raise UnsuitableError(str(mistake)) from None
 
@@ -85,9 +85,9 @@ def _metrics(model: Model, examples: Sequence[Example]) -> Metrics:
 def _classes(model: Model, labels: Sequence[int]) -> Metrics:
     count = class_count(model)
     if count is None:
-        raise Mistake(f"the data set names classes, and {model.name} does not tell classes apart")
+        raise Mistake(f"the data set names classes, and {model.name} does not distinguish classes")
     if max(labels) >= count:
-        raise Mistake(f"the data set names class {max(labels)}, {model.name} tells {count} apart")
+        raise Mistake(f"the data set names class {max(labels)}, {model.name} distinguishes {count}")
     return lambda found: classification([outputs[0] for outputs in found], labels)
 
 

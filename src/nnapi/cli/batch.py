@@ -1,4 +1,4 @@
-"""Many runs: on all cores, past files that cannot be read, and kept line by line so that the rest can follow."""
+"""Many runs: on all cores, past files that cannot be read, and recorded line by line so that a later call goes on."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ from typing import Any, BinaryIO, NamedTuple, Self
 import numpy as np
 
 import nnapi
-from nnapi.cli.cluster_runs import Ended
+from nnapi.cli.ended import Ended
 from nnapi.cli.failure import Mistake
 from nnapi.cli.inputs import Given, input_operands
 from nnapi.cli.sounds import read_windows
 from nnapi.errors import NnapiError
 from nnapi.model.operand import Array
+from nnapi.vision.unfit import Unfit
 
-UNRUNNABLE = (Mistake, OSError, NnapiError)
-"""What may be wrong with one input and leaves the others alone."""
+UNRUNNABLE = (Mistake, Unfit, OSError, NnapiError)
+"""Errors of one input that leave the others alone."""
+QUICK, AGAIN = 0.3, 3
+"""Seconds of a first run below which so many others are timed, of which the shortest counts."""
 
 
 class Failure(NamedTuple):
-    """A run that there was not, with what was raised."""
+    """A run that failed, with the error."""
 
     error: Exception
 
@@ -41,8 +44,7 @@ class Sounding(NamedTuple):
 
 
 def list_files(paths: Sequence[Path]) -> list[Path]:
-    """The files, and in the place of a folder its pictures, arrays and recordings, by name; a Mistake where there are
-    none."""
+    """The files; for a folder its pictures, arrays and recordings, by name, or a Mistake where there are none."""
     files = []
     for path in paths:
         if not path.is_dir():
@@ -61,9 +63,9 @@ def list_files(paths: Sequence[Path]) -> list[Path]:
 def run_batch(
     compilation: nnapi.Compilation, planned: Sequence[Sequence[Path]], read: Callable[[Sequence[Path]], list[Given]]
 ) -> Iterator[Ended | Failure]:
-    """Each run as it ended, in order, or why there was none; seconds are those since the one before.
+    """Each run as it ended, in order, or its failure.
 
-    Inputs are read in this thread while others compute.
+    The first run is alone, and timed; of the others several compute at once, while this thread reads inputs.
     """
     waiting: deque[list[Given] | Failure] = deque()
 
@@ -77,11 +79,11 @@ def run_batch(
             waiting.append(given)
             yield tuple(value.array for value in given)
 
-    if len(planned) == 1:  # all cores for it
-        yield _run_one(compilation, planned[0], read)
+    yield from (_run_one(compilation, paths, read) for paths in planned[:1])
+    planned = planned[1:]
+    if not planned:
         return
     results = compilation.run_many(feed())
-    start = time.perf_counter()
     while True:
         ended: list[Array] | Failure
         try:
@@ -92,26 +94,38 @@ def run_batch(
             ended = Failure(error)
         while isinstance(waiting[0], Failure):
             yield waiting.popleft()  # type: ignore[misc]  # as was just asked
-        given, now = waiting.popleft(), time.perf_counter()
-        yield ended if isinstance(ended, Failure) else (given, ended, now - start)  # type: ignore[misc]  # not a Failure
-        start = now
+        given = waiting.popleft()
+        yield ended if isinstance(ended, Failure) else Ended(given, ended, None)  # type: ignore[arg-type]  # not a Failure
     yield from waiting  # type: ignore[misc]  # what is left could not be read
 
 
 def _run_one(
     compilation: nnapi.Compilation, paths: Sequence[Path], read: Callable[[Sequence[Path]], list[Given]]
 ) -> Ended | Failure:
+    """A run with all cores, and the time of others where the first, which sets the engine up, is quick."""
     try:
+        begun = time.perf_counter()
         given = read(paths)
         start = time.perf_counter()
-        outputs = compilation.run(*(value.array for value in given))
+        arrays = [value.array for value in given]
+        outputs = compilation.run(*arrays)
+        first = time.perf_counter() - start
+        if first >= QUICK:
+            return Ended(given, outputs, first, None, start - begun)
+        seconds = min(_time(compilation, arrays) for _ in range(AGAIN))
     except UNRUNNABLE as error:
         return Failure(error)
-    return given, outputs, time.perf_counter() - start
+    return Ended(given, outputs, seconds, first, start - begun)
+
+
+def _time(compilation: nnapi.Compilation, arrays: Sequence[Array]) -> float:
+    start = time.perf_counter()
+    compilation.run(*arrays)
+    return time.perf_counter() - start
 
 
 def run_windows(compilation: nnapi.Compilation, files: Sequence[Path], rate: int) -> Iterator[Sounding | Failure]:
-    """Each recording, window by window on all cores; ``rate`` is what the model wants, 0 where nobody knows."""
+    """Each recording, window by window on all cores; ``rate`` is the model's, 0 where it is unknown."""
     (operand,) = input_operands(compilation.model)
     for file in files:
         try:
@@ -128,13 +142,15 @@ def run_windows(compilation: nnapi.Compilation, files: Sequence[Path], rate: int
 
 
 class Kept:
-    """A file with a line of JSON for each run. What it holds when it is opened is not run again; a last line that was
-    cut off, as by a kill, is taken away."""
+    """A file with a line of JSON for each run. Runs that succeeded are not repeated. Lines of runs that failed are
+    removed when the file is opened, and so is a last line that was cut off, as by a kill."""
 
     def __init__(self, file: Path, model: str) -> None:
         self.file, self.model = file, model
         self._keys: set[tuple[str, ...]] = set()
+        self._lines: list[bytes] = []
         self._opened: BinaryIO | None = None
+        self.failed = 0
         self._read()
         self.before = len(self._keys)
 
@@ -143,27 +159,31 @@ class Kept:
             content = self.file.read_bytes()
         except FileNotFoundError:
             return
-        self._whole = content.rfind(b"\n") + 1
-        for number, line in enumerate(content[: self._whole].splitlines(), 1):
+        for number, line in enumerate(content[: content.rfind(b"\n") + 1].splitlines(keepends=True), 1):
             try:
                 found = json.loads(line)
                 model, files = found["model"], found["files"]
                 key = tuple(map(str, files))
             except (ValueError, TypeError, KeyError):
-                raise Mistake(f"{self.file} is not continued: line {number} is no run of nnapi run --jsonl") from None
+                raise Mistake(f"{self.file} is not continued: line {number} is not a run of --jsonl") from None
             if model != self.model:
                 raise Mistake(f"{self.file} is not continued: line {number} is of {model}, not {self.model}")
+            if "error" in found:
+                self.failed += 1
+                continue
             self._keys.add(key)
-
-    _whole = 0
-    """Bytes of whole lines."""
+            self._lines.append(line)
 
     def __contains__(self, paths: object) -> bool:
         return isinstance(paths, list) and _key(paths) in self._keys
 
     def __enter__(self) -> Self:
+        good = b"".join(self._lines)
+        if self.file.exists() and self.file.read_bytes() != good:
+            part = self.file.with_name(self.file.name + ".part")
+            part.write_bytes(good)
+            part.replace(self.file)
         self._opened = self.file.open("ab")
-        self._opened.truncate(self._whole)
         return self
 
     def __exit__(self, *_: object) -> None:

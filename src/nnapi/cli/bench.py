@@ -22,7 +22,6 @@ from nnapi.cli.bench_diff import diff
 from nnapi.cli.cluster_runs import On, connect_if
 from nnapi.cli.failure import Mistake
 from nnapi.cli.inputs import input_operands, random_input
-from nnapi.cli.labels import read_labels
 from nnapi.cli.loading import AsWeights, Weights, load
 from nnapi.cli.profile import ProfileFile, add_profile
 from nnapi.cli.progress import progress
@@ -39,6 +38,7 @@ from nnapi.report.result import Benchmark, ModelResult, to_data
 from nnapi.report.summary import geometric_mean, summarize
 from nnapi.report.timeline import timeline_data
 from nnapi.trace import recording
+from nnapi.vision.labels import read_labels
 
 REFERENCE = "nnapi-reference"
 LOADER = "nnapi:load"

@@ -13,11 +13,11 @@ import numpy as np
 import typer
 
 import nnapi
-from nnapi.cli.inputs import Given, read_inputs
-from nnapi.cli.pictures import Pixels
+from nnapi.cli.ended import Ended
+from nnapi.cli.inputs import read_inputs
 from nnapi.cluster.shards import Cluster, connect
-from nnapi.model.operand import Array
 from nnapi.runtime.run_many import Progress, RunMany
+from nnapi.vision.pictures import Pixels
 
 On: TypeAlias = Annotated[
     str | None,
@@ -28,13 +28,11 @@ On: TypeAlias = Annotated[
         "this machine's cores; ray://HOST:PORT for another.",
     ),
 ]
-Ended: TypeAlias = tuple[list[Given], list[Array], float]
-"""One run: what went in, without its values, what came out, and the seconds between."""
 
 
 @dataclass(frozen=True)
 class ReadAndRun:
-    """What a worker does with the files of one run."""
+    """Read the files of one run on a worker, and run the model on them; the inputs come back without their values."""
 
     predictor: nnapi.Predictor
     pixels: Pixels
@@ -44,7 +42,8 @@ class ReadAndRun:
         given = read_inputs(self.predictor.compilation.model, files, self.pixels, self.seed)
         start = time.perf_counter()
         outputs = self.predictor(*(value.array for value in given))
-        return [replace(value, array=np.empty(0)) for value in given], outputs, time.perf_counter() - start
+        seconds = time.perf_counter() - start
+        return Ended([replace(value, array=np.empty(0)) for value in given], outputs, seconds)
 
 
 @contextmanager

@@ -16,7 +16,6 @@ from nnapi.cli.failure import Mistake, fail
 from nnapi.cli.file_driver import FileDriver
 from nnapi.cli.inputs import input_operands, random_input, read, runs
 from nnapi.cli.loading import AsWeights, InputShapes, Int16AsFloat, load
-from nnapi.cli.pictures import Pixels
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, indent, print_json, say_count, table
 from nnapi.errors import NnapiError
@@ -24,6 +23,7 @@ from nnapi.report.engines import OTHERS, UnsuitableError
 from nnapi.report.graph import graph_data
 from nnapi.report.html import comparison_page
 from nnapi.testing.divergence import Distance, Divergence, Step, Verdict, find_divergence, measure_outputs
+from nnapi.vision.pictures import Pixels
 
 REFERENCE = "nnapi-reference"
 DIFFERS, INCOMPLETE = 1, 3

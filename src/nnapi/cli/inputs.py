@@ -1,4 +1,4 @@
-"""What the model is run on: files, by their content, or random values, as arrays of an input's type."""
+"""Inputs of a run: files, by their content, or random values, as arrays of an input's type."""
 
 from __future__ import annotations
 
@@ -10,25 +10,27 @@ from pathlib import Path
 import numpy as np
 
 from nnapi.cli.failure import Mistake
-from nnapi.cli.pictures import Pixels, read_picture
-from nnapi.cli.sounds import read_sound
+from nnapi.cli.sounds import find_features, read_sound
 from nnapi.codes import FuseCode, OperandCode
 from nnapi.model.model import Model, Operand
 from nnapi.model.operand import Array, OperandType, combine
 from nnapi.ops.quantization import requantizer
+from nnapi.vision.pictures import Pixels, read_picture
+from nnapi.vision.unfit import Unfit
 
 LONGEST = 200
-"""Characters of what NumPy says of a file."""
+"""Characters of NumPy's messages that are shown."""
 
 
 @dataclass(frozen=True)
 class Given:
-    """A value for one input: where it is from and, in words, what was done to make it fit."""
+    """A value for one input: its source and, in words, the conversions that made it fit."""
 
     array: Array
     source: str
     done: str
     file: Path | None = None
+    is_picture: bool = False
 
 
 def input_operands(model: Model) -> list[Operand]:
@@ -45,7 +47,7 @@ def runs(model: Model, files: Sequence[Path]) -> list[list[Path]]:
     if count == 1 and files:
         return [[file] for file in files]
     if len(files) not in (0, count):
-        names = ", ".join(operand.name or str(operand.index) for operand in input_operands(model))
+        names = ", ".join(f"{each.name or each.index} {list(each.type.dimensions)}" for each in input_operands(model))
         raise Mistake(f"the model has {count} inputs ({names}), so give {count} files or none, not {len(files)}")
     return [list(files)]
 
@@ -62,16 +64,19 @@ def read(file: Path, operand: Operand, pixels: Pixels) -> Given:
     """The file as a value of the operand; a Mistake, naming both, where it cannot be one."""
     with file.open("rb") as opened:
         start = opened.read(16)
+    is_array, is_sound = start.startswith(b"\x93NUMPY"), start.startswith(b"RIFF") and start[8:12] == b"WAVE"
     try:
-        if start.startswith(b"\x93NUMPY"):
+        if is_array:
             array, done = _read_array(file, operand.type)
-        elif start.startswith(b"RIFF") and start[8:12] == b"WAVE":
+        elif features := find_features(operand.type):
+            raise Mistake(f"the input holds {features} of a sound, which nnapi does not compute: give them as .npy")
+        elif is_sound:
             array, done = read_sound(file, operand.type)
         else:
             array, done = read_picture(file, operand.type, pixels)
-    except Mistake as mistake:
+    except (Mistake, Unfit) as mistake:
         raise Mistake(f"{file.name} for {operand}: {mistake}") from None
-    return Given(array, file.name, done, file)
+    return Given(array, file.name, done, file, not is_array and not is_sound)
 
 
 def _read_array(file: Path, type: OperandType) -> tuple[Array, str]:
@@ -81,7 +86,7 @@ def _read_array(file: Path, type: OperandType) -> tuple[Array, str]:
     shape = () if type.is_scalar else combine(type.dimensions, dimensions)
     if shape is None or array.size != math.prod(shape):
         raise Mistake(f"the array has shape {list(array.shape)}")
-    with np.errstate(invalid="ignore"):  # what is not a number is for the model to deal with
+    with np.errstate(invalid="ignore"):  # NaN is for the model to deal with
         stored, done = _convert(array, type)
     return np.require(stored, requirements="C").reshape(shape), done
 
@@ -94,7 +99,7 @@ def _map_array(file: Path) -> Array:
         raise
     except Exception as error:  # the header is read as Python, so nearly anything can be raised
         words = " ".join(str(error).split())
-        raise Mistake(f"no plain .npy: {words[:LONGEST]}{'…' if words[LONGEST:] else ''}") from None
+        raise Mistake(f"not a plain .npy: {words[:LONGEST]}{'…' if words[LONGEST:] else ''}") from None
 
 
 def _convert(array: Array, type: OperandType) -> tuple[Array, str]:
@@ -103,7 +108,7 @@ def _convert(array: Array, type: OperandType) -> tuple[Array, str]:
     if found == wanted or (found == np.bool_ and wanted == np.uint8):
         return array.view(wanted), f"{found} as it is"
     if found.kind == "f" and type.is_quantized:
-        return to_codes(type, array), f"{found}, quantised"
+        return to_stored(type, array), f"{found}, quantized"
     if found.kind in "iufb" and (
         np.can_cast(found, wanted, "same_kind") or np.array_equal(array.astype(wanted), array)
     ):
@@ -111,8 +116,8 @@ def _convert(array: Array, type: OperandType) -> tuple[Array, str]:
     raise Mistake(f"the array is of {found}, the input stores {wanted}")
 
 
-def to_codes(type: OperandType, real: Array) -> Array:
-    """Real numbers as they are stored: codes of a quantised type, else rounded to its precision."""
+def to_stored(type: OperandType, real: Array) -> Array:
+    """Float values as the type stores them: quantized, or rounded to its precision."""
     if not type.is_quantized:
         return real.astype(type.dtype)
     return requantizer(type, FuseCode.FUSED_NONE, 1.0)(real.astype(np.float32))
@@ -132,7 +137,7 @@ def random_input(operand: Operand, seed: int) -> Given:
     elif type.is_quantized:
         limits = np.iinfo(type.dtype)
         array = generator.integers(limits.min, limits.max, shape, endpoint=True).astype(type.dtype)
-        done = f"codes from {limits.min} to {limits.max}"
+        done = f"quantized values from {limits.min} to {limits.max}"
     else:
         array, done = generator.integers(0, 10, shape).astype(type.dtype), "integers from 0 to 9"
     return Given(np.asarray(array), f"random input (seed {seed})", done)

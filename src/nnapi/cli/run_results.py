@@ -1,13 +1,15 @@
-"""What ``nnapi run`` makes of each run: lines, tables, pictures, arrays in files, JSON."""
+"""The results of each run: lines, tables, pictures, arrays in files, JSON."""
 
 from __future__ import annotations
 
+import base64
+import io
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console, RenderableType
@@ -16,14 +18,19 @@ from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 import nnapi
+from nnapi.cli.ended import Ended
 from nnapi.cli.events import Event
 from nnapi.cli.failure import Mistake
 from nnapi.cli.inputs import Given
-from nnapi.cli.outputs import Rank, Summary, output_operands, percent
-from nnapi.cli.tasks import View, name_class
 from nnapi.cli.terminal_pictures import draw_in_terminal
 from nnapi.cli.text import duration, indent, table
 from nnapi.model.operand import Array
+from nnapi.vision.outputs import Rank, Summary, output_operands
+from nnapi.vision.task import Task
+from nnapi.vision.view import View, name_class, percent
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 WIDEST = 80
 """Columns of a picture in a terminal at most."""
@@ -33,17 +40,20 @@ MOST_PAIRS = 10
 
 @dataclass(frozen=True)
 class Ran:
-    """One run: what went in, what came out and what it says."""
+    """One run and its results; ``offered`` are tasks that would show outputs that no family of models has."""
 
-    given: list[Given]
-    outputs: list[Array]
-    seconds: float
+    ended: Ended
     ranks: list[Rank]
     summaries: list[Summary]
     view: View | None = None
     events: tuple[Event, ...] | None = None
     labels: Sequence[str] | None = None
     vector: Array | None = None
+    offered: tuple[Task, ...] = ()
+
+    @property
+    def given(self) -> list[Given]:
+        return self.ended.given
 
     @property
     def source(self) -> str:
@@ -61,12 +71,12 @@ class Ran:
         return "; ".join(map(str, self.summaries))
 
 
-def draw(file: Path, seen: View | None) -> None:
-    """Write the picture of what was seen; a Mistake where there is none."""
-    if seen is None or seen.picture is None:
-        raise Mistake(f"{file} is not written: there is no picture of what the model says")
+def draw(file: Path, view: View | None) -> None:
+    """Write the picture of the results; a Mistake where there is none."""
+    if view is None or view.picture is None:
+        raise Mistake(f"{file} is not written: there is no picture of the results")
     try:
-        seen.picture.save(file)
+        view.picture.save(file)
     except ValueError as error:
         raise Mistake(f"{file} is not written: {error}") from None
 
@@ -74,7 +84,7 @@ def draw(file: Path, seen: View | None) -> None:
 def show(out: Console, ran: Ran, compilation: nnapi.Compilation) -> None:
     devices = ", ".join(device.name for device in compilation.devices)
     line = f"[bold]{escape(ran.source)}: {escape(ran.seen)}[/]"
-    out.print(f"{line}  [dim]{escape(devices)}, {duration(ran.seconds)}[/]")
+    out.print(f"{line}  [dim]{escape(devices)}{_say_time(ran.ended)}[/]")
     for given in ran.given:
         label = f"{given.source}: " if len(ran.given) > 1 else ""
         out.print(Text(f"  {label}{given.done}", style="dim"))
@@ -86,7 +96,18 @@ def show(out: Console, ran: Ran, compilation: nnapi.Compilation) -> None:
         print(draw_in_terminal(ran.view.picture, min(WIDEST, out.width), os.environ))
     elif not ran.ranks and not ran.view:
         out.print(_outputs(ran.summaries))
+    if ran.offered:
+        choices = ", ".join(f"--as {task}" for task in ran.offered)
+        out.print(Text(f"  The file does not say what these outputs mean. They can be shown with {choices}."))
     out.print()
+
+
+def _say_time(ended: Ended) -> str:
+    """The time of the run alone, and apart from it those of the first run and of reading the inputs."""
+    if ended.seconds is None:
+        return ""
+    apart = [f"{words} {duration(s)}" for words, s in (("first", ended.first), ("inputs", ended.preparation)) if s]
+    return f", {duration(ended.seconds)}" + (f" ({', '.join(apart)})" if apart else "")
 
 
 def _classes(ranks: Sequence[Rank]) -> RenderableType:
@@ -118,10 +139,11 @@ def compare_vectors(done: Sequence[Ran]) -> list[tuple[str, str, float]]:
 
 
 def _outputs(found: Sequence[Summary]) -> RenderableType:
-    rows = table("output", "type", "shape", "min", "max", "mean", right=["min", "max", "mean"])
+    rows = table("output", "type", "shape", "min", "max", "mean", "greatest at", right=["min", "max", "mean"])
     for one in found:
         figures = (f"{figure:.6g}" for figure in (one.least, one.greatest, one.mean))
-        rows.add_row(Text(one.name), one.type, str(list(one.shape)), *figures)
+        top = ", ".join(str(list(index)) for index, _ in one.top)
+        rows.add_row(Text(one.name), one.type, str(list(one.shape)), *figures, Text(top))
     return indent(rows)
 
 
@@ -134,15 +156,19 @@ def name_files(ran: Ran, count: int, number: int) -> str:
 
 def write(folder: Path, ran: Ran, stem: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    for number, array in enumerate(ran.outputs):
+    for number, array in enumerate(ran.ended.outputs):
         np.save(folder / f"{stem}-output{number}.npy", array)
     if ran.view and ran.view.picture:
         ran.view.picture.save(folder / f"{stem}-seen.png")
 
 
-def describe_runs(file: Path, compilation: nnapi.Compilation, done: Sequence[Ran]) -> dict[str, Any]:
+def describe_runs(
+    file: Path, compilation: nnapi.Compilation, done: Sequence[Ran], notes: Sequence[str] = ()
+) -> dict[str, Any]:
+    """All runs for programs to read; ``notes`` are guesses about the model."""
     found: dict[str, Any] = {
         "model": str(file),
+        "notes": list(notes),
         "devices": [device.name for device in compilation.devices],
         "runs": [describe_run(compilation.model, ran) for ran in done],
     }
@@ -157,7 +183,9 @@ def describe_run(model: nnapi.Model, ran: Ran) -> dict[str, Any]:
     described: dict[str, Any] = {
         "inputs": [{"source": given.source, "done": given.done} for given in ran.given],
         "seen": ran.seen,
-        "seconds": ran.seconds,
+        "seconds": ran.ended.seconds,
+        "first_seconds": ran.ended.first,
+        "preparation_seconds": ran.ended.preparation,
         "classes": [
             {"index": rank.index, "label": rank.label, "probability": rank.share, "score": rank.score}
             for rank in ran.ranks
@@ -172,15 +200,15 @@ def describe_run(model: nnapi.Model, ran: Ran) -> dict[str, Any]:
                 "min": one.least,
                 "max": one.greatest,
                 "mean": one.mean,
+                "top": [{"index": list(index), "value": value} for index, value in one.top],
             }
             for one, kind in zip(ran.summaries, kinds, strict=True)
         ],
     }
-    if ran.view and ran.view.boxes:
-        described["boxes"] = [
-            {"index": box.number, "label": box.label, "score": box.score, "place": list(box.place)}
-            for box in ran.view.boxes
-        ]
+    if ran.view:
+        described |= ran.view.data
+        if ran.view.result:
+            described["picture"] = _describe_picture(ran.view.result)
     if ran.events is not None:
         described["events"] = [
             {
@@ -193,3 +221,11 @@ def describe_run(model: nnapi.Model, ran: Ran) -> dict[str, Any]:
             for event in ran.events
         ]
     return described
+
+
+def _describe_picture(picture: Image) -> dict[str, Any]:
+    """A picture that the model made, as PNG in base64."""
+    stored = io.BytesIO()
+    picture.save(stored, "PNG")
+    png = base64.b64encode(stored.getvalue()).decode()
+    return {"width": picture.width, "height": picture.height, "png": png}

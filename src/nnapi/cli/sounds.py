@@ -21,6 +21,19 @@ FEWEST = 400
 FEWEST_OF_EVENTS = 4000
 """Samples from which on an input is taken for sound, without a recording beside it: a quarter of a second at 16 kHz."""
 
+FEATURES = {
+    (1960,): "49×40 spectrogram energies (30 ms every 20 ms, as micro_speech has them)",
+    (49, 10): "49×10 cepstral coefficients (MFCC)",
+    (49, 40): "49×40 spectrogram energies (30 ms every 20 ms)",
+    (49, 257): "49×257 spectrogram magnitudes",
+    (96, 64): "96×64 log-mel energies (as YAMNet has them)",
+    (30, 40): "30×40 log-mel energies",
+    (257,): "257 magnitudes of a spectrum (as DTLN has them)",
+}
+"""Features of sounds by the dimensions of the inputs that take them, without ones."""
+REACH = 0.5
+"""An input of samples stores at least this much on both sides of silence."""
+
 
 class Windows(NamedTuple):
     """A recording cut into inputs, each half over the one before: values, the seconds between beginnings, those that
@@ -30,6 +43,20 @@ class Windows(NamedTuple):
     step: float
     length: float
     done: str
+
+
+def find_features(type: OperandType) -> str:
+    """The features of a sound that an input of these dimensions takes; "" where it takes none that are known."""
+    return FEATURES.get(tuple(dimension for dimension in type.dimensions if dimension > 1), "")
+
+
+def _stores_samples(type: OperandType) -> bool:
+    """Whether quantization leaves room for samples from -1 to 1."""
+    if not type.is_quantized:
+        return True
+    limits = np.iinfo(type.dtype)
+    low, high = ((limit - type.zero_point) * type.scale for limit in (limits.min, limits.max))
+    return bool(low <= -REACH and high >= REACH)
 
 
 def takes_samples(type: OperandType) -> bool:
@@ -96,6 +123,8 @@ def read_sound(file: Path, type: OperandType) -> tuple[Array, str]:
     count = dimensions[0] if dimensions else 1
     if 0 < count < FEWEST:
         raise Mistake(f"an input of {count} numbers takes no recording, give a .npy file")
+    if not _stores_samples(type):
+        raise Mistake("the input cannot store samples from -1 to 1, give what it takes as a .npy file")
     count = count or len(samples)
     if len(samples) != count:
         words += f", {'cut' if len(samples) > count else 'filled up with silence'} to {count} samples"
@@ -103,7 +132,7 @@ def read_sound(file: Path, type: OperandType) -> tuple[Array, str]:
     fitted[: min(count, len(samples))] = samples[:count]
     words += ", samples from -1 to 1"
     if type.is_quantized:
-        words += ", quantised"
+        words += ", quantized"
     return _store(fitted, type), words
 
 

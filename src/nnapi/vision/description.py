@@ -7,9 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from nnapi.cli.labels import split_labels
-from nnapi.cli.pictures import Pixels
-from nnapi.cli.tasks import Task
 from nnapi.errors import BadDataError
 from nnapi.formats.tflite import IDENTIFIER
 from nnapi.formats.tflite.metadata import (
@@ -21,6 +18,9 @@ from nnapi.formats.tflite.metadata import (
     read_metadata,
 )
 from nnapi.model.memory import Memory
+from nnapi.vision.labels import split_labels
+from nnapi.vision.pictures import Pixels
+from nnapi.vision.task import Task
 
 TASKS_BY_NAME = {
     "ImageClassifier": Task.CLASSIFICATION,

@@ -1,10 +1,9 @@
-"""What the outputs of a run say, in numbers and in words."""
+"""The outputs of a run in numbers, and the ranking of a classifier."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,10 @@ from nnapi.model.model import Model, Operand
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.operation import REGISTRY
 from nnapi.ops.quantization import dequantize
+from nnapi.vision.view import percent
 
+TOP = 3
+"""Greatest values of an output that are shown."""
 PROBABILITIES = {OperationCode.SOFTMAX, OperationCode.LOGISTIC}
 
 
@@ -40,7 +42,8 @@ class Rank:
 
 @dataclass(frozen=True)
 class Summary:
-    """An output in a few numbers; extremes and mean are of the real values, NaN where it is empty."""
+    """An output in a few numbers; minimum, maximum and mean are of the float values, NaN where it is empty. ``top`` are
+    the greatest values with their indexes."""
 
     name: str
     type: str
@@ -48,6 +51,7 @@ class Summary:
     least: float
     greatest: float
     mean: float
+    top: tuple[tuple[tuple[int, ...], float], ...] = ()
 
     def __str__(self) -> str:
         shape = "×".join(map(str, self.shape)) or "one"
@@ -61,7 +65,7 @@ def output_operands(model: Model) -> list[Operand]:
 
 
 def class_count(model: Model) -> int | None:
-    """How many classes the model tells apart; None where it is no classifier.
+    """How many classes the model distinguishes; None where it is not a classifier.
 
     A classifier has one output, [N] or [1, N] with N of at least 2, that has not the dimensions of an input.
     """
@@ -75,8 +79,13 @@ def class_count(model: Model) -> int | None:
 
 def producer(model: Model) -> int | None:
     """Code of the operation that gives the first output its meaning."""
+    return writer_of(model, 0)
+
+
+def writer_of(model: Model, output: int) -> int | None:
+    """Code of the operation that gives an output its meaning, whatever restates it afterwards."""
     writers = {index: call for call in model.operations for index in call.outputs}
-    call = writers.get(model.outputs[0])
+    call = writers.get(model.outputs[output])
     while call and call.code in REGISTRY and REGISTRY[call.code].does(Trait.RESTATES):
         call = writers.get(call.inputs[0])
     return call.code if call else None
@@ -118,14 +127,25 @@ def summaries(model: Model, outputs: Sequence[Array]) -> list[Summary]:
 
 def _summary(operand: Operand, name: str, array: Array) -> Summary:
     values = real(operand.type, array)
-    empty = not values.size
-    figures: tuple[Any, ...] = (np.nan,) * 3 if empty else (values.min(), values.max(), values.mean(dtype=np.float64))
-    least, greatest, mean = map(float, figures)
-    return Summary(operand.name or name, operand.type.name, array.shape, least, greatest, mean)
+    name = operand.name or name
+    if not values.size:
+        return Summary(name, operand.type.name, array.shape, np.nan, np.nan, np.nan)
+    least, greatest, mean = float(values.min()), float(values.max()), float(values.mean(dtype=np.float64))
+    return Summary(name, operand.type.name, array.shape, least, greatest, mean, _top(values))
+
+
+def _top(values: Array) -> tuple[tuple[tuple[int, ...], float], ...]:
+    """The greatest values and where they are; none of a single value."""
+    flat = values.reshape(-1)
+    if flat.size < 2:
+        return ()
+    best = np.argpartition(-flat.astype(np.float64), min(TOP, flat.size) - 1)[:TOP]
+    ordered = best[np.argsort(-flat[best].astype(np.float64), kind="stable")]
+    return tuple((tuple(map(int, np.unravel_index(i, values.shape))), float(flat[i])) for i in ordered.tolist())
 
 
 def real(type: OperandType, array: Array) -> Array:
-    """The real numbers behind an output."""
+    """An output dequantized."""
     return dequantize(type, array) if type.is_quantized else array
 
 
@@ -133,10 +153,3 @@ def _softmax(values: Array) -> Array:
     powers = np.exp(values - values.max())
     shares: Array = powers / powers.sum()
     return shares
-
-
-def percent(share: float) -> str:
-    """A share for people: ``87 %``, ``0.4 %``, ``<0.1 %``."""
-    if 0 < share < 0.001:
-        return "<0.1 %"
-    return f"{100 * share:.1f} %" if 0 < share < 0.01 else f"{100 * share:.0f} %"

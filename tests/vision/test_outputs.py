@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import nnapi
-from nnapi.cli.outputs import Rank, class_count, percent, producer, rank, summaries
 from nnapi.codes import OEM_OPERATION, OperandCode, OperationCode
 from nnapi.model.operand import OperandType
+from nnapi.vision.outputs import Rank, class_count, producer, rank, summaries
+from nnapi.vision.view import percent
 from tests.single import scalar, single
 
 INT32, FLOAT32 = OperandCode.INT32, OperandCode.FLOAT32

@@ -10,13 +10,24 @@ from typer.testing import CliRunner
 
 import nnapi
 from nnapi.cli import app
-from nnapi.cli.anchors import DETECTORS, coding_from, coding_of, decode, find_detector, is_raw
-from nnapi.cli.failure import Mistake
-from nnapi.cli.tasks import Hints, Task, view
 from nnapi.formats.tflite.metadata import Anchors
+from nnapi.vision.families import find_family, see
+from nnapi.vision.families.anchors import (
+    DETECTORS,
+    coding_from,
+    coding_of,
+    coding_of_slim,
+    decode,
+    find_detector,
+    is_raw,
+    is_slim,
+)
+from nnapi.vision.task import Task
+from nnapi.vision.unfit import Unfit
+from nnapi.vision.view import Hints
 
 NUMBERS = {(128, 16): 896, (256, 16): 896, (192, 16): 2304, (128, 18): 896, (192, 18): 2016, (256, 18): 2944}
-NUMBERS |= {(224, 12): 2254}
+NUMBERS |= {(224, 12): 2254, (128, 12): 896}
 
 
 @pytest.mark.parametrize("detector", DETECTORS)
@@ -77,18 +88,18 @@ def test_in_words_with_the_thresholds_and_labels_of_the_file() -> None:
     outputs = [np.zeros((1, 2, 4), np.float32), np.array([[[0.6], [0.2]]], np.float32)]
     anchors = Anchors(((0.25, 0.5, 0.5, 0.5), (0.75, 0.5, 0.5, 0.5)), (1.0,) * 4, True, False)
     model = model_of((1, 2, 4), (1, 2, 1))
-    assert view(Task.DETECTION, model, outputs, Hints(["cup"], None, anchors), None).words == "1 cup"
-    assert view(Task.DETECTION, model, outputs, Hints(["cup"], 0.1, anchors), None).words == "2 cups"
+    assert see(model, outputs, Task.DETECTION, Hints(["cup"], None, anchors), None).words == "1 cup"
+    assert see(model, outputs, Task.DETECTION, Hints(["cup"], 0.1, anchors), None).words == "2 cups"
 
 
 def test_nobody_says_where_anchors_are() -> None:
     outputs = [np.zeros((1, 2, 4), np.float32), np.zeros((1, 2, 1), np.float32)]
     model = model_of((1, 2, 4), (1, 2, 1))
-    with pytest.raises(Mistake, match=r"the boxes cannot be found: the outputs are beside anchors"):
-        view(Task.DETECTION, model, outputs, Hints(), None)
+    with pytest.raises(Unfit, match=r"the boxes cannot be found: the outputs are beside anchors"):
+        see(model, outputs, Task.DETECTION, Hints(), None)
     one = Anchors(((0.5, 0.5, 1.0, 1.0),), (1.0,) * 4, True, False)
-    with pytest.raises(Mistake, match=re.escape("the metadata lists 1 anchors, the outputs have 2")):
-        view(Task.DETECTION, model, outputs, Hints(None, None, one), None)
+    with pytest.raises(Unfit, match=re.escape("the metadata lists 1 anchors, the outputs have 2")):
+        see(model, outputs, Task.DETECTION, Hints(None, None, one), None)
 
 
 @pytest.mark.shared
@@ -117,3 +128,46 @@ def test_a_face(shared: Path, tmp_path: Path) -> None:
     assert all(top < y < bottom for y, _ in found.points)
     (right_eye, left_eye) = found.points[:2]
     assert left < right_eye[1] < left_eye[1] < right
+
+
+def test_the_slim_face_detector() -> None:
+    """By hand: the first of three sizes on the first cell, moved by a tenth of the box and made as large as it is."""
+    coding = coding_of_slim(120, 160)
+    assert coding.anchors.shape == (1118, 4)
+    assert coding.anchors[0].tolist() == [4 / 160, 4 / 120, 10 / 160, 10 / 120]
+    assert is_slim((1, 120, 160, 1), [(1, 1118, 4), (1, 1118, 2)])
+    assert not is_slim((1, 120, 160, 1), [(1, 1117, 4), (1, 1117, 2)])
+    raw, scores = np.zeros((1, 1118, 4), np.float32), np.zeros((1, 1118, 2), np.float32)
+    scores[0, :, 0], scores[0, 300] = 1, (0.1, 0.9)
+    raw[0, 300, 0] = 1.0
+    (box,) = decode([raw, scores], coding, 0.5)
+    x, y, width, height = coding.anchors[300]
+    assert (box.number, round(box.score, 3)) == (0, 0.9)
+    top, left, bottom, right = box.place
+    np.testing.assert_allclose((left, right), (x + 0.1 * width - width / 2, x + 0.1 * width + width / 2), atol=1e-6)
+    np.testing.assert_allclose((top, bottom), (y - height / 2, y + height / 2), atol=1e-6)
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(
+    ("network", "words"),
+    [
+        ("models-2/ssd_slim_120x160_int8", "4 faces"),
+        ("models-2/blazeface_front_int8", "3 faces"),
+        ("models/blazeface_front_f16", "3 faces"),
+    ],
+)
+def test_faces_of_a_group(shared: Path, network: str, words: str) -> None:
+    """Four people: two in front, two behind, of whom one is at the edge."""
+    result = CliRunner().invoke(app, ["run", str(shared / f"{network}.tflite"), str(shared / "images/face.jpg")])
+    assert result.stdout.startswith(f"face.jpg: {words}  ")
+
+
+@pytest.mark.shared
+def test_a_person(shared: Path) -> None:
+    file, photograph = shared / "models-2/blazepose_detection.tflite", shared / "images/grace_hopper.bmp"
+    family = find_family(nnapi.load(file))
+    assert family is not None
+    assert (family.low, family.high) == (-1, 1)
+    result = CliRunner().invoke(app, ["run", str(file), str(photograph)])
+    assert result.stdout.startswith("grace_hopper.bmp: 1 person  ")

@@ -8,9 +8,9 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from nnapi.cli import app
-from nnapi.cli.description import Description, describe
-from nnapi.cli.pictures import Pixels
-from nnapi.cli.tasks import Task
+from nnapi.vision.description import Description, describe
+from nnapi.vision.pictures import Pixels
+from nnapi.vision.task import Task
 from tests.formats.tflite.metadata_cases import append_files, block
 from tests.tflite_writer import Graph, const, f32, write
 
@@ -53,8 +53,8 @@ def test_labels_and_normalisation_are_those_of_the_file(model: Path, green: Path
     code, out, err = run(model, green)
     assert (code, err) == (0, "")
     assert out.startswith("green.png: green (100 %)")
-    assert "(pixel - 10) / 20" in out
-    assert "(pixel - 1) / 2" in run(model, green, "--mean", "1", "--std", "2")[1]
+    assert "pixels scaled to -0.5 to 12.25 (as the file says)" in out
+    assert "pixels scaled to -0.5 to 127" in run(model, green, "--mean", "1", "--std", "2")[1]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_labels_of_another_number_are_not_used(model: Path, green: Path) -> None
     model.write_bytes(append_files(classifier(data), {"labels.txt": "red"}))
     code, out, err = run(model, green)
     assert (code, out.startswith("green.png: class 1 (")) == (0, True)
-    assert err == "nnapi: its labels are not used: the model's file names 1 classes, the model tells 3 apart\n"
+    assert err == "nnapi: its labels are not used: the model's file names 1 classes, the model distinguishes 3\n"
 
 
 def test_sound_and_anchors(model: Path) -> None:

@@ -1,0 +1,115 @@
+"""The model of ``nnapi run``: its task, its family, how its inputs are made, and the names of its classes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import nnapi
+from nnapi.cli.failure import Mistake, warn
+from nnapi.cli.loading import load
+from nnapi.cli.run_options import RunOptions
+from nnapi.cli.sounds import takes_samples
+from nnapi.codes import OperationCode
+from nnapi.vision.description import Description, describe
+from nnapi.vision.families import find_family
+from nnapi.vision.families.family import Family, input_shape
+from nnapi.vision.families.masks import count_classes
+from nnapi.vision.labels import find_known, fit_labels, read_labels
+from nnapi.vision.outputs import class_count, output_operands
+from nnapi.vision.pictures import Pixels, picture_size
+from nnapi.vision.ranges import find_pixels
+from nnapi.vision.task import Task
+from nnapi.vision.unfit import Unfit
+from nnapi.vision.view import Hints
+
+DRAWN = (Task.DETECTION, Task.SEGMENTATION, Task.AUDIO_EVENTS)
+"""Tasks whose labels may be more than the classes that one result distinguishes."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model and the facts that its results are shown by; ``notes`` are the guesses among them."""
+
+    model: nnapi.Model
+    task: Task | None
+    family: Family | None
+    hints: Hints
+    pixels: Pixels
+    sample_rate: int
+    notes: tuple[str, ...]
+
+
+def study(options: RunOptions) -> Subject:
+    """Load the model of the options and find out how to show its results."""
+    pixels = options.pixels()
+    model = load(options.model, options.int16_as_float, options.shapes, options.weights)
+    said = describe(options.model)
+    if said.warning:
+        warn(said.warning)
+    family = find_family(model, options.task or said.task)
+    task = options.task or said.task or (family.task if family else _task_of_classifier(model))
+    labels, notes = _labels(model, options.labels, task, said)
+    if family and family.evidence and not (options.task or said.task):
+        notes.insert(0, f"shown as {family.name}: guessed from {family.evidence}; --as says otherwise")
+    if task is Task.LANDMARKS:
+        notes.append("landmarks are right only in a picture that shows one such thing, upright, and little else")
+    if not pixels.is_given:
+        pixels = find_pixels(model, said.pixels, family)
+    least = said.threshold if options.score is None else options.score
+    return Subject(model, task, family, Hints(labels, least, said.anchors), pixels, said.sample_rate, tuple(notes))
+
+
+def _task_of_classifier(model: nnapi.Model) -> Task | None:
+    if class_count(model) and len(model.inputs) == 1 and takes_samples(model.operands[model.inputs[0]].type):
+        return Task.AUDIO_EVENTS
+    return None
+
+
+def count_labels(model: nnapi.Model, task: Task | None) -> int | None:
+    """How many classes the model distinguishes, for that task; None where nothing says."""
+    if task is Task.SEGMENTATION:
+        return count_classes(model)
+    if task is Task.DETECTION:
+        for call in model.operations:
+            if call.code == OperationCode.DETECTION_POSTPROCESSING:
+                return model.operands[call.inputs[0]].type.dimensions[-1]
+        return None
+    count = class_count(model)
+    if count is None and task is Task.CLASSIFICATION:
+        count = math.prod(output_operands(model)[0].type.dimensions)
+    return count
+
+
+def _labels(
+    model: nnapi.Model, file: Path | None, task: Task | None, said: Description
+) -> tuple[Sequence[str] | None, list[str]]:
+    """Names of the classes from the option, the model's own file or a data set of so many classes, and the guesses."""
+    count = count_labels(model, task)
+    if file is not None:
+        names = read_labels(file)
+        if task in DRAWN:
+            return names, []
+        if count is None:
+            raise Mistake(f"{file.name} cannot be used: the model does not distinguish classes")
+        return fit_labels(names, count, file.name), []
+    if said.labels:
+        return _own_labels(said.labels, count, task), []
+    shape = input_shape(model)
+    known = find_known(task or (Task.CLASSIFICATION if len(shape) == 4 else None), count, picture_size(shape))
+    if known is None:
+        return None, []
+    data, names = known
+    return names, [f"names of classes are {data.name}'s, guessed from their count of {count}; --labels gives others"]
+
+
+def _own_labels(labels: Sequence[str], count: int | None, task: Task | None) -> Sequence[str] | None:
+    if not count or task in DRAWN:
+        return labels
+    try:
+        return fit_labels(labels, count, "the model's file")
+    except Unfit as mistake:
+        warn(f"its labels are not used: {mistake}")
+        return None

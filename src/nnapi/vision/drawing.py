@@ -1,0 +1,113 @@
+"""Boxes, key points, masks, depths and captions on pictures."""
+
+from __future__ import annotations
+
+import colorsys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nnapi.model.operand import Array
+from nnapi.vision.view import Box, Point, percent
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+DEPTHS = ((20, 10, 80), (40, 90, 150), (40, 150, 130), (130, 200, 80), (255, 235, 60))
+"""Colors from the least to the greatest depth."""
+OPACITY = 150
+"""Of masks, where 255 hides the picture."""
+
+
+def color_of(number: int) -> tuple[int, int, int]:
+    """A bright color, far from those of the numbers beside it."""
+    red, green, blue = colorsys.hsv_to_rgb(number * 0.618 % 1, 0.75, 1.0)
+    return int(255 * red), int(255 * green), int(255 * blue)
+
+
+def draw_boxes(picture: Image, boxes: Sequence[Box]) -> Image:
+    """Each box with its label and score, the likeliest on top."""
+    from PIL import ImageDraw, ImageFont
+
+    drawn = picture.copy()
+    draw = ImageDraw.Draw(drawn)
+    unit = max(1, min(drawn.size) // 200)
+    font = ImageFont.load_default(8 + 4 * unit)
+    for box in reversed(boxes):
+        top, left, bottom, right = box.place
+        corners = (left * drawn.width, top * drawn.height, right * drawn.width, bottom * drawn.height)
+        color = color_of(box.number)
+        draw.rectangle(corners, outline=color, width=2 * unit)
+        for y, x in box.points:
+            _draw_dot(draw, y * drawn.height, x * drawn.width, 2 * unit)
+        text = f"{box.label} {percent(box.score)}"
+        where = max(0, corners[0]), max(0, corners[1])
+        draw.rectangle(draw.textbbox(where, text, font), fill=color)
+        draw.text(where, text, fill="black", font=font)
+    return drawn
+
+
+def draw_people(
+    picture: Image, people: Sequence[Sequence[Point]], bones: Sequence[tuple[int, int]], least: float, dot: int = 120
+) -> Image:
+    """The points with a score of ``least`` and the bones between them; dots are a share 1 / ``dot`` of the picture."""
+    from PIL import ImageDraw
+
+    drawn = picture.copy()
+    draw = ImageDraw.Draw(drawn)
+    size = max(2 if bones else 1, min(drawn.size) // dot)
+    for number, person in enumerate(people, 1):
+        places = [(point.x * drawn.width, point.y * drawn.height) for point in person]
+        for a, b in bones:
+            if min(person[a].score, person[b].score) >= least:
+                draw.line([places[a], places[b]], fill=color_of(number), width=size)
+        for point, (x, y) in zip(person, places, strict=True):
+            if point.score >= least:
+                _draw_dot(draw, y, x, size)
+    return drawn
+
+
+def _draw_dot(draw: Any, y: float, x: float, size: float) -> None:
+    draw.ellipse((x - size, y - size, x + size, y + size), fill="white", outline="black")
+
+
+def draw_classes(picture: Image | None, classes: Array, background: int | None = 0) -> Image:
+    """Each class in its color over the picture, or alone; the background stays as it is."""
+    from PIL import Image
+
+    palette = np.array([color_of(number) for number in range(256)], np.uint8)
+    if background is not None:
+        palette[background] = 0
+    masks = Image.fromarray(palette[classes.astype(np.int64) % 256])
+    if picture is None:
+        return masks
+    opacity = Image.fromarray(np.where(classes != background, OPACITY, 0).astype(np.uint8))
+    sizes = [each.resize(picture.size, Image.Resampling.NEAREST) for each in (masks, opacity)]
+    return Image.composite(sizes[0], picture.convert("RGB"), sizes[1])
+
+
+def draw_depths(depths: Array) -> Image:
+    """The least dark blue, the greatest yellow, by way of green, so that it reads in gray as well."""
+    from PIL import Image
+
+    least, greatest = float(depths.min()), float(depths.max())
+    shares = (depths.astype(np.float64) - least) / max(greatest - least, 1e-12)
+    steps, colors = np.linspace(0, 1, len(DEPTHS)), np.array(DEPTHS, np.float64)
+    channels = [np.interp(shares, steps, colors[:, i]) for i in range(3)]
+    return Image.fromarray(np.stack(channels, -1).round().astype(np.uint8))
+
+
+def draw_caption(picture: Image, lines: Sequence[str]) -> Image:
+    """Lines of text on a strip below the picture."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    size = max(12, picture.width // 24)
+    font = ImageFont.load_default(size)
+    height = round(1.4 * size)
+    drawn = Image.new("RGB", (picture.width, picture.height + height * len(lines) + size // 2), "white")
+    drawn.paste(picture.convert("RGB"))
+    draw = ImageDraw.Draw(drawn)
+    for number, line in enumerate(lines):
+        draw.text((size // 2, picture.height + size // 4 + number * height), line, fill="black", font=font)
+    return drawn

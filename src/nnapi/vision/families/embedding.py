@@ -1,0 +1,38 @@
+"""Embeddings: one vector for a picture or a sound, near those of its like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nnapi.codes import OperationCode
+from nnapi.model.model import Model
+from nnapi.model.operand import Array
+from nnapi.vision.families.family import Family, output_shapes, takes_picture
+from nnapi.vision.outputs import producer
+from nnapi.vision.task import Task
+from nnapi.vision.view import Hints, View
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+FEWEST = 128
+POOLINGS = (OperationCode.AVERAGE_POOL_2D, OperationCode.MEAN, OperationCode.L2_NORMALIZATION)
+
+
+def _see(model: Model, numbers: Sequence[Array], hints: Hints, picture: Image | None) -> View:
+    vector = numbers[0].reshape(-1).astype(np.float64)
+    return View(f"{vector.size} dimensions, norm {np.linalg.norm(vector):.4g}", None, {"vector": vector.tolist()})
+
+
+def _recognizes(model: Model) -> bool:
+    """A picture goes in, and features that were averaged over it come out."""
+    shapes = output_shapes(model)
+    is_vector = len(shapes) == 1 and bool(shapes[0]) and prod(shapes[0]) == shapes[0][-1] >= FEWEST
+    return is_vector and takes_picture(model) and producer(model) in POOLINGS
+
+
+EMBEDDING = Family("embedding", Task.EMBEDDING, _recognizes, _see, evidence="its last operation, an average")

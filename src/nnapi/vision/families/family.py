@@ -1,0 +1,56 @@
+"""A kind of model, as a row of the table in ``families``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nnapi.model.model import Model
+from nnapi.model.operand import Array, Shape
+from nnapi.vision.task import Task
+from nnapi.vision.view import Hints, View
+
+
+@dataclass(frozen=True)
+class Family:
+    """A kind of model.
+
+    ``see`` gets the model, its outputs as float values, hints and the picture that went in or None; it raises
+    ValueError or IndexError where the outputs are not for it. ``low`` and ``high`` are the float values that stand for
+    black and white where the model's file does not say. ``evidence`` says why a model counts as one of the family
+    where that is a guess. ``keeps_aspect`` asks for bars beside the picture instead of a squashed one, ``has_mask`` for
+    zeros in the fourth channel, which holds the mask of the picture before, ``is_bgr`` for blue before green and red.
+    """
+
+    name: str
+    task: Task
+    recognizes: Callable[[Model], bool]
+    see: Callable[[Model, Sequence[Array], Hints, Any], View]
+    low: float | None = None
+    high: float | None = None
+    evidence: str = ""
+    keeps_aspect: bool = False
+    has_mask: bool = False
+    is_bgr: bool = False
+
+
+def input_shape(model: Model) -> Shape:
+    """Dimensions of the first input."""
+    return model.operands[model.inputs[0]].type.dimensions if model.inputs else ()
+
+
+def output_shapes(model: Model) -> list[Shape]:
+    """Dimensions of each output."""
+    return [model.operands[index].type.dimensions for index in model.outputs]
+
+
+def takes_picture(model: Model) -> bool:
+    """Whether an input has the rank of pictures."""
+    return any(len(model.operands[index].type.dimensions) == 4 for index in model.inputs)
+
+
+def names_of(model: Model) -> str:
+    """The names of inputs, outputs and what is computed before, in lower case."""
+    indexes = {*model.inputs, *model.outputs, *(index for call in model.operations[-8:] for index in call.outputs)}
+    return " ".join(model.operands[index].name or "" for index in sorted(indexes)).lower()

@@ -1,0 +1,98 @@
+"""Models that give a picture: larger, restored or in another style; and depths, which look like one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nnapi.codes import OperationCode
+from nnapi.model.model import Model
+from nnapi.model.operand import Array
+from nnapi.vision.drawing import draw_depths
+from nnapi.vision.families.family import Family, input_shape, output_shapes
+from nnapi.vision.outputs import producer
+from nnapi.vision.pictures import fit_inside
+from nnapi.vision.task import Task
+from nnapi.vision.view import Hints, View
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+RANGES = {OperationCode.LOGISTIC: (0.0, 1.0), OperationCode.TANH: (-1.0, 1.0)}
+"""Operations whose results have these limits."""
+
+
+def find_limits(model: Model) -> tuple[float, float] | None:
+    """Black and white of a picture that comes out, by the operation that limits it; None where none does."""
+    code = producer(model)
+    if code in RANGES:
+        return RANGES[OperationCode(code)]
+    writers = {index: call for call in model.operations for index in call.outputs}
+    call = writers.get(model.outputs[0])
+    for _ in range(6):
+        if call is None:
+            return None
+        if call.code == OperationCode.MINIMUM:
+            values = [model.operands[index].value for index in call.inputs]
+            constants = [float(value.reshape(-1)[0]) for value in values if value is not None and value.size == 1]
+            return (0.0, constants[0]) if constants and constants[0] in (1.0, 255.0) else None
+        call = writers.get(call.inputs[0])
+    return None
+
+
+def to_pixels(values: Array, limits: tuple[float, float] | None) -> Array:
+    """Float values as pixels 0 to 255: by the limits, else from their minimum to their maximum unless these lie within
+    0 to 255."""
+    least, greatest = float(values.min()), float(values.max())
+    if limits is None and (least < -1 or greatest > 255 or greatest <= 1.5):
+        limits = least, greatest
+    low, high = limits or (0.0, 255.0)
+    scaled = (values.astype(np.float32) - low) * (255 / max(high - low, 1e-6))
+    return np.clip(np.round(scaled), 0, 255).astype(np.uint8)
+
+
+def first_picture(values: Array) -> Array:
+    """The first picture as rows of pixels, each with its channels."""
+    if values.ndim not in (2, 3, 4):
+        raise ValueError
+    first = values[0] if values.ndim == 4 or (values.ndim == 3 and len(values) == 1) else values
+    if first.ndim == 2:
+        return first[..., None]
+    if first.shape[-1] not in (1, 3):
+        raise ValueError
+    return first
+
+
+def _see_picture(model: Model, numbers: Sequence[Array], hints: Hints, picture: Image | None) -> View:
+    from PIL import Image
+
+    pixels = to_pixels(first_picture(numbers[0]), find_limits(model))
+    shown = Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
+    if picture:
+        left, top, width, height = fit_inside(picture.size, shown.size)
+        shown = shown.crop((left, top, left + width, top + height))
+    return View(f"a picture of {shown.width}×{shown.height}", shown, result=shown)
+
+
+def _see_depth(model: Model, numbers: Sequence[Array], hints: Hints, picture: Image | None) -> View:
+    depths = first_picture(numbers[0])
+    if depths.shape[2] != 1:
+        raise ValueError
+    words = f"{depths.shape[1]}×{depths.shape[0]} depths from {depths.min():.4g} to {depths.max():.4g}"
+    shown = draw_depths(depths[..., 0])
+    rows = [[float(f"{value:.5g}") for value in row] for row in depths[..., 0].tolist()]
+    return View(words, shown.resize(picture.size) if picture else shown, {"depths": rows})
+
+
+def _is_picture(model: Model) -> bool:
+    """A colored picture goes in, one of its size or larger comes out."""
+    shapes, given = output_shapes(model), input_shape(model)
+    if len(shapes) != 1 or len(shapes[0]) != 4 or len(given) != 4 or shapes[0][3] != 3 or given[3] != 3:
+        return False
+    return all(after >= before for before, after in zip(given[1:3], shapes[0][1:3], strict=True))
+
+
+IMAGES = Family("network that gives a picture", Task.IMAGE, _is_picture, _see_picture, keeps_aspect=True)
+DEPTHS = Family("depths", Task.DEPTH, lambda model: False, _see_depth)

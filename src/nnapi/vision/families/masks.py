@@ -1,0 +1,135 @@
+"""Segmentation: a class for each pixel, or one channel that says how likely the pixel belongs to the thing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nnapi.codes import OperationCode
+from nnapi.model.model import Model
+from nnapi.model.operand import Array
+from nnapi.vision.drawing import draw_classes
+from nnapi.vision.families.family import Family, input_shape, names_of, output_shapes, takes_picture
+from nnapi.vision.labels import SEGMENTATION_COUNTS
+from nnapi.vision.outputs import producer
+from nnapi.vision.task import Task
+from nnapi.vision.view import Hints, View, name_class, percent
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+HALF = 0.5
+"""Value of a one-channel mask from which on a pixel belongs to the thing."""
+LEAST_SHARE = 0.005
+"""Share of a picture that a class must cover to be mentioned."""
+
+
+def to_classes(numbers: Array, least: float) -> Array:
+    """A class for each pixel of the first picture: the greatest channel, or 1 where a single channel is ``least``."""
+    if numbers.ndim == 2:
+        return numbers
+    if numbers.ndim not in (3, 4):
+        raise ValueError
+    first: Array = numbers[0]
+    if numbers.ndim == 3:
+        return first
+    if first.shape[-1] == 1:
+        return (first[..., 0] >= least).astype(np.int64)
+    classes: Array = first.argmax(-1)
+    return classes
+
+
+def count_classes(model: Model) -> int | None:
+    """How many classes a pixel may have; None where the outputs and the operation before do not say."""
+    shape = output_shapes(model)[0]
+    if len(shape) == 4:
+        return shape[3]
+    for call in reversed(model.operations):
+        if call.code == OperationCode.ARGMAX:
+            dimensions = model.operands[call.inputs[0]].type.dimensions
+            return dimensions[-1] if dimensions else None
+    return None
+
+
+def to_runs(classes: Array) -> list[list[int]]:
+    """The pixels row by row as [class, count] for each run of the same class."""
+    flat = classes.reshape(-1)
+    starts = np.flatnonzero(np.concatenate([[True], flat[1:] != flat[:-1]]))
+    counts = np.diff(np.append(starts, flat.size))
+    return [[int(flat[start]), int(count)] for start, count in zip(starts, counts, strict=True)]
+
+
+def view_classes(classes: Array, labels: Sequence[str] | None, picture: Image | None) -> View:
+    """Return ``bird 12 %``: everything but the background, the largest first."""
+    found, counts = np.unique(classes, return_counts=True)
+    areas = sorted(zip((counts / classes.size).tolist(), found.tolist(), strict=True), reverse=True)
+    has_background = labels is None or labels[0] == "background"
+    said = [
+        f"{name_class(number, labels)} {percent(share)}"
+        for share, number in areas
+        if (number or not has_background) and share >= LEAST_SHARE
+    ]
+    data: dict[str, Any] = {
+        "areas": [{"index": n, "label": name_class(n, labels), "share": share} for share, n in areas],
+        "mask": {"height": classes.shape[0], "width": classes.shape[1], "runs": to_runs(classes)},
+    }
+    words = ", ".join(said) or "only background"
+    return View(words, draw_classes(picture, classes, 0 if has_background else None), data)
+
+
+def _see(model: Model, numbers: Sequence[Array], hints: Hints, picture: Image | None) -> View:
+    (found,) = numbers
+    return view_classes(to_classes(found, HALF if hints.least is None else hints.least), hints.labels, picture)
+
+
+def _see_mask(model: Model, numbers: Sequence[Array], hints: Hints, picture: Image | None) -> View:
+    return _see(model, numbers, hints._replace(labels=_mask_labels(model, hints.labels)), picture)
+
+
+def _mask_labels(model: Model, labels: Sequence[str] | None) -> Sequence[str]:
+    """The name of the thing and the background's before it; a file may name the thing alone."""
+    named = [label for label in labels or () if label != "background"]
+    return ["background", named[0] if named else "foreground"]
+
+
+def _see_hair(model: Model, numbers: Sequence[Array], hints: Hints, picture: Image | None) -> View:
+    return _see(model, numbers, hints._replace(labels=hints.labels or ["background", "hair"]), picture)
+
+
+def _is_classes(model: Model) -> bool:
+    """Whole numbers from ARGMAX, or a channel for each class of a known list, or names that say so."""
+    shapes = output_shapes(model)
+    if len(shapes) != 1 or not takes_picture(model):
+        return False
+    (shape,) = shapes
+    if len(shape) in (2, 3):
+        is_whole = model.operands[model.outputs[0]].type.dtype.kind in "iu"
+        return is_whole and min(shape[-2:]) > 1 and (producer(model) == OperationCode.ARGMAX or len(shape) == 3)
+    if len(shape) != 4 or min(shape[1:3]) < 2:
+        return False
+    is_share = producer(model) == OperationCode.SOFTMAX
+    return shape[3] in SEGMENTATION_COUNTS or (shape[3] > 3 and (is_share or "segment" in names_of(model)))
+
+
+def _is_mask(model: Model) -> bool:
+    """One channel from the logistic function, as large as the picture."""
+    shapes, picture = output_shapes(model), input_shape(model)
+    is_single = len(shapes) == 1 and len(shapes[0]) == 4 and shapes[0][3] == 1
+    return (
+        is_single and len(picture) == 4 and shapes[0][1:3] == picture[1:3] and producer(model) == OperationCode.LOGISTIC
+    )
+
+
+def _is_hair(model: Model) -> bool:
+    """A picture and the mask before go in, scores of two classes come out."""
+    shapes, picture = output_shapes(model), input_shape(model)
+    return len(shapes) == 1 and len(picture) == 4 and picture[3] == 4 and shapes[0][-3:] == (*picture[1:3], 2)
+
+
+HAIR = Family(
+    "hair segmentation with the mask before", Task.SEGMENTATION, _is_hair, _see_hair, 0, 1, "its shapes", has_mask=True
+)
+MASK = Family("mask of one thing", Task.SEGMENTATION, _is_mask, _see_mask, evidence="one channel of shares")
+CLASSES = Family("segmentation", Task.SEGMENTATION, _is_classes, _see)

@@ -1,0 +1,121 @@
+"""PoseNet: heat maps of 17 points, offsets within their cells, and displacements along the bones.
+
+People are found one after the other: the strongest peak that belongs to nobody yet is a point of a new person, and the
+displacements lead from it to the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from nnapi.model.model import Model
+from nnapi.model.operand import Array, Shape
+from nnapi.vision.families.family import Family, input_shape, output_shapes
+from nnapi.vision.families.key_points import BONES, POINTS, view_people
+from nnapi.vision.task import Task
+from nnapi.vision.view import Hints, Point, View
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+LEAST = 0.5
+"""Score of a peak from which on it begins a person, and of a point that is shown."""
+MOST = 10
+"""People at most."""
+NEAR = 20.0
+"""Pixels of the input within which two peaks of a point are of the same person."""
+TREE = (
+    *((0, 1), (1, 3), (0, 2), (2, 4), (0, 5), (5, 7), (7, 9), (5, 11)),
+    *((11, 13), (13, 15), (0, 6), (6, 8), (8, 10), (6, 12), (12, 14), (14, 16)),
+)
+"""From which point to which each channel of the displacements leads."""
+
+
+class Maps(NamedTuple):
+    """The outputs as (rows, columns, channels); ``stride`` is the pixels of the input between cells."""
+
+    scores: Array
+    offsets: Array
+    forward: Array
+    backward: Array
+    stride: tuple[float, float]
+
+    def place(self, y: int, x: int, point: int) -> tuple[float, float]:
+        """The exact place of a point near a cell, in pixels of the input."""
+        down, right = self.offsets[y, x, point], self.offsets[y, x, point + len(POINTS)]
+        return y * self.stride[0] + float(down), x * self.stride[1] + float(right)
+
+    def cell(self, y: float, x: float) -> tuple[int, int]:
+        """The cell nearest to a place."""
+        rows, columns, _ = self.scores.shape
+        found = round(y / self.stride[0]), round(x / self.stride[1])
+        return min(max(found[0], 0), rows - 1), min(max(found[1], 0), columns - 1)
+
+
+def find_people(maps: Maps, least: float = LEAST) -> list[list[tuple[float, float, float]]]:
+    """Places (y, x, score) of the points of each person, in pixels of the input."""
+    people: list[list[tuple[float, float, float]]] = []
+    for y, x, point in _peaks(maps.scores, least):
+        begun = maps.place(y, x, point)
+        is_known = any(np.hypot(begun[0] - p[point][0], begun[1] - p[point][1]) < NEAR for p in people)
+        if not is_known and len(people) < MOST:
+            people.append(_follow(maps, point, (*begun, float(maps.scores[y, x, point]))))
+    return people
+
+
+def _peaks(scores: Array, least: float) -> list[tuple[int, int, int]]:
+    """Cells greater than their neighbors, strongest first."""
+    padded = np.pad(scores, ((1, 1), (1, 1), (0, 0)), constant_values=-np.inf)
+    rows, columns, _ = scores.shape
+    around = [padded[y : y + rows, x : x + columns] for y in range(3) for x in range(3)]
+    found = np.argwhere((scores >= least) & (scores >= np.max(around, 0)))
+    ordered = sorted(found.tolist(), key=lambda place: -float(scores[tuple(place)]))
+    return [(y, x, point) for y, x, point in ordered]
+
+
+def _follow(maps: Maps, root: int, begun: tuple[float, float, float]) -> list[tuple[float, float, float]]:
+    found = {root: begun}
+    edges = [(a, b, maps.forward[..., i::16]) for i, (a, b) in enumerate(TREE)]
+    edges += [(b, a, maps.backward[..., i::16]) for i, (a, b) in enumerate(TREE)]
+    while True:
+        ready = [edge for edge in edges if edge[0] in found and edge[1] not in found]
+        if not ready:
+            return [found[i] for i in range(len(POINTS))]
+        source, target, displacement = ready[0]
+        y, x, _ = found[source]
+        down, right = displacement[maps.cell(y, x)]
+        cell = maps.cell(y + float(down), x + float(right))
+        found[target] = (*maps.place(*cell, target), float(maps.scores[(*cell, target)]))
+
+
+def _sort(shapes: Sequence[Shape]) -> list[int]:
+    """Indexes of heat maps, offsets, forward and backward displacements; the last two come in either order."""
+    channels = [shape[-1] for shape in shapes]
+    return [channels.index(17), channels.index(34), *(i for i, count in enumerate(channels) if count == 32)]
+
+
+def _see(model: Model, numbers: Sequence[Array], hints: Hints, picture: Image | None) -> View:
+    order = _sort([array.shape for array in numbers])
+    scores, offsets, first, second = (numbers[i][0].astype(np.float64) for i in order)
+    if "bwd" in (model.operands[model.outputs[order[2]]].name or "").lower():
+        first, second = second, first
+    height, width = input_shape(model)[1:3]
+    rows, columns, _ = scores.shape
+    stride = (height - 1) / (rows - 1), (width - 1) / (columns - 1)
+    scores = 1 / (1 + np.exp(-scores))
+    least = LEAST if hints.least is None else hints.least
+    people = [
+        [Point(name, y / height, x / width, score) for name, (y, x, score) in zip(POINTS, person, strict=True)]
+        for person in find_people(Maps(scores, offsets, first, second, stride), least)
+    ]
+    return view_people(people, BONES, least, picture)
+
+
+def _recognizes(model: Model) -> bool:
+    return sorted(shape[-1] if len(shape) == 4 else 0 for shape in output_shapes(model)) == [17, 32, 32, 34]
+
+
+POSENET = Family("PoseNet", Task.POSE, _recognizes, _see, -1, 1)

@@ -1,0 +1,86 @@
+"""Detectors that give boxes, classes, scores and a count: SSD with TensorFlow Lite's post-processing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from nnapi.codes import OperationCode
+from nnapi.model.model import Model
+from nnapi.model.operand import Array, Shape
+from nnapi.vision.drawing import draw_boxes
+from nnapi.vision.families.family import Family, output_shapes
+from nnapi.vision.task import Task
+from nnapi.vision.view import Box, Hints, View, count_names, name_class
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+LEAST = 0.4
+"""Score of a box that is shown."""
+NESTED = 0.8
+"""Share of a box from which on it belongs to a likelier one of its class: models find parts of a thing again, and they
+suppress only boxes of about the same size themselves."""
+
+
+def find_boxes(outputs: Sequence[Array], labels: Sequence[str] | None, least: float | None = None) -> list[Box]:
+    """The boxes with a score of ``least`` (LEAST), of the first picture, one for each thing; outputs may come in either
+    order in use."""
+    found = [box for box in read_boxes(outputs, labels) if box.score >= (LEAST if least is None else least)]
+    kept: list[Box] = []
+    for box in found:
+        if not any(box.number == other.number and _share_inside(box, other) >= NESTED for other in kept):
+            kept.append(box)
+    return kept
+
+
+def read_boxes(outputs: Sequence[Array], labels: Sequence[str] | None) -> list[Box]:
+    """All boxes of the first picture, likeliest first."""
+    (boxes,) = (array[0] for array in outputs if array.ndim == 3)
+    (count,) = (int(array[0]) for array in outputs if array.ndim == 1)
+    first, second = (array[0] for array in outputs if array.ndim == 2)
+    is_class = bool((first[:count] == first[:count].round()).all())
+    classes, scores = (first, second) if is_class else (second, first)
+    found = [
+        Box(name_class(int(classes[i]), labels), float(scores[i]), tuple(map(float, boxes[i])), int(classes[i]))  # type: ignore[arg-type]  # four
+        for i in range(count)
+    ]
+    return sorted(found, key=lambda box: -box.score)
+
+
+def _share_inside(box: Box, other: Box) -> float:
+    """The share of a box that lies in another."""
+    top, left, bottom, right = box.place
+    high = min(bottom, other.place[2]) - max(top, other.place[0])
+    wide = min(right, other.place[3]) - max(left, other.place[1])
+    return max(high, 0) * max(wide, 0) / max((bottom - top) * (right - left), 1e-9)
+
+
+def _recognizes(model: Model) -> bool:
+    """Four outputs of the ranks that the operation for that gives."""
+    shapes = output_shapes(model)
+    found = any(call.code == OperationCode.DETECTION_POSTPROCESSING for call in model.operations)
+    return _has_ranks(shapes) and (found or any(len(shape) == 3 and shape[-1] == 4 for shape in shapes))
+
+
+def _has_ranks(shapes: Sequence[Shape]) -> bool:
+    return sorted(map(len, shapes)) == [1, 2, 2, 3]
+
+
+def _see(model: Model, numbers: Sequence[Array], hints: Hints, picture: Image | None) -> View:
+    if not _has_ranks([array.shape for array in numbers]):
+        raise ValueError
+    return view_boxes(find_boxes(numbers, hints.labels, hints.least), read_boxes(numbers, hints.labels), picture)
+
+
+def view_boxes(boxes: Sequence[Box], all_boxes: Sequence[Box], picture: Image | None) -> View:
+    """The boxes that count; where none does, the words name the likeliest of all."""
+    words = count_names([box.label for box in boxes])
+    if not boxes and all_boxes:
+        best = max(all_boxes, key=lambda box: box.score)
+        words += f" (likeliest: {best.label}, score {best.score:.2f}; --score shows it)"
+    shown = draw_boxes(picture, boxes) if picture else None
+    return View(words, shown, {"boxes": [box.describe() for box in boxes]})
+
+
+POST_PROCESSED = Family("detector with post-processing", Task.DETECTION, _recognizes, _see)

@@ -1,0 +1,107 @@
+"""Names of classes: from a text file with one per line, or of well-known data sets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple
+
+from nnapi.vision.task import Task
+from nnapi.vision.unfit import Unfit
+
+BACKGROUND = "background"
+ABSENT = "n/a"
+"""In the place of numbers that COCO does not use."""
+_NUMBERED = re.compile(r"\s*(\d+)(?:\s*[:,;]\s*|\s+)(\S.*)")
+
+
+def read_labels(file: Path) -> list[str]:
+    """The lines of the file without their numbers, where each begins with its own; a Unfit where there are none."""
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise Unfit(f"{file.name} is not text in UTF-8, labels are lines of text") from None
+    lines = split_labels(text)
+    if not lines:
+        raise Unfit(f"{file.name} is empty, labels are lines of text")
+    return lines
+
+
+def split_labels(text: str) -> list[str]:
+    """The lines without their numbers, where each begins with its own."""
+    lines = [line.strip() for line in text.rstrip().splitlines()]
+    found = [_NUMBERED.fullmatch(line) for line in lines]
+    for first in (0, 1):
+        if all(match and int(match[1]) == number for number, match in enumerate(found, first)):
+            return [match[2] for match in found if match]
+    return lines
+
+
+def fit_labels(labels: Sequence[str], count: int, name: str) -> list[str]:
+    """One label for each of ``count`` classes.
+
+    A list that is one short lacks the class "background" that comes first, one that is one too long names it although
+    the model does not know it. Any other number is a Unfit.
+    """
+    if len(labels) == count:
+        return list(labels)
+    if len(labels) == count - 1 and labels[0].lower() != BACKGROUND:
+        return [BACKGROUND, *labels]
+    if len(labels) == count + 1 and labels[0].lower() == BACKGROUND:
+        return list(labels[1:])
+    raise Unfit(f"{name} names {len(labels)} classes, the model distinguishes {count}")
+
+
+class Known(NamedTuple):
+    """A data set: its name for people, and that of its file in ``names``."""
+
+    name: str
+    file: str
+
+
+IMAGENET, COCO, VOC = Known("ImageNet", "imagenet"), Known("COCO", "coco"), Known("Pascal VOC", "voc")
+ADE20K, FACE_PARTS = Known("ADE20K", "ade20k"), Known("CelebAMask-HQ", "face_parts")
+CITYSCAPES, CIFAR10 = Known("Cityscapes", "cityscapes"), Known("CIFAR-10", "cifar10")
+FREQUENT = 31
+"""Classes of ADE20K, the most frequent first, that smaller networks distinguish besides the background."""
+COUNTS: dict[Task, dict[int, Known]] = {
+    Task.CLASSIFICATION: {1000: IMAGENET, 1001: IMAGENET},
+    Task.DETECTION: {80: COCO, 90: COCO, 91: COCO},
+    Task.SEGMENTATION: {21: VOC, 150: ADE20K, 151: ADE20K, FREQUENT + 1: ADE20K, 19: CITYSCAPES},
+}
+"""Data sets that are known by the count of their classes."""
+SEGMENTATION_COUNTS = frozenset(COUNTS[Task.SEGMENTATION])
+SMALL = 32, 32
+"""Height and width of the pictures of CIFAR-10."""
+
+
+def find_known(task: Task | None, count: int | None, picture: tuple[int, ...]) -> tuple[Known, list[str]] | None:
+    """The data set that has so many classes, and their names; None where there is none.
+
+    ``picture`` is the height and width of the input. Nineteen classes of a square picture are parts of a face, of
+    another one those of a street; ten of 32×32 pixels are CIFAR-10's.
+    """
+    if task is None or count is None:
+        return None
+    known = COUNTS.get(task, {}).get(count)
+    if known is CITYSCAPES and picture[0] == picture[1]:
+        known = FACE_PARTS
+    if task is Task.CLASSIFICATION and count == 10 and picture == SMALL:
+        known = CIFAR10
+    return (known, _fit_known(known, count)) if known else None
+
+
+def _fit_known(known: Known, count: int) -> list[str]:
+    names = read_known(known)
+    if known is COCO and count == 80:
+        return [name for name in names if name != ABSENT]
+    if count == FREQUENT + 1:
+        return [BACKGROUND, *names[:FREQUENT]]
+    return names if known is COCO else fit_labels(names, count, known.name)
+
+
+def read_known(known: Known) -> list[str]:
+    """The names of a data set that comes with this package."""
+    return (files("nnapi.vision") / "names" / f"{known.file}.txt").read_text("utf-8").splitlines()

@@ -1,0 +1,184 @@
+"""Pictures as the input of a model: turned upright, resized, with the channels and numbers that it takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nnapi.codes import FuseCode, OperandCode
+from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.ops.quantization import requantizer
+from nnapi.vision.unfit import Unfit
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+"""How Pillow calls pictures of 1, 3 and 4 channels."""
+FLOATS = (OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16)
+
+
+@dataclass(frozen=True)
+class Pixels:
+    """How pixel values 0 to 255 become float values: ``(pixel - mean) / std``, per channel where several are given.
+
+    Both None means -1 to 1 for floats, and the pixel values as quantized values for 8-bit types. ``reason`` says how
+    that is known. With ``keeps_aspect`` a picture of another shape gets bars beside it, with ``has_mask`` the fourth
+    channel holds zeros, with ``is_bgr`` blue comes first.
+    """
+
+    mean: tuple[float, ...] | None = None
+    std: tuple[float, ...] | None = None
+    reason: str = ""
+    keeps_aspect: bool = False
+    has_mask: bool = False
+    is_bgr: bool = False
+
+    @classmethod
+    def of_range(cls, low: float, high: float, reason: str = "") -> Pixels:
+        """Black becomes ``low`` and white ``high``."""
+        std = 255 / (high - low)
+        return cls((-low * std,), (std,), reason)
+
+    @property
+    def is_given(self) -> bool:
+        return self.mean is not None or self.std is not None
+
+
+def layout(type: OperandType) -> str:
+    """What the input's dimensions mean, a letter each: batch N, height H, width W, channels C (1 where not named).
+
+    Raises Unfit where one picture, gray or colored, does not fit.
+    """
+    if type.code not in FLOATS and not type.is_quantized:
+        raise Unfit("an input of this type takes no picture, give a .npy file")
+    for letters in ("NHWC", "NCHW", "HWC", "NHW", "HW"):
+        dimensions = dict(zip(letters, type.dimensions, strict=False))
+        fits = len(letters) == type.rank and dimensions.get("N", 1) in (0, 1) and dimensions.get("C", 1) in MODES
+        if fits and 1 not in (dimensions["H"], dimensions["W"]):
+            return letters
+    raise Unfit("an input of this shape takes no single picture, give a .npy file")
+
+
+def read_picture(file: Path, type: OperandType, pixels: Pixels) -> tuple[Array, str]:
+    """The picture in a file of any common format as a value of that type, and what was done to it.
+
+    Dimensions that the model leaves open are the picture's own.
+    """
+    letters = layout(type)
+    wanted = dict(zip(letters, type.dimensions, strict=True))
+    opened = open_picture(file, wanted.get("C", 1))
+    size = wanted["W"] or opened.width, wanted["H"] or opened.height
+    picture, words = _fit(opened, size) if pixels.keeps_aspect else _resize(opened, size)
+    values = np.atleast_3d(np.asarray(picture))
+    if pixels.has_mask and values.shape[-1] == 4:
+        values = np.concatenate([values[..., :3], np.zeros_like(values[..., :1])], -1)
+        words += ", an empty mask as the fourth channel"
+    if pixels.is_bgr and values.shape[-1] == 3:
+        values = values[..., ::-1]
+        words += ", blue before red"
+    stored, conversion = _numbers(values, type, pixels)
+    if pixels.reason:
+        conversion += f" ({pixels.reason})"
+    found = {"N": 1, **dict(zip("HWC", stored.shape, strict=True))}
+    ordered = stored.transpose(2, 0, 1) if letters == "NCHW" else stored
+    gray = ["gray"] if found["C"] == 1 else []
+    shape = [found[letter] for letter in letters]
+    return np.ascontiguousarray(ordered.reshape(shape)), ", ".join([words, *gray, conversion])
+
+
+def open_picture(file: Path, channels: int) -> Image:
+    """The picture, upright as its camera says, with that many channels."""
+    from PIL import Image, ImageOps, UnidentifiedImageError
+
+    try:
+        with Image.open(file) as opened:
+            return _with_channels(ImageOps.exif_transpose(opened), channels)
+    except UnidentifiedImageError:
+        raise Unfit("neither a picture that Pillow can read, nor .npy, nor .wav") from None
+    except Image.DecompressionBombError as error:
+        raise Unfit(str(error)) from None
+    except (OSError, SyntaxError, ValueError) as error:
+        raise Unfit(f"the picture is damaged: {error}") from None
+
+
+def _resize(picture: Image, after: tuple[int, int]) -> tuple[Image, str]:
+    """The picture at that size, stretched if need be, and what was done."""
+    from PIL import Image
+
+    before = picture.size
+    if before == after:
+        return picture, f"{before[0]}×{before[1]}"
+    words = f"{before[0]}×{before[1]} resized to {after[0]}×{after[1]} (bilinear)"
+    return picture.resize(after, Image.Resampling.BILINEAR), words
+
+
+def fit_inside(inner: tuple[int, int], outer: tuple[int, int]) -> tuple[int, int, int, int]:
+    """Left, top, width and height of the largest picture of one size's shape in the middle of another."""
+    scale = min(outer[0] / inner[0], outer[1] / inner[1])
+    width, height = max(1, round(inner[0] * scale)), max(1, round(inner[1] * scale))
+    return (outer[0] - width) // 2, (outer[1] - height) // 2, width, height
+
+
+def _fit(picture: Image, size: tuple[int, int]) -> tuple[Image, str]:
+    """The picture in the middle of that size with black bars beside it, and what was done."""
+    from PIL import Image
+
+    left, top, width, height = fit_inside(picture.size, size)
+    resized, words = _resize(picture, (width, height))
+    if (width, height) == size:
+        return resized, words
+    whole = Image.new(picture.mode, size)
+    whole.paste(resized, (left, top))
+    return whole, f"{words} within {size[0]}×{size[1]}"
+
+
+def _with_channels(picture: Image, channels: int) -> Image:
+    """In gray, color, or color with opacity; transparent parts become white where opacity is not kept."""
+    from PIL import Image
+
+    if picture.mode.startswith("I;16") or picture.mode == "I":
+        picture = Image.fromarray((np.asarray(picture).astype(np.int64) // 257).clip(0, 255).astype(np.uint8))
+    if channels != 4 and picture.has_transparency_data:
+        colored = picture.convert("RGBA")
+        white = Image.new("RGBA", picture.size, "white")
+        picture = Image.alpha_composite(white, colored)
+    return picture.convert(MODES[channels])
+
+
+def _numbers(pixels: Array, type: OperandType, wanted: Pixels) -> tuple[Array, str]:
+    """Pixel values as the input stores them."""
+    if not wanted.is_given and type.code == OperandCode.TENSOR_QUANT8_ASYMM:
+        return pixels, "pixels 0 to 255 as quantized values"
+    if not wanted.is_given and type.dtype == np.int8:
+        return (pixels.astype(np.int16) - 128).astype(np.int8), "pixels 0 to 255 as quantized values -128 to 127"
+    mean, std = _per_channel(wanted.mean, 0.0, pixels), _per_channel(wanted.std, 1.0, pixels)
+    if not wanted.is_given:
+        mean = std = np.array([127.5], np.float32)
+    words = f"(pixel - {_join(mean)}) / {_join(std)}"
+    if len(mean) == len(std) == 1:
+        low, high = -mean[0] / std[0], (255 - mean[0]) / std[0]
+        words = "pixels 0 to 255" if (low, high) == (0, 255) else f"pixels scaled to {low + 0.0:.4g} to {high:.4g}"
+    real = (pixels.astype(np.float32) - mean) / std
+    if type.is_quantized:
+        return requantizer(type, FuseCode.FUSED_NONE, 1.0)(real), f"{words}, quantized"
+    return real.astype(type.dtype), words
+
+
+def _per_channel(values: tuple[float, ...] | None, default: float, pixels: Array) -> Array:
+    values = values or (default,)
+    if len(values) not in (1, pixels.shape[-1]):
+        raise Unfit(f"{len(values)} numbers for {pixels.shape[-1]} channels in --mean or --std")
+    return np.array(values, np.float32)
+
+
+def _join(values: Array) -> str:
+    return f"[{', '.join(f'{value:g}' for value in values)}]" if len(values) > 1 else f"{values[0]:g}"
+
+
+def picture_size(shape: Shape) -> tuple[int, int]:
+    """Height and width of an input of that shape, 0 where it is not a picture's."""
+    return (shape[1], shape[2]) if len(shape) == 4 else (0, 0)

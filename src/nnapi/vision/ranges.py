@@ -1,0 +1,165 @@
+"""The float values that a model's input takes for black and white, and how that is known.
+
+In this order: the file's metadata; the quantization of the input, or of what it is quantized to at once; the model's
+family; the limits of a picture that comes out; the first convolution; else -1 to 1. All but the first three are
+guesses, and the reason says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from nnapi.codes import OperationCode
+from nnapi.model.facts import Trait
+from nnapi.model.model import Model, Operand
+from nnapi.model.operand import OperandType
+from nnapi.model.operation import REGISTRY
+from nnapi.ops.quantization import dequantize
+from nnapi.vision.families.family import Family
+from nnapi.vision.families.images import find_limits
+from nnapi.vision.pictures import FLOATS, Pixels, layout
+from nnapi.vision.task import Task
+from nnapi.vision.unfit import Unfit
+
+RANGES = ((0.0, 1.0), (-1.0, 1.0), (0.0, 255.0), (-128.0, 127.0))
+"""Black and white as networks are trained with."""
+NEAR = 0.02
+"""Share of a range by which quantization may miss it."""
+IMAGENET = Pixels((123.675, 116.28, 103.53), (58.395, 57.12, 57.375))
+"""ImageNet's mean and standard deviation, as PyTorch's networks take pictures."""
+IMAGENET_LIMITS = (-2.118, 2.64)
+BRIGHT = 20.0
+"""Mean of an input from which on its values are pixels; those scaled to 1 have a mean of about a half."""
+HALF = (0.25, 0.8)
+"""Mean of an input that is scaled to 0 to 1."""
+NOTHING = "guessed: the file does not say, --range does"
+
+
+def find_pixels(model: Model, given: Pixels, family: Family | None) -> Pixels:
+    """How pictures become the model's input; ``given`` is from its metadata. Quantized inputs take the pixels as they
+    are unless their quantization speaks against it."""
+    operand = _find_picture_input(model)
+    if operand is None:
+        return Pixels()
+    chosen = _choose(model, operand, given, family)
+    if family is None:
+        return chosen
+    return replace(chosen, keeps_aspect=family.keeps_aspect, has_mask=family.has_mask, is_bgr=family.is_bgr)
+
+
+def _find_picture_input(model: Model) -> Operand | None:
+    for index in model.inputs:
+        try:
+            layout(model.operands[index].type)
+        except Unfit:
+            continue
+        return model.operands[index]
+    return None
+
+
+def _choose(model: Model, operand: Operand, given: Pixels, family: Family | None) -> Pixels:
+    if operand.type.code not in FLOATS:
+        return _from_quantization(operand.type)
+    if given.is_given:
+        return replace(given, reason="as the file says")
+    if (quantized := _quantized_at_once(model, operand.index)) is not None:
+        return _as_floats(quantized)
+    if family and family.low is not None and family.high is not None:
+        return Pixels.of_range(family.low, family.high, f"usual for {family.name}")
+    return _guess(model, operand, family)
+
+
+def _limits(type: OperandType) -> tuple[float, float]:
+    info = np.iinfo(type.dtype)
+    return (info.min - type.zero_point) * type.scale, (info.max - type.zero_point) * type.scale
+
+
+def _nearest(low: float, high: float) -> tuple[float, float] | None:
+    near = NEAR * (high - low)
+    return next((r for r in RANGES if abs(r[0] - low) <= near and abs(r[1] - high) <= near), None)
+
+
+def _from_quantization(type: OperandType) -> Pixels:
+    if type.dtype.itemsize > 1:
+        return Pixels(reason=NOTHING)
+    low, high = _limits(type)
+    if _is_imagenet(low, high):
+        return replace(IMAGENET, reason="ImageNet's mean and deviation, as the input's quantization shows")
+    if _nearest(low, high):
+        return Pixels()
+    return Pixels(reason=f"guessed: the input stores {low:.3g} to {high:.3g}; --range says otherwise")
+
+
+def _is_imagenet(low: float, high: float) -> bool:
+    return all(abs(a - b) <= NEAR * (high - low) for a, b in zip((low, high), IMAGENET_LIMITS, strict=True))
+
+
+def _as_floats(type: OperandType) -> Pixels:
+    low, high = _limits(type)
+    if _is_imagenet(low, high):
+        return replace(IMAGENET, reason="ImageNet's mean and deviation, as its first operation's quantization shows")
+    low, high = _nearest(low, high) or (low, high)
+    return Pixels.of_range(low, high, "as its first operation quantizes them")
+
+
+def _readers(model: Model, index: int) -> list[tuple[int, tuple[int, ...], tuple[int, ...]]]:
+    return [(call.code, tuple(call.inputs), tuple(call.outputs)) for call in model.operations if index in call.inputs]
+
+
+def _quantized_at_once(model: Model, index: int) -> OperandType | None:
+    """The type that an input is quantized to after operations that only move or pad it."""
+    for _ in range(4):
+        readers = _readers(model, index)
+        if len(readers) != 1:
+            return None
+        code, _, outputs = readers[0]
+        if code == OperationCode.QUANTIZE:
+            type = model.operands[outputs[0]].type
+            return type if type.dtype.itemsize == 1 else None
+        moves = code in REGISTRY and (REGISTRY[code].does(Trait.MOVES) or REGISTRY[code].does(Trait.RESTATES))
+        if not moves:
+            return None
+        index = outputs[0]
+    return None
+
+
+def _guess(model: Model, operand: Operand, family: Family | None) -> Pixels:
+    if family and family.task is Task.IMAGE and (limits := find_limits(model)):
+        return Pixels.of_range(*limits, "guessed: the picture that comes out has these limits")
+    mean = mean_of_input(model, operand.index)
+    if mean is not None and mean > BRIGHT:
+        return Pixels.of_range(0, 255, f"guessed: its first convolution suits inputs of a mean of {mean:.0f}")
+    if mean is not None and HALF[0] < mean < HALF[1]:
+        return Pixels.of_range(0, 1, f"guessed: its first convolution suits inputs of a mean of {mean:.2g}")
+    return Pixels.of_range(-1, 1, NOTHING)
+
+
+def mean_of_input(model: Model, index: int) -> float | None:
+    """The mean of the inputs that a network was trained with, from its first convolution; None where it has none.
+
+    Normalization keeps what a filter gives for the mean of all pixels near zero, and is folded into the biases. So the
+    mean is the gray for which filters and biases cancel best, by least squares.
+    """
+    for _ in range(4):
+        readers = _readers(model, index)
+        if len(readers) != 1:
+            return None
+        code, inputs, outputs = readers[0]
+        if code == OperationCode.CONV_2D:
+            return _mean_by(model.operands[inputs[1]], model.operands[inputs[2]])
+        moves = code in REGISTRY and (REGISTRY[code].does(Trait.MOVES) or REGISTRY[code].does(Trait.RESTATES))
+        if not moves:
+            return None
+        index = outputs[0]
+    return None
+
+
+def _mean_by(filters: Operand, biases: Operand) -> float | None:
+    if filters.value is None or biases.value is None or biases.type.code not in FLOATS:
+        return None
+    weights = dequantize(filters.type, filters.value) if filters.type.is_quantized else filters.value
+    sums = weights.astype(np.float64).sum((1, 2, 3))
+    square = float(sums @ sums)
+    return -float(sums @ biases.value.astype(np.float64)) / square if square else None

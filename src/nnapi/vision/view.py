@@ -1,0 +1,91 @@
+"""The outputs of one run as people and programs read them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from nnapi.formats.tflite.metadata import Anchors
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+PLURALS = {"person": "people", "sheep": "sheep", "mouse": "mice", "knife": "knives", "skis": "skis"}
+
+
+class Hints(NamedTuple):
+    """Facts beside the outputs: names of the classes, the score from which on a result counts, anchors of boxes."""
+
+    labels: Sequence[str] | None = None
+    least: float | None = None
+    anchors: Anchors | None = None
+
+
+@dataclass(frozen=True)
+class View:
+    """The answer in words, the picture where there is one to draw on, and everything that is drawn as data.
+
+    ``result`` is a picture that the model itself made.
+    """
+
+    words: str
+    picture: Image | None = None
+    data: Mapping[str, Any] = field(default_factory=dict)
+    result: Image | None = None
+
+
+class Box(NamedTuple):
+    """A thing in the picture; top, left, bottom and right, and points (y, x), as shares of its height and width."""
+
+    label: str
+    score: float
+    place: tuple[float, float, float, float]
+    number: int
+    points: tuple[tuple[float, float], ...] = ()
+
+    def describe(self) -> dict[str, Any]:
+        """The box as data."""
+        found: dict[str, Any] = {"index": self.number, "label": self.label, "score": self.score}
+        found["place"] = list(self.place)
+        if self.points:
+            found["points"] = [{"y": y, "x": x} for y, x in self.points]
+        return found
+
+
+class Point(NamedTuple):
+    """A key point as shares of the picture's height and width."""
+
+    name: str
+    y: float
+    x: float
+    score: float
+
+
+def describe_points(people: Sequence[Sequence[Point]]) -> list[dict[str, Any]]:
+    """Key points as data, a list for each person."""
+    return [{"points": [point._asdict() for point in person]} for person in people]
+
+
+def name_class(number: int, labels: Sequence[str] | None) -> str:
+    """The label of a class, or its number where it has none."""
+    return labels[number] if labels and 0 <= number < len(labels) else f"class {number}"
+
+
+def count_names(names: Sequence[str]) -> str:
+    """Return ``2 cats, 1 dog``."""
+    counts = Counter(names)
+    said = [f"{count} {_plural(name) if count > 1 else name}" for name, count in counts.items()]
+    return ", ".join(said) or "nothing"
+
+
+def _plural(noun: str) -> str:
+    return PLURALS.get(noun) or noun + ("es" if noun.endswith(("s", "x", "ch", "sh")) else "s")
+
+
+def percent(share: float) -> str:
+    """A share for people: ``87 %``, ``0.4 %``, ``<0.1 %``."""
+    if 0 < share < 0.001:
+        return "<0.1 %"
+    return f"{100 * share:.1f} %" if 0 < share < 0.01 else f"{100 * share:.0f} %"

@@ -1,0 +1,58 @@
+"""Pictures and depths that come out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+import nnapi
+from nnapi.cli import app
+from nnapi.vision.drawing import DEPTHS
+from nnapi.vision.families import see
+from nnapi.vision.families.images import find_limits
+from nnapi.vision.task import Task
+from nnapi.vision.view import Hints
+from tests.vision.family_cases import model_of
+
+
+def test_pictures_that_come_out() -> None:
+    numbers = np.linspace(0, 1, 16 * 16 * 3, dtype=np.float32).reshape(1, 16, 16, 3)
+    found = see(model_of(("float32", numbers.shape)), [numbers], Task.IMAGE, Hints(), None)
+    assert found.words == "a picture of 16×16"
+    assert found.picture is not None
+    assert (found.picture.getpixel((0, 0)), found.picture.getpixel((15, 15))) == ((0, 0, 1), (254, 255, 255))
+
+
+def test_the_shape_of_the_picture_is_kept() -> None:
+    """A portrait within a square: what comes out is cropped to it."""
+    numbers = np.zeros((1, 16, 16, 3), np.float32)
+    found = see(model_of(("float32", numbers.shape)), [numbers], Task.IMAGE, Hints(), Image.new("RGB", (10, 20)))
+    assert found.words == "a picture of 8×16"
+
+
+def test_depths() -> None:
+    depths = np.linspace(2, 6, 64, dtype=np.float32).reshape(1, 8, 8)
+    found = see(model_of(("float32", depths.shape)), [depths], Task.DEPTH, Hints(), None)
+    assert found.words == "8×8 depths from 2 to 6"
+    assert found.picture is not None
+    assert (found.picture.getpixel((0, 0)), found.picture.getpixel((7, 7))) == (DEPTHS[0], DEPTHS[-1])
+    assert (found.data["depths"][0][0], found.data["depths"][7][7]) == (2, 6)
+
+
+@pytest.mark.shared
+def test_a_portrait_enlarged(shared: Path, tmp_path: Path) -> None:
+    """EDSR: the picture that comes out is the one that went in, at twice the size that fits."""
+    file, photograph = shared / "models/edsr_f32b5_float.tflite", shared / "images/grace_hopper.bmp"
+    assert find_limits(nnapi.load(file)) == (0, 255)
+    words = ["run", str(file), str(photograph), "--picture", str(tmp_path / "large.png")]
+    result = CliRunner(env={"COLUMNS": "200"}).invoke(app, words)
+    assert "pixels 0 to 255 (guessed: the picture that comes out has these limits)" in result.stdout
+    with Image.open(tmp_path / "large.png") as large, Image.open(photograph) as opened:
+        assert large.size == (922, 1080)
+        small = np.asarray(large.resize((64, 75)).convert("RGB"), np.float64)
+        wanted = np.asarray(opened.resize((64, 75)).convert("RGB"), np.float64)
+    assert abs(small - wanted).mean() < 6

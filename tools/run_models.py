@@ -1,0 +1,100 @@
+"""Write docs/run-models.md: the results of ``nnapi run`` for every model of some folders.
+
+    python -m tools.run_models SHARED > docs/run-models.md
+
+SHARED holds ``models``, ``models-2`` and ``images``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from nnapi.cli import app
+
+PICTURES = {
+    "ssd_slim": "face.jpg",
+    "ssd_": "cats_and_dogs.jpg",
+    "blazeface": "face.jpg",
+    "hair": "face.jpg",
+    "selfie": "face.jpg",
+    "deeplabv3_257": "bird_segmentation.bmp",
+    "deeplabv3_mnv2": "dog_segmentation.bmp",
+    "inat": "sparrow.png",
+    "resnet": "bird.bmp",
+} | dict.fromkeys(
+    ("pose", "edsr", "movenet", "bisenet", "landmark", "ade20k"),
+    "grace_hopper.bmp",
+)
+"""The input of models by a part of their names; others get a cat."""
+SOUNDS = ("speech", "yamnet", "kws", "keyword", "wakeword")
+NUMBERS = ("ad01", "dtln", "hello", "add_trivial", "text")
+HEAD = """# Models that were tried
+
+What `nnapi run MODEL INPUT` says of published models, made by `python -m tools.run_models`. Drawn is what `--picture`
+writes. Models without an input got random values.
+
+| model | input | it says | drawn | guessed |
+|---|---|---|---|---|"""
+
+
+def main(shared: Path) -> None:
+    """Print the page."""
+    print(HEAD)
+    for folder in ("models", "models-2"):
+        for file in sorted((shared / folder).glob("*.tflite")):
+            print(_row(file, shared / "images"))
+
+
+def _input(name: str) -> str | None:
+    if any(part in name for part in NUMBERS):
+        return None
+    if any(part in name for part in SOUNDS):
+        return "nns_yes.wav"
+    return next((picture for part, picture in PICTURES.items() if part in name), "cat.bmp")
+
+
+def _row(file: Path, images: Path) -> str:
+    name = _input(file.name)
+    result = CliRunner().invoke(app, ["run", str(file), *([str(images / name)] if name else []), "--json"])
+    if result.exit_code:
+        said = result.stderr.strip().removeprefix("nnapi: ")
+        return f"| {file.stem} | {name or '–'} | refused: {_shorten(said)} | – | – |"
+    found = json.loads(result.stdout)
+    (run,) = found["runs"]
+    drawn = next((words for key, words in DRAWN.items() if key in run), "caption" if name and run["classes"] else "–")
+    guesses = [note.partition(";")[0] for note in found["notes"]]
+    guesses += [
+        part["done"].rpartition("(guessed: ")[2].rstrip(")") for part in run["inputs"] if "(guessed" in part["done"]
+    ]
+    return f"| {file.stem} | {name or '–'} | {_shorten(run['seen'])} | {drawn} | {'; '.join(guesses) or '–'} |"
+
+
+def _guess(done: str) -> str:
+    """The range of the pixels, and why."""
+    words, _, reason = done.partition(" (guessed: ")
+    return f"{words.rpartition(', ')[2]}: {reason.rstrip(')')}"
+
+
+DRAWN = {
+    "boxes": "boxes",
+    "mask": "mask",
+    "people": "key points",
+    "landmarks": "landmarks",
+    "picture": "the picture",
+    "depths": "depths",
+    "vector": "caption",
+}
+"""Results by the key of their data."""
+
+
+def _shorten(text: str, most: int = 140) -> str:
+    text = " ".join(text.replace("|", "/").split())
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
