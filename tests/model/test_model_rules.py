@@ -31,6 +31,7 @@ MODIFY: dict[str, Callable[[Model], object]] = {
     "identify": lambda model: model.identify_inputs_and_outputs([0], [2]),
     "relax": lambda model: model.relax_computation_float32_to_float16(True),
     "permit": lambda model: model.permit_dynamic_range(True),
+    "permit_rounded_states": lambda model: model.permit_rounded_states(True),
     "finish": lambda model: model.finish(),
 }
 

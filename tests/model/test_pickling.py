@@ -88,7 +88,9 @@ def test_what_is_permitted_goes_along() -> None:
     b = Builder()
     b.output(b.abs(b.input(tensor("float32", (2,)))))
     b.model.permit_dynamic_range(True)
+    b.model.permit_rounded_states(True)
     model = b.finish()
     assert pickle.loads(pickle.dumps(model)).dynamic_range
+    assert pickle.loads(pickle.dumps(model)).rounded_states
     assert model.with_precision(True).dynamic_range
     assert [each.dynamic_range for each in describe(branching())] == [False] * 3

@@ -7,7 +7,7 @@ compilations and other models.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from nnapi.model.lifecycle import State
 from nnapi.model.memory import Memory, mappings, need_whole
 from nnapi.model.nesting import list_nested
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, check_type
-from nnapi.model.parts import Lifetime, Operand, OperationCall, Signature, constants
+from nnapi.model.parts import Lifetime, Operand, OperationCall, Origin, Signature, Supports, constants
 from nnapi.model.tensor_info import TensorInfo, describe_tensors
 from nnapi.notebook_display import NotebookDisplay
 from nnapi.trace import Layer, Phase, Section
@@ -51,25 +51,6 @@ DYNAMIC_RANGE = (
 CONSTANT, SUBGRAPH = Lifetime.CONSTANT, Lifetime.SUBGRAPH  # a member of an enumeration is slow to look up
 
 
-class Supports(Protocol):
-    """A device's answer about a model."""
-
-    def supports(self, model: Model) -> Sequence[bool]: ...
-
-
-class Origin(Protocol):
-    """The file that a model was imported from."""
-
-    def need_unchanged(self) -> None:
-        """Raise BadDataError if the file has changed since the model was imported."""
-
-    def keep(self, model: Model) -> None:
-        """Remember what makes the next import of the same file cheaper: the model is being compiled with a cache."""
-
-    def reduce(self, model: Model) -> tuple[Any, ...] | None:
-        """How to have the model again from the same file, as ``__reduce__`` says it; None where nobody can."""
-
-
 class Model(NotebookDisplay):
     """Operands and operations, described call by call as in the C API (``ANeuralNetworksModel_create``).
 
@@ -90,6 +71,8 @@ class Model(NotebookDisplay):
         self.relaxed = False
         self.dynamic_range = False
         """Whether float operations may use the quantized values of their weights, with inputs quantized at each run."""
+        self.rounded_states = False
+        """Whether quantized recurrent states may be off by more than a quantization step."""
         self.notes: tuple[str, ...] = ()
         """Messages about what an importer assumed or changed."""
         self.signature: Signature | None = None
@@ -242,6 +225,15 @@ class Model(NotebookDisplay):
         """
         self.state.need("building", to="change precision")
         self.dynamic_range = bool(allow)
+
+    def permit_rounded_states(self, allow: bool) -> None:
+        """Permit devices to compute quantized recurrent cells in floats, and to round only the states that they give.
+
+        Those may then be off by more than a quantization step: for clients that only give them to the next run, as
+        TensorFlow Lite's variables. A permission only; the C API has no counterpart.
+        """
+        self.state.need("building", to="change precision")
+        self.rounded_states = bool(allow)
 
     @Section(Layer.RUNTIME, Phase.PREPARATION, "ANeuralNetworksModel_finish")
     def finish(self) -> None:

@@ -95,6 +95,7 @@ class Graph(Protocol):
     outputs: tuple[int, ...]
     relaxed: bool
     dynamic_range: bool
+    rounded_states: bool
     notes: tuple[str, ...]
 
 
@@ -114,3 +115,22 @@ def find_computed(model: Graph, wanted: Sequence[str | int]) -> list[int]:
         need(len(matching) == 1, f"{each!r} are several operands: {matching}; give an index", BadDataError)
         found += matching
     return found
+
+
+class Supports(Protocol):
+    """A device's answer about a model."""
+
+    def supports(self, model: Any) -> Sequence[bool]: ...
+
+
+class Origin(Protocol):
+    """The file that a model was imported from."""
+
+    def need_unchanged(self) -> None:
+        """Raise BadDataError if the file has changed since the model was imported."""
+
+    def keep(self, model: Any) -> None:
+        """Remember what makes the next import of the same file cheaper: the model is being compiled with a cache."""
+
+    def reduce(self, model: Any) -> tuple[Any, ...] | None:
+        """How to have the model again from the same file, as ``__reduce__`` says it; None where nobody can."""

@@ -26,6 +26,7 @@ class Description(NamedTuple):
     relaxed: bool
     notes: tuple[str, ...]
     dynamic_range: bool = False
+    rounded_states: bool = False
 
 
 def describe(model: Graph) -> list[Description]:
@@ -45,6 +46,7 @@ def describe(model: Graph) -> list[Description]:
             each.relaxed,
             each.notes,
             each.dynamic_range,
+            each.rounded_states,
         )
         for each in models
     ]
@@ -77,6 +79,7 @@ def build(make: Callable[[str], M], descriptions: Sequence[Description]) -> M:
         model.assign_roles(description.inputs, description.outputs)  # a part of a plan may have no input
         model.relax_computation_float32_to_float16(description.relaxed)
         model.permit_dynamic_range(description.dynamic_range)
+        model.permit_rounded_states(description.rounded_states)
         model.finish()
         model.notes = description.notes
         models.append(model)

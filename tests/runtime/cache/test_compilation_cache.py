@@ -279,6 +279,7 @@ def test_the_digest_sees_everything_that_decides_the_result() -> None:
         b.output(y)
         b.model.relax_computation_float32_to_float16(bool(change.get("relaxed")))
         b.model.permit_dynamic_range(bool(change.get("permitted")))
+        b.model.permit_rounded_states(bool(change.get("rounded")))
         return b.finish()
 
     assert hash_content(made()) == hash_content(made()) == hash_content(made(name=1))
@@ -288,6 +289,7 @@ def test_the_digest_sees_everything_that_decides_the_result() -> None:
         made(activation=1),
         made(relaxed=1),
         made(permitted=1),
+        made(rounded=1),
         finished_sum(),
         doubled(),
         doubled("", 3),

@@ -74,7 +74,10 @@ def compile_graph(
     that is omitted. ``assumed`` are those that are tried first, where runs may differ."""
     with use_figures(find_figures):
         for rewrite in passes:
-            graph = rewrite(graph)
+            if rewrite is unroll_lstm:
+                graph = unroll_lstm(graph, rounds_states=model.rounded_states)
+            else:
+                graph = rewrite(graph)
     told = (
         graph.flipped,
         tuple(tensor.shape for tensor in graph.outputs),

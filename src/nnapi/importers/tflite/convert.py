@@ -44,7 +44,7 @@ class Import:
         dynamic_range: bool = False,
     ) -> None:
         """``keeps_state``: variables of the model come in behind its inputs and go out, as they are then, behind its
-        outputs, so that somebody else may keep them between runs."""
+        outputs, so that the caller may keep them between runs; the model permits them to be rounded."""
         self.file = file
         self.name = name
         self.refusals: list[Refusal] = []
@@ -245,6 +245,7 @@ class Conversion:
             )
         model.notes = tuple(self.whole.notes)
         model.permit_dynamic_range(self.whole.dynamic_range)
+        model.permit_rounded_states(bool(self.states))
         return build(self.graph, model, inputs, outputs)
 
     def _refuse(self, operator: Operator, reason: str) -> None:

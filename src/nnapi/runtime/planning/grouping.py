@@ -101,6 +101,7 @@ def make_submodel(
     part.assign_roles([places[i] for i in inputs], [places[i] for i in outputs])
     part.relax_computation_float32_to_float16(model.relaxed)
     part.permit_dynamic_range(model.dynamic_range)
+    part.permit_rounded_states(model.rounded_states)
     part.freeze()
     return part, inputs, outputs
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nnapi import compile
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack.compile import lower_model
 from nnapi.drivers.xnnpack.passes import lstm_unroll
@@ -27,7 +28,7 @@ from tests.drivers.xnnpack.cell_cases import (
     shapes,
 )
 from tests.drivers.xnnpack.chain_cases import BATCH, FLOAT_STATE, MEMORY, TANH, agree, float_cell, pack, sequence
-from tests.drivers.xnnpack.engine_cases import Net, both
+from tests.drivers.xnnpack.engine_cases import Net, both, engine, reference
 from tests.single import single
 
 CELLS = {"LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"}
@@ -203,3 +204,35 @@ def test_computed_weights_are_the_engines() -> None:
     found |= reals({"input": (1, SIZE), "output_state_in": (1, UNITS), "cell_state_in": (1, UNITS)}, np.random)
     values = found | {"activation": TANH, "cell_clip": 0.0, "proj_clip": 0.0}
     assert not is_written_out(single(Op.LSTM, inputs_of(Op.LSTM, values), [tensor("float32")] * 4))
+
+
+@pytest.mark.parametrize("permitted", [True, False])
+def test_a_cell_whose_states_go_round(permitted: bool) -> None:
+    """Fifty runs, each of which is given the states of the one before. Only a permission decomposes the cell."""
+    random = np.random.default_rng(5)
+    values = integers(features(), random, 1, 5)
+    net = Net()
+    inputs = []
+    for name, (type, value) in zip(
+        inputs_names(), inputs_of(Op.QUANTIZED_LSTM, values, quant_of(features())), strict=True
+    ):
+        is_given = name in ("input", "output_in", "cell_state_in")
+        inputs.append(net.input(type) if is_given else _given(net, type, value))
+    hidden, memory = tensor("int8", (1, UNITS), *HIDDEN), tensor("quant16_symm", (1, UNITS), *MEMORY_QUANT)
+    net.model.permit_rounded_states(permitted)
+    model = net.finished(*net.call(Op.QUANTIZED_LSTM, inputs, hidden, memory, hidden))
+    compiled = [compile(model, [which]) for which in (engine(), reference())]
+    assert any("LSTM" in kind for kind in list_kinds(model)) != permitted
+    states = [[np.full((1, UNITS), HIDDEN[1], np.int8), np.zeros((1, UNITS), np.int16)]] * 2
+    for _ in range(50):
+        x = random.integers(-128, 128, (1, SIZE)).astype(np.int8)
+        results = [each.run(x, *state) for each, state in zip(compiled, states, strict=True)]
+        states = [[*found[:2]] for found in results]
+        (ours, theirs) = (found[2].astype(int) for found in results)
+        assert np.abs(ours - theirs).max() <= 2
+
+
+def list_kinds(model: Any) -> list[str]:
+    """The engine's operators of a model."""
+    found = lower_model(model).graph
+    return [each.kind for each in lstm_unroll.unroll_lstm(found, rounds_states=model.rounded_states).operators]

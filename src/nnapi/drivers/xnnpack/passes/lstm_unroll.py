@@ -7,7 +7,7 @@ Cells in real numbers come out the same. Of cells in integers the 8-bit output i
 are roundings to 16 bits. A gate is off by less than 2.5e-4 (two roundings by 2**-13 at a slope of at most 1/4, and up
 to 6 * 2**-15 of the polynomial), candidate and squashed state by 6e-4, the output hence by 2e-3, half a code of scale
 1/256. The cell state may be off by more than one of its own codes, so a cell whose new state is read stays the
-engine's.
+engine's, unless the model permits rounded states.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ SQUASH = {1: ("RELU", np.inf), 3: ("RELU6", 6.0), 4: ("TANH", 1.0)}
 NO_ACTIVATION, WITHIN_ONE = 0, 2
 
 
-def unroll_lstm(graph: Graph) -> Graph:
-    """The same graph with such cells written out."""
+def unroll_lstm(graph: Graph, *, rounds_states: bool = False) -> Graph:
+    """The same graph with such cells decomposed, those that give quantized states too where these may be rounded."""
     read = {tensor for operator in graph.operators for tensor in operator.inputs} | set(graph.outputs)
     operators: list[Operator] = []
     for operator in graph.operators:
-        is_cell = operator.kind in (STEP, SEQUENCE) and is_plain(operator, operator.outputs[1] in read)
+        is_cell = operator.kind in (STEP, SEQUENCE) and is_plain(operator, operator.outputs[1] in read, rounds_states)
         operators += _Cell(operator).write_out() if is_cell else [operator]
     return graph.with_operators(operators)
 
 
-def is_plain(operator: Operator, state_is_read: bool) -> bool:
-    """Whether a cell is written out."""
+def is_plain(operator: Operator, state_is_read: bool, rounds_states: bool = False) -> bool:
+    """Whether a cell is decomposed; ``rounds_states`` where its quantized states may be off by more than a step."""
     inputs = operator.inputs
     if any(inputs[i] is not None for i in OTHERS if i < len(inputs)) or _count_steps(operator) > MOST_STEPS:
         return False
@@ -64,9 +64,9 @@ def is_plain(operator: Operator, state_is_read: bool) -> bool:
     if operator.outputs[0].type == "f32":
         return True
     out, hidden = operator.output, operator.intermediates[4]
-    is_known = operator.input(MEMORY).data is not None
     is_stored_alike = np.float32(hidden.unit) == np.float32(out.unit) and hidden.zero_point == out.zero_point
-    return is_known and is_stored_alike and not state_is_read and out.unit >= SMALLEST_SCALE
+    is_private = rounds_states or (operator.input(MEMORY).data is not None and not state_is_read)
+    return is_private and is_stored_alike and out.unit >= SMALLEST_SCALE
 
 
 def _count_steps(operator: Operator) -> int:
@@ -106,6 +106,8 @@ class _Cell:
         self._deliver([self._step(self._add_recurrent(summed, time)) for time in range(self.length)])
         if not self.is_integer:
             self._finish("RESHAPE", [self._emit_state(self.memory), constant(self.after.shape)], self.after)
+        else:
+            self._finish("QUANTIZE", [self._emit_state(self.memory)], self.after)
         return self.written
 
     def _forgets_nothing(self) -> bool:
