@@ -7,7 +7,7 @@ import numpy as np
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack import rules as xnnpack
 from nnapi.drivers.xnnpack.context import Context
-from nnapi.drivers.xnnpack.rules.filters import FilterContext
+from nnapi.drivers.xnnpack.rules.convolution_filters import FilterContext
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.lowering.lower import Rules, require
 from nnapi.lowering.tflite import context as canonical

@@ -10,7 +10,7 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.base import Verdict
 from nnapi.drivers.litert.limits import find_violation
 from nnapi.drivers.xnnpack.context import RULES, UNSIGNED, Context, tensor_of
-from nnapi.drivers.xnnpack.rules.filters import FilterContext
+from nnapi.drivers.xnnpack.rules.convolution_filters import FilterContext
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.formats.tflite.schema import ELEMENTS
 from nnapi.lowering import lower as lowering

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack.context import Context, lower
-from nnapi.drivers.xnnpack.rules.directions import both_outputs, join, link, step_of
+from nnapi.drivers.xnnpack.rules.recurrent_directions import both_outputs, join, link, step_of
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.model.operand import OperandType
 

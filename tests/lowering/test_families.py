@@ -1,0 +1,34 @@
+"""Packages with a rule per operation: rules lie in modules with the names of families."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from nnapi.codes import OperationCode
+from nnapi.drivers.xnnpack.rules import RULES as XNNPACK
+from nnapi.exporters.tflite.context import RULES as EXPORTER
+from nnapi.lowering.tflite import RULES as CANONICAL
+from nnapi.operation_codes import FAMILIES
+
+FAMILY_OF = {name: family for family, names in FAMILIES.items() for name in names.split()}
+PACKAGES = ("nnapi.lowering.tflite.", "nnapi.drivers.xnnpack.rules.", "nnapi.exporters.tflite.")
+
+
+def test_every_operation_has_one_family() -> None:
+    names = [name for listed in FAMILIES.values() for name in listed.split()]
+    assert sorted(names) == sorted(OperationCode.__members__)
+
+
+@pytest.mark.parametrize("rules", [CANONICAL, XNNPACK, EXPORTER], ids=["canonical", "xnnpack", "exporter"])
+def test_rules_lie_in_modules_of_their_families(rules: Mapping[int, Any]) -> None:
+    """``FAMILY.py``, or ``FAMILY_more.py`` where one module would be too long."""
+    found = {OperationCode(code).name: rule.__module__ for code, rule in rules.items()}
+    own = {name: module for name, module in found.items() if module.startswith(PACKAGES)}
+    assert len(own) > 80
+    assert {name: module for name, module in own.items() if not _is_of(module, FAMILY_OF[name])} == {}
+
+
+def _is_of(module: str, family: str) -> bool:
+    name = module.rpartition(".")[2]
+    return name == family or name.startswith(f"{family}_")

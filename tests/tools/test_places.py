@@ -1,0 +1,43 @@
+"""Which files describe an operation, and what CONTRIBUTING.md says about it."""
+
+import pytest
+
+from nnapi.codes import OperationCode
+from tools import size
+
+pytest.importorskip("openvino", reason="OpenVINO is not installed, whose rules are among the places")
+from tools.places import SHOWN, WHAT, find_places, section
+
+MOST = 10
+"""Files that describe an operation at most, tests aside."""
+SOURCE = size.REPOSITORY / "src" / "nnapi"
+ELSEWHERE = (
+    "testing/",  # what draws and judges operations
+    "drivers/profiles/",  # data of devices
+    "drivers/webgpu/proven_forms.txt",
+    "drivers/xnnpack/sampling.py",  # what is timed
+    "capi/include/",
+)
+
+
+def test_contributing_lists_the_files_of_an_operation() -> None:
+    assert section() in (size.REPOSITORY / "CONTRIBUTING.md").read_text(), "python -m tools.places writes it"
+
+
+@pytest.mark.parametrize("name", OperationCode.__members__)
+def test_an_operation_is_described_in_few_files(name: str) -> None:
+    places = find_places(name)
+    assert len(places) <= MOST
+    assert [place for place in places if not (SOURCE / place).is_file()] == []
+    assert all(place.startswith(tuple(WHAT)) for place in places)
+
+
+def test_no_other_file_names_an_operation_that_no_other_is_made_of() -> None:
+    """ADD is in a hundred decompositions; images are resized by nothing else."""
+    name = SHOWN[1]
+    naming = {
+        path.relative_to(SOURCE).as_posix()
+        for path in SOURCE.rglob("*")
+        if path.suffix in (".py", ".toml", ".txt", ".h") and name in path.read_text()
+    }
+    assert {each for each in naming if not each.startswith(ELSEWHERE)} <= set(find_places(name))

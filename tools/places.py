@@ -1,0 +1,112 @@
+"""``python -m tools.places [NAME…]``: the files under src/nnapi that describe an operation.
+
+Without a NAME: the section of CONTRIBUTING.md about them.
+
+Everything follows from the tables that the program itself reads: the modules of operations, the rules of lowerings and
+of importers. Files that are made from others are not among them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nnapi.codes import OperationCode
+from nnapi.drivers.openvino import rules as openvino_rules
+from nnapi.drivers.openvino.context import RULES as OPENVINO
+from nnapi.drivers.webgpu import rules as webgpu
+from nnapi.drivers.xnnpack import rules as xnnpack
+from nnapi.exporters.onnx.convert import Conversion as OnnxConversion
+from nnapi.exporters.tflite.convert import Conversion as TfliteConversion
+from nnapi.formats.tflite.operators import BY_NAME
+from nnapi.importers.onnx import rules as onnx_importer
+from nnapi.importers.tflite import rules as tflite_importer
+from nnapi.lowering import tflite as canonical
+from nnapi.lowering.tflite.context import RENAMED
+from nnapi.ops import HOMES
+
+assert openvino_rules  # imported for their registration
+SHOWN = ("ADD", "RESIZE_BILINEAR")
+WHAT = {
+    "operation_codes.py": "number, family and module",
+    "ops": "declaration, shape function and kernel",
+    "lowering": "canonical rule to operators of TensorFlow Lite",
+    "drivers/xnnpack": "what XNNPACK computes otherwise",
+    "drivers/webgpu": "what the GPU computes otherwise",
+    "drivers/openvino": "rule to operators of OpenVINO",
+    "exporters/tflite": "what .tflite files have otherwise",
+    "exporters/cells": "recurrent cells decomposed for files",
+    "exporters/onnx": "rule to operators of ONNX",
+    "formats/tflite": "row of TensorFlow Lite's operator",
+    "importers/tflite": "rule that reads TensorFlow Lite's operator",
+    "importers/onnx": "rule that reads ONNX's operator, and its name in `FAMILIES`",
+}
+"""Uses of the files that describe an operation, by the beginning of their paths."""
+HEAD = """## The files of an operation
+
+<!-- Written by `python -m tools.places`. -->
+
+In `lowering/tflite/` and `drivers/xnnpack/rules/` rules lie in modules with the names of families (`FAMILIES` in
+`operation_codes.py`). `python -m tools.places NAME` lists the files of any operation. Tests, what the fuzzer draws
+(`testing/random/`) and generated files aside, these are all:
+"""
+
+
+def find_places(name: str) -> list[str]:
+    """The files of an operation, below src/nnapi."""
+    code = OperationCode[name]
+    tables: Sequence[Mapping[int, Any]] = (
+        canonical.RULES,
+        xnnpack.RULES,
+        webgpu.RULES,
+        OPENVINO,
+        TfliteConversion.rules,
+        OnnxConversion.rules,
+    )
+    modules = [table[code].__module__ for table in tables if code in table]
+    places = ["operation_codes.py", f"ops/{HOMES.get(name, name.lower())}.py", *map(_path_of, modules)]
+    kind = RENAMED.get(name, name)
+    if kind in BY_NAME:
+        places.append("formats/tflite/operators.py")
+    if kind in tflite_importer.RULES:
+        places.append(_path_of(tflite_importer.RULES[kind].__module__))
+    operator = _find_onnx_operator(name)
+    if operator:
+        places += ["importers/onnx/rules/__init__.py", _path_of(onnx_importer.RULES[operator].__module__)]
+    return list(dict.fromkeys(places))
+
+
+def _path_of(module: str) -> str:
+    return module.removeprefix("nnapi.").replace(".", "/") + ".py"
+
+
+def _find_onnx_operator(name: str) -> str:
+    """ONNX's operator with the longest beginning of an operation's name; nothing where none has any."""
+    words = [word.capitalize() for word in name.split("_")]
+    beginnings = ["".join(words[:count]) for count in range(len(words), 0, -1)]
+    return next((each for each in beginnings if each in onnx_importer.RULES), "")
+
+
+def section() -> str:
+    """What CONTRIBUTING.md says about the files of an operation."""
+    found = {name: find_places(name) for name in SHOWN}
+    rows = [f"| what | {' | '.join(SHOWN)} |", "|---" * (1 + len(SHOWN)) + "|"]
+    for prefix, what in WHAT.items():
+        cells = [
+            ", ".join(f"`{place}`" for place in places if place.startswith(prefix)) or "–" for places in found.values()
+        ]
+        if any(cell != "–" for cell in cells):
+            rows.append(f"| {what} | {' | '.join(cells)} |")
+    return f"{HEAD}\n" + "\n".join(rows) + "\n"
+
+
+def main(names: Sequence[str]) -> None:
+    for name in names:
+        print(*find_places(name), sep="\n")
+    if not names:
+        print(section())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
