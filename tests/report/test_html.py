@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from nnapi.printable import printable
-from nnapi.report.html import benchmark_page, explain_page, metric, rate, render, seconds, size
+from nnapi.report.html import benchmark_page, explain_page, metric, rate, render, seconds, size, timeline_view
 from nnapi.report.result import Benchmark
+from nnapi.report.timeline import timeline_data
 from tests.report.browser import ask
-from tests.report.report_cases import REASON, graph, whole
+from tests.report.report_cases import REASON, graph, spans, whole
 
 pytestmark = pytest.mark.slow
 PAGE = benchmark_page(whole())
@@ -184,3 +185,16 @@ EMPTY_TRACE = {
     "operations": [],
     "data": "",
 }
+
+
+def test_threads_are_named_where_there_are_several() -> None:
+    """Each on its outermost lane; one that is alone needs no name."""
+    main = [span._replace(thread=1, thread_name="main") for span in spans()]
+    other = [span._replace(thread=2, thread_name="worker") for span in spans()]
+    alone, both = timeline_view(timeline_data(main)), timeline_view(timeline_data([*main, *other]))
+    assert [lane["thread"] for lane in alone["lanes"]] == [""] * len(alone["lanes"])
+    assert len(alone["lanes"]) > 1
+    assert [lane["thread"] for lane in both["lanes"]] == [
+        *("main", *[""] * (len(alone["lanes"]) - 1)),
+        *("worker", *[""] * (len(alone["lanes"]) - 1)),
+    ]

@@ -191,6 +191,16 @@ def test_rows_are_written_one_after_another_where_they_are_combined() -> None:
         loaded([node], {"i": places + 2, "u": u}, opset=18)
 
 
+def test_as_many_elements_are_combined_at_one_place_as_there_may_be_passes() -> None:
+    node = helper.make_node("ScatterElements", ["x", "i", "u"], ["y"], reduction="add")
+    x = np.array([1, 2, 3], np.float32)
+    constants = {"i": np.full(64, 1), "u": np.arange(64, dtype=np.float32)}
+    assert computed(loaded([node], constants, opset=18, x=x), x).tolist() == [1, 2 + 64 * 63 / 2, 3]
+    constants = {"i": np.full(65, 1), "u": np.arange(65, dtype=np.float32)}
+    with pytest.raises(UnsupportedOperationsError, match="it combines 65 elements at one place"):
+        loaded([node], constants, opset=18, x=x)
+
+
 @pytest.mark.parametrize(("exclusive", "reverse"), [(0, 0), (1, 0), (0, 1), (1, 1)])
 def test_products_of_all_before(exclusive: int, reverse: int) -> None:
     from onnx.reference import ReferenceEvaluator
