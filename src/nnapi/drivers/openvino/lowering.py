@@ -18,7 +18,7 @@ from nnapi.ops.quantization import same_quantization
 
 LARGE = 200
 """Elementwise operations in a row, or on one value: more than networks have."""
-ELEMENTWISE = (".elementwise", ".pairwise")
+ELEMENTWISE = (".activation", ".binary", ".quantization", ".unary")
 """The modules of the rules of those."""
 
 CONVERSIONS, RESHAPES = ("Convert", "FakeQuantize"), ("Reshape", "Squeeze", "Unsqueeze")

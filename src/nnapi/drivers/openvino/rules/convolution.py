@@ -1,8 +1,8 @@
-"""Convolutions and matrix products.
+"""Convolutions.
 
-Quantised ones are written as numbers, with the rounding to codes as an operator of its own: the engine recognises
-that and computes with the codes. It wants weights as signed codes without zero point. Unsigned ones, which have one,
-are given less it; where that leaves the range of a signed byte the weights go as float32, which is as exact.
+Quantized ones are lowered to floats, with the rounding to quantized values as an operator of its own: the engine
+recognizes that and computes with the quantized values. It wants signed weights without a zero point. Unsigned weights,
+which have one, are shifted by it; where that leaves the range of a signed byte, they become float32, which is as exact.
 """
 
 from __future__ import annotations
@@ -18,23 +18,19 @@ from nnapi.drivers.openvino.value import Node, Value, constant, number
 from nnapi.drivers.windows import limit_steps, too_wide
 from nnapi.lowering.lower import require
 from nnapi.model.operand import Shape
-from nnapi.ops.batch_matmul import BATCH_MATMUL
 from nnapi.ops.conv_2d import CONV_2D
 from nnapi.ops.depthwise_conv_2d import DEPTHWISE_CONV_2D
-from nnapi.ops.fully_connected import FULLY_CONNECTED
 from nnapi.ops.grouped_conv_2d import GROUPED_CONV_2D
 from nnapi.ops.shapes import Padding, Pair
 from nnapi.ops.transpose_conv_2d import TRANSPOSE_CONV_2D
 from nnapi.ops.types import INT32
-
-NUDGE = 1 + 2.0**-18
 
 
 @lower(CONV_2D)
 def conv_2d(
     context: Context, input: Value, filter: Value, bias: Value, padding: Padding, stride: Pair, dilation: Pair
 ) -> Value:
-    weights = _weights(filter, filter.type.dimensions, (0, 3, 1, 2), (-1, 1, 1, 1))
+    weights = make_weights(filter, filter.type.dimensions, (0, 3, 1, 2), (-1, 1, 1, 1))
     x, *windows = _windows(context, input, filter, weights, padding, stride, dilation)
     y = op.convolution(x, weights, *windows)
     return _add_bias(context, y, input, filter, bias)
@@ -53,7 +49,7 @@ def depthwise_conv_2d(
 ) -> Value:
     _, rows, columns, channels = filter.type.dimensions
     shape = (rows, columns, channels // multiplier, multiplier, 1)
-    weights = _weights(filter, shape, (2, 3, 4, 0, 1), (-1, multiplier, 1, 1, 1))
+    weights = make_weights(filter, shape, (2, 3, 4, 0, 1), (-1, multiplier, 1, 1, 1))
     x, *windows = _windows(context, input, filter, weights, padding, stride, dilation)
     y = op.group_convolution(x, weights, *windows)
     return _add_bias(context, y, input, filter, bias)
@@ -71,7 +67,9 @@ def grouped_conv_2d(
     num_groups: int,
 ) -> Value:
     channels, *rest = filter.type.dimensions
-    weights = _weights(filter, (num_groups, channels // num_groups, *rest), (0, 1, 4, 2, 3), (num_groups, -1, 1, 1, 1))
+    weights = make_weights(
+        filter, (num_groups, channels // num_groups, *rest), (0, 1, 4, 2, 3), (num_groups, -1, 1, 1, 1)
+    )
     x, *windows = _windows(context, input, filter, weights, padding, stride, dilation)
     y = op.group_convolution(x, weights, *windows)
     return _add_bias(context, y, input, filter, bias)
@@ -82,7 +80,7 @@ def transpose_conv_2d(
     context: Context, input: Value, filter: Value, bias: Value, padding: Padding, stride: Pair
 ) -> Value:
     """With a filter of numbers: with one of codes the engine adds up some of them wrongly."""
-    weights = _weights(filter, filter.type.dimensions, (3, 0, 1, 2), (1, -1, 1, 1), as_codes=False)
+    weights = make_weights(filter, filter.type.dimensions, (3, 0, 1, 2), (1, -1, 1, 1), as_codes=False)
     require(not too_wide(padding), too_wide(padding))
     missing = [max(0, -after) for _, after in padding]
     require(
@@ -93,29 +91,8 @@ def transpose_conv_2d(
     dimensions = input.type.dimensions[1:3]  # of 1 cell: no stride is needed, and with a large one the engine hangs
     steps = [step if cells > 1 else more + 1 for step, cells, more in zip(stride, dimensions, missing, strict=True)]
     y = op.convolution_backprop_data(input.real(first=True), weights, steps, None, begin, end, [1, 1], None, missing)
-    y = op.add(y, _bias(input, filter, bias, (1, bias.type.size, 1, 1)))
+    y = op.add(y, make_bias(input, filter, bias, (1, bias.type.size, 1, 1)))
     return context.result_by_codes(y, first=True)  # limits of numbers the engine forgets where it adds up codes
-
-
-@lower(FULLY_CONNECTED)
-def fully_connected(context: Context, input: Value, weights: Value, bias: Value) -> Value:
-    units, width = weights.type.dimensions
-    x = input.real()
-    if input.type.dimensions[1:] != (width,):
-        x = op.reshape(x, integers([input.type.size // width, width]), False)
-    if input.array is None:
-        factors = _weights(weights, (units, width), (0, 1), (-1, 1))
-    else:
-        factors = weights.real()  # the engine fails to compile a product of a constant and codes
-    y = op.matmul(x, factors, False, True)
-    y = op.add(y, _bias(input, weights, bias, (1, units)))
-    return context.result(op.multiply(y, number(NUDGE)) if _needs_no_scaling(context, input, weights) else y)
-
-
-@lower(BATCH_MATMUL)
-def batch_matmul(context: Context, lhs: Value, rhs: Value, adj_x: bool, adj_y: bool) -> Value:
-    require(lhs.type.code != INT32, f"{lhs.name} is TENSOR_INT32, of which the engine's products are not exact")
-    return context.result(op.matmul(lhs.real(), rhs.real(), adj_x, adj_y))
 
 
 def _windows(
@@ -146,10 +123,10 @@ def _windows(
 
 def _add_bias(context: Context, y: Node, input: Value, filter: Value, bias: Value) -> Value:
     channels = bias.type.size
-    return context.result(op.add(y, _bias(input, filter, bias, (1, channels, 1, 1))), first=True)
+    return context.result(op.add(y, make_bias(input, filter, bias, (1, channels, 1, 1))), first=True)
 
 
-def _weights(filter: Value, shape: Shape, order: Sequence[int], channels: Shape, as_codes: bool = True) -> Node:
+def make_weights(filter: Value, shape: Shape, order: Sequence[int], channels: Shape, as_codes: bool = True) -> Node:
     """A filter reshaped and with its axes in another order: as numbers, or ``as_codes`` and what they are worth.
 
     ``channels`` are the dimensions of the result but 1 along all axes that are not those of the output channels.
@@ -172,16 +149,7 @@ def _weights(filter: Value, shape: Shape, order: Sequence[int], channels: Shape,
     return op.multiply(op.convert(constant(codes.view(np.int8)), "f32"), constant(scale))
 
 
-def _needs_no_scaling(context: Context, input: Value, weights: Value) -> bool:
-    """Whether the engine would see sums as codes of the result without a factor: it then leaves out those of the
-    operands with it. A nudge that changes no code helps."""
-    if not input.type.is_quantized or weights.type.channel:
-        return False
-    ratio = input.type.scale / context.type().scale
-    return any(abs(factor - 1) < 2.0**-20 for factor in (ratio, ratio * weights.type.scale))
-
-
-def _bias(input: Value, filter: Value, bias: Value, shape: Shape) -> Node:
+def make_bias(input: Value, filter: Value, bias: Value, shape: Shape) -> Node:
     """The bias as numbers; that of quantised operands counts in units of the product of their scales."""
     if bias.type.code != INT32:
         if bias.array is not None:

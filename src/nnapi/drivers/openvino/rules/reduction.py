@@ -1,22 +1,18 @@
-"""Many numbers to one along axes; the largest and where they are."""
+"""Many elements to one, along axes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 
-import numpy as np
-
 from nnapi.codes import OperandCode
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, axis_in, find_maximum, find_minimum, integers, lower
 from nnapi.drivers.openvino.value import ELEMENTS, Node, Value, number
-from nnapi.lowering.lower import require
 from nnapi.model.operand import Array
 from nnapi.model.operation import Operation
-from nnapi.ops import argmax, reduce, topk_v2
+from nnapi.ops import reduce
 from nnapi.ops.shapes import axis_of
-from nnapi.ops.types import INT32
 
 
 @lower(reduce.MEAN)
@@ -83,45 +79,3 @@ def _reduce(context: Context, input: Value, axes: Array, function: Callable[...,
     if first:
         y = op.transpose(y, integers([0, 2, 3, 1]))
     return op.reshape(y, integers(context.type().dimensions), False), False
-
-
-def _position(operation: Operation, mode: str) -> None:
-    @lower(operation)
-    def rule(context: Context, input: Value, axis: int) -> Value:
-        _need_comparable(input)
-        x, along = _line_up(input, axis_of(axis, input.type.rank))
-        found = op.topk(x, op.constant(np.int32(1)), along, mode, "value", "i32", stable=True)
-        return Value.of(
-            op.reshape(found.output(1), integers(context.type().dimensions), False), context.type(), "stored"
-        )
-
-
-def _line_up(input: Value, axis: int) -> tuple[Node, int]:
-    """The numbers, and where in them the axis lies. The channels of an image stay before its cells, which are one axis:
-    as two, the engine compares one cell after the other, and to turn the image first takes it longer still."""
-    if not input.is_channels_first or axis != 3:
-        return input.real(), axis
-    images, rows, columns, channels = input.type.dimensions
-    return op.reshape(input.real(first=True), integers([images, channels, rows * columns]), False), 1
-
-
-_position(argmax.ARGMAX, "max")
-_position(argmax.ARGMIN, "min")
-
-
-@lower(topk_v2.TOPK_V2)
-def top_k(context: Context, input: Value, k: int) -> list[Value]:
-    """Of equal numbers NNAPI takes the later first, the engine the earlier: so it is given them backwards."""
-    _need_comparable(input)
-    axis, dimension = input.type.rank - 1, input.type.dimensions[-1]
-    backwards = op.slice(input.real(), integers([-1]), integers([-dimension - 1]), integers([-1]), integers([axis]))
-    found = op.topk(backwards, op.constant(np.int32(k)), axis, "max", "value", "i32", stable=True)
-    indices = op.subtract(op.constant(np.int32(dimension - 1)), found.output(1))
-    return [Value.of(found.output(0), context.type(), "real"), Value.of(indices, context.type(1), "stored")]
-
-
-def _need_comparable(input: Value) -> None:
-    require(
-        input.type.code != INT32,
-        f"{input.name} is TENSOR_INT32, which the engine compares as float32",
-    )

@@ -1,4 +1,4 @@
-"""Elements moved, dropped, repeated or surrounded, and none of them changed."""
+"""Elements moved, dropped, repeated or surrounded; none changes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,7 @@ from nnapi.ops import (
     channel_shuffle,
     concatenation,
     depth_space,
-    embedding_lookup,
     fill,
-    gather,
     pack,
     rank,
     reshape,
@@ -156,19 +154,6 @@ def reverse_along(context: Context, input: Value, axis: Array) -> Value:
 @lower(tile.TILE)
 def tile_by(context: Context, input: Value, multiples: Array) -> Value:
     return context.move(input, lambda x: op.tile(x, integers(multiples)))
-
-
-@lower(gather.GATHER)
-def gather_along(context: Context, input: Value, axis: int, indices: Value) -> Value:
-    axis = axis_of(axis, input.type.rank)
-    context.require_range("indices", indices, input.type.dimensions[axis])
-    return context.move(input, lambda x: op.gather(x, indices.node("stored"), integers(axis)))
-
-
-@lower(embedding_lookup.EMBEDDING_LOOKUP)
-def look_up(context: Context, lookups: Value, values: Value) -> Value:
-    context.require_range("lookups", lookups, values.type.dimensions[0])
-    return context.move(values, lambda x: op.gather(x, lookups.node("stored"), integers(0)))
 
 
 @lower(channel_shuffle.CHANNEL_SHUFFLE)

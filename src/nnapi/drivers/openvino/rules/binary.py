@@ -1,4 +1,4 @@
-"""Two numbers in, one out; sizes of 1 are stretched."""
+"""Functions of two elements; dimensions of 1 are broadcast."""
 
 from __future__ import annotations
 
@@ -6,19 +6,17 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from nnapi.codes import FuseCode, OperandCode
+from nnapi.codes import FuseCode
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, activate, computes_first, integers, lower
 from nnapi.drivers.openvino.value import NHWC_TO_NCHW, Node, Value, number
 from nnapi.lowering.lower import require
 from nnapi.model.operation import Operation
-from nnapi.ops import broadcast, comparisons, pairwise, prelu, select
-from nnapi.ops.quantization import dequantize, same_quantization
+from nnapi.ops import broadcast, comparisons, pairwise
+from nnapi.ops.quantization import same_quantization
 from nnapi.ops.types import INT32
 
 Function = Callable[..., Node]
-COARSE = 100
-"""Of a result's scale: the code of a computed slope that means 0 becomes a number next to 0."""
 SMALL = 2.0**-100
 """What is below may have no finite reciprocal."""
 
@@ -126,31 +124,3 @@ for _operation, _function in (
     (comparisons.LESS_EQUAL, op.less_equal),
 ):
     _comparison(_operation, _function)
-
-
-@lower(prelu.PRELU)
-def prelu_slope(context: Context, input: Value, alpha: Value) -> Value:
-    (x, slope), first = align([input, alpha])
-    type = context.type()
-    product = input.type.scale * alpha.type.scale
-    require(
-        alpha.array is not None or product <= COARSE * type.scale,
-        f"the scales of {input.name} and {alpha.name} multiply to {product:g}, with which a slope that is next to 0 "
-        f"instead of 0 gives codes of scale {type.scale:g}",
-    )
-    if type.dimensions == input.type.dimensions and alpha.array is not None:
-        steepest = np.abs(dequantize(alpha.type, alpha.array)).max() if type.is_quantized else 0
-        if steepest * input.type.scale <= 1000 * type.scale:
-            return context.result(op.prelu(x, slope), first=first)
-    # A code that means 0 becomes a number next to 0, of which a steep slope would make codes; floats have scale 0.
-    at_least = number(-input.type.scale / 2)
-    return context.result(op.select(op.greater_equal(x, at_least), x, op.multiply(slope, x)), first=first)
-
-
-@lower(select.SELECT)
-def select_by(context: Context, condition: Value, a: Value, b: Value) -> Value:
-    (truth, x, y), first = align([condition, a, b])
-    same = all(same_quantization(value.type, context.type()) for value in (a, b))
-    if not same or a.type.code in (OperandCode.TENSOR_FLOAT16,):
-        return context.result(op.select(truth, x, y), first=first)
-    return Value.of(op.select(truth, x, y), context.type(), "real", first=first)

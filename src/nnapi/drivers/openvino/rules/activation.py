@@ -1,0 +1,65 @@
+"""Activations, with a slope (PRELU) or without."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nnapi.codes import FuseCode
+from nnapi.drivers.openvino.api import op
+from nnapi.drivers.openvino.context import Context, activate, lower
+from nnapi.drivers.openvino.rules.binary import align
+from nnapi.drivers.openvino.rules.unary import lower_each
+from nnapi.drivers.openvino.value import Value, number
+from nnapi.lowering.lower import require
+from nnapi.model.operation import Operation
+from nnapi.ops import activation, prelu
+from nnapi.ops.quantization import code_bounds, dequantize, same_quantization
+
+COARSE = 100
+"""Of a result's scale: the code of a computed slope that means 0 becomes a number next to 0."""
+
+
+def _limit(operation: Operation, to: FuseCode) -> None:
+    @lower(operation)
+    def rule(context: Context, input: Value) -> Value:
+        first = input.is_channels_first
+        (kept,) = context.call.kept_results()
+        if same_quantization(input.type, kept):
+            return context.result(activate(input.real(first), to, input.type), first=first)
+        low, high = map(input.type.dtype.type, code_bounds(input.type, to))
+        codes = op.maximum(input.node("stored", first), op.constant(low))  # a finer scale shows limits of numbers
+        return Value.of(op.minimum(codes, op.constant(high)), input.type, "stored", first=first)
+
+
+lower_each(activation.RELU, op.relu)
+_limit(activation.RELU1, FuseCode.FUSED_RELU1)
+_limit(activation.RELU6, FuseCode.FUSED_RELU6)
+lower_each(activation.TANH, op.tanh)
+lower_each(activation.LOGISTIC, op.sigmoid)
+lower_each(activation.HARD_SWISH, op.hswish)
+
+
+@lower(activation.ELU)
+def elu(context: Context, input: Value, alpha: float) -> Value:
+    require(alpha > 0, f"alpha is {alpha}, the engine is wrong where it is not above 0")
+    first = input.is_channels_first
+    return context.result(op.elu(input.real(first), alpha), first=first)
+
+
+@lower(prelu.PRELU)
+def prelu_slope(context: Context, input: Value, alpha: Value) -> Value:
+    (x, slope), first = align([input, alpha])
+    type = context.type()
+    product = input.type.scale * alpha.type.scale
+    require(
+        alpha.array is not None or product <= COARSE * type.scale,
+        f"the scales of {input.name} and {alpha.name} multiply to {product:g}, with which a slope that is next to 0 "
+        f"instead of 0 gives codes of scale {type.scale:g}",
+    )
+    if type.dimensions == input.type.dimensions and alpha.array is not None:
+        steepest = np.abs(dequantize(alpha.type, alpha.array)).max() if type.is_quantized else 0
+        if steepest * input.type.scale <= 1000 * type.scale:
+            return context.result(op.prelu(x, slope), first=first)
+    # A code that means 0 becomes a number next to 0, of which a steep slope would make codes; floats have scale 0.
+    at_least = number(-input.type.scale / 2)
+    return context.result(op.select(op.greater_equal(x, at_least), x, op.multiply(slope, x)), first=first)

@@ -1,0 +1,78 @@
+"""Elements chosen by indices or truth values, and the indices of extremes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nnapi.codes import OperandCode
+from nnapi.drivers.openvino.api import op
+from nnapi.drivers.openvino.context import Context, integers, lower
+from nnapi.drivers.openvino.rules.binary import align
+from nnapi.drivers.openvino.value import Node, Value
+from nnapi.lowering.lower import require
+from nnapi.model.operation import Operation
+from nnapi.ops import argmax, embedding_lookup, gather, select, topk_v2
+from nnapi.ops.quantization import same_quantization
+from nnapi.ops.shapes import axis_of
+from nnapi.ops.types import INT32
+
+
+@lower(gather.GATHER)
+def gather_along(context: Context, input: Value, axis: int, indices: Value) -> Value:
+    axis = axis_of(axis, input.type.rank)
+    context.require_range("indices", indices, input.type.dimensions[axis])
+    return context.move(input, lambda x: op.gather(x, indices.node("stored"), integers(axis)))
+
+
+@lower(embedding_lookup.EMBEDDING_LOOKUP)
+def look_up(context: Context, lookups: Value, values: Value) -> Value:
+    context.require_range("lookups", lookups, values.type.dimensions[0])
+    return context.move(values, lambda x: op.gather(x, lookups.node("stored"), integers(0)))
+
+
+@lower(select.SELECT)
+def select_by(context: Context, condition: Value, a: Value, b: Value) -> Value:
+    (truth, x, y), first = align([condition, a, b])
+    same = all(same_quantization(value.type, context.type()) for value in (a, b))
+    if not same or a.type.code in (OperandCode.TENSOR_FLOAT16,):
+        return context.result(op.select(truth, x, y), first=first)
+    return Value.of(op.select(truth, x, y), context.type(), "real", first=first)
+
+
+def _position(operation: Operation, mode: str) -> None:
+    @lower(operation)
+    def rule(context: Context, input: Value, axis: int) -> Value:
+        _need_comparable(input)
+        x, along = _line_up(input, axis_of(axis, input.type.rank))
+        found = op.topk(x, op.constant(np.int32(1)), along, mode, "value", "i32", stable=True)
+        return Value.of(
+            op.reshape(found.output(1), integers(context.type().dimensions), False), context.type(), "stored"
+        )
+
+
+def _line_up(input: Value, axis: int) -> tuple[Node, int]:
+    """The numbers, and where in them the axis lies. The channels of an image stay before its cells, which are one axis:
+    as two, the engine compares one cell after the other, and to turn the image first takes it longer still."""
+    if not input.is_channels_first or axis != 3:
+        return input.real(), axis
+    images, rows, columns, channels = input.type.dimensions
+    return op.reshape(input.real(first=True), integers([images, channels, rows * columns]), False), 1
+
+
+_position(argmax.ARGMAX, "max")
+_position(argmax.ARGMIN, "min")
+
+
+@lower(topk_v2.TOPK_V2)
+def top_k(context: Context, input: Value, k: int) -> list[Value]:
+    """Of equal numbers NNAPI takes the later first, the engine the earlier: so it is given them backwards."""
+    _need_comparable(input)
+    axis, dimension = input.type.rank - 1, input.type.dimensions[-1]
+    backwards = op.slice(input.real(), integers([-1]), integers([-dimension - 1]), integers([-1]), integers([axis]))
+    found = op.topk(backwards, op.constant(np.int32(k)), axis, "max", "value", "i32", stable=True)
+    indices = op.subtract(op.constant(np.int32(dimension - 1)), found.output(1))
+    return [Value.of(found.output(0), context.type(), "real"), Value.of(indices, context.type(1), "stored")]
+
+
+def _need_comparable(input: Value) -> None:
+    require(input.type.code != INT32, f"{input.name} is TENSOR_INT32, which the engine compares as float32")

@@ -1,0 +1,44 @@
+"""Matrix products, quantized ones as convolutions are."""
+
+from __future__ import annotations
+
+from nnapi.drivers.openvino.api import op
+from nnapi.drivers.openvino.context import Context, integers, lower
+from nnapi.drivers.openvino.rules.convolution import make_bias, make_weights
+from nnapi.drivers.openvino.value import Value, number
+from nnapi.lowering.lower import require
+from nnapi.ops.batch_matmul import BATCH_MATMUL
+from nnapi.ops.fully_connected import FULLY_CONNECTED
+from nnapi.ops.types import INT32
+
+NUDGE = 1 + 2.0**-18
+
+
+@lower(FULLY_CONNECTED)
+def fully_connected(context: Context, input: Value, weights: Value, bias: Value) -> Value:
+    units, width = weights.type.dimensions
+    x = input.real()
+    if input.type.dimensions[1:] != (width,):
+        x = op.reshape(x, integers([input.type.size // width, width]), False)
+    if input.array is None:
+        factors = make_weights(weights, (units, width), (0, 1), (-1, 1))
+    else:
+        factors = weights.real()  # the engine fails to compile a product of a constant and codes
+    y = op.matmul(x, factors, False, True)
+    y = op.add(y, make_bias(input, weights, bias, (1, units)))
+    return context.result(op.multiply(y, number(NUDGE)) if _needs_no_scaling(context, input, weights) else y)
+
+
+@lower(BATCH_MATMUL)
+def batch_matmul(context: Context, lhs: Value, rhs: Value, adj_x: bool, adj_y: bool) -> Value:
+    require(lhs.type.code != INT32, f"{lhs.name} is TENSOR_INT32, of which the engine's products are not exact")
+    return context.result(op.matmul(lhs.real(), rhs.real(), adj_x, adj_y))
+
+
+def _needs_no_scaling(context: Context, input: Value, weights: Value) -> bool:
+    """Whether the engine would see sums as codes of the result without a factor: it then leaves out those of the
+    operands with it. A nudge that changes no code helps."""
+    if not input.type.is_quantized or weights.type.channel:
+        return False
+    ratio = input.type.scale / context.type().scale
+    return any(abs(factor - 1) < 2.0**-20 for factor in (ratio, ratio * weights.type.scale))

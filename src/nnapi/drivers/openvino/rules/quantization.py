@@ -1,0 +1,45 @@
+"""QUANTIZE, DEQUANTIZE, CAST."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nnapi.codes import OperandCode
+from nnapi.drivers.openvino.api import op
+from nnapi.drivers.openvino.context import Context, lower
+from nnapi.drivers.openvino.rules.unary import lower_each
+from nnapi.drivers.openvino.value import Value, decode_exactly, number
+from nnapi.ops import cast, quantize
+from nnapi.ops.types import INT32
+
+lower_each(quantize.QUANTIZE, lambda x: x)
+
+
+@lower(quantize.DEQUANTIZE)
+def dequantize(context: Context, input: Value) -> Value:
+    """From the codes themselves: numbers that the engine has rounded to codes are a little off, also those of 0."""
+    first = input.is_channels_first
+    return context.result(decode_exactly(input.node("stored", first), input.type), first=first)
+
+
+@lower(cast.CAST)
+def cast_to(context: Context, input: Value) -> Value:
+    """Codes are cast as the integers they are; numbers are cut off towards zero and held within the target's range."""
+    source, target = input.type, context.type()
+    if source.code == target.code:
+        if source.is_quantized:
+            return Value.of(input.node("stored"), target, "stored")
+        return context.move(input, lambda x: x)
+    if source.dtype.kind == "f" and target.dtype.kind == "f":
+        return Value.of(input.real(), target, "real")
+    if source.dtype.kind != "f" and target.dtype.kind == "f":
+        return Value.of(op.convert(input.node("stored"), "f32"), target, "real")
+    if target.code == INT32:
+        if source.dtype.kind != "f":
+            return Value.of(op.convert(input.node("stored"), "i32"), target, "stored")
+        most, x = np.iinfo(np.int32).max, input.real()  # the engine gives the least number for what is too large
+        cut = op.select(op.greater_equal(x, number(most)), op.constant(np.int32(most)), op.convert(x, "i32"))
+        return Value.of(cut, target, "stored")
+    assert target.code == OperandCode.TENSOR_QUANT8_ASYMM
+    x = input.real() if source.dtype.kind == "f" else op.convert(input.node("stored"), "f32")
+    return Value.of(op.convert(op.floor(op.clamp(x, 0.0, 255.0)), "u8"), target, "stored")
