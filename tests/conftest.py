@@ -12,6 +12,7 @@ import hypothesis
 import pytest
 
 from tests.rule_coverage import pytest_collection_modifyitems, pytest_configure, pytest_runtest_call  # noqa: F401
+from tests.skip_summary import pytest_terminal_summary  # noqa: F401
 
 if TYPE_CHECKING:
     from nnapi.testing.corpus import Corpus
