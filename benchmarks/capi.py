@@ -21,7 +21,7 @@ import numpy as np
 
 import nnapi
 from nnapi.capi import installation
-from nnapi.runtime.autotune.timing import time_series
+from nnapi.report.timing import time_series
 from nnapi.testing.build import build
 from nnapi.testing.corpus import Corpus
 

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from nnapi.litert import Interpreter
-from nnapi.runtime.autotune.timing import time_series
+from nnapi.report.timing import time_series
 
 CALLS = "set_tensor", "invoke", "get_tensor", "all three"
 SERIES = 60

@@ -23,7 +23,7 @@ from rich.table import Table
 import nnapi
 from nnapi import Builder, Compilation, Execution
 from nnapi.drivers.base import PrepareOptions, Request
-from nnapi.runtime.autotune.timing import time_series
+from nnapi.report.timing import time_series
 
 SERIES = 31
 

@@ -19,7 +19,7 @@ from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from nnapi.runtime.autotune.timing import time_call
+from nnapi.report.timing import time_call
 from nnapi.runtime.planning.partition import partition
 from tests.runtime.partition_cases import best_single, cheapest, random_problem
 

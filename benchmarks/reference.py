@@ -27,7 +27,7 @@ from rich.table import Table
 import nnapi
 from nnapi.cli.inputs import random_input
 from nnapi.model.model import Lifetime
-from nnapi.runtime.autotune.timing import time_call, time_turns
+from nnapi.report.timing import time_call, time_turns
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("NNAPI_SHARED") or ROOT.parent / "shared") / "models"

@@ -30,7 +30,7 @@ import nnapi
 from nnapi import Builder, trace
 from nnapi.cli.inputs import input_operands, random_input
 from nnapi.drivers.reference.program import Program
-from nnapi.runtime.autotune.timing import time_series
+from nnapi.report.timing import time_series
 from nnapi.runtime.executors.executors import OnDevice
 from nnapi.trace import Layer, Span, spans
 

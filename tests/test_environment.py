@@ -66,6 +66,6 @@ def test_files_of_the_system_are_named() -> None:
 
 def test_files_that_are_kept_by_default_are_named() -> None:
     assert {kind for kind in RecordKind if f"`CACHE/{kind}/" not in PAGE} == set()
-    elsewhere = {"store/directories.py", "cli/cache.py", "runtime/costs/cost_tables.py"}
+    elsewhere = {"store/directories.py", "cli/cache.py"}
     used = {path for path in SOURCES if "default_directory(" in path.read_text()}
     assert used == {size.REPOSITORY / "src" / "nnapi" / name for name in elsewhere}

@@ -42,7 +42,7 @@ ALIASES = {
     "drivers.output": "drivers.base",
     "drivers.prepared": "drivers.base",
     "drivers.profiling": "drivers.base",
-    "drivers.samples": "drivers.base",
+    "drivers.timings": "drivers.base",
     "drivers.telemetry": "drivers.base",
     "drivers.windows": "drivers.base",
     "drivers.limited": "drivers.wrappers",

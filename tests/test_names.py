@@ -19,6 +19,11 @@ WITHOUT_A_ROOM = {"benchmarks", "clients", "clients/tflite_delegate", "docs", "e
 """Folders of tests of what is not in src/nnapi."""
 
 TESTED_BY = {
+    "drivers/openvino/timings.py": "drivers/test_timings.py",
+    "drivers/xnnpack/timings.py": "drivers/test_timings.py",
+    "runtime/choice/history.py": "runtime/choice/test_trial.py",
+    "runtime/executors/observed.py": "runtime/choice/test_trial.py",
+    "runtime/preferred_memory.py": "runtime/test_compilation_rules.py",
     "drivers/answers.py": "runtime/executors/test_deadline.py",
     "capi/calls.py": "capi/test_functions.py",
     "capi/diagnostics.py": "clients/test_clients.py",

@@ -48,6 +48,7 @@ if typing.TYPE_CHECKING:
     from nnapi.model.operand import ChannelQuantization, OperandType, tensor
     from nnapi.operation_codes import OperationCode
     from nnapi.runtime.burst import Burst
+    from nnapi.runtime.choice.tune import tune
     from nnapi.runtime.compilation import Compilation, compile
     from nnapi.runtime.device import Device, device, devices, unavailable_devices
     from nnapi.runtime.event import Event
@@ -55,7 +56,6 @@ if typing.TYPE_CHECKING:
     from nnapi.runtime.memory import DeviceMemory, HardwareBuffer, MemoryDesc, copy_memory
     from nnapi.runtime.result import Result
     from nnapi.runtime.settings import Partitioning, settings
-    from nnapi.runtime.tuning import tune
     from nnapi.trace.vlog import vlog
 
 __all__ = [
@@ -132,7 +132,7 @@ _HOMES = {
     "nnapi.runtime.memory": "DeviceMemory HardwareBuffer MemoryDesc copy_memory",
     "nnapi.runtime.result": "Result",
     "nnapi.runtime.settings": "Partitioning settings",
-    "nnapi.runtime.tuning": "tune",
+    "nnapi.runtime.choice.tune": "tune",
     "nnapi.trace.vlog": "vlog",
 }
 """Where the other public names are, loaded when they are first asked for: few programs need them all."""

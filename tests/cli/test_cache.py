@@ -93,31 +93,29 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
 
 @pytest.fixture
 def default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A default directory with something of every kind, the costs damaged."""
+    """A default directory with something of every kind, the plans damaged."""
     monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path))
     for i, kind in enumerate(RecordKind):
         keep_record(kind, "key", {"value": 1}, model=f"model-{i}", device=f"device-{i}", version="2")
-    Path(path_of(RecordKind.COSTS, "key")).write_bytes(b"damaged")
+    Path(path_of(RecordKind.PLANS, "key")).write_bytes(b"damaged")
     compile(doubled(), Device(Slow()), cache=(tmp_path, TOKEN))
     return tmp_path
 
 
 def test_without_an_argument_everything_is_listed_that_is_kept_by_default(default: Path) -> None:
     assert said() == said("list")
-    place, head, costs, plans, exclusions, models, probes, prepared, compilation, total = said().splitlines()
+    place, head, plans, exclusions, models, probes, prepared, compilation, total = said().splitlines()
     assert place == str(default)
     assert head.split() == ["used", "size", "holds", "model", "device", "version", "file"]
-    assert costs.split()[4:6] == ["costs", "(damaged)"]
-    assert plans.split()[4:8] == ["plans", "model-1", "device-1", "2"]
-    assert models.split()[4:8] == ["models", "model-2", "device-2", "2"]
-    assert exclusions.split()[4:8] == ["exclusions", "model-3", "device-3", "2"]
-    assert probes.split()[4:8] == ["probes", "model-5", "device-5", "2"]
-    assert prepared.split()[4:8] == ["prepared", "model-4", "device-4", "2"]
+    assert plans.split()[4:6] == ["plans", "(damaged)"]
+    assert models.split()[4:8] == ["models", "model-1", "device-1", "2"]
+    assert exclusions.split()[4:8] == ["exclusions", "model-2", "device-2", "2"]
+    assert probes.split()[4:8] == ["probes", "model-4", "device-4", "2"]
+    assert prepared.split()[4:8] == ["prepared", "model-3", "device-3", "2"]
     assert compilation.split()[4:8] == ["compilations", "doubled", "slow", "1"]
-    assert total.startswith("7 entries, ")
+    assert total.startswith("6 entries, ")
     found = json.loads(said("list", "--json"))
     assert [each["holds"] for each in found] == [
-        "costs",
         "plans",
         "exclusions",
         "models",
@@ -125,12 +123,12 @@ def test_without_an_argument_everything_is_listed_that_is_kept_by_default(defaul
         "prepared",
         "compilations",
     ]
-    assert [each["model"] for each in found] == [None, "model-1", "model-3", "model-2", "model-5", "model-4", "doubled"]
+    assert [each["model"] for each in found] == [None, "model-2", "model-1", "model-4", "model-3", "doubled"]
     assert all(os.path.getsize(each["file"]) == each["bytes"] for each in found)
 
 
 def test_without_a_directory_everything_is_pruned_that_is_kept_by_default(default: Path) -> None:
-    assert said("prune").startswith("removed 1 entry, 7 B; 6 entries, ")
+    assert said("prune").startswith("removed 1 entry, 7 B; 5 entries, ")
     assert said("prune", "--limit", "0").endswith("0 entries, 0 B left\n")
     assert [path for path in default.rglob("*") if path.is_file()] == []
 

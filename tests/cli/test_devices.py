@@ -1,7 +1,6 @@
 """`nnapi devices` on the real machine and on an invented one."""
 
 import json
-import math
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -89,14 +88,11 @@ def test_no_device_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown().startswith("no device can be used")
 
 
-def test_costs_before_and_after_they_are_measured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr("nnapi.runtime.costs.calibration.TOO_LONG", math.inf)  # however busy the machine is
-    assert "nnapi-reference on 1 thread: not measured" in shown("--costs")
-    assert "nnapi-reference on 1 thread: launch" in shown("--measure")
-    data = json.loads(shown("--costs", "--json"))["nnapi-reference"]["1"]
-    assert data["launch_seconds"] >= 0
-    assert all(seconds >= 0 for seconds in data["costs"]["convolution, quant8"])
+def test_costs_are_those_that_drivers_ship() -> None:
+    assert "nnapi-reference: launch" in shown("--costs")
+    data = json.loads(shown("--costs", "--json"))["nnapi-reference"]
+    assert data["launch_seconds"] > 0
+    assert all(seconds >= 0 for seconds in data["costs"]["convolution, quant8"].values())
     row = next(line for line in shown("--costs").splitlines() if "convolution" in line)
     assert [cell for cell in row.split() if cell in ("µs", "ns")] == ["µs", "ns", "ns"]
 

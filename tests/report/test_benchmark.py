@@ -14,10 +14,9 @@ import pytest
 
 from nnapi import tensor
 from nnapi.model.operand import Array
-from nnapi.report import benchmark
+from nnapi.report import benchmark, timing
 from nnapi.report.benchmark import Settings, Subject, available, measure, peak_memory, rate, steps
 from nnapi.report.engines import LiteRT, Nnapi, Run, UnsuitableError, save
-from nnapi.runtime.autotune import timing
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_quant.tflite"
 QUICK = Settings(

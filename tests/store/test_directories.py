@@ -20,7 +20,6 @@ def test_the_directory_follows_the_environment(
 def test_each_kind_has_a_folder_and_a_word_for_people(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NNAPI_CACHE_DIR", "/mine")
     assert {directory_of(kind) for kind in RecordKind} == {
-        "/mine/costs",
         "/mine/plans",
         "/mine/models",
         "/mine/exclusions",

@@ -11,16 +11,11 @@ import pytest
 from nnapi import Device, compile
 from nnapi.importers import import_cache
 from nnapi.importers.source_files import Identity
-from nnapi.runtime.costs.cost_tables import Costs, Table
 from nnapi.store.directories import RecordKind
 from nnapi.store.files import ABANDONED, PUBLIC, UNFINISHED, make_directory, remove_abandoned, replace_file
 from nnapi.store.records import keep_record
 from tests.disk_cases import full_disk
 from tests.runtime.cache_cases import TOKEN, Slow, doubled
-
-
-def costs(path: Path) -> None:
-    Costs().keep(Device(Slow()), 1, Table(1.0))
 
 
 def outcomes(path: Path) -> None:
@@ -39,7 +34,7 @@ def cached(path: Path) -> None:
     ].tolist() == [2, 4]
 
 
-@pytest.mark.parametrize("keep", [costs, outcomes, origins, cached])
+@pytest.mark.parametrize("keep", [outcomes, origins, cached])
 def test_a_full_disk_leaves_nothing(
     keep: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,7 +55,7 @@ def test_what_was_kept_is_recalled_by_its_key_and_kind() -> None:
     keep_record(KIND, "one", {"value": [1, 2.5, None]})
     keep_record(KIND, "two", {"value": "two"})
     assert (recalled("one"), recalled("two"), recalled("three")) == ([1, 2.5, None], "two", None)
-    assert recall_record(RecordKind.COSTS, "one", lambda data: data) is None
+    assert recall_record(RecordKind.PROBES, "one", lambda data: data) is None
     keep_record(KIND, "one", {"value": "another"})
     assert recalled("one") == "another"
 

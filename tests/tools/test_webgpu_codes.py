@@ -2,7 +2,8 @@
 
 from nnapi import Builder, Device, Model, device, tensor
 from nnapi.drivers.faulty import Fault, Faulty
-from nnapi.testing.divergence import Distance, Step, Verdict
+from nnapi.runtime.choice.judge import Distance
+from nnapi.testing.divergence import Step, Verdict
 from tools.webgpu_codes import Row, compare, count_steps, list_wrong
 
 REFERENCE = device("nnapi-reference")

@@ -22,7 +22,8 @@ from nnapi.errors import NnapiError
 from nnapi.report.engines import OTHERS, UnsuitableError
 from nnapi.report.graph import graph_data
 from nnapi.report.html import comparison_page
-from nnapi.testing.divergence import Distance, Divergence, Step, Verdict, find_divergence, measure_outputs
+from nnapi.runtime.choice.judge import Distance
+from nnapi.testing.divergence import Divergence, Step, Verdict, find_divergence, measure_outputs
 from nnapi.vision.pictures import Pixels
 
 REFERENCE = "nnapi-reference"

@@ -9,9 +9,10 @@ from pathlib import Path
 import nnapi
 from nnapi.cli.failure import Mistake
 from nnapi.model.model import Model
+from nnapi.runtime.choice.judge import Distance
 from nnapi.testing.compare import judge
 from nnapi.testing.corpus import Corpus, CorpusError
-from nnapi.testing.divergence import Distance, measure_outputs
+from nnapi.testing.divergence import measure_outputs
 from nnapi.testing.example import Example
 
 SUFFIX = ".npz"

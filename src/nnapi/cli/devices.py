@@ -22,8 +22,7 @@ from nnapi.drivers.base import Capabilities, Performance
 
 def devices(
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Also what each device declares.")] = False,
-    costs: Annotated[bool, typer.Option("--costs", help="What was measured of each device instead.")] = False,
-    measure: Annotated[bool, typer.Option("--measure", help="Measure anew, then as --costs.")] = False,
+    costs: Annotated[bool, typer.Option("--costs", help="Predicted costs of operations instead.")] = False,
     save_profile: Annotated[
         Path | None, typer.Option(metavar="F", help="Ask the device what it takes, and write that as a profile.")
     ] = None,
@@ -36,8 +35,8 @@ def devices(
     if save_profile:
         _save_profile(device, save_profile)
         return
-    if costs or measure:
-        _print_costs(measure, as_json)
+    if costs:
+        _print_costs(as_json)
         return
     out = console()
     if as_json:
@@ -66,11 +65,9 @@ def _save_profile(name: str | None, file: Path) -> None:
     out.print(f"{name} takes {say_count(len(profile.operations), 'operation')}; written to {file}", markup=False)
 
 
-def _print_costs(measure: bool, as_json: bool) -> None:
-    from nnapi.cli import costs  # and what measures them, which a plain list does without
+def _print_costs(as_json: bool) -> None:
+    from nnapi.cli import costs  # with the tables, which a plain list does without
 
-    if measure:
-        costs.measure()
     if as_json:
         print_json(costs.data())
     else:

@@ -1,18 +1,22 @@
-"""``nnapi tune``: find out what is fastest for models before they are needed."""
+"""``nnapi tune``: find the fastest plans of models before they are needed."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import nnapi
+from nnapi.cli.failure import Mistake
+from nnapi.cli.inputs import input_operands, read
 from nnapi.cli.loading import AsWeights, load
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, duration, print_json
 from nnapi.runtime.planning.explain import as_data, list_times
+from nnapi.vision.pictures import Pixels
 
 
 def tune(
@@ -21,26 +25,43 @@ def tune(
         list[str] | None,
         typer.Option("--device", "-d", help="Choose among these devices only (may be repeated)."),
     ] = None,
+    inputs: Annotated[
+        list[Path] | None,
+        typer.Option("--input", metavar="F", help="A file for each input of the model (repeated); zeros without."),
+    ] = None,
     threads: Annotated[
         int | None, typer.Option("--threads", min=1, help="How many threads a run may use; by default that is chosen.")
     ] = None,
     weights: AsWeights = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Measure models on the devices of this machine, and keep what is fastest for later compilations.
+    """Compare the plans of models now, and keep the fastest for later compilations.
 
-    What was found out of them before is forgotten. Compilations for the same devices and threads take what is found.
+    Later runs compare plans by themselves; this does it at once. What was found before is forgotten. Compilations for
+    the same devices and threads take the plan.
     """
-    out, told = console(), []
+    if inputs and len(models) > 1:
+        raise Mistake(f"--input is for one model, not {len(models)}")
+    out, results = console(), []
     with progress(out, len(models)) as step:
         for file in models:
-            step(f"measuring {file.name}")
+            name = f"comparing plans of {file.name}"
+            step(name)
             begin = time.perf_counter()
-            plan = nnapi.tune(load(file, weights=weights), device, threads=threads)
+            model = load(file, weights=weights)
+            given = _read(model, inputs) if inputs else None
+            plan = nnapi.tune(model, device, threads=threads, inputs=given)
             seconds = time.perf_counter() - begin
-            told.append({"file": str(file), "seconds": seconds, "plan": as_data(plan)})
+            results.append({"file": str(file), "seconds": seconds, "plan": as_data(plan)})
             if not as_json:
                 out.print(f"{file.name}, in {duration(seconds)}", markup=False)
-                out.print(*(f"  {line}" for line in list_times(plan)), sep="\n", markup=False)
+                out.print(*(f"  {line}" for line in [*list_times(plan), *plan.notes]), sep="\n", markup=False)
     if as_json:
-        print_json(told)
+        print_json(results)
+
+
+def _read(model: nnapi.Model, files: Sequence[Path]) -> list[Any]:
+    operands = input_operands(model)
+    if len(files) != len(operands):
+        raise Mistake(f"{model.name} takes {len(operands)} inputs, got {len(files)} files (--input)")
+    return [read(file, operand, Pixels(None, None)).array for file, operand in zip(files, operands, strict=True)]

@@ -48,7 +48,6 @@ __all__ = [
     "HostMemory",
     "Inference",
     "LoopTimeoutError",
-    "Measures",
     "Outcome",
     "Performance",
     "PrepareOptions",
@@ -294,28 +293,10 @@ class Breakable(Protocol):
 
 @runtime_checkable
 class Forms(Protocol):
-    """What a driver adds that can give models other forms than the usual one, which run faster on some processors."""
+    """A driver that has several variants of a model, of which one or another is faster on a processor."""
 
     def list_forms(self, model: Model) -> Sequence[str]:
-        """The other forms of a model that the driver has taken whole, in words that say what is done instead."""
-        ...
-
-
-FindFigures = Callable[[], Mapping[str, Any] | None]
-"""Gives what :meth:`Measures.measure_figures` found, now or earlier on this machine; None where nothing may be
-measured."""
-
-
-@runtime_checkable
-class Measures(Protocol):
-    """What a driver adds that decides by what its engine takes on the processor at hand."""
-
-    def measure_figures(self) -> Mapping[str, Any]:
-        """Whatever the driver goes by, as values that JSON can say, measured now."""
-        ...
-
-    def take_figures(self, find: FindFigures) -> None:
-        """Where to ask for them, when they are needed."""
+        """List the variants other than the usual one of a model that the driver takes whole, each in words."""
         ...
 
 

@@ -24,7 +24,7 @@ from nnapi.model.operand import Array, OperandType
 from nnapi.report.accuracy import Agreements
 from nnapi.report.engines import Engine, Nnapi, Run, UnsuitableError, command, save
 from nnapi.report.result import Agreement, Measurement
-from nnapi.runtime.autotune.timing import time_call, time_calls
+from nnapi.report.timing import time_call, time_calls
 
 Step = Callable[[str], None]
 """Is told what begins."""

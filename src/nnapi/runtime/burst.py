@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
+from weakref import WeakSet
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.executors.executors import execute, find_bound, find_direct, open_session
 from nnapi.runtime.executors.fast_path import is_open, shortcut
+from nnapi.runtime.executors.observed import Observe, Observed, report, unwrap
 from nnapi.runtime.inputs import check_inputs
 from nnapi.trace import Layer, Phase, Section, spans
 from nnapi.trace.log import Log
@@ -26,14 +28,16 @@ COMPUTE = Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_burs
 
 
 class Runnable(Protocol):
-    """What a burst needs of a compilation."""
+    """A compilation, as a burst sees it."""
 
     @property
     def prepared(self) -> Prepared:
-        """What runs the plan; BadStateError until there is one."""
+        """The prepared plan; BadStateError until there is one."""
         ...
 
     model: Model
+    bursts: WeakSet[Burst]
+    """Told when another plan is to run."""
 
 
 class Burst:
@@ -48,13 +52,48 @@ class Burst:
         self.compilation = compilation
         self._shared = compilation.prepared
         self._prepared = open_session(self._shared)
+        self._outlived: list[Prepared] = []
+        """Sessions of earlier plans, whose memory is bound."""
+        self._bindings: list[Callable[[], None]] = []
+        """Each asks a bound run to look for the plan again."""
+        self._wanted: tuple[Prepared, Observe | None] | None = None
+        self._observe: Observe | None = getattr(self._shared, "observe", None)
         self._is_closed = False
         self._borrow = borrow
         self._model = compilation.model
         self._lock = make_lock()
         self._is_open = is_open(self._model)
         self._shortcut = shortcut(self._model, self._prepared, borrow)
+        compilation.bursts.add(self)
         log.debug("burst of %r", compilation)
+
+    def use(self, shared: Prepared, observe: Observe | None) -> None:
+        """Run this prepared plan from the next run on, which changes over in its thread, and report the runs."""
+        if not self._is_closed:
+            self._wanted = shared, observe
+            self._shortcut = self._run_renewed
+            for ask in self._bindings:
+                ask()
+
+    def _run_renewed(self, inputs: Sequence[Any]) -> list[Array] | None:
+        self._renew()
+        return self._shortcut(inputs) if self._shortcut is not None else None
+
+    def _renew(self) -> None:
+        """Change over to the wanted plan; the burst is taken."""
+        while (wanted := self._wanted) is not None:
+            self._wanted = None
+            shared, observe = wanted
+            session = unwrap(self._prepared)
+            if shared is not unwrap(self._shared):
+                before, session = session, open_session(shared)
+                if self._bindings:
+                    self._outlived.append(before)  # its memory is bound
+                else:
+                    before.close()
+            self._shared, self._observe = shared, observe
+            self._prepared = Observed(session, observe) if observe else session
+            self._shortcut = shortcut(self._model, self._prepared, self._borrow)
 
     def run(self, *inputs: Any) -> list[Array]:
         """As :meth:`Compilation.run`. BadStateError while another thread uses the burst."""
@@ -67,8 +106,10 @@ class Burst:
                 if outputs is not None:
                     return outputs
             arrays = check_inputs(self._model, inputs)
+            if self._wanted:
+                self._renew()
             outputs = list(execute(self._prepared, Request(arrays, borrow=self._borrow)).outputs)
-            if self._is_open:
+            if self._is_open and not self._wanted:
                 self._shortcut = shortcut(self._model, self._prepared, self._borrow, arrays)
             return outputs
         finally:
@@ -79,11 +120,31 @@ class Burst:
 
         What a run gives is valid until the next one, the memory until the burst is closed.
         """
-        bound = find_bound(self._prepared, shapes)
+        session = unwrap(self._prepared)
+        bound = find_bound(session, shapes)
         inputs = bound.inputs if bound else _make_zeros(self._model, shapes)
         arrays = check_inputs(self._model, inputs)
-        direct = None if bound or not all(shapes) else find_direct(self._prepared, shapes, True)
-        compute = bound.run if bound else direct and partial(direct, inputs)
+
+        def find_run() -> Callable[[], list[Array]] | None:
+            """The run of the present plan: of the bound memory, if that is its own."""
+            if bound and unwrap(self._prepared) is session:
+                return report(bound.run, inputs, self._observe) if self._observe else bound.run
+            direct = find_direct(self._prepared, shapes, True) if all(shapes) else None
+            return direct and partial(direct, inputs)
+
+        compute = find_run()
+
+        def run_renewed() -> list[Array]:
+            nonlocal compute
+            self._renew()
+            compute = find_run()
+            return compute() if compute else list(execute(self._prepared, request).outputs)
+
+        def ask() -> None:
+            nonlocal compute
+            compute = run_renewed
+
+        self._bindings.append(ask)
         request = Request(arrays, borrow=True)
         take, release = self._lock.acquire, self._lock.release
 
@@ -121,7 +182,8 @@ class Burst:
         """Give the burst back (``ANeuralNetworksBurst_free``); what it kept for its runs is freed."""
         if not self._is_closed:
             self._is_closed = True
-            self._prepared.close()
+            for each in (*self._outlived, self._prepared):
+                each.close()
             self._prepared = self._shared
             self._shortcut = None  # to look for one would ask the device, whose driver may have died
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakSet
 
 from nnapi.codes import PreferenceCode, PriorityCode
 from nnapi.drivers.base import Attribute, Prepared, PrepareOptions, Request
@@ -26,39 +26,39 @@ from nnapi.notebook_display import NotebookDisplay
 from nnapi.runtime.attributes import Attributes
 from nnapi.runtime.cache.compilation_cache import Cache
 from nnapi.runtime.cache.own_cache import Place, open_cache
+from nnapi.runtime.choice.knowledge import Predicted, Question, Unknown
+from nnapi.runtime.choice.preparation import prepare
 from nnapi.runtime.device import Device, Devices, list_named
 from nnapi.runtime.device import devices as all_devices
 from nnapi.runtime.executors.deadline import deadline_after
 from nnapi.runtime.executors.executors import execute
 from nnapi.runtime.executors.fast_path import Shortcut, is_open, shortcut
+from nnapi.runtime.executors.observed import Observe, Observed
 from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.inputs import check_inputs
 from nnapi.runtime.planning.explain import as_data, as_text, describe_wait, summary
 from nnapi.runtime.planning.plan import Plan
-from nnapi.runtime.preparation import prepare
+from nnapi.runtime.preferred_memory import PreferredMemory
 from nnapi.runtime.settings import Partitioning, partitioning
 from nnapi.trace import Layer, Phase, Section, spans
 from nnapi.trace.log import Log
 
 if TYPE_CHECKING:
     from nnapi.runtime.burst import Burst
+    from nnapi.runtime.choice.trial import Trial
     from nnapi.runtime.result import Result
     from nnapi.runtime.run_many import Progress, RunMany, Single
-    from nnapi.runtime.soon import Soon
 
 log = Log("nnapi.CompilationBuilder")
 
 COMPUTE = Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_compute")
 START = Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_startCompute")
 
-PREFERRED, PADDED_LEVEL = 64, 5
-"""Alignment and padding in bytes that the host's devices prefer; the feature level from which they prefer padding."""
-
 Options = tuple[PreferenceCode | None, PriorityCode | None, int | None, int | None]
 """Preference, priority, time limit and threads."""
 
 
-class Compilation(NotebookDisplay):
+class Compilation(NotebookDisplay, PreferredMemory):
     """A model being made ready; once finished it may be shared by any number of threads.
 
     Without ``devices`` the runtime chooses (``ANeuralNetworksCompilation_create``), with them it keeps to the list
@@ -91,7 +91,8 @@ class Compilation(NotebookDisplay):
         self._is_open = is_open(model)
         self._keeping: dict[tuple[int, ...], Compilation] = {}
         self._single: Single | None = None
-        self._soon: Soon | None = None
+        self.bursts: WeakSet[Burst] = WeakSet()
+        self._trial: Trial | None = None
         self._waited = 0.0  # seconds that finish took
 
     def set_preference(self, preference: PreferenceCode) -> None:
@@ -150,25 +151,42 @@ class Compilation(NotebookDisplay):
         if self._cache is not None:
             self._cache.threads = self._threads
         asked = self._preference, self._priority, deadline, self._threads, self._attributes.to_tuple()
-        choose = partial(prepare, self.model, self._candidates, PrepareOptions(*asked), mode, self._cache)
+        question = Question(self.model, self._candidates, PrepareOptions(*asked), self._cache)
         with translate_errors(f"{self.model.name} cannot be prepared"):
-            first = self._soon.prepare(*choose.args[:4]) if self._soon else None
-            self._ready = first or choose()
+            ready, knowledge = prepare(question, mode)
+            if isinstance(knowledge, Unknown | Predicted):
+                from nnapi.runtime.choice import tuner  # on demand: known models need no trial
+
+                ready, self._trial = tuner.begin(question, ready, knowledge, self, mode)
             self._waited = time.perf_counter() - begin
         if deadline is not None and time.monotonic_ns() > deadline:
             raise MissedDeadlinePersistentError(f"preparing took longer than {self._timeout} ns")
-        self.shortcut = shortcut(self.model, self._ready.prepared)
+        self.use(ready, self._trial.observe if self._trial else None)
         self.state.value = "ready"
-        if first and self._soon:
-            self._soon.begin(choose, self._take_over)
         if log.is_verbose:
-            log.info("%s", summary(self._ready.plan))
+            log.info("%s", summary(ready.plan))
 
-    def _take_over(self, ready: ReadyPlan) -> None:
-        """Run the plan that was chosen from now on; bursts that were made before keep theirs."""
-        self._ready, self.shortcut = ready, shortcut(self.model, ready.prepared)
-        if not self.is_ready:  # it was closed meanwhile
+    def use(self, ready: ReadyPlan, observe: Observe | None) -> None:
+        """Run this plan from the next run on, bursts too, and report the runs."""
+        if self.state.value == "closed":
+            return
+        prepared = Observed(ready.prepared, observe) if observe else ready.prepared
+        has_changed = self._ready is not None and self._ready.plan is not ready.plan
+        self._ready, self.shortcut = ready._replace(prepared=prepared), shortcut(self.model, prepared)
+        for burst in list(self.bursts):
+            burst.use(ready.prepared, observe)
+        if has_changed and self._single is not None:
+            self._single = self._single.change(ready, self._candidates)
+        if self.state.value == "closed":  # meanwhile
             self.close()
+
+    def pin(self) -> None:
+        """Keep the present plan: end trials and begin none."""
+        ready = self._need_ready()
+        trial, self._trial = self._trial, None
+        if trial is not None:
+            trial.stop()
+            self.use(trial.active._replace(plan=ready.plan), None)
 
     def run(self, *inputs: Any, keep: Sequence[str | int] = ()) -> list[Array]:
         """Run on arrays of the inputs' storage types; gives new arrays, in the order of ``model.outputs``.
@@ -241,8 +259,8 @@ class Compilation(NotebookDisplay):
         that were begun have no more use for it."""
         self.state.value, self._ready, self.shortcut, self._single = "closed", None, None, None
         self._keeping.clear()
-        if self._soon is not None:
-            self._soon.stop()
+        if self._trial is not None:
+            self._trial.stop()
 
     def __enter__(self) -> Self:
         return self
@@ -289,40 +307,20 @@ class Compilation(NotebookDisplay):
         return [device for device in self._candidates if device.name in names]
 
     def explain(self) -> str:
-        """Which operation runs where, why not elsewhere, at what predicted cost, and what finish waited for."""
-        return f"{as_text(self.plan)}\n\n{describe_wait(self.plan, self._waited)}"
+        """Which operation runs where, why not elsewhere, at what cost, what trials found, and how long finish took."""
+        trial = self._trial and self._trial.describe()
+        plan = self.plan.with_notes((*self.plan.notes, trial)) if trial else self.plan
+        return f"{as_text(plan)}\n\n{describe_wait(plan, self._waited)}"
 
     def explanation(self) -> dict[str, Any]:
         """What :meth:`explain` says, as plain values ready for JSON."""
-        return as_data(self.plan) | {"waited_seconds": self._waited}
-
-    def preferred_memory_alignment_for_input(self, index: int) -> int:
-        """Bytes to which an input's address should be aligned (``..._getPreferredMemoryAlignmentForInput``)."""
-        return self._prefer_bytes("input", index)
-
-    def preferred_memory_padding_for_input(self, index: int) -> int:
-        """Bytes to a multiple of which an input's length should be rounded up."""
-        return self._prefer_bytes("input", index, least_level=PADDED_LEVEL)
-
-    def preferred_memory_alignment_for_output(self, index: int) -> int:
-        """Bytes to which an output's address should be aligned."""
-        return self._prefer_bytes("output", index)
-
-    def preferred_memory_padding_for_output(self, index: int) -> int:
-        """Bytes to a multiple of which an output's length should be rounded up."""
-        return self._prefer_bytes("output", index, least_level=PADDED_LEVEL)
+        trial = self._trial and self._trial.describe()
+        return as_data(self.plan) | {"waited_seconds": self._waited, "trial": trial or None}
 
     def need_one_device(self, what: str) -> None:
         """Raise BadDataError unless the compilation was made for exactly one explicitly chosen device."""
         one = self.is_explicit and len(self._candidates) == 1
         need(one, f"{what} only for a compilation for exactly one chosen device", BadDataError)
-
-    def _prefer_bytes(self, role: str, index: int, least_level: int = 1) -> int:
-        self._need_ready()
-        count = len(self.model.inputs if role == "input" else self.model.outputs)
-        need(0 <= index < count, f"{role} {index} does not exist, the model has {count}", BadDataError)
-        levels = [device.driver.info.feature_level for device in self.devices]
-        return PREFERRED if any(level >= least_level for level in levels) else 1
 
     def _need_ready(self) -> ReadyPlan:
         self.state.need("ready")
@@ -344,7 +342,7 @@ def compile(
     threads: int | None = None,
     relaxed: bool | None = None,
     cache: Place | None = None,
-    start: Literal["soon"] | None = None,
+    start: None = None,
 ) -> Compilation:
     """Make a model ready: choose devices, prepare, finish.
 
@@ -355,17 +353,15 @@ def compile(
     :meth:`Compilation.set_caching` takes. Without it that is kept of models from files, within limits, in the user's
     cache directory; True keeps it of any model there, False of none.
 
-    A model that nothing is known of gets the plan that is predicted to be fastest; plans are compared in the
-    background, while the process is idle, for the next compilation (``settings(tuning=True)`` waits for that). With
-    ``start="soon"`` what is ready first answers, and what is chosen takes over later: results may differ by a code.
+    An unknown model gets the plan that is predicted to be fastest. Other plans are tried on the inputs of real runs;
+    one that is faster and gives the same results, as far as rounding explains, takes over between two runs
+    (:meth:`Compilation.pin` and ``settings(tuning=False)`` prevent that; ``settings(tuning=True)`` waits for the
+    decision). ``start`` is deprecated: BadDataError for ``"soon"``, which is the default now.
     """
+    need(start is None, f"start={start!r} is gone: compile answers soon and changes over by default", BadDataError)
     if relaxed is not None and relaxed != model.relaxed and model.is_finished:
         model = model.with_precision(relaxed)
     compilation = _begin(model, devices, (preference, priority, timeout, threads))
-    if start is not None:
-        from nnapi.runtime.soon import Soon  # on demand, as few ask for it
-
-        compilation._soon = Soon(start)
     compilation._cache = open_cache(model, cache)
     compilation.finish()
     return compilation

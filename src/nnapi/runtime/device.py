@@ -10,18 +10,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import NamedTuple, Self
 
 from nnapi.codes import DeviceTypeCode, FeatureLevelCode
 from nnapi.collecting import pause_collecting
-from nnapi.drivers.base import Breakable, Caches, Driver, Measures
+from nnapi.drivers.base import Breakable, Caches, Driver
 from nnapi.drivers.installed import Entry, entries
 from nnapi.errors import BadDataError, UnavailableDeviceError, UnexpectedNullError, need
 from nnapi.locks import make_lock
 from nnapi.model.extension import EXTENSIONS
 from nnapi.model.model import Model
-from nnapi.runtime.costs.figures import find_figures
 from nnapi.runtime.executors.queue import Turnstile
 from nnapi.runtime.probing import make_drivers
 from nnapi.trace import Layer
@@ -48,8 +47,6 @@ class Device:
         self.queue = queue or Turnstile(os.cpu_count() or 1)
         for extension in self.driver.info.extensions:
             EXTENSIONS.describe(self.name, extension)
-        if isinstance(self.driver, Measures):
-            self.driver.take_figures(partial(find_figures, self.driver))
 
     @property
     def name(self) -> str:

@@ -305,6 +305,8 @@ class Execution:
     def _run(self, deadline: int | None) -> None:
         try:
             arrays = [argument.array() for argument in self._inputs.arguments if argument is not None]
+            if self.compilation.is_ready:  # another plan may have taken over
+                self._prepared = self.compilation.prepared
             self._outcome = self._run_shortcut(arrays, deadline) or execute(
                 self._prepared, self._make_request(arrays, deadline)
             )

@@ -13,10 +13,11 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import length_hint
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, Self, TypeAlias
+from weakref import WeakSet
 
 from nnapi.codes import DeviceTypeCode
 from nnapi.drivers.base import Prepared, PrepareOptions
@@ -57,6 +58,16 @@ class Single:
 
     prepared: Prepared
     model: Model
+    options: PrepareOptions
+    bursts: WeakSet[Burst] = field(default_factory=WeakSet)
+
+    def change(self, ready: ReadyPlan, devices: Sequence[Device]) -> Single:
+        """Prepare another plan in the same way; runs under way go on with it."""
+        again = prepare_single(ready, devices, self.options)
+        taken = Single(again.prepared if again else ready.prepared, self.model, self.options, self.bursts)
+        for burst in list(self.bursts):
+            burst.use(taken.prepared, None)
+        return taken
 
 
 def count_requests(threads: int | None, wanted: int | None) -> int:
@@ -80,7 +91,7 @@ def prepare_single(ready: ReadyPlan, devices: Sequence[Device], options: Prepare
     except (ClaimedError, NnapiError) as error:
         log.warning("runs in flight together have several threads each: %s", error)
         return None
-    return Single(again.prepared, plan.model)
+    return Single(again.prepared, plan.model, options)
 
 
 class RunMany(Iterator[Any]):

@@ -10,7 +10,6 @@ from functools import cache
 class RecordKind(StrEnum):
     """What is kept of this machine and its models. The value is the name of its folder."""
 
-    COSTS = "costs"
     PLANS = "plans"
     MODELS = "models"
     EXCLUSIONS = "exclusions"
@@ -19,7 +18,6 @@ class RecordKind(StrEnum):
 
 
 HOLDS = {
-    RecordKind.COSTS: "what operations were measured to cost on this machine",
     RecordKind.PLANS: "which plans of models were measured, or are predicted, to be fastest",
     RecordKind.EXCLUSIONS: "which operations ended the processes of devices' drivers",
     RecordKind.MODELS: "what files of models hold, so that they need not be read to be compiled from a cache",

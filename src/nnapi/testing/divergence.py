@@ -17,6 +17,7 @@ from nnapi.errors import NnapiError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.model.parts import OperationCall
+from nnapi.runtime.choice.judge import Distance, measure
 from nnapi.runtime.compilation import compile
 from nnapi.runtime.device import Device, device
 from nnapi.runtime.planning.verdicts import need_verdicts
@@ -41,16 +42,6 @@ class Verdict(StrEnum):
     REFUSED = "refused"
     FAILED = "failed"
     """The device takes the operation, but does not run it."""
-
-
-@dataclass(frozen=True)
-class Distance:
-    """How far a result lies from another: the largest difference, in quantization steps where it has such, and how much
-    stronger the signal is than the difference, in decibels; None where nothing differs."""
-
-    largest: float
-    in_codes: bool
-    decibels: float | None
 
 
 @dataclass(frozen=True)
@@ -220,30 +211,8 @@ def _with_growth(
 
 
 def _measure(pairs: Sequence[tuple[OperandSpec, Array | None, Array]]) -> Distance:
-    """How far results are from what they should be; those of other dimensions are infinitely far."""
-    largest, signal, noise = 0.0, 0.0, 0.0
-    for operand, right, found in pairs:
-        if right is None or right.shape != found.shape:
-            return Distance(np.inf, bool(operand.scale), -np.inf)
-        wanted, given = (_as_double(operand, array) for array in (right, found))
-        with np.errstate(all="ignore"):
-            same = (wanted == given) | (np.isnan(wanted) & np.isnan(given))
-            off = np.where(same, 0, np.nan_to_num(np.abs(given - wanted), nan=np.inf))
-            largest = max(largest, float(off.max(initial=0)))
-            scale = operand.scale or 1.0
-            signal += float(np.sum(np.square(np.where(np.isfinite(wanted), wanted, 0) * scale)))
-            noise += float(np.sum(np.square(off * scale)))
-    in_codes = all(bool(operand.scale) for operand, _, _ in pairs)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        decibels = float(10 * np.log10(np.float64(signal) / noise)) if noise else None
-    return Distance(largest, in_codes, decibels)
-
-
-def _as_double(operand: OperandSpec, array: Array) -> Array:
-    """Numbers less their zero point, so that their power is that of what they stand for."""
-    plain = array.view(np.uint8) if array.dtype == np.bool_ else array
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.asarray(plain, np.float64) - operand.zero_point)
+    """How far results are from what they should be."""
+    return measure((operand.scale or 0.0, operand.zero_point, right, found) for operand, right, found in pairs)
 
 
 def _is_infinite(array: Array | None) -> bool:

@@ -11,9 +11,9 @@ from nnapi import Compilation
 from nnapi.drivers.base import PrepareOptions
 from nnapi.importers import import_cache
 from nnapi.model.lazy_model import LazyModel
-from nnapi.runtime.autotune.measurements import keep_measurements, make_key
 from nnapi.runtime.cache import own_cache
 from nnapi.runtime.cache.own_cache import open_cache
+from nnapi.runtime.choice.knowledge import MEASURED, PREDICTED, Question, Record, keep
 from nnapi.runtime.planning.explain import as_text
 from nnapi.runtime.planning.plan import Plan, run_everything_on
 from tests.runtime.cache_cases import Slow, doubled
@@ -62,17 +62,18 @@ def test_a_change_of_sources_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert len(set(found)) == 3
 
 
-@pytest.mark.parametrize(("disturbed", "count"), [(0, 1), (1, 0)])
-def test_a_choice_that_is_to_be_made_again_is_not_kept(path: Path, disturbed: int, count: int) -> None:
+@pytest.mark.parametrize(("state", "count"), [(MEASURED, 0), (PREDICTED, 1)])
+def test_a_plan_that_trials_may_change_is_cached_without_its_choice(path: Path, state: str, count: int) -> None:
     devices = [nnapi.Device(Slow("one")), nnapi.Device(Slow("two"))]
-    model = nnapi.load(path)
-    plan = Plan(model, (run_everything_on(model, "two"),), (), 1.0)
-    keep_measurements(make_key(model, devices, PrepareOptions()), {"two": 1.0, "one": 2.0}, disturbed, plan)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("nnapi.runtime.choice.make_plans", lambda *_, **__: [plan])
-        patched.setattr("nnapi.runtime.choice.keep_measurements", lambda *_: None)  # the comparison is disturbed again
-        nnapi.compile(model, devices)
-    assert len(list((path.parent / "kept" / "prepared").iterdir())) == count
+    question = Question(nnapi.load(path), devices, PrepareOptions())
+    plan = Plan(question.model, (run_everything_on(question.model, "two"),), (), 1.0)
+    keep(question, question.key, Record.of(state, plan))
+    with nnapi.settings(tuning=None), pytest.MonkeyPatch.context() as patched:
+        patched.delenv("NNAPI_TUNING")
+        first, second = (nnapi.compile(question.model, devices) for _ in range(2))
+    assert first.plan.devices == second.plan.devices == ("two",)
+    assert len(list((path.parent / "kept" / "prepared").iterdir())) == 1
+    assert (second._trial is not None) == bool(count)
 
 
 def test_nothing_is_kept_of_what_is_no_file_or_too_large_or_not_tuned(

@@ -128,7 +128,7 @@ def test_a_text_that_is_no_plan_is_passed_over(tmp_path: Path) -> None:
 
 def test_a_plan_chosen_by_comparison_is_kept_with_its_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path / "measured"))
-    monkeypatch.setattr("nnapi.runtime.choice.is_worthwhile", lambda model, plans: len(plans) > 1)
+    monkeypatch.setattr("nnapi.runtime.choice.predict.is_tiny", lambda model: False)
     directory = tmp_path / "cache"
     directory.mkdir()
     again = candidates()

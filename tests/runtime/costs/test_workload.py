@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
+from benchmarks.operator_samples import samples
 from nnapi import Builder, OperationCode, PaddingCode, tensor
+from nnapi.drivers.timings import Element
+from nnapi.model.facts import Kind
 from nnapi.model.model import Model
 from nnapi.model.operation import REGISTRY
-from nnapi.runtime.costs.microbenchmarks import samples
-from nnapi.runtime.costs.workload import Element, Kind, Work, find_work
+from nnapi.runtime.costs.workload import Work, find_work
 
 SAME = {"padding_scheme": PaddingCode.PADDING_SAME, "stride_w": 1, "stride_h": 1}
 
@@ -47,7 +49,7 @@ def test_one_channel_into_several_is_a_dense_convolution() -> None:
     b.output(b.depthwise_conv_2d(x, np.ones((1, 3, 3, 8), np.float32), np.zeros(8, np.float32), **SAME, multiplier=8))
     found = only(b.finish())
     assert found[:3] == (Kind.CONVOLUTION, Element.FLOAT32, 5 * 7 * 8 * 9)
-    assert (found.pixels, found.places) == (5 * 7, 5 * 7 * 9)
+    assert (found.pixels, found.taps) == (5 * 7, 5 * 7 * 9)
 
 
 def test_of_a_table_only_the_rows_count_that_are_given() -> None:
@@ -62,7 +64,7 @@ def test_a_matrix_product_counts_every_weight_for_every_row(element: Element) ->
     model = samples(Kind.PRODUCT, element)[-1]
     work = only(model)
     assert work[:3] == (Kind.PRODUCT, element, 49 * 128 * 128)
-    assert (work.pixels, work.places) == (49, 49)
+    assert (work.pixels, work.taps) == (49, 49)
 
 
 def test_a_sequence_counts_its_steps() -> None:

@@ -12,7 +12,6 @@ import pytest
 from nnapi import Device, Model, compile, settings, trace
 from nnapi.drivers.base import CacheEntry, Prepared, PrepareOptions, Verdict
 from nnapi.errors import OpFailedError
-from nnapi.runtime.costs import calibration, thread_choice
 from nnapi.runtime.planning.explain import as_text
 from nnapi.runtime.planning.plan import OnlyPlan
 from tests.runtime.device_cases import ABS, NEG, REFERENCE, chain, limited
@@ -52,9 +51,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[De
     """The devices of this machine, for tests to add to; what is measured fails the test."""
     found: list[Device] = []
     monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(thread_choice, "all_devices", lambda: found)
-    monkeypatch.setattr(calibration, "_measure", None)
-    monkeypatch.setattr("nnapi.runtime.choice.choose_fastest", None)
+    monkeypatch.setattr("nnapi.runtime.choice.at_once.decide_at_once", None)
     with settings(tuning=True):
         yield found
 

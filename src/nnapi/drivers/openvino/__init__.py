@@ -28,7 +28,7 @@ from nnapi.drivers.openvino.forks import engine_threads
 from nnapi.model.model import Model
 
 if TYPE_CHECKING:
-    from nnapi.drivers.samples import Relations
+    from nnapi.drivers.timings import Timings
 
 TYPES = {
     "CPU": DeviceTypeCode.DEVICE_ACCELERATOR,
@@ -55,10 +55,10 @@ class OpenVinoDriver(HostMemory):
     def capabilities(self) -> Capabilities:
         return ENGINE._replace(launch_seconds=1e-5)
 
-    def relate(self) -> Relations:
-        from nnapi.drivers.openvino.relations import relate  # for who has something to predict
+    def timings(self) -> Timings | None:
+        from nnapi.drivers.openvino.timings import find_timings  # on demand: only predictions need it
 
-        return relate(self._device)
+        return find_timings(self._device)
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
         verdicts: Sequence[Verdict] = _engine().verdicts(model)

@@ -11,6 +11,7 @@ from nnapi.model.model import Model
 
 if TYPE_CHECKING:
     from nnapi.drivers.reference.program import PreparedReference
+    from nnapi.drivers.timings import Timings
 
 
 class ReferenceDriver(HostMemory):
@@ -20,6 +21,11 @@ class ReferenceDriver(HostMemory):
 
     def capabilities(self) -> Capabilities:
         return Capabilities()
+
+    def timings(self) -> Timings:
+        from nnapi.drivers.reference.timings import MEASURED  # on demand: only predictions need it
+
+        return MEASURED
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
         from nnapi.model.operation import REGISTRY

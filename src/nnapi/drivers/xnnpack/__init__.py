@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from nnapi.codes import DeviceTypeCode, PreferenceCode
 from nnapi.drivers.base import (
@@ -13,7 +13,6 @@ from nnapi.drivers.base import (
     CacheEntry,
     Capabilities,
     DeviceInfo,
-    FindFigures,
     HostMemory,
     Prepared,
     PrepareOptions,
@@ -28,19 +27,21 @@ from nnapi.model.operand import Shape
 from nnapi.trace.log import Log
 
 if TYPE_CHECKING:
-    from nnapi.drivers.samples import Samples
+    from nnapi.drivers.timings import Timings
     from nnapi.drivers.xnnpack.compile import Lowered
-    from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import Figures
-
 
 log = Log("nnapi.ExecutionPlan")
 
 WORTH_SHARING = 10_000_000
 """MACs below which threads cost more than they help."""
-UNSIGNED = "its codes unsigned as they are"
-"""The form of a model that is not given signed filters."""
-AS_NUMBERS = "its weights as numbers"
-"""The form of a model that permits products of codes with a quantised input."""
+UNSIGNED = "unsigned as stored"
+"""The variant of a model without signed filters."""
+SIGNED = "all filters signed"
+"""The variant of a quantized model that computes all sums on signed values."""
+IN_FLOAT = "sums in float32"
+"""The variant of a quantized model that computes sums on dequantized values."""
+FLOAT_WEIGHTS = "float weights"
+"""The variant of a model that permits products of quantized weights with a quantized input."""
 
 
 class XnnpackDriver(HostMemory):
@@ -51,7 +52,6 @@ class XnnpackDriver(HostMemory):
             "xnnpack-cpu", f"LiteRT {version('ai-edge-litert')}", DeviceTypeCode.DEVICE_ACCELERATOR, 8
         )
         self._threads = threads
-        self._kept_figures: FindFigures = lambda: None
         self._asked: tuple[weakref.ref[Model], Lowered] | None = None
         """The model that verdicts were asked for last, if taken whole: it is mostly the one to be prepared next, with
         the dimensions that were assumed."""
@@ -81,10 +81,12 @@ class XnnpackDriver(HostMemory):
         return OpenGraph(lambda given: self._prepare_graph(model, given, shapes, options), tuple(shapes))
 
     def list_forms(self, model: Model) -> Sequence[str]:
-        """Codes left unsigned, for models with filters that do not fit into signed bytes as they are; and codes as the
-        numbers behind them, where they are weights beside a float input."""
+        """List the other variants of a model: quantized sums as stored, on signed values or in float32, and quantized
+        weights beside a float input as float weights."""
         from nnapi.drivers.xnnpack.compile import has_codes_beside_numbers, is_closed, lower_model
+        from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import find_figures
         from nnapi.drivers.xnnpack.passes.unsigned_codes import can_be_unsigned, has_unsigned_filters
+        from nnapi.formats.tflite.operators import facts
 
         if not is_closed(model):
             return []
@@ -92,41 +94,15 @@ class XnnpackDriver(HostMemory):
         is_asked = asked is not None and asked[0]() is model
         lowered = asked[1] if is_asked and asked is not None else lower_model(model, dynamic_range=model.dynamic_range)
         graph = lowered.graph
-        forms = [UNSIGNED] if has_unsigned_filters(graph) and can_be_unsigned(graph) else []
-        return [*forms, AS_NUMBERS] if any(map(has_codes_beside_numbers, graph.operators)) else forms
+        variants = [UNSIGNED] if has_unsigned_filters(graph) and can_be_unsigned(graph) else []
+        if any(facts(operator.kind).sums and operator.input(0).type == "i8" for operator in graph.operators):
+            variants += [SIGNED, IN_FLOAT] if find_figures().is_measured else [IN_FLOAT]
+        return [*variants, FLOAT_WEIGHTS] if any(map(has_codes_beside_numbers, graph.operators)) else variants
 
-    def measure_figures(self) -> Mapping[str, Any]:
-        """What the engine takes for operators that can take each other's places, and for others, for predictions."""
-        from nnapi.drivers.xnnpack.sampling import measure
+    def timings(self) -> Timings:
+        from nnapi.drivers.xnnpack.timings import find_timings  # on demand: only predictions need it
 
-        return measure()
-
-    def take_figures(self, find: FindFigures) -> None:
-        self._kept_figures = find
-
-    def read_samples(self, figures: Mapping[str, Any]) -> Samples | None:
-        """Those among what :meth:`measure_figures` gave once; none where it gave something else."""
-        from nnapi.drivers.xnnpack.sampling import parse_samples
-
-        try:
-            return parse_samples(figures)
-        except (ValueError, KeyError, TypeError) as error:
-            log.warning("the samples kept of %s are of no use: %r", self.info.name, error)
-            return None
-
-    def _find_figures(self) -> Figures:
-        """Those of this processor, or of a nominal one where nothing may be measured."""
-        from nnapi.drivers.xnnpack.figures import parse_figures
-        from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import NOMINAL
-
-        kept = self._kept_figures()
-        if kept is None:
-            return NOMINAL
-        try:
-            return parse_figures(kept)
-        except (ValueError, KeyError, TypeError) as error:
-            log.warning("the figures kept of %s are of no use: %r", self.info.name, error)
-            return NOMINAL
+        return find_timings()
 
     def cache_entry(self, prepared: Prepared) -> bytes | None:
         """The serialised graph, that for the assumed dimensions where the model leaves some open."""
@@ -153,6 +129,7 @@ class XnnpackDriver(HostMemory):
             find_large_constants,
             lower_model,
         )
+        from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import ALL_FLOAT, ALL_SIGNED, find_figures
         from nnapi.lowering.lower import need_supported
 
         model.need_mapped()  # some dimensions are known at a run only, and its files may have changed by then
@@ -163,8 +140,9 @@ class XnnpackDriver(HostMemory):
             result = lower_model(model, shapes, dynamic_range=model.dynamic_range)
         del asked
         need_supported(result.verdicts)
-        passes = {UNSIGNED: UNSIGNED_PASSES, AS_NUMBERS: FLOAT_PASSES}.get(options.form, PASSES)
-        found = compile_graph(model, result.graph, shapes, assumed, passes, self._find_figures)
+        passes = {UNSIGNED: UNSIGNED_PASSES, FLOAT_WEIGHTS: FLOAT_PASSES}.get(options.form, PASSES)
+        figures = {SIGNED: ALL_SIGNED, IN_FLOAT: ALL_FLOAT}.get(options.form) or find_figures()
+        found = compile_graph(model, result.graph, shapes, assumed, passes, figures)
         give_back(find_large_constants(model))
         del result  # and with it what was made of the constants
         return PreparedGraph(model, found, self._choose_threads(options, found.work))

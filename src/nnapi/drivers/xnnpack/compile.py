@@ -68,11 +68,11 @@ def compile_graph(
     shapes: Sequence[Shape | None],
     assumed: Sequence[Shape | None],
     passes: Sequence[Pass] = PASSES,
-    find_figures: Callable[[], Figures] = lambda: NOMINAL,
+    figures: Figures = NOMINAL,
 ) -> Compiled:
     """The graph that the model was lowered to, rewritten and serialised: for inputs of those ``shapes``, None for one
     that is omitted. ``assumed`` are those that are tried first, where runs may differ."""
-    with use_figures(find_figures):
+    with use_figures(figures):
         for rewrite in passes:
             if rewrite is unroll_lstm:
                 graph = unroll_lstm(graph, rounds_states=model.rounded_states)

@@ -20,6 +20,7 @@ from nnapi.runtime.device import Device
 from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.planning.exclusions import exclusions_of
 from nnapi.runtime.planning.plan import Alternative, Decision, Decisions, Figures, OnlyPlan, Plan, Run
+from nnapi.runtime.settings import tunes
 from nnapi.trace.log import Log
 
 log = Log("nnapi.CompilationCache")
@@ -72,7 +73,10 @@ class KeptPlans:
         run = _read_run(self._model, found)
         explain = partial(explain_run, run, self._devices, self._options.preference, found["threads"])
         plan = OnlyPlan(self._model, run, explain, tuple(found["notes"]))
-        return plan.on_threads(found["threads"]).with_form(found["form"])
+        plan = plan.on_threads(found["threads"]).with_form(found["form"])
+        if found["compared"] is None:
+            return plan
+        return plan.with_times(found["measured"], tuple(Alternative(**each) for each in found["compared"]))
 
     def store(self, ready: ReadyPlan, options: PrepareOptions, with_plan: bool) -> None:
         """Keep the parts of a plan that were prepared, and with them the plan itself where one device has the whole
@@ -101,6 +105,7 @@ def write_plan(plan: Plan, conditions: Sequence[Any]) -> bytes:
         "device": plan.devices[0],
         "operations": len(plan.only_run.operations),
         "predicted": plan.predicted if is_explained else None,
+        "compared": plan.compared and [alternative._asdict() for alternative in plan.compared],
         "alternatives": [alternative._asdict() for alternative in plan.alternatives] if is_explained else [],
         "notes": plan.notes,
         "measured": plan.measured,
@@ -125,11 +130,12 @@ def _read_decisions(model: Model, devices: Sequence[str], columns: bytes) -> Seq
 
 def explain_run(run: Run, devices: Sequence[Device], preference: PreferenceCode, threads: int | None) -> Figures:
     """Why one of the devices runs a whole model, for who wants to know: all are asked, and what is measured counts."""
-    from nnapi.runtime.costs.thread_choice import find_tables
+    from nnapi.runtime.costs.prices import find_tables
     from nnapi.runtime.planning.planner import explain_choice
 
     place = [device.name for device in devices].index(run.device)
-    return explain_choice(run.model, devices, place, preference, find_tables(devices, threads or 1))
+    tables = find_tables(devices, threads or 1) if tunes() and len(devices) > 1 else {}
+    return explain_choice(run.model, devices, place, preference, tables)
 
 
 def _read_run(model: Model, found: dict[str, Any]) -> Run:

@@ -1,1 +1,1 @@
-"""What operations cost on a device: declared, measured by microbenchmarks, kept in tables."""
+"""Predicted costs of operations on devices: the work of each, and its price."""

@@ -1,7 +1,6 @@
-"""What operations are predicted to cost on a device, in seconds: as measured on this machine, or as declared.
+"""Predicted seconds of operations on a device: by the timings that its driver ships, or as it declares.
 
-Declared figures are relative to the CPU reference: to what that was measured to take, and to a nominal processor where
-it was not.
+Declared costs are relative to the CPU reference: to its timings, and to a nominal processor where it has none.
 """
 
 from __future__ import annotations
@@ -9,76 +8,85 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from nnapi.codes import CONTROL_FLOW, OperandCode, OperationCode, PreferenceCode
+from nnapi.codes import CONTROL_FLOW, DeviceTypeCode, OperandCode, OperationCode, PreferenceCode
 from nnapi.drivers.base import Capabilities, Performance
+from nnapi.drivers.timings import Cost, Timed, Timings, find_fault, find_processor
 from nnapi.model.model import Model, OperationCall
 from nnapi.model.nesting import list_called, list_nested
-from nnapi.runtime.costs.cost_tables import Cost, Estimate, Table
 from nnapi.runtime.costs.workload import Work, find_work
 from nnapi.runtime.device import REFERENCE, Device
+from nnapi.trace.log import Log
+
+log = Log("nnapi.ExecutionPlan")
 
 NOMINAL = Cost(2e-6, 1 / 5e9, 1 / 4e9)
 """The nominal processor: seconds for an operation, a MAC and a byte."""
-UNMEASURED = Table()
 MOST = 1e9
-"""Seconds that what is inside control flow counts at most: loops that share their bodies double at each depth, and
-what is not finite would count as refused."""
+"""Seconds that the inside of control flow counts at most: loops that share their bodies double at each depth, and an
+infinite cost would count as refused."""
+
+Tables = Mapping[str, Timings]
+"""The timings of devices by their names; without an entry the declared costs count."""
+
+
+def find_tables(devices: Sequence[Device], threads: int) -> Tables:
+    """Return the timings of the devices for so many threads. Impossible ones are discarded."""
+    found = {}
+    for device in devices:
+        timings = device.driver.timings() if isinstance(device.driver, Timed) else None
+        if timings is None:
+            continue
+        if fault := find_fault(timings, find_processor()):
+            log.warning("the timings of %s are discarded: %s", device.name, fault)
+            continue
+        shared = 1 if device.type == DeviceTypeCode.DEVICE_CPU else threads  # the reference computes on one thread
+        costs = {
+            each: Cost(cost[0], *(seconds / shared for seconds in cost[1:])) for each, cost in timings.costs.items()
+        }
+        found[device.name] = timings._replace(costs=costs)
+    return found
+
+
+def predict(cost: Cost, work: Work) -> float:
+    """Return the seconds of an operation's work."""
+    return (
+        cost.operation * work.steps
+        + cost.mac * work.macs
+        + cost.byte * work.nbytes
+        + cost.pixel * work.pixels
+        + cost.tap * work.taps
+    )
 
 
 class Prices(NamedTuple):
-    """What a device costs: ``measured`` where that has an entry, else what is expected of it, else what was measured of
-    its ``peers``, which declare the same, else ``declared`` relative to ``reference``; that is as much slower than
-    another device, of which something is ``expected``, as that declares."""
+    """The prices of a device: its ``timings``, else ``declared`` costs relative to the ``reference``."""
 
     declared: Capabilities
-    measured: Table = UNMEASURED
-    reference: Table = UNMEASURED
-    peers: Sequence[Table] = ()
-    expected: tuple[Capabilities, Estimate] | None = None
+    timings: Timings | None = None
+    reference: Timings | None = None
 
     @property
     def launch(self) -> float:
-        """Seconds to hand the device a tensor."""
-        if self.measured.launch is None and self.measured.estimate:
-            return self.measured.estimate.launch
-        return self.declared.launch_seconds if self.measured.launch is None else self.measured.launch
+        """Seconds to pass a tensor to the device."""
+        return self.timings.launch if self.timings else self.declared.launch_seconds
 
     @property
     def byte(self) -> float:
-        """Seconds to bring a byte to the device or from it."""
-        if self.measured.byte is None and self.measured.estimate:
-            return self.measured.estimate.byte
-        return self.declared.seconds_per_byte if self.measured.byte is None else self.measured.byte
+        """Seconds to copy a byte to the device or from it."""
+        return self.timings.byte if self.timings else self.declared.seconds_per_byte
 
     def seconds(self, model: Model, call: OperationCall, preference: PreferenceCode, work: Work | None = None) -> float:
-        """Predicted seconds of one operation; joules of the same scale for LOW_POWER.
+        """Predict the seconds of one operation; joules of the same scale for LOW_POWER.
 
-        ``work`` is the operation's, where it is known already.
+        ``work`` is the operation's, where the caller has it.
         """
         if call.code in CONTROL_FLOW:
             return self._price_control_flow(model, call, preference)
         work = work or find_work(model, call)
-        cost = self.measured.costs.get(work[:2])
-        if cost is not None:
-            return cost.seconds(work)
-        if work[:2] not in self.measured.costs:  # what could not be measured is no better for that of peers
-            expected = self.measured.estimate.costs.get(work[:2]) if self.measured.estimate else None
-            if expected is not None:
-                return expected.seconds(work)
-            known = [other for table in self.peers if (other := table.costs.get(work[:2])) is not None]
-            if known:
-                return max(other.seconds(work) for other in known)
-        base = self.reference.costs.get(work[:2])
-        seconds = base.seconds(work) if base else self._expect_reference(model, call, work)
-        return seconds * _find_factor(performance(model, call, self.declared), preference)
-
-    def _expect_reference(self, model: Model, call: OperationCall, work: Work) -> float:
-        """Seconds of the reference, which was not measured."""
-        if self.expected:
-            capabilities, estimate = self.expected
-            if (cost := estimate.costs.get(work[:2])) is not None:
-                return cost.seconds(work) / performance(model, call, capabilities).exec_time
-        return NOMINAL.seconds(work)
+        if self.timings and (cost := self.timings.costs.get(work[:2])):
+            return predict(cost, work)
+        base = (self.reference.costs.get(work[:2]) if self.reference else None) or NOMINAL
+        return predict(base, work) * _find_factor(performance(model, call, self.declared), preference)
 
     def _price_control_flow(self, model: Model, call: OperationCall, preference: PreferenceCode) -> float:
         totals: dict[Model, float] = {}
@@ -98,28 +106,14 @@ class Prices(NamedTuple):
         return seconds(model, call)
 
 
-def list_prices(devices: Sequence[Device], tables: Mapping[str, Table]) -> list[Prices]:
-    """The prices of each device, by what was measured of all, by their names."""
-    declared = [device.driver.capabilities() for device in devices]
-    performances = [each._replace(launch_seconds=0.0, seconds_per_byte=0.0) for each in declared]
-    known = [tables.get(device.name, UNMEASURED) for device in devices]
-    reference = tables.get(REFERENCE, UNMEASURED)
-    estimates = zip(declared, (table.estimate for table in known), strict=True)
-    expected = next(((its, estimate) for its, estimate in estimates if estimate), None)
-    return [
-        Prices(
-            own,
-            table,
-            reference,
-            [other for p, other in enumerate(known) if p != place and performances[p] == its],
-            expected,
-        )
-        for place, (own, table, its) in enumerate(zip(declared, known, performances, strict=True))
-    ]
+def list_prices(devices: Sequence[Device], tables: Tables) -> list[Prices]:
+    """List the prices of each device."""
+    reference = tables.get(REFERENCE)
+    return [Prices(device.driver.capabilities(), tables.get(device.name), reference) for device in devices]
 
 
 def performance(model: Model, call: OperationCall, capabilities: Capabilities) -> Performance:
-    """The declared figure for an operation: that of its first input's type."""
+    """Return the declared performance for an operation, by the type of its first input."""
     code = model.operands[call.inputs[0]].type.code
     if model.relaxed and code in (OperandCode.TENSOR_FLOAT32, OperandCode.FLOAT32):
         return capabilities.relaxed

@@ -1,17 +1,16 @@
-"""How much an operation has to do: its kind, its elements' type, multiply-accumulates (MACs), bytes to touch, and how
-often sums are begun.
+"""The work of an operation: its kind, element type, multiply-accumulates (MACs), bytes, pixels and filter taps.
 
-Engines sum many channels into many units at once. Where there are few, what a sum takes to begin, at each place of a
-filter for each pixel, is most of it: so pixels and places count beside the MACs.
+Engines sum many channels into many units at once. With few channels most of the time goes into beginning a sum, once
+for each filter tap of each pixel: so pixels and taps count beside the MACs.
 """
 
 from __future__ import annotations
 
 import math
-from enum import StrEnum
 from typing import NamedTuple
 
-from nnapi.codes import OperandCode, OperationCode
+from nnapi.codes import OperationCode
+from nnapi.drivers.timings import ELEMENTS, Element
 from nnapi.model.facts import Facts, Kind
 from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.model.operand import OperandType
@@ -20,23 +19,14 @@ from nnapi.model.operation import REGISTRY
 __all__ = ["ELEMENTS", "Element", "Kind", "Work", "find_work"]
 
 UNKNOWN_DIMENSION = 8
-"""What a dimension that is not known before the run counts as; the first of several, mostly a batch, counts as 1."""
-
-
-class Element(StrEnum):
-    """Types that cost alike; the first input's counts."""
-
-    FLOAT32 = "float32"
-    UNSIGNED = "quant8"
-    SIGNED = "quant8 signed"
-    OTHER = "other types"
+"""The assumed size of a dynamic dimension; the first of several, mostly a batch, counts as 1."""
 
 
 class Work(NamedTuple):
-    """What an operation has to do.
+    """The work of an operation.
 
-    ``steps`` are those through a sequence, 1 for all that is not recurrent; ``pixels`` those of a convolution's result,
-    or the rows of a matrix product's; ``places`` are those of a filter, for each of the pixels.
+    ``steps`` are those of a sequence, 1 unless it is recurrent. ``pixels`` are those of a convolution's result or the
+    rows of a matrix product's. ``taps`` are the filter taps of all pixels.
     """
 
     kind: Kind
@@ -45,19 +35,11 @@ class Work(NamedTuple):
     nbytes: int
     steps: int = 1
     pixels: int = 0
-    places: int = 0
-
-
-ELEMENTS: dict[int, Element] = {
-    OperandCode.FLOAT32: Element.FLOAT32,
-    OperandCode.TENSOR_FLOAT32: Element.FLOAT32,
-    OperandCode.TENSOR_QUANT8_ASYMM: Element.UNSIGNED,
-    OperandCode.TENSOR_QUANT8_ASYMM_SIGNED: Element.SIGNED,
-}
+    taps: int = 0
 
 
 def find_work(model: Model, call: OperationCall) -> Work:
-    """What one operation of a model has to do, as far as its dimensions are known."""
+    """Return the work of one operation of a model, with an assumed size for dynamic dimensions."""
     operands = model.operands
     kind, _, summed = REGISTRY[call.code].facts if call.code in REGISTRY else Facts()  # extensions say nothing
     x = operands[call.inputs[0]].type
@@ -80,8 +62,8 @@ def find_work(model: Model, call: OperationCall) -> Work:
         kind = Kind.CONVOLUTION  # of one channel into several, which engines know it for
     each = math.prod(d or UNKNOWN_DIMENSION for d in filter.dimensions[summed] or (0,))
     pixels = made * each // _count_elements(filter) or 1
-    places = pixels * math.prod(d or UNKNOWN_DIMENSION for d in filter.dimensions[1:-1])
-    return Work(kind, element, made * each, nbytes, 1, pixels, places)
+    taps = pixels * math.prod(d or UNKNOWN_DIMENSION for d in filter.dimensions[1:-1])
+    return Work(kind, element, made * each, nbytes, 1, pixels, taps)
 
 
 def _count_moved_bytes(model: Model, call: OperationCall, nbytes: int) -> int:

@@ -112,6 +112,8 @@ class Plan(NotebookDisplay):
     ) -> None:
         self.model, self.steps, self.notes = model, steps, notes
         self._work_out: Callable[[], Figures] = lambda: (decisions, predicted, alternatives)
+        self.compared: tuple[Alternative, ...] | None = None
+        """The plans that trials compared it with; None before a trial has ended."""
         self.measured = measured
         """Seconds that a run took when plans were compared; None where nothing was compared."""
         self.threads = threads
@@ -131,8 +133,8 @@ class Plan(NotebookDisplay):
 
     @property
     def alternatives(self) -> tuple[Alternative, ...]:
-        """What else was considered."""
-        return self._work_out()[2]
+        """Other plans: those that were compared, else those that were considered."""
+        return self._work_out()[2] if self.compared is None else self.compared
 
     @property
     def name(self) -> str:
@@ -191,7 +193,7 @@ class Plan(NotebookDisplay):
 
     def with_times(self, measured: float | None, alternatives: tuple[Alternative, ...]) -> Self:
         """The same plan after it was compared with others."""
-        return self._change(measured=measured, _work_out=lambda: (self.decisions, self.predicted, alternatives))
+        return self._change(measured=measured, compared=alternatives)
 
     def _change(self, **changes: Any) -> Self:
         changed = copy(self)

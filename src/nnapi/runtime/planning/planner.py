@@ -10,8 +10,7 @@ from nnapi.drivers.base import Driver, Verdict
 from nnapi.errors import BadDataError, need_value
 from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.model.nesting import depths, list_called
-from nnapi.runtime.costs.cost_tables import Table
-from nnapi.runtime.costs.prices import NOMINAL, list_prices
+from nnapi.runtime.costs.prices import NOMINAL, Tables, list_prices
 from nnapi.runtime.costs.workload import find_work
 from nnapi.runtime.device import Device
 from nnapi.runtime.planning.candidates import candidates
@@ -52,8 +51,6 @@ DIVIDED = 8
 
 Exclusions = Mapping[tuple[str, Model, int], str]
 """(device name, model, number of one of its operations) to the reason why the device is not to be asked again."""
-Tables = Mapping[str, Table]
-"""What was measured of devices, by their names; without an entry the declared figures count."""
 
 
 def make_plan(
@@ -233,7 +230,7 @@ def _make_problem(
                 for price, answers in zip(prices, verdicts, strict=True)
             ]
         )
-    cut, cut_byte = (CUT, NOMINAL.byte) if any(table.says_anything for table in tables.values()) else (0.0, 0.0)
+    cut, cut_byte = (CUT, NOMINAL.byte) if tables else (0.0, 0.0)
     launches, bytes_ = [price.launch for price in prices], [price.byte for price in prices]
     return Problem(compute, _find_flows(model), launches, bytes_, cut, cut_byte)
 

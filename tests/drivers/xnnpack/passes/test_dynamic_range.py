@@ -14,7 +14,7 @@ from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from tests.drivers.xnnpack.engine_cases import engine
 from tests.dynamic_range_cases import CASES, make_input, recurrent
 
-from nnapi.drivers.xnnpack import AS_NUMBERS  # isort: skip
+from nnapi.drivers.xnnpack import FLOAT_WEIGHTS  # isort: skip
 
 SLOW, FAST = Dense(1e-8, 0.0, 1e-10), Dense(1e-9, 0.0, 1e-11)
 SLOW_ON_BYTES = NOMINAL._replace(signed=SLOW, real=FAST, unsigned=SLOW)
@@ -64,7 +64,7 @@ def test_numbers_are_those_behind_the_codes_along_their_axis() -> None:
     ids=["slow on bytes", "fast on bytes", "not measured"],
 )
 def test_the_choice_follows_the_figures(figures: Figures, filters: list[str]) -> None:
-    with use_figures(lambda: figures):
+    with use_figures(figures):
         assert list_filters(use_faster_weights(make_graph())) == filters
 
 
@@ -78,11 +78,11 @@ def test_the_form_is_offered_where_it_is_permitted_and_exact() -> None:
     content = CASES["convolution"]()
     permitted, exact = nnapi.load(content, weights="dynamic-range"), nnapi.load(content)
     driver = engine().driver
-    assert driver.list_forms(permitted) == [AS_NUMBERS]
+    assert driver.list_forms(permitted) == [FLOAT_WEIGHTS]
     assert driver.list_forms(exact) == []
     assert driver.list_forms(nnapi.load(CASES["depthwise"](), weights="dynamic-range")) == []
     x, found = make_input(exact), []
-    for model, form in ((permitted, ""), (permitted, AS_NUMBERS), (exact, "")):
+    for model, form in ((permitted, ""), (permitted, FLOAT_WEIGHTS), (exact, "")):
         prepared = driver.prepare(model, PrepareOptions(threads=1, form=form))
         found.append(prepared.execute(Request([x])).outputs[0])
         prepared.close()
@@ -106,7 +106,7 @@ def test_codes_that_are_not_permitted_to_be_used_are_numbers() -> None:
 @pytest.mark.engine
 def test_a_cell_is_written_out_with_codes_or_numbers() -> None:
     model = nnapi.load(recurrent(), weights="dynamic-range")
-    assert engine().driver.list_forms(model) == [AS_NUMBERS]
+    assert engine().driver.list_forms(model) == [FLOAT_WEIGHTS]
     cell = lower_model(model, dynamic_range=True).graph
     assert has_codes_beside_numbers(cell.operators[0])
     for graph, kind in ((cell, "i8"), (use_numbers(cell), "f32")):

@@ -38,7 +38,7 @@ def chain(*depths: int) -> Graph:
 
 
 def kinds(graph: Graph, figures: Figures = SHALLOW) -> list[str]:
-    with use_figures(lambda: figures):
+    with use_figures(figures):
         found = keep_front_unsigned(graph, Outliers())
     return [f"{op.kind} {op.input(0).type}" for op in found.operators]
 
@@ -54,7 +54,7 @@ def test_nothing_is_left_where_the_first_ones_are_deep() -> None:
 
 def test_a_graph_that_is_faster_so_altogether_is_left_whole() -> None:
     graph = chain(4, 8, 8)
-    with use_figures(lambda: SHALLOW):
+    with use_figures(SHALLOW):
         found = keep_front_unsigned(graph, Outliers())
     assert {end.type for end in found.ends} == {"u8"}
     assert found.flipped == (False, False)

@@ -25,7 +25,7 @@ def two_readers(type: str = "i8") -> Graph:
 
 
 def rewritten(graph: Graph, figures: Figures = FLOAT) -> Graph:
-    with use_figures(lambda: figures):
+    with use_figures(figures):
         return compute_in_float(graph)
 
 

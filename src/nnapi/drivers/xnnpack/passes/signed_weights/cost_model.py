@@ -1,18 +1,18 @@
-"""What the ways of computing an exact sum of products cost, in seconds relative to a signed filter that just fits.
+"""Predicted seconds of the ways to compute an exact sum of products, relative to a signed filter that just fits.
 
-What they are worked out from are the :class:`Figures` of the processor, which :mod:`.measure` finds out; those that
-stand here are of one core of a processor with byte dot products, for where nothing may be measured.
+They predict which variant of a model to try first. The :class:`Figures` belong to one core of a processor and ship with
+the package: ``benchmarks/operator_costs.py`` measures them. Trials compare the variants themselves.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
 from typing import NamedTuple
 
+from nnapi.drivers.timings import Processor, find_processor
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.formats.tflite.operators import facts
 
@@ -40,8 +40,7 @@ class Depthwise(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """What the engine takes on a processor, in seconds. Without those of unsigned codes nothing is computed on them but
-    single rows."""
+    """Seconds of the engine on a processor. Without those of unsigned values only single rows are computed on them."""
 
     signed: Dense = Dense(7.9e-11, 0.0, 2e-12)
     real: Dense = Dense(0.0, 0.0, 9.5e-12)
@@ -60,27 +59,59 @@ class Figures(NamedTuple):
 
     @property
     def is_measured(self) -> bool:
-        """Whether they are of the processor at hand: nothing is ever measured without unsigned codes."""
+        """Whether unsigned values were measured too: without them all sums stay on signed values."""
         return self.unsigned is not None
 
 
 NOMINAL = Figures()
-_current: ContextVar[Callable[[], Figures]] = ContextVar("nnapi.xnnpack.figures", default=lambda: NOMINAL)
+"""Of one core of an AMD EPYC with AVX-512 VNNI."""
+FIGURES: Mapping[Processor, Figures] = {
+    Processor.AMX: Figures(
+        Dense(2e-10, 3.8e-11, 2.4e-13, 64),
+        Dense(1.5e-11, 8e-11, 1e-11),
+        Dense(2.5e-10, 2.5e-11, 1.2e-11),
+        Depthwise(1e-9, 9.5e-10),
+        Depthwise(2e-9, 3.9e-10),
+        Depthwise(9e-10, 1.05e-9),
+        3.1e-9,
+        2.3e-9,
+        5e-13,
+        6.2e-11,
+    ),
+}
+"""Measured on one core of an Intel Xeon with AMX."""
+ALL_SIGNED = NOMINAL
+"""Lead to signed filters wherever they are exact: nothing is computed on unsigned values or in float32."""
+ALL_FLOAT = Figures(
+    Dense(1e-6, 0.0, 1e-9),
+    Dense(1e-12, 0.0, 1e-13),
+    Dense(1e-6, 0.0, 1e-9),
+    Depthwise(1e-6, 1e-6),
+    Depthwise(1e-12, 1e-12),
+    Depthwise(1e-6, 1e-6),
+)
+"""Lead to sums of products in float32."""
+_current: ContextVar[Figures] = ContextVar("nnapi.xnnpack.figures", default=NOMINAL)
 
 
 @contextmanager
-def use_figures(find: Callable[[], Figures]) -> Iterator[None]:
-    """Estimate by those figures inside the ``with`` block; they are found when first needed."""
-    token = _current.set(cache(find))
+def use_figures(figures: Figures) -> Iterator[None]:
+    """Estimate by those figures inside the ``with`` block."""
+    token = _current.set(figures)
     try:
         yield
     finally:
         _current.reset(token)
 
 
+def find_figures() -> Figures:
+    """Return the figures for the processor at hand."""
+    return FIGURES.get(find_processor(), NOMINAL)
+
+
 def figures() -> Figures:
-    """Those that are in use."""
-    return _current.get()()
+    """Return the figures in use."""
+    return _current.get()
 
 
 UNSIGNED_MAC = 6.5

@@ -1,0 +1,136 @@
+"""How long engines take for operations, as drivers ship it: measured once per instruction set, never at run time.
+
+``benchmarks/operator_costs.py`` measures the tables. They predict; trials decide which plan is faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from functools import cache
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from nnapi.codes import OperandCode
+from nnapi.drivers.instruction_sets import find_instruction_sets
+from nnapi.model.facts import Kind
+
+
+class Element(StrEnum):
+    """Types that cost alike; the type of the first input counts."""
+
+    FLOAT32 = "float32"
+    UNSIGNED = "quant8"
+    SIGNED = "quant8 signed"
+    OTHER = "other types"
+
+
+ELEMENTS: dict[int, Element] = {
+    OperandCode.FLOAT32: Element.FLOAT32,
+    OperandCode.TENSOR_FLOAT32: Element.FLOAT32,
+    OperandCode.TENSOR_QUANT8_ASYMM: Element.UNSIGNED,
+    OperandCode.TENSOR_QUANT8_ASYMM_SIGNED: Element.SIGNED,
+}
+
+Class = tuple[Kind, Element]
+"""Operations that one cost holds for."""
+
+
+class Cost(NamedTuple):
+    """Seconds of an operation on one thread: per operation (or step of a sequence), MAC, byte, pixel of the result and
+    filter tap of each pixel."""
+
+    operation: float
+    mac: float = 0.0
+    byte: float = 0.0
+    pixel: float = 0.0
+    tap: float = 0.0
+
+
+class Timings(NamedTuple):
+    """The costs of an engine on one thread. ``launch``: seconds to pass a tensor to it; ``byte``: to copy a byte
+    to it or from it."""
+
+    launch: float
+    byte: float
+    costs: Mapping[Class, Cost]
+
+
+@runtime_checkable
+class Timed(Protocol):
+    """A driver that ships the timings of its engine."""
+
+    def timings(self) -> Timings | None:
+        """Return the timings for the processor at hand; None where nothing is known of it."""
+        ...
+
+
+class Processor(StrEnum):
+    """Processors that the tables tell apart, by their best instructions for products of bytes."""
+
+    AMX = "amx_int8"
+    VNNI = "vnni"
+    AVX2 = "avx2"
+    DOT_PRODUCT = "asimddp"
+    OTHER = "other"
+
+
+LEAST_MAC: Mapping[Processor, float] = {
+    Processor.AMX: 2.4e-13,
+    Processor.VNNI: 1.6e-12,
+    Processor.AVX2: 3e-12,
+    Processor.DOT_PRODUCT: 3e-12,
+}
+"""Seconds of a MAC of bytes at the peak of one core at 4 GHz: AMX 1024, VNNI 128 or 256 a cycle, others 64."""
+SUMS = (Kind.CONVOLUTION, Kind.DEPTHWISE, Kind.PRODUCT)
+QUANTIZED = (Element.UNSIGNED, Element.SIGNED)
+
+BYTE_MAC: Mapping[Processor, float] = {
+    Processor.AMX: 0.0,
+    Processor.VNNI: 2e-12,
+    Processor.AVX2: 5e-12,
+    Processor.DOT_PRODUCT: 1.2e-11,
+    Processor.OTHER: 2.5e-11,
+}
+"""Seconds of a MAC of bytes that dense kernels take at least: measured with VNNI, reasoned from the width of vectors
+and the instructions for products elsewhere. With AMX the measured table says it."""
+
+Factors = Mapping[Class, float]
+
+
+@cache
+def find_processor() -> Processor:
+    """Return the processor at hand."""
+    sets = find_instruction_sets()
+    if "amx_int8" in sets:
+        return Processor.AMX
+    if sets & {"avx512_vnni", "avx_vnni"}:
+        return Processor.VNNI
+    return next((each for each in (Processor.AVX2, Processor.DOT_PRODUCT) if each in sets), Processor.OTHER)
+
+
+def scale(timings: Timings, factors: Factors, others: float = 1.0, byte_mac: float = 0.0) -> Timings:
+    """Derive the timings of another processor: what depends on the amount of work takes ``factors`` times as long, or
+    ``others`` times where no factor is given for a class. A MAC of bytes takes ``byte_mac`` at least."""
+    costs = {}
+    for each, cost in timings.costs.items():
+        factor = factors.get(each, others)
+        found = Cost(cost.operation * others, *(factor * seconds for seconds in cost[1:]))
+        least = byte_mac if each[0] in SUMS and each[1] in QUANTIZED else 0.0
+        costs[each] = found._replace(mac=max(found.mac, least))
+    return Timings(timings.launch * others, timings.byte * others, costs)
+
+
+def find_fault(timings: Timings, processor: Processor) -> str | None:
+    """Say what of the timings is impossible: no time at all, or more MACs a second than a core can do."""
+    least = LEAST_MAC.get(processor, min(LEAST_MAC.values()))
+    for (kind, element), cost in timings.costs.items():
+        if min(cost) < 0 or not any(cost):
+            return f"{kind} of {element} takes {min(cost)} s"
+        if kind in SUMS and element is not Element.OTHER and cost.mac + cost.byte / 64 < least:
+            return f"{kind} of {element} takes {cost.mac} s a MAC, a core needs {least}"
+    return None
+
+
+def by_kind(found: Mapping[Kind, Mapping[Element, tuple[float, ...]]]) -> dict[Class, Cost]:
+    """Return costs by class from a table that is written by kind."""
+    return {(kind, element): Cost(*cost) for kind, rows in found.items() for element, cost in rows.items()}

@@ -1,0 +1,37 @@
+"""Timing of calls: models beside other engines, and what the benchmarks measure."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+Call = Callable[[], object]
+
+
+def time_call(call: Call) -> float:
+    """Seconds of one call."""
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def time_series(call: Call, number: int) -> float:
+    """Seconds of one of so many calls, for what is too short to be timed alone."""
+    start = time.perf_counter()
+    for _ in range(number):
+        call()
+    return (time.perf_counter() - start) / number
+
+
+def time_turns(calls: Sequence[Call], seconds: float, least: int = 1, most: float = math.inf) -> Iterator[list[float]]:
+    """Seconds of each call, turn by turn: for so many seconds together, at least and at most so many turns."""
+    count, end = 0, time.perf_counter() + seconds
+    while count < least or (count < most and time.perf_counter() < end):
+        yield [time_call(call) for call in calls]
+        count += 1
+
+
+def time_calls(call: Call, seconds: float, least: int = 1, most: float = math.inf) -> Iterator[float]:
+    """Seconds of one call after the other: for so many seconds together, at least and at most so many."""
+    return (turn[0] for turn in time_turns([call], seconds, least, most))

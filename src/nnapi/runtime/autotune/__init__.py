@@ -1,1 +1,0 @@
-"""Choosing between plans by running them."""

@@ -1,0 +1,139 @@
+"""A plan on trial beside the active one."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+
+from nnapi.drivers.base import Request
+from nnapi.errors import NnapiError
+from nnapi.model.model import Model
+from nnapi.model.operand import Array
+from nnapi.runtime.choice.evidence import Evidence, Standing
+from nnapi.runtime.choice.judge import find_difference
+from nnapi.runtime.choice.knowledge import Comparison
+from nnapi.runtime.executors.executors import find_direct
+from nnapi.runtime.executors.parts import ClaimedError, ReadyPlan
+from nnapi.runtime.planning.plan import Plan
+from nnapi.trace import mute
+from nnapi.trace.log import Log
+
+log = Log("nnapi.ExecutionPlan")
+
+LONG, TURN = 5e-3, 1e-3
+"""Seconds of a run from which one is enough for a turn; seconds of shorter runs in a turn, of which the first does not
+count: it finds cold caches."""
+MOST_RUNS = 16
+MARGIN, DOUBTFUL_MARGIN = 1.03, 1.05
+"""A challenger must be faster by this factor; by the second one if it is divided or its engine starts slowly."""
+
+Inputs = Sequence[Array | None]
+Infer = Callable[[Inputs], Sequence[Array]]
+
+
+def label(plan: Plan) -> str:
+    """Name a plan in records; without asking devices for verdicts if one has the whole model."""
+    if not plan.is_simple:
+        return plan.identity
+    return f"everything on {plan.only_run.device}{plan.form and f', {plan.form}'}"
+
+
+def open_inference(ready: ReadyPlan, inputs: Inputs) -> Infer:
+    """Return the fastest way to run a plan on inputs of these shapes."""
+    shapes = [array.shape for array in inputs if array is not None]
+    direct = find_direct(ready.prepared, shapes, False) if all(shapes) and len(shapes) == len(inputs) else None
+    return direct or (lambda given: ready.prepared.execute(Request(given)).outputs)  # type: ignore[return-value]
+
+
+def time_turn(infer: Infer, inputs: Inputs) -> tuple[float, Sequence[Array]]:
+    """Run for one turn. Returns the median seconds of a run, and the outputs."""
+    with mute():
+        begin = time.perf_counter()
+        outputs = infer(inputs)
+        end = time.perf_counter()
+        if end - begin >= LONG:
+            return end - begin, outputs
+        times: list[float] = []
+        while not times or (end - begin < TURN and len(times) < MOST_RUNS):
+            start = time.perf_counter()
+            outputs = infer(inputs)
+            end = time.perf_counter()
+            times.append(end - start)
+    return statistics.median(times), outputs
+
+
+class Challenger:
+    """A plan that is prepared and compared with the active one."""
+
+    def __init__(self, plan: Plan, *, is_doubtful: bool, logs: Sequence[float] = ()) -> None:
+        self.plan, self.name = plan, label(plan)
+        self.ready: ReadyPlan | None = None
+        self.evidence = Evidence(logs)
+        self.standing = Standing.OPEN
+        self.reason = ""
+        """Why it is excluded; nothing while it is not."""
+        self.seconds = 0.0
+        """Of its last turn."""
+        self._margin = DOUBTFUL_MARGIN if is_doubtful else MARGIN
+        self._infer: Infer | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self.standing is Standing.OPEN and self.ready is not None and not self.reason
+
+    @property
+    def is_faster(self) -> bool:
+        return self.standing is Standing.FASTER and not self.reason
+
+    def prepare(self, make: Callable[[Plan], ReadyPlan], inputs: Inputs) -> Sequence[Array] | None:
+        """Prepare it and run it once for warming up and once timed. Returns the outputs; None where it fails."""
+        try:
+            self.ready = make(self.plan)
+            self._infer = open_inference(self.ready, inputs)
+            with mute():
+                self._infer(inputs)
+            self.seconds, outputs = time_turn(self._infer, inputs)
+            return outputs
+        except (NnapiError, ClaimedError, MemoryError) as error:
+            self.exclude(f"fails: {error}", is_lasting=not isinstance(error, MemoryError))
+            return None
+
+    def take_turn(self, active: float, inputs: Inputs) -> Sequence[Array] | None:
+        """Run beside the active plan, which has just taken ``active`` seconds. Returns the outputs; None where it
+        fails."""
+        assert self._infer is not None
+        try:
+            self.seconds, outputs = time_turn(self._infer, inputs)
+        except Exception as error:
+            self.exclude(f"fails: {error}", is_lasting=isinstance(error, NnapiError))
+            return None
+        self.evidence.add(active, self.seconds)
+        self.standing = self.evidence.judge(self._margin)
+        return outputs
+
+    def judge(self, model: Model, expected: Sequence[Array], found: Sequence[Array]) -> None:
+        """Exclude it if its results differ from the active plan's by more than rounding explains."""
+        if difference := find_difference(model, expected, found):
+            log.warning("%s of %s is excluded: %s", self.name, model.name, difference)
+            self.exclude(difference)
+
+    def exclude(self, reason: str, *, is_lasting: bool = True) -> None:
+        """Give it no more turns; later processes do not try it either if that is lasting."""
+        self.reason = reason if is_lasting else ""
+        self.standing = Standing.SLOWER
+        log.info("%s is not tried any more: %s", self.name, reason)
+        self.close()
+
+    def drop(self) -> None:
+        """Give it no more turns: another challenger is faster."""
+        self.standing = Standing.SLOWER
+        self.close()
+
+    def close(self) -> None:
+        """Give back what was prepared."""
+        self.ready = self._infer = None
+
+    def describe(self) -> Comparison:
+        """Return what is recorded of it."""
+        return Comparison(self.name, self.plan.predicted, self.evidence.logs, self.standing, self.reason)

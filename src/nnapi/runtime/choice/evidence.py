@@ -1,0 +1,90 @@
+"""Evidence from paired times that one plan is faster than another, and a sequential test on it.
+
+A pair holds the seconds of both plans, measured one after the other, so that noise hits both. The test statistic is the
+Bayes factor of a t test on the logarithms of their ratios: normal values of unknown variance, an effect with a normal
+prior against none. It may be looked at after each pair: under the null hypothesis it ever exceeds x with a probability
+of at most 1/x.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable
+from enum import StrEnum
+
+PRIOR = 3.0
+"""Standard deviation of the effect, in standard deviations of the noise: plans mostly differ by more than noise."""
+SURE, UNLIKELY = 100.0, 20.0
+"""Bayes factors: of a faster plan to take over, of a slower one to be dropped."""
+LEAST, MOST = 4, 24
+"""Pairs before a plan may take over; pairs after which plans count as equally fast."""
+RESOLUTION = 0.005
+"""Standard deviation of a log ratio that the clock allows at least."""
+OUTLIER = 0.5
+"""Distance from the median at which a log ratio is clipped: other processes had the core meanwhile."""
+HOPELESS = 0.3
+"""Log ratio below which a plan is dropped after two pairs."""
+
+
+class Standing(StrEnum):
+    """Standing of a plan beside the active one."""
+
+    OPEN = "on trial"
+    FASTER = "faster"
+    SLOWER = "slower"
+    EVEN = "about as fast"
+
+
+class Evidence:
+    """The log ratios of active to challenger seconds. Above 0: the challenger is faster."""
+
+    def __init__(self, logs: Iterable[float] = ()) -> None:
+        self.logs = list(logs)
+
+    def add(self, active: float, challenger: float) -> None:
+        """Add a pair of seconds."""
+        self.logs.append(math.log(max(active, 1e-9) / max(challenger, 1e-9)))
+
+    @property
+    def gain(self) -> float:
+        """Mean log ratio without outliers; 0 without pairs."""
+        return statistics.fmean(self._clip()) if self.logs else 0.0
+
+    @property
+    def ratio(self) -> float:
+        """Times as fast as the active plan."""
+        return math.exp(self.gain)
+
+    def judge(self, margin: float) -> Standing:
+        """Return the standing of a challenger that must be faster by a factor of ``margin``."""
+        count = len(self.logs)
+        if count >= 2 and max(self.logs) < -HOPELESS:
+            return Standing.SLOWER
+        if count < LEAST:
+            return Standing.OPEN
+        gains = [log - math.log(margin) for log in self._clip()]
+        factor = bayes_factor(gains)
+        if statistics.fmean(gains) > 0 and factor > SURE:
+            return Standing.FASTER
+        if statistics.fmean(gains) < 0 and factor > UNLIKELY:
+            return Standing.SLOWER
+        return Standing.EVEN if count >= MOST else Standing.OPEN
+
+    def describe(self) -> str:
+        """Say how many pairs favored the challenger, and by how much."""
+        won = sum(log > 0 for log in self.logs)
+        return f"{won} of {len(self.logs)} pairs faster, {self.ratio:.2f}×"
+
+    def _clip(self) -> list[float]:
+        middle = statistics.median(self.logs)
+        return [min(max(log, middle - OUTLIER), middle + OUTLIER) for log in self.logs]
+
+
+def bayes_factor(values: list[float]) -> float:
+    """Return the Bayes factor of a mean other than 0 against a mean of 0; at least two values."""
+    count, mean = len(values), statistics.fmean(values)
+    deviation = max(statistics.stdev(values), RESOLUTION)
+    freedom, spread = count - 1, 1 + count * PRIOR**2
+    square = count * (mean / deviation) ** 2 / freedom
+    return float(spread**-0.5 * ((1 + square) / (1 + square / spread)) ** (count / 2))

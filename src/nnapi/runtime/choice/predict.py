@@ -1,0 +1,101 @@
+"""The plan that is predicted to be fastest, by the timings that drivers ship."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from nnapi.codes import PreferenceCode
+from nnapi.drivers.timings import Timings
+from nnapi.errors import BadDataError
+from nnapi.model.model import Model
+from nnapi.model.nesting import list_nested
+from nnapi.runtime.choice.knowledge import Question
+from nnapi.runtime.costs.prices import NOMINAL, Tables, find_tables, predict
+from nnapi.runtime.costs.workload import find_work
+from nnapi.runtime.executors.parts import ClaimedError
+from nnapi.runtime.planning.plan import Plan
+from nnapi.runtime.planning.planner import make_first_plan, make_plan, make_plans
+
+WORTH_SHARING = 3e-4
+"""Seconds of a run on one thread below which waking other threads costs more than it helps."""
+TINY = 2e-5
+"""Seconds of a run on the nominal processor below which no trial can pay: to prepare a challenger takes longer than
+thousands of runs."""
+
+
+class Prediction(NamedTuple):
+    """The timings for a question, and the number of threads they are for; None leaves it to the drivers."""
+
+    tables: Tables
+    threads: int | None
+    is_tiny: bool = False
+
+
+def look_up(question: Question) -> Prediction:
+    """Return the timings for a question, and the number of threads that its model is predicted to suit.
+
+    That is the number asked for; else 1, and for a single fast answer that takes long enough all processors.
+    """
+    model, options = question.model, question.options
+    if not question.has_choice or len(question.usable) < 2:
+        return Prediction({}, options.threads)
+    tables = find_tables(question.usable, options.threads or 1)
+    if is_tiny(model):
+        return Prediction(tables, options.threads or 1, is_tiny=True)
+    processors = len(os.sched_getaffinity(0))
+    is_fast = options.preference == PreferenceCode.PREFER_FAST_SINGLE_ANSWER
+    if options.threads is not None or not tables:
+        return Prediction(tables, options.threads)
+    if not is_fast or processors == 1 or _predict_least(model, tables) < WORTH_SHARING:
+        return Prediction(tables, 1)
+    return Prediction(find_tables(question.usable, processors), processors)
+
+
+def is_tiny(model: Model) -> bool:
+    """Whether a model is too small for trials to pay."""
+    return (
+        sum(predict(NOMINAL, find_work(each, call)) for each in list_nested(model) for call in each.operations) < TINY
+    )
+
+
+def predict_plan(question: Question, found: Prediction, claims: Sequence[ClaimedError]) -> Plan:
+    """Return the plan that is predicted to be fastest, without the operations that devices have claimed in vain.
+
+    Where the fastest device takes the whole model, no other device is asked. BadDataError for operations nobody takes.
+    """
+    model, preference = question.model, question.options.preference
+    try:
+        plan = None
+        if question.has_choice and len(question.usable) > 1 and not claims:
+            plan = make_first_plan(model, question.devices, preference, found.tables, slower=found.is_tiny)
+        plan = plan or make_plan(model, question.devices, preference, exclude(claims), found.tables)
+    except BadDataError:
+        if not claims:
+            raise
+        raise claims[-1].kind("; ".join(dict.fromkeys(exclude(claims).values()))) from None
+    return plan.on_threads(found.threads)
+
+
+def list_plans(question: Question, threads: int | None) -> list[Plan]:
+    """List all plans worth a trial: as much as possible on each device, other divisions, and other variants."""
+    tables = find_tables(question.usable, threads or 1)
+    plans = make_plans(question.model, question.usable, question.options.preference, None, tables)
+    return [plan.on_threads(threads) for plan in plans]
+
+
+def exclude(claims: Sequence[ClaimedError]) -> dict[tuple[str, Model, int], str]:
+    """Return the operations that devices have claimed in vain, with the reason of each."""
+    return {(claim.device, claim.model, number): str(claim) for claim in claims for number in claim.culprits}
+
+
+def _predict_least(model: Model, tables: Mapping[str, Timings]) -> float:
+    """Predict the seconds of a model whose operations each run on the device that is fastest."""
+    total = 0.0
+    for each in list_nested(model):
+        for call in each.operations:
+            work = find_work(each, call)
+            costs = [cost for timings in tables.values() if (cost := timings.costs.get(work[:2]))]
+            total += min((predict(cost, work) for cost in costs), default=predict(NOMINAL, work))
+    return total

@@ -1,0 +1,206 @@
+"""From a question to a plan that runs: recall it, else predict it; prepare; record and cache it.
+
+| knowledge | compilation | afterwards |
+|---|---|---|
+| Cached | restore | nothing |
+| Measured | prepare the recorded plan | nothing |
+| Predicted | prepare the recorded plan | trials |
+| Unknown | predict, prepare, record | trials |
+| Fixed | prepare | nothing |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from nnapi.codes import DeviceTypeCode
+from nnapi.drivers.base import Prepared, PrepareOptions
+from nnapi.errors import BadDataError, NnapiError, UnexpectedNullError, need_value
+from nnapi.model.model import Model
+from nnapi.model.nesting import list_nested
+from nnapi.runtime.cache.plan_cache import explain_run
+from nnapi.runtime.choice.knowledge import (
+    PREDICTED,
+    TINY,
+    Cached,
+    Fixed,
+    Knowledge,
+    Measured,
+    Predicted,
+    Question,
+    Record,
+    Unknown,
+    keep,
+    recall,
+)
+from nnapi.runtime.device import REFERENCE, Device
+from nnapi.runtime.executors.executors import Fallback
+from nnapi.runtime.executors.parts import (
+    ClaimedError,
+    Guard,
+    ReadyPlan,
+    name_operations,
+    prepare_by_driver,
+    prepare_plan,
+    run_on,
+)
+from nnapi.runtime.planning.plan import Decisions, OnlyPlan, Plan, Run
+from nnapi.runtime.settings import Partitioning
+from nnapi.trace.log import Log
+
+log = Log("nnapi.CompilationBuilder")
+
+
+def prepare(question: Question, mode: Partitioning) -> tuple[ReadyPlan, Knowledge]:
+    """Prepare the plan for a question, and say what was known.
+
+    With WITH_FALLBACK, what fails is compiled for the CPU, and so is what fails when it runs.
+    """
+    cpu = find_cpu(question.devices)
+    if mode is Partitioning.NONE:
+        return _prepare_on_cpu(question.model, cpu, question.options), Fixed("everything is for the CPU")
+    if mode is not Partitioning.WITH_FALLBACK or cpu is None:
+        return _decide(question, make_guard(question.devices, mode))
+    try:
+        ready, knowledge = _decide(question, make_guard(question.devices, mode))
+    except (BadDataError, UnexpectedNullError):
+        raise
+    except NnapiError as error:
+        if not _can_replace(cpu, question.model):
+            raise
+        log.warning("compilation failed, falling back to the CPU: %s", error)
+        return _prepare_on_cpu(question.model, cpu, PrepareOptions()), Fixed("the compilation failed")
+    return with_fallback(ready, question, mode), knowledge
+
+
+def _decide(question: Question, guard: Guard) -> tuple[ReadyPlan, Knowledge]:
+    knowledge = recall(question)
+    if isinstance(knowledge, Cached):
+        plan, device, prepared = knowledge
+        run = plan.only_run
+        return ReadyPlan(plan, guard(run, run_on(device, run, prepared, question.options))), knowledge
+    ready = None
+    if isinstance(knowledge, Measured | Predicted | Fixed) and knowledge.record:
+        ready = _prepare_recorded(question, knowledge.record, guard)
+    if ready is None:
+        ready, knowledge = _prepare_predicted(question, knowledge, guard)
+    cache_plan(question, ready, with_plan=isinstance(knowledge, Measured | Fixed))
+    return ready, knowledge
+
+
+def _prepare_predicted(question: Question, knowledge: Knowledge, guard: Guard) -> tuple[ReadyPlan, Knowledge]:
+    """Prepare the predicted plan. What a device has claimed and cannot prepare it is not asked for again."""
+    from nnapi.runtime.choice.predict import look_up, predict_plan  # on demand: known models need no prediction
+
+    found = look_up(question)
+    options = question.options._replace(threads=found.threads or question.options.threads)
+    claims: list[ClaimedError] = []
+    while True:
+        plan = predict_plan(question, found, claims)
+        try:
+            ready = prepare_plan(plan, question.devices, options, question.cache, guard)
+            break
+        except ClaimedError as claim:
+            log.warning("%s", claim)
+            claims.append(claim)
+    if isinstance(knowledge, Fixed):
+        return ready, knowledge
+    is_recorded = ready.plan.is_simple and not claims
+    if found.is_tiny:
+        if is_recorded and question.model.origin is not None:
+            keep(question, question.key, Record.of(TINY, ready.plan))
+        return ready, Fixed("the model is tiny")
+    if is_recorded:
+        keep(question, question.key, Record.of(PREDICTED, ready.plan))
+    return ready, Unknown()
+
+
+def _prepare_recorded(question: Question, record: Record, guard: Guard) -> ReadyPlan | None:
+    """Prepare the plan of a record; None where it cannot be prepared any more."""
+    plan = _find_recorded(question, record)
+    if plan is None:
+        return None
+    options = question.options._replace(threads=plan.threads)
+    try:
+        return prepare_plan(plan, question.devices, options, question.cache, guard)
+    except ClaimedError as claim:
+        log.warning("%s: the model is planned anew", claim)
+        return None
+
+
+def _find_recorded(question: Question, record: Record) -> Plan | None:
+    """Return the plan of a record. Where one device has the whole model, no other device is asked or even loaded."""
+    model, devices = question.model, question.devices
+    if not record.device:
+        from nnapi.runtime.choice.predict import list_plans
+
+        return next((plan for plan in list_plans(question, record.threads) if plan.identity == record.identity), None)
+    if record.device not in [device.name for device in devices]:
+        return None
+    run = Run(record.device, model, tuple(range(record.operations)), model.inputs, model.outputs)
+    explain = partial(explain_run, run, devices, question.options.preference, record.threads)
+    if record.seconds is None:
+        return OnlyPlan(model, run, explain, ()).on_threads(record.threads).with_form(record.variant)
+    from nnapi.runtime.choice.history import describe  # on demand: with what has compared plans
+
+    decisions, (alternatives, notes) = Decisions(lambda: explain()[0]), describe(record)
+    plan = Plan(model, (run,), decisions, record.predicted, alternatives, notes, record.seconds, record.threads)
+    return plan.with_form(record.variant)
+
+
+def cache_plan(question: Question, ready: ReadyPlan, *, with_plan: bool) -> None:
+    """Cache the prepared parts; the plan too if it is decided."""
+    kept = question.kept
+    if kept is not None:
+        options = question.options._replace(threads=ready.plan.threads, form=ready.plan.form)
+        kept.store(ready, options, with_plan)
+
+
+def make_guard(devices: Sequence[Device], mode: Partitioning) -> Guard:
+    """Return what repeats a partition on the CPU when it fails, where that is permitted."""
+    cpu = find_cpu(devices)
+    if cpu is None or mode is not Partitioning.WITH_FALLBACK:
+        return lambda run, prepared: prepared
+    return partial(_guard, cpu)
+
+
+def with_fallback(ready: ReadyPlan, question: Question, mode: Partitioning) -> ReadyPlan:
+    """Repeat a run of the whole plan on the CPU when it fails, where that is permitted."""
+    cpu = find_cpu(question.devices)
+    if cpu is None or mode is not Partitioning.WITH_FALLBACK or set(ready.plan.devices) == {cpu.name}:
+        return ready
+    name = f"the plan of {question.model.name}"
+    again = partial(_prepare_again, cpu, question.model)
+    return ready._replace(prepared=Fallback(name, ready.prepared, again))
+
+
+def find_cpu(devices: Sequence[Device]) -> Device | None:
+    """Return the reference, else the first device that says it is a CPU, as devices of other libraries do too."""
+    found = [device for device in devices if device.type == DeviceTypeCode.DEVICE_CPU]
+    return next((device for device in found if device.name == REFERENCE), found[0] if found else None)
+
+
+def _guard(cpu: Device, run: Run, prepared: Prepared) -> Prepared:
+    if run.device == cpu.name:
+        return prepared
+    name = f"{run.device} on {name_operations(run.operations)}"
+    return Fallback(name, prepared, partial(_prepare_again, cpu, run.model))
+
+
+def _can_replace(cpu: Device, model: Model) -> bool:
+    """Whether the CPU could run the whole model: it knows no operations of extensions and OEMs."""
+    return all(all(cpu.supports(each)) for each in list_nested(model))
+
+
+def _prepare_again(cpu: Device, model: Model) -> Prepared | None:
+    """Prepare the model for the CPU, if that takes all its operations."""
+    return cpu.driver.prepare(model, PrepareOptions()) if _can_replace(cpu, model) else None
+
+
+def _prepare_on_cpu(model: Model, cpu: Device | None, options: PrepareOptions) -> ReadyPlan:
+    from nnapi.runtime.planning.planner import plan_whole
+
+    cpu = need_value(cpu, "there is no CPU device to compile the whole model for")
+    plan = plan_whole(model, cpu)
+    return ReadyPlan(plan, run_on(cpu, plan.only_run, prepare_by_driver(cpu, model, options), options))

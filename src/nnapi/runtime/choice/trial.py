@@ -1,0 +1,369 @@
+"""A trial: challengers run on the inputs of real requests, in turn with the active plan of a compilation.
+
+The caller sees results of the active plan only. Turns cost at most a share of the time spent in runs, and a fixed
+amount on top. At the end at most one challenger takes over, between runs.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from enum import Enum, auto
+from typing import Protocol
+
+import numpy as np
+
+from nnapi.drivers.base import PrepareOptions
+from nnapi.locks import make_lock
+from nnapi.model.borrowed import hold
+from nnapi.model.operand import Array
+from nnapi.runtime.choice.challenger import Challenger, Inputs, label, open_inference, time_turn
+from nnapi.runtime.choice.evidence import Standing
+from nnapi.runtime.choice.history import describe
+from nnapi.runtime.choice.knowledge import MEASURED, PREDICTED, Comparison, Question, Record, keep
+from nnapi.runtime.executors.fast_path import is_open
+from nnapi.runtime.executors.observed import Observe
+from nnapi.runtime.executors.parts import ReadyPlan, prepare_plan
+from nnapi.runtime.planning.plan import Plan
+from nnapi.trace.log import Log
+
+log = Log("nnapi.ExecutionPlan")
+
+SHARE, GRACE = 0.05, 0.1
+"""Share of the time spent in runs that turns may take, and seconds on top."""
+CHALLENGERS = 5
+HOPELESS_PREDICTION, HOPELESS = 8.0, 3.0
+"""Times as long as the active plan: predicted, so that a plan is not prepared; measured, so that it has no turns."""
+RECENT = 8
+"""Runs of the active plan whose median stands for it in a pair."""
+SETTLE = 0.0015
+"""Seconds before a turn of plans with several threads: idle threads of engines spin for a millisecond after a run."""
+GAP, LEAST_GAP = 2.0, 5e-3
+"""Runs and seconds that a gap between runs must have, for the tuner to use it."""
+JUDGED = frozenset({1, 2, 4, 8, 16})
+"""Pairs whose results are compared."""
+DRIFT = 1.5
+"""Ratio to the recorded seconds, or its inverse, from which on trials begin again."""
+
+
+class Stage(Enum):
+    """Stage of a trial."""
+
+    WAITING = auto()
+    """For runs, and for the tuner to prepare challengers."""
+    COMPARING = auto()
+    OVER = auto()
+    WATCHING = auto()
+    """Over; a few runs are timed, whether the active plan still takes as long as it did."""
+
+
+class Owner(Protocol):
+    """A compilation, as a trial sees it."""
+
+    def use(self, ready: ReadyPlan, observe: Observe | None) -> None:
+        """Run this plan from the next run on, and report the runs."""
+        ...
+
+
+class Trial:
+    """Compares challengers with the active plan. Runs report to :meth:`observe`; the tuner calls the rest."""
+
+    def __init__(
+        self,
+        question: Question,
+        active: ReadyPlan,
+        record: Record | None = None,
+        guard: Callable[[ReadyPlan], ReadyPlan] = lambda ready: ready,
+        notify: Callable[[Trial], None] = lambda trial: None,
+    ) -> None:
+        """``guard`` is shown the plan that takes over. ``notify`` is called with the trial at the first run."""
+        self.question, self.active, self.key = question, active, question.key
+        self.stage = Stage.WAITING
+        self.recorded: float | None = None
+        self.spent = self.cost = 0.0
+        """Seconds in runs, and in turns."""
+        self.last_run = self.first_run = 0.0
+        self._guard, self._notify = guard, notify
+        self._known = {each.description: each for each in (record.comparisons if record else ())}
+        self.challengers: list[Challenger] = []
+        self._plans: deque[Plan] = deque()
+        """Plans of challengers that are to be prepared."""
+        self._held: Question | None = None
+        """The question with a model whose constants nobody frees."""
+        self._reference: tuple[float, Sequence[Array]] | None = None
+        """The active plan's seconds and outputs on the sample."""
+        self._sample: Inputs | None = None
+        self._recent: deque[float] = deque(maxlen=RECENT)
+        self._gap = self._seconds = 0.0
+        self._is_dynamic = is_open(question.model)
+        self._skips = 0
+        self._turn = make_lock()
+        self._pending: deque[tuple[Challenger, Sequence[Array], Sequence[Array]]] = deque()
+
+    # Runs
+
+    def observe(self, inputs: Inputs, outputs: Sequence[Array], seconds: float) -> None:
+        """Note a run of the active plan; take a turn after it if it is time for one and runs leave no gaps."""
+        if self.stage is Stage.OVER:
+            return
+        now = time.perf_counter()
+        self._gap, self.last_run = now - seconds - self.last_run if self.last_run else 0.0, now
+        self.spent += seconds
+        if self._skips:  # the run after a turn finds cold caches
+            self._skips -= 1
+            return
+        if self._is_dynamic:
+            self._recent.clear()
+        self._recent.append(seconds)
+        if self._sample is None:
+            self._take_sample(inputs)
+        if self.stage is not Stage.COMPARING or len(self._recent) < 2 - self._is_dynamic or self._has_gaps:
+            return
+        challenger = self._find_next()
+        if challenger is None or not self._turn.acquire(False):
+            return
+        try:
+            self._challenge(challenger, self.seconds, inputs, outputs)
+            self._recent.clear()
+            self._skips = 1
+        except Exception as error:
+            self.stop(f"a turn fails: {error}")
+        finally:
+            self._turn.release()
+
+    def begin_on(self, inputs: Inputs) -> None:
+        """Compare on those inputs, without waiting for a run."""
+        self._sample = inputs
+
+    def _take_sample(self, inputs: Inputs) -> None:
+        try:
+            self._sample = [None if array is None else np.array(array) for array in inputs]
+        except MemoryError as error:
+            self.stop(str(error))
+            return
+        self.first_run = time.perf_counter()
+        self._notify(self)
+
+    @property
+    def _has_gaps(self) -> bool:
+        return self._gap > max(LEAST_GAP, GAP * self.seconds)
+
+    @property
+    def seconds(self) -> float:
+        """Median seconds of the last runs of the active plan; 0 before the first."""
+        recent = list(self._recent)
+        if recent:
+            self._seconds = statistics.median(recent)
+        return self._seconds
+
+    # The tuner
+
+    def prepare(self) -> None:
+        """Begin to compare: list the plans worth a trial, and run the active plan for their results."""
+        sample, model = self._sample, hold(self.question.model)
+        if sample is None or model is None:
+            self.stop("the client has freed the model's constants")
+            return
+        self._held = self.question._replace(model=model)
+        self._reference = time_turn(open_inference(self.active, sample), sample)
+        self._plans = deque(self._list_challengers(self._held, self._reference[0]))
+        self.stage = Stage.COMPARING
+
+    def prepare_next(self) -> bool:
+        """Prepare one more challenger and run it; drop it if it is hopeless or wrong. Returns False if none is left."""
+        question, sample, reference = self._held, self._sample, self._reference
+        if not self._plans or question is None or sample is None or reference is None:
+            return False
+        plan, (seconds, expected) = self._plans.popleft(), reference
+        known = self._known.get(label(plan))
+        slow = {device.name for device in question.devices if device.starts_slowly}
+        is_doubtful = len(plan.devices) > 1 or not slow.isdisjoint({*plan.devices} - {*self.active.plan.devices})
+        challenger = Challenger(plan, is_doubtful=is_doubtful, logs=known.logs if known else ())
+        found = challenger.prepare(lambda plan: self._make(question, plan), sample)
+        if found is not None:
+            challenger.judge(question.model, expected, found)
+        if found is not None and challenger.seconds > HOPELESS * seconds:
+            challenger.evidence.add(seconds, challenger.seconds)
+            challenger.drop()
+        self.challengers.append(challenger)
+        return True
+
+    def _list_challengers(self, question: Question, seconds: float) -> list[Plan]:
+        from nnapi.runtime.choice.predict import list_plans
+
+        own = label(self.active.plan)
+        plans = [plan for plan in list_plans(question, self.active.plan.threads) if label(plan) != own]
+        plans.sort(key=lambda plan: plan.predicted)
+        return [
+            plan
+            for plan in plans
+            if plan.predicted < HOPELESS_PREDICTION * seconds
+            and not ((known := self._known.get(label(plan))) and known.reason)
+        ][:CHALLENGERS]
+
+    def _make(self, question: Question, plan: Plan) -> ReadyPlan:
+        return prepare_plan(plan, question.devices, self._options(plan), question.cache, lambda run, prepared: prepared)
+
+    def _options(self, plan: Plan) -> PrepareOptions:
+        return self.question.options._replace(threads=plan.threads)
+
+    def use_gap(self) -> None:
+        """Take a pair on the last inputs, if no run has come for a while and the budget allows it."""
+        idle = time.perf_counter() - self.last_run
+        if self.stage is Stage.COMPARING and idle > max(LEAST_GAP, GAP * self.seconds):
+            self.take_pair()
+
+    def take_pair(self, *, is_limited: bool = True) -> bool:
+        """Run the active plan and one challenger. Returns False where there is nothing to run, or no budget."""
+        challenger, sample = self._find_next(twice=True, is_limited=is_limited), self._sample
+        if challenger is None or sample is None or not self._turn.acquire(False):
+            return False
+        try:
+            begin = time.perf_counter()
+            self._settle()
+            seconds, outputs = time_turn(open_inference(self.active, sample), sample)
+            self.cost += time.perf_counter() - begin
+            self._recent.append(seconds)
+            self._challenge(challenger, seconds, sample, outputs)
+        finally:
+            self._turn.release()
+        return True
+
+    def judge(self) -> None:
+        """Compare the results of pairs; drop challengers that cannot win any more."""
+        while self._pending:
+            challenger, expected, found = self._pending.popleft()
+            if not challenger.reason:
+                challenger.judge(self.question.model, expected, found)
+        best = max((each.evidence.gain for each in self.challengers if each.is_faster), default=None)
+        for each in self.challengers:
+            pairs = len(each.evidence.logs)
+            if best is not None and each.is_open and pairs >= 2:
+                is_behind = each.evidence.gain < best - (0.03 if pairs >= 4 else 0.3)
+                if is_behind:
+                    each.drop()
+
+    @property
+    def is_decided(self) -> bool:
+        is_open = self._plans or any(each.is_open for each in self.challengers)
+        return self.stage is Stage.COMPARING and not is_open
+
+    def conclude(self) -> ReadyPlan:
+        """End the trial and record it. Returns the plan that is active from now on."""
+        self.judge()
+        winners = [each for each in self.challengers if each.is_faster and each.ready is not None]
+        before, seconds = self.active.plan, self.seconds
+        comparisons = [each.describe() for each in self.challengers]
+        if winners:
+            best = max(winners, key=lambda each: each.evidence.gain)
+            assert best.ready is not None
+            taken = self._guard(best.ready)
+            seconds /= best.evidence.ratio
+            log.info("%s takes over from %s: %s", best.name, label(before), best.evidence.describe())
+            comparisons = _compare_with(best, label(before), self.challengers)
+        else:
+            taken = self.active
+        tried = {each.description for each in comparisons}
+        comparisons += [each for name, each in self._known.items() if each.reason and name not in tried]
+        record = Record.of(MEASURED, taken.plan, seconds, comparisons)
+        alternatives, notes = describe(record)
+        self.active = taken._replace(plan=taken.plan.with_times(seconds, alternatives).with_notes(notes))
+        self.recorded = seconds
+        keep(self.question, self.key, record)
+        self._cache(before)
+        self._end()
+        return self.active
+
+    def _end(self) -> None:
+        """Give back everything that only the trial needs."""
+        self.stage = Stage.OVER
+        self._sample = self._held = self._reference = None
+        self._plans.clear()
+        self._pending.clear()
+        for each in self.challengers:
+            each.close()
+
+    def _cache(self, before: Plan) -> None:
+        """Cache the active plan; the plan before is not to be found any more."""
+        from nnapi.runtime.choice.preparation import cache_plan
+
+        cache = self.question.cache
+        if cache is not None and before.is_simple and label(before) != label(self.active.plan):
+            for device in self.question.devices:
+                if device.name == before.devices[0]:
+                    cache.forget(device, self.question.options)
+        cache_plan(self.question, self.active, with_plan=True)
+
+    def keep_progress(self) -> None:
+        """Record the pairs so far, for a later process to go on."""
+        if self.stage is Stage.COMPARING and any(each.evidence.logs for each in self.challengers):
+            comparisons = [each.describe() for each in self.challengers]
+            keep(self.question, self.key, Record.of(PREDICTED, self.active.plan, None, comparisons))
+
+    def stop(self, reason: str = "") -> None:
+        """End the trial without a decision."""
+        if reason:
+            log.info("%s: the trial ends: %s", self.question.model.name, reason)
+        self._end()
+
+    def watch(self) -> None:
+        """Time the next runs of the active plan."""
+        self._recent.clear()
+        self._skips = 1
+        self.stage = Stage.WATCHING
+
+    def has_drifted(self) -> bool | None:
+        """Whether runs take much longer or shorter than recorded; None before enough of them were timed."""
+        if len(self._recent) < RECENT or not self.recorded:
+            return None
+        ratio = self.seconds / self.recorded
+        return not 1 / DRIFT < ratio < DRIFT
+
+    def restart(self) -> None:
+        """Begin again, without the pairs so far."""
+        self.challengers, self._sample, self.cost, self.spent = [], None, 0.0, 0.0
+        self._known = {name: each for name, each in self._known.items() if each.reason}
+        self.stage = Stage.WAITING
+
+    def describe(self) -> str:
+        """Say how far the trial is."""
+        if self.stage is Stage.COMPARING:
+            found = [f"{each.name} ({each.evidence.describe()})" for each in self.challengers if each.is_open]
+            return f"on trial: {'; '.join(found)}" if found else "on trial"
+        return "predicted: other plans are tried on real runs from now on" if self.stage is Stage.WAITING else ""
+
+    # Within
+
+    def _find_next(self, *, twice: bool = False, is_limited: bool = True) -> Challenger | None:
+        """Return the open challenger with the fewest pairs; None where the budget does not allow its turn."""
+        waiting = [each for each in list(self.challengers) if each.is_open]
+        if not waiting:
+            return None
+        found = min(waiting, key=lambda each: len(each.evidence.logs))
+        price = max(found.seconds + (self.seconds if twice else 0.0), 1e-3)
+        return found if not is_limited or self.cost + price <= GRACE + SHARE * self.spent else None
+
+    def _settle(self) -> None:
+        if self.active.plan.threads != 1:
+            time.sleep(SETTLE)
+
+    def _challenge(self, challenger: Challenger, active: float, inputs: Inputs, outputs: Sequence[Array]) -> None:
+        begin = time.perf_counter()
+        self._settle()
+        found = challenger.take_turn(active, inputs)
+        is_due = len(challenger.evidence.logs) in JUDGED or challenger.standing is Standing.FASTER
+        if found is not None and is_due:
+            self._pending.append((challenger, [np.array(array) for array in outputs], found))
+        self.cost += time.perf_counter() - begin
+
+
+def _compare_with(best: Challenger, before: str, challengers: Sequence[Challenger]) -> list[Comparison]:
+    """Return the comparisons as the winner sees them: with the plan before, and by way of it with the others."""
+    found = [Comparison(before, 0.0, [-log for log in best.evidence.logs], Standing.SLOWER)]
+    for each in challengers:
+        if each is not best:
+            logs = [log - best.evidence.gain for log in each.evidence.logs]
+            found.append(Comparison(each.name, each.plan.predicted, logs, Standing.SLOWER, each.reason))
+    return found

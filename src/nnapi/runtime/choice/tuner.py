@@ -1,0 +1,184 @@
+"""The tuner: one thread per process that prepares challengers, compares results and lets winners take over.
+
+The thread is started by the first run of a compilation on trial. It ends before engines are unloaded: at the end of the
+process it is interrupted wherever it is, and a call of an engine is waited for. A forked child has no tuner.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import sys
+import threading
+import time
+import weakref
+from contextvars import copy_context
+from functools import partial
+
+from nnapi.locks import make_lock
+from nnapi.runtime.choice.knowledge import Predicted, Question, Unknown
+from nnapi.runtime.choice.preparation import with_fallback
+from nnapi.runtime.choice.trial import Owner, Stage, Trial
+from nnapi.runtime.executors.parts import ReadyPlan
+from nnapi.runtime.settings import Partitioning, tunes_first
+from nnapi.trace.log import Log
+
+log = Log("nnapi.ExecutionPlan")
+
+DELAY = 0.25
+"""Seconds from the first run of a compilation until challengers are prepared: the first answers come before."""
+TICK, IDLE_TICK, WATCH = 0.02, 0.5, 30.0
+"""Seconds between steps while runs come, while they do not, and between looks at plans that trials have chosen."""
+ACTIVE = 1.0
+"""Seconds after a run in which runs are expected to come."""
+INTERVAL = 0.02
+"""Seconds between attempts to interrupt the thread: one that is cleaning up is not interrupted again at once."""
+
+
+class StoppedError(BaseException):
+    """The process ends. Not an Exception: a handler of what a driver raises must let it pass."""
+
+
+class Tuner:
+    """Conducts the trials of a process, turn by turn."""
+
+    def __init__(self) -> None:
+        self._trials: list[tuple[weakref.ref[Trial], weakref.ref[Owner]]] = []
+        self._lock = make_lock()
+        self._wake = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._is_stopped = self._has_ended = False
+        self._next_watch = 0.0
+
+    def add(self, trial: Trial, owner: weakref.ref[Owner]) -> None:
+        """Conduct a trial. Neither it nor its owner is kept alive."""
+        with self._lock:
+            self._trials.append((weakref.ref(trial), owner))
+            if self._thread is None and not self._is_stopped:
+                target = copy_context().run
+                self._thread = threading.Thread(target=target, args=(self._work,), name="nnapi-tuner", daemon=True)
+                try:
+                    self._thread.start()
+                except RuntimeError as error:
+                    log.info("no thread for trials: %s", error)
+                    self._thread = None
+                    trial.stop()
+        self._wake.set()
+
+    def _work(self) -> None:
+        try:
+            try:
+                while not self._is_stopped:
+                    self._wake.wait(self.step())
+                    self._wake.clear()
+            finally:
+                self._is_stopped = self._has_ended = True
+        except StoppedError:
+            return
+
+    def step(self) -> float:
+        """Take one step of each trial. Returns the seconds until the next."""
+        delay = WATCH
+        now = time.perf_counter()
+        is_time_to_watch = now >= self._next_watch
+        if is_time_to_watch:
+            self._next_watch = now + WATCH
+        for pair in list(self._trials):
+            trial, owner = pair[0](), pair[1]()
+            if trial is None or owner is None:
+                self._trials.remove(pair)
+                continue
+            try:
+                advance(trial, owner, now, is_time_to_watch=is_time_to_watch)
+            except Exception as error:
+                log.warning("a trial of %s ends: %s: %s", trial.question.model.name, type(error).__name__, error)
+                trial.stop()
+                owner.use(trial.active, None)
+            if trial.stage in (Stage.WAITING, Stage.COMPARING, Stage.WATCHING):
+                delay = min(delay, TICK if now - trial.last_run < ACTIVE else IDLE_TICK)
+            del trial, owner
+        return delay
+
+    def stop(self) -> None:
+        """End the thread wherever it is; a call of an engine is waited for."""
+        self._is_stopped = True
+        self._wake.set()
+        thread = self._thread
+        while thread is not None and thread.is_alive():
+            thread.join(INTERVAL)
+            if thread.is_alive() and not self._has_ended:
+                ident = ctypes.c_ulong(thread.ident or 0)
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(StoppedError))
+        for reference, _ in list(self._trials):
+            if trial := reference():
+                trial.keep_progress()
+                trial.stop()
+
+    def forget(self) -> None:
+        """Conduct nothing any more, without a thread: in a forked child."""
+        for reference, _ in self._trials:
+            if trial := reference():
+                trial.stop()
+        self.__init__()  # type: ignore[misc]
+
+
+def advance(trial: Trial, owner: Owner, now: float, *, is_time_to_watch: bool = False) -> None:
+    """Take the next step of a trial: prepare, compare, conclude, or watch."""
+    if trial.stage is Stage.WAITING:
+        if trial.first_run and now - trial.first_run >= DELAY:
+            trial.prepare()
+    elif trial.stage is Stage.COMPARING:
+        if not trial.prepare_next():
+            trial.use_gap()
+        trial.judge()
+    elif trial.stage is Stage.WATCHING:
+        drifted = trial.has_drifted()
+        if drifted:
+            log.info("%s takes longer than it did: other plans are tried", trial.question.model.name)
+            trial.restart()
+        elif drifted is False:
+            trial.stop()
+            owner.use(trial.active, None)
+    elif is_time_to_watch and trial.recorded:
+        trial.watch()
+        owner.use(trial.active, trial.observe)
+    if trial.is_decided:
+        owner.use(trial.conclude(), None)
+
+
+_tuner = Tuner()
+
+
+def begin(
+    question: Question, ready: ReadyPlan, knowledge: Predicted | Unknown, owner: Owner, mode: Partitioning
+) -> tuple[ReadyPlan, Trial | None]:
+    """Begin a trial for an owner, which the tuner conducts from the first run on. Returns the plan to run.
+
+    Where compilations wait for the decision it is made here, and there is no trial.
+    """
+    record = knowledge.record if isinstance(knowledge, Predicted) else None
+    guard = partial(with_fallback, question=question, mode=mode)
+    if tunes_first():
+        from nnapi.runtime.choice.at_once import decide_at_once  # on demand: by default nobody waits
+
+        return decide_at_once(question, ready, record, guard), None
+    reference = weakref.ref(owner)
+    return ready, Trial(question, ready, record, guard, lambda trial: _tuner.add(trial, reference))
+
+
+def _end() -> None:
+    """Leave no thread in an engine while the process ends."""
+    if _tuner._thread is not None:
+        sys.unraisablehook = _report_unraisable
+    _tuner.stop()
+
+
+def _report_unraisable(unraisable: sys.UnraisableHookArgs, /) -> None:
+    """Report what a finalizer raised, but for an interruption that met the thread in one."""
+    if not isinstance(unraisable.exc_value, StoppedError):
+        sys.__unraisablehook__(unraisable)
+
+
+atexit.register(_end)
+os.register_at_fork(after_in_child=_tuner.forget)

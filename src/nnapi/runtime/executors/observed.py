@@ -1,0 +1,75 @@
+"""Runs that report what they took: a Prepared around another, used only while somebody wants to know."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from nnapi.drivers.base import Bound, Inference, Outcome, Prepared, Request
+from nnapi.model.operand import Array, Shape
+from nnapi.runtime.executors.executors import find_bound, find_direct, open_session
+from nnapi.trace import spans
+
+Observe: TypeAlias = Callable[[Sequence[Array | None], Sequence[Array], float], None]
+"""Takes the inputs of a run, its outputs and its seconds. It must not raise, keep the arrays or write to them."""
+
+
+def report(
+    run: Callable[[], list[Array]], inputs: Sequence[Array | None], observe: Observe
+) -> Callable[[], list[Array]]:
+    """Report each run on those inputs."""
+
+    def run_and_report() -> list[Array]:
+        start = time.perf_counter()
+        outputs = run()
+        observe(inputs, outputs, time.perf_counter() - start)
+        return outputs
+
+    return run_and_report
+
+
+def unwrap(prepared: Prepared) -> Prepared:
+    """Return what runs, without the reports."""
+    return prepared.inner if isinstance(prepared, Observed) else prepared
+
+
+class Observed:
+    """A Prepared that reports each run. Runs with a deadline, and runs that are traced, are not reported."""
+
+    def __init__(self, inner: Prepared, observe: Observe) -> None:
+        self.inner, self.observe = inner, observe
+
+    def execute(self, request: Request) -> Outcome:
+        if request.deadline is not None or spans.active:
+            return self.inner.execute(request)
+        start = time.perf_counter()
+        outcome = self.inner.execute(request)
+        self.observe(request.inputs, outcome.outputs, time.perf_counter() - start)
+        return outcome
+
+    def session(self) -> Prepared:
+        return Observed(open_session(self.inner), self.observe)
+
+    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
+        infer = find_direct(self.inner, shapes, borrow)
+        if infer is None:
+            return None
+        observe = self.observe
+
+        def run(inputs: Sequence[Array]) -> list[Array]:
+            start = time.perf_counter()
+            outputs = infer(inputs)
+            observe(inputs, outputs, time.perf_counter() - start)
+            return outputs
+
+        return run
+
+    def bind(self, shapes: Sequence[Shape]) -> Bound | None:
+        bound = find_bound(self.inner, shapes)
+        if bound is None:
+            return None
+        return Bound(bound.inputs, report(bound.run, bound.inputs, self.observe))
+
+    def close(self) -> None:
+        self.inner.close()

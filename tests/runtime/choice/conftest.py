@@ -1,0 +1,24 @@
+"""The machine that trials run on."""
+
+from pathlib import Path
+
+import pytest
+
+from nnapi.runtime.choice import at_once, challenger, trial, tuner
+from nnapi.runtime.executors import observed
+from tests.runtime.choice.trial_cases import Clock, Machine
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
+    """Devices on a clock of their own, tuning by default, and a tuner without a thread."""
+    monkeypatch.delenv("NNAPI_TUNING")
+    monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path / "home"))
+    monkeypatch.setattr("nnapi.runtime.choice.predict.is_tiny", lambda model: False)
+    clock = Clock()
+    for module in (at_once, challenger, observed, trial, tuner):
+        monkeypatch.setattr(module, "time", clock)
+    silent = tuner.Tuner()
+    monkeypatch.setattr("threading.Thread.start", lambda thread: None)
+    monkeypatch.setattr(tuner, "_tuner", silent)
+    return Machine(clock)

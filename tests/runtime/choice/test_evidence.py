@@ -1,0 +1,66 @@
+"""The sequential test: what it decides, how fast, and how often it is wrong."""
+
+import math
+
+import numpy as np
+import pytest
+
+from nnapi.runtime.choice.evidence import LEAST, MOST, SURE, Evidence, Standing, bayes_factor
+
+
+def collect(random: np.random.Generator, gain: float, noise: float, margin: float = 1.03) -> tuple[Standing, int]:
+    evidence = Evidence()
+    while (standing := evidence.judge(margin)) is Standing.OPEN:
+        evidence.add(math.exp(random.normal(gain, noise)), 1.0)
+    return standing, len(evidence.logs)
+
+
+def test_the_factor_of_two_values_is_that_of_the_t_test() -> None:
+    """Against the integral over the effect, with the variance integrated out by its scale-free prior."""
+    values = [0.3, 0.1, 0.4, 0.2]
+    deltas = np.linspace(-20, 20, 4001)
+    sigmas = np.geomspace(1e-3, 1e2, 4001)
+    x = np.array(values)[:, None]
+
+    def marginal(delta: float) -> float:
+        density = np.exp(-0.5 * ((x / sigmas - delta) ** 2).sum(0)) / sigmas ** len(values) / sigmas
+        return float(((density[1:] + density[:-1]) / 2 * np.diff(sigmas)).sum())
+
+    prior = np.exp(-0.5 * (deltas / 3) ** 2) / (3 * math.sqrt(2 * math.pi))
+    step = deltas[1] - deltas[0]
+    wanted = sum(p * marginal(d) for p, d in zip(prior, deltas, strict=True)) * step / marginal(0.0)
+    assert bayes_factor(values) == pytest.approx(wanted, rel=1e-3)
+
+
+def test_a_large_difference_is_decided_by_the_fewest_pairs() -> None:
+    random = np.random.default_rng(1)
+    assert [collect(random, math.log(2), 0.01) for _ in range(5)] == [(Standing.FASTER, LEAST)] * 5
+    assert collect(random, -math.log(2), 0.01) == (Standing.SLOWER, 2)
+
+
+def test_a_difference_of_ten_percent_is_found_in_noise_of_five() -> None:
+    random = np.random.default_rng(2)
+    found = [collect(random, 0.12, 0.05)[0] for _ in range(100)]
+    assert found.count(Standing.FASTER) > 60
+    assert Standing.SLOWER not in found
+
+
+@pytest.mark.parametrize("noise", [0.02, 0.3])
+def test_equal_plans_rarely_change_over(noise: float) -> None:
+    random = np.random.default_rng(3)
+    found = [collect(random, math.log(1.03), noise)[0] for _ in range(500)]
+    assert found.count(Standing.FASTER) <= 500 * 2 / SURE + 3
+
+
+def test_outliers_do_not_decide() -> None:
+    evidence = Evidence([0.0, 0.01, 0.0, 3.0, 0.01, -0.01])
+    assert evidence.gain < 0.1
+    assert evidence.judge(1.03) is Standing.OPEN
+
+
+def test_plans_that_cannot_be_told_apart_are_even_in_the_end() -> None:
+    assert Evidence([0.05, 0.0] * (MOST // 2)).judge(1.03) in (Standing.EVEN, Standing.SLOWER)
+
+
+def test_it_is_told_in_pairs() -> None:
+    assert Evidence([math.log(2), math.log(2), -0.1]).describe().startswith("2 of 3 pairs faster, ")

@@ -1,0 +1,71 @@
+"""Predictions: threads, tiny models, and impossible timings."""
+
+import logging
+import os
+
+import numpy as np
+import pytest
+
+import nnapi
+from nnapi.codes import PreferenceCode
+from nnapi.drivers.base import PrepareOptions
+from nnapi.drivers.timings import Cost, Element, Timings
+from nnapi.model.facts import Kind
+from nnapi.runtime.choice import predict
+from nnapi.runtime.choice.knowledge import Question
+from nnapi.runtime.choice.predict import WORTH_SHARING, is_tiny, list_plans, look_up, predict_plan
+from nnapi.runtime.costs.prices import find_tables
+from tests.runtime.choice.trial_cases import Machine, network
+from tests.runtime.device_cases import chain
+
+CLASS = Kind.ELEMENTWISE, Element.FLOAT32
+IS_TINY = predict.is_tiny
+
+
+def question(machine: Machine, **options: object) -> Question:
+    return Question(network(), machine.devices, PrepareOptions(**options))  # type: ignore[arg-type]
+
+
+def ship(machine: Machine, seconds: float, mac: float = 0.0) -> None:
+    timings = Timings(1e-6, 0.0, {CLASS: Cost(seconds, mac), (Kind.CONVOLUTION, Element.SIGNED): Cost(1e-6, mac)})
+    machine.first.timings = machine.second.timings = lambda: timings  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("seconds", "threads"), [(WORTH_SHARING / 4, 1), (WORTH_SHARING, 3)])
+def test_long_runs_take_all_processors(
+    seconds: float, threads: int, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2})
+    ship(machine, seconds, 1e-9)
+    assert look_up(question(machine)).threads == threads
+    assert look_up(question(machine, threads=2)).threads == 2
+    assert look_up(question(machine, preference=PreferenceCode.PREFER_SUSTAINED_SPEED)).threads == 1
+
+
+def test_threads_share_amounts_of_work(machine: Machine) -> None:
+    ship(machine, 1.0, 4e-9)
+    assert find_tables(machine.devices, 4)["first"].costs[CLASS] == Cost(1.0, 1e-9)
+
+
+def test_impossible_timings_are_discarded(machine: Machine, caplog: pytest.LogCaptureFixture) -> None:
+    ship(machine, 1e-6, 1e-20)
+    with caplog.at_level(logging.WARNING):
+        assert find_tables(machine.devices, 1) == {}
+    assert "the timings of first are discarded" in caplog.text
+
+
+def test_tiny_models_are_told_by_a_nominal_processor() -> None:
+    assert IS_TINY(chain())
+    b = nnapi.Builder()
+    b.output(b.add(b.input(nnapi.tensor("float32", (1, 100_000))), np.zeros(100_000, np.float32)))
+    assert not IS_TINY(b.finish())
+    assert is_tiny is IS_TINY
+
+
+def test_the_plan_of_the_device_predicted_to_be_fastest(machine: Machine) -> None:
+    ship(machine, 1e-6, 1e-9)
+    slower = Timings(1e-6, 0.0, {CLASS: Cost(1e-3, 1e-9)})
+    machine.first.timings = lambda: slower  # type: ignore[attr-defined]
+    asked = question(machine)
+    assert predict_plan(asked, look_up(asked), []).devices == ("second",)
+    assert [plan.devices[0] for plan in list_plans(asked, 1)] == ["second", "first"]

@@ -1,0 +1,351 @@
+"""Trials beside real runs: who takes over, who does not, and what it costs the caller."""
+
+import gc
+import logging
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import nnapi
+from nnapi import Execution, device
+from nnapi.errors import BadDataError, OpFailedError, OutOfMemoryError
+from nnapi.runtime.choice import knowledge, trial, tuner
+from nnapi.runtime.choice.knowledge import Cached, Measured, Predicted, Question, Unknown, recall
+from nnapi.runtime.choice.trial import GRACE, SHARE, Stage
+from nnapi.runtime.executors.observed import Observed
+from tests.runtime.choice.trial_cases import EXPECTED, Fake, Machine, X, network
+
+START = threading.Thread.start
+"""The fixture has the tuner start none."""
+
+
+def question(machine: Machine, **more: object) -> Question:
+    return Question(network(), machine.devices, nnapi.drivers.base.PrepareOptions(), **more)  # type: ignore[arg-type]
+
+
+def test_a_faster_plan_takes_over_between_runs(machine: Machine) -> None:
+    compilation = machine.compile()
+    assert isinstance(recall(question(machine)), Predicted)
+    machine.begin(compilation)
+    assert compilation.plan.devices == ("first",)
+    assert "on trial: everything on second" in compilation.explain()
+    machine.use(compilation)
+    assert compilation.plan.devices == ("second",)
+    assert "everything on first: slower (0 of 4 pairs faster, 0.50×)" in compilation.explain()
+    np.testing.assert_array_equal(compilation.run(X)[0], EXPECTED)
+    assert isinstance(recall(question(machine)), Measured)
+
+
+def test_the_next_process_begins_with_the_winner(machine: Machine) -> None:
+    first = machine.compile()
+    machine.begin(first)
+    machine.use(first)
+    runs = machine.first.prepared
+    second = machine.compile()
+    assert second.plan.devices == ("second",)
+    assert second._trial is None
+    assert machine.first.prepared == runs
+    assert second.plan.measured == pytest.approx(0.5e-3)
+    assert "everything on first" in second.plan.notes[0]
+
+
+def test_a_plan_that_is_not_faster_does_not_take_over(machine: Machine) -> None:
+    machine.second.seconds = 0.99e-3
+    compilation = machine.compile()
+    machine.begin(compilation)
+    machine.use(compilation, 500)
+    assert compilation.plan.devices == ("first",)
+    assert machine.trial(compilation).stage is Stage.OVER
+
+
+def test_runs_after_a_trial_have_nothing_new(machine: Machine) -> None:
+    compilation = machine.compile()
+    assert isinstance(compilation.prepared, Observed)
+    machine.begin(compilation)
+    machine.use(compilation)
+    assert not isinstance(compilation.prepared, Observed)
+    runs = machine.first.runs
+    machine.use(compilation, 50)
+    assert machine.first.runs == runs
+
+
+def test_the_caller_only_sees_the_active_plan_and_a_wrong_one_is_excluded(
+    machine: Machine, caplog: pytest.LogCaptureFixture
+) -> None:
+    machine.second.factor = 1.01
+    compilation = machine.compile()
+    with caplog.at_level(logging.WARNING):
+        machine.begin(compilation)
+        machine.use(compilation)
+    assert "everything on second of network is excluded: output 0" in caplog.text
+    assert compilation.plan.devices == ("first",)
+    np.testing.assert_array_equal(compilation.run(X)[0], EXPECTED)
+    prepared = machine.second.prepared
+    again = machine.compile()
+    assert again._trial is None
+    assert any("output 0" in note for note in again.plan.notes)
+    assert machine.second.prepared == prepared
+
+
+def test_an_engine_that_is_wrong_on_the_user_s_data_alone_is_found(
+    machine: Machine, caplog: pytest.LogCaptureFixture
+) -> None:
+    compilation = machine.compile()
+    machine.begin(compilation)
+    machine.second.factor = float("nan")
+    with caplog.at_level(logging.WARNING):
+        machine.use(compilation)
+    assert "infinite or NaN" in caplog.text
+    assert compilation.plan.devices == ("first",)
+
+
+def test_turns_cost_a_share_of_the_time_in_runs(machine: Machine) -> None:
+    machine.first.seconds, machine.second.seconds = 40e-3, 39e-3
+    compilation = machine.compile()
+    found = machine.begin(compilation)
+    for _ in range(100):
+        machine.use(compilation, 1)
+        assert found.cost <= GRACE + SHARE * found.spent + 2 * trial.SETTLE
+
+
+def test_gaps_between_runs_are_used(machine: Machine) -> None:
+    compilation = machine.compile()
+    machine.begin(compilation)
+    runs = machine.second.runs
+    while compilation.plan.devices == ("first",):
+        compilation.run(X)
+        assert machine.second.runs == runs  # the caller waits for nothing
+        machine.clock.now += 0.1
+        tuner._tuner.step()
+        runs = machine.second.runs
+    assert compilation.plan.devices == ("second",)
+
+
+def test_pairs_go_on_in_the_next_process(machine: Machine) -> None:
+    machine.first.seconds, machine.second.seconds = 30e-3, 15e-3
+    compilation = machine.compile()
+    found = machine.begin(compilation)
+    machine.use(compilation, 4)
+    pairs = len(found.challengers[0].evidence.logs)
+    assert 0 < pairs < 4
+    found.keep_progress()
+    known = recall(question(machine))
+    assert isinstance(known, Predicted)
+    assert len(known.record.comparisons[0].logs) == pairs
+    again = machine.compile()
+    more = machine.begin(again)
+    assert len(more.challengers[0].evidence.logs) > pairs
+    assert more.challengers[0].evidence.logs[:pairs] == known.record.comparisons[0].logs
+
+
+def test_a_burst_with_bound_memory_changes_over(machine: Machine) -> None:
+    compilation = machine.compile()
+    with compilation.burst() as burst:
+        bound = burst.bind((2, 2))
+        bound.inputs[0][...] = X
+        for _ in range(3):
+            np.testing.assert_array_equal(bound.run()[0], EXPECTED)
+        machine.clock.now += 1
+        for number in range(80):
+            if number % 4 == 0:
+                tuner._tuner.step()
+            (burst.run(X) if number % 2 else bound.run())
+        assert compilation.plan.devices == ("second",)
+        first, second = machine.first.runs, machine.second.runs
+        np.testing.assert_array_equal(bound.run()[0], EXPECTED)
+        bound.inputs[0][...] = 2 * X
+        np.testing.assert_array_equal(bound.run()[0], 3 * X * X)
+        np.testing.assert_array_equal(burst.run(X)[0], EXPECTED)
+        assert (machine.first.runs, machine.second.runs) == (first, second + 3)
+
+
+def test_many_runs_and_executions_change_over(machine: Machine) -> None:
+    compilation = machine.compile(threads=1)
+    execution = Execution(compilation)
+    execution.set_input(0, X)
+    output = np.zeros_like(X)
+    execution.set_output(0, output)
+    execution.set_reusable(True)
+    machine.begin(compilation)
+    results = compilation.run_many((X for _ in range(200)), requests=1)
+    for number, (result,) in enumerate(results):
+        np.testing.assert_array_equal(result, EXPECTED)
+        if number % 5 == 0:
+            tuner._tuner.step()
+    assert compilation.plan.devices == ("second",)
+    first = machine.first.runs
+    execution.compute()
+    np.testing.assert_array_equal(output, EXPECTED)
+    assert machine.first.runs == first
+
+
+def test_many_runs_on_one_thread_each_go_on_with_the_winner(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    compilation = machine.compile()
+    machine.begin(compilation)
+    results = compilation.run_many((X for _ in range(100)), requests=2)
+    next(results)
+    machine.use(compilation)
+    assert compilation.plan.devices == ("second",)
+    first = machine.first.runs
+    for (result,) in results:
+        np.testing.assert_array_equal(result, EXPECTED)
+    assert machine.first.runs <= first + 4  # those that were begun
+
+
+def test_a_pinned_plan_stays(machine: Machine) -> None:
+    compilation = machine.compile()
+    machine.begin(compilation)
+    compilation.pin()
+    machine.use(compilation)
+    assert compilation.plan.devices == ("first",)
+    assert not isinstance(compilation.prepared, Observed)
+
+
+def test_a_compilation_that_is_closed_or_gone_is_left_alone(machine: Machine) -> None:
+    compilation = machine.compile()
+    found = weakref.ref(machine.begin(compilation))
+    compilation.close()
+    tuner._tuner.step()
+    del compilation
+    gc.collect()
+    assert found() is None
+    other = machine.compile()
+    other.run(X)
+    del other
+    gc.collect()
+    assert tuner._tuner.step() == tuner.WATCH
+
+
+def test_a_challenger_that_fails_is_excluded(machine: Machine) -> None:
+    compilation = machine.compile()
+    machine.begin(compilation)
+    machine.second.error = OpFailedError("out of order")
+    machine.use(compilation)
+    assert compilation.plan.devices == ("first",)
+    assert "out of order" in machine.compile().plan.notes[0]
+
+
+@pytest.mark.parametrize("error", [MemoryError("none left"), OutOfMemoryError("none left")])
+def test_without_memory_the_active_plan_goes_on(machine: Machine, error: Exception) -> None:
+    machine.second.error = error
+    compilation = machine.compile()
+    machine.begin(compilation)
+    machine.use(compilation)
+    np.testing.assert_array_equal(compilation.run(X)[0], EXPECTED)
+    assert compilation.plan.devices == ("first",)
+
+
+def test_threads_that_share_a_compilation(machine: Machine) -> None:
+    compilation = machine.compile()
+    machine.begin(compilation)
+    right: list[bool] = []
+
+    def work() -> None:
+        right.extend(np.array_equal(compilation.run(X)[0], EXPECTED) for _ in range(100))
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for each in threads:
+        START(each)
+    machine.use(compilation, 50)
+    for each in threads:
+        each.join()
+    assert all(right)
+
+
+def test_dynamic_shapes_are_compared_run_by_run(machine: Machine) -> None:
+    b = nnapi.Builder("dynamic")
+    b.output(b.mul(b.input(nnapi.tensor("float32", (0, 2))), X[:1]))
+    compilation = machine.compile(b.finish())
+    for rows in (1, 2, 3):
+        compilation.run(np.ones((rows, 2), np.float32))
+    machine.clock.now += 1
+    for _ in range(4):
+        tuner._tuner.step()
+    for number in range(80):
+        rows = number % 3 + 1
+        np.testing.assert_array_equal(compilation.run(np.ones((rows, 2), np.float32))[0], np.repeat(X[:1], rows, 0))
+        if number % 5 == 0:
+            tuner._tuner.step()
+    assert compilation.plan.devices == ("second",)
+
+
+def test_a_device_that_becomes_slow_is_replaced(machine: Machine) -> None:
+    machine.second.seconds = 1.1e-3
+    compilation = machine.compile()
+    machine.begin(compilation)
+    machine.use(compilation, 200)
+    assert machine.trial(compilation).stage is Stage.OVER
+    assert compilation.plan.devices == ("first",)
+    machine.first.seconds = 5e-3
+    machine.clock.now += tuner.WATCH + 1
+    tuner._tuner.step()
+    machine.use(compilation, 20)
+    machine.clock.now += 1
+    machine.use(compilation, 100)
+    assert compilation.plan.devices == ("second",)
+
+
+def test_a_plan_that_takes_as_long_as_ever_is_watched_for_a_moment(machine: Machine) -> None:
+    compilation = machine.compile()
+    machine.begin(compilation)
+    machine.use(compilation)
+    machine.clock.now += tuner.WATCH + 1
+    tuner._tuner.step()
+    assert isinstance(compilation.prepared, Observed)
+    machine.use(compilation, 20)
+    assert not isinstance(compilation.prepared, Observed)
+    assert machine.trial(compilation).stage is Stage.OVER
+
+
+def test_variants_of_one_device_are_challengers(machine: Machine) -> None:
+    machine.second.seconds = 9e-3
+    machine.first.variants, machine.first.times = ["upside down"], {"upside down": 0.3e-3}
+    compilation = machine.compile()
+    machine.begin(compilation)
+    machine.use(compilation)
+    assert (compilation.plan.devices, compilation.plan.form) == (("first",), "upside down")
+    assert machine.compile().plan.form == "upside down"
+
+
+def test_the_fastest_of_several_takes_over_at_once(machine: Machine) -> None:
+    machine.devices.append(nnapi.Device(Fake(machine.clock, "third", 0.3e-3, 0.05)))
+    compilation = machine.compile()
+    machine.begin(compilation)
+    seen = []
+    for _ in range(100):
+        machine.use(compilation, 5)
+        seen.append(compilation.plan.devices[0])
+    assert dict.fromkeys(seen) == {"first": None, "third": None}
+
+
+def test_nothing_is_tried_where_there_is_no_choice(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    low = nnapi.PreferenceCode.PREFER_LOW_POWER
+    with nnapi.settings(tuning=False):
+        assert machine.compile()._trial is None
+    assert machine.compile(preference=low)._trial is None
+    assert nnapi.compile(network(), machine.devices[0])._trial is None
+    monkeypatch.setattr("nnapi.runtime.choice.predict.is_tiny", lambda model: True)
+    assert machine.compile()._trial is None
+
+
+def test_a_forked_child_tries_nothing(machine: Machine) -> None:
+    compilation = machine.compile()
+    found = machine.begin(compilation)
+    tuner._tuner.forget()
+    runs = machine.second.runs
+    machine.use(compilation)
+    assert (found.stage, machine.second.runs) == (Stage.OVER, runs)
+
+
+def test_start_soon_says_that_it_is_the_default(machine: Machine) -> None:
+    with pytest.raises(BadDataError, match="by default"):
+        machine.compile(start="soon")
+
+
+def test_without_a_trial_nothing_is_known(machine: Machine) -> None:
+    assert isinstance(recall(question(machine)), Unknown)
+    assert Cached._fields == ("plan", "device", "prepared")
+    assert knowledge.TINY == "tiny"
+    assert device("nnapi-reference").name

@@ -1,0 +1,59 @@
+"""Decisions at once: ``nnapi.tune``, and compilations that wait."""
+
+import numpy as np
+import pytest
+
+import nnapi
+from nnapi import settings
+from nnapi.runtime.choice import trial
+from tests.runtime.choice.trial_cases import EXPECTED, Machine, X, network
+
+
+def test_it_compares_on_the_given_inputs_and_later_compilations_take_the_winner(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[object] = []
+    begin_on = trial.Trial.begin_on
+    monkeypatch.setattr(trial.Trial, "begin_on", lambda self, inputs: (seen.append(inputs), begin_on(self, inputs)))
+    said: list[str] = []
+    plan = nnapi.tune(network(), machine.devices, inputs=[X], progress=said.append)
+    assert plan.devices == ("second",)
+    assert np.array_equal(seen[0][0], X)  # type: ignore[index]
+    assert said[-1] == "4 pairs"
+    compilation = machine.compile()
+    assert compilation.plan.devices == ("second",)
+    assert compilation._trial is None
+
+
+def test_what_was_found_before_is_forgotten(machine: Machine) -> None:
+    nnapi.tune(network(), machine.devices)
+    machine.first.seconds, machine.second.seconds = 1e-3, 2e-3
+    assert nnapi.tune(network(), machine.devices).devices == ("first",)
+    assert machine.compile().plan.devices == ("first",)
+
+
+def test_one_device_is_not_compared(machine: Machine) -> None:
+    assert nnapi.tune(network(), machine.devices[1]).devices == ("second",)
+    assert machine.first.prepared == 0
+
+
+def test_a_compilation_that_waits_decides_before_it_is_finished(machine: Machine) -> None:
+    with settings(tuning=True):
+        compilation = machine.compile()
+    assert compilation.plan.devices == ("second",)
+    assert compilation._trial is None
+    np.testing.assert_array_equal(compilation.run(X)[0], EXPECTED)
+
+
+def test_it_ends_where_plans_take_too_long(machine: Machine) -> None:
+    machine.first.seconds, machine.second.seconds = 6.0, 6.0
+    with settings(tuning=True):
+        assert machine.compile().plan.devices == ("first",)
+    assert machine.second.runs <= 4
+
+
+def test_inputs_of_unknown_rank_cannot_be_made_up(machine: Machine) -> None:
+    b = nnapi.Builder()
+    b.output(b.abs(b.input(nnapi.tensor("float32", ()))))
+    with settings(tuning=True):
+        assert machine.compile(b.finish()).plan.devices == ("first",)

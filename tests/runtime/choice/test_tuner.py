@@ -1,0 +1,82 @@
+"""The thread of trials: it ends with the process, and is not in a child."""
+
+import subprocess
+import sys
+
+from nnapi.model.borrowed import BorrowedMemory
+from nnapi.runtime.choice import tuner
+from nnapi.runtime.choice.trial import Stage
+from tests.runtime.choice.trial_cases import Machine, X
+
+PROGRAM = """
+import os, sys, threading, time
+import numpy as np
+from nnapi import Device, compile
+from nnapi.runtime.choice import predict, tuner
+from tests.runtime.cache_cases import Slow, doubled
+
+class Busy(Slow):
+    def prepare(self, model, options):
+        while threading.current_thread() is not threading.main_thread():
+            begun.set()
+            try:
+                sum(range(1000))
+            except Exception:
+                pass
+        return super().prepare(model, options)
+
+del os.environ["NNAPI_TUNING"]
+tuner.DELAY = 0.0
+predict.is_tiny = lambda model: False
+begun = threading.Event()
+compilation = compile(doubled(), [Device(Busy("one")), Device(Busy("two"))])
+print(compilation.run(np.ones(2, np.float32))[0].tolist(), flush=True)
+"""
+
+
+def run(code: str) -> tuple[int, str, str]:
+    words = [sys.executable, "-W", "ignore", "-c", "import tests.conftest\n" + PROGRAM + code]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_process_ends_though_a_challenger_takes_for_ever_to_prepare() -> None:
+    assert run("assert begun.wait(60)") == (0, "[2.0, 2.0]\n", "")
+
+
+def test_a_process_that_ends_at_once_prepares_nothing() -> None:
+    assert run("assert not begun.is_set()\n") == (0, "[2.0, 2.0]\n", "")
+
+
+def test_a_child_has_no_thread() -> None:
+    code = """
+assert begun.wait(60)
+child = os.fork()
+if not child:
+    assert tuner._tuner._thread is None
+    print(compilation.run(np.ones(2, np.float32))[0].tolist(), flush=True)
+    os._exit(threading.active_count() - 1)
+print(os.waitpid(child, 0)[1])
+"""
+    assert run(code) == (0, "[2.0, 2.0]\n[2.0, 2.0]\n0\n", "")
+
+
+def test_constants_of_a_client_are_copied_before_the_thread_reads_them(machine: Machine) -> None:
+    compilation = machine.compile()
+    compilation.model.borrowed = BorrowedMemory()
+    found = machine.begin(compilation)
+    assert found._held is not None
+    assert found._held.model is not compilation.model
+
+
+def test_nothing_is_read_once_the_client_has_taken_its_memory_back(machine: Machine) -> None:
+    compilation = machine.compile()
+    compilation.model.borrowed = BorrowedMemory()
+    compilation.run(X)
+    compilation.model.borrowed.give_back()
+    machine.clock.now += 1
+    prepared = machine.second.prepared
+    tuner._tuner.step()
+    assert machine.trial(compilation).stage is Stage.OVER
+    assert machine.second.prepared == prepared
+    compilation.run(X)
