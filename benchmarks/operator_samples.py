@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -145,7 +145,7 @@ def _pool(s: Sample, x: Tensor) -> Any:
 def _resize(s: Sample, x: Tensor) -> Any:
     _, height, width, depth = x.shape
     size = {"width": 2 * width, "height": 2 * height}
-    return s.b.resize_bilinear(x, **size, **s.like((1, 2 * height, 2 * width, depth)))
+    return cast(Any, s.b).resize_bilinear(x, **size, **s.like((1, 2 * height, 2 * width, depth)))
 
 
 def _concatenate(s: Sample, x: Tensor) -> Any:
@@ -169,13 +169,15 @@ def _recurrent(units: int) -> Body:
         if s.element is not Element.SIGNED:
             state = s.b.constant(np.zeros((1, units), np.float32))
             end = {"activation": TANH, "cell_clip": 0.0, "proj_clip": 0.0, "time_major": True}
-            return s.b.unidirectional_sequence_lstm(sequence, *weights, *middle, state, state, **end)
+            return cast(Any, s.b).unidirectional_sequence_lstm(sequence, *weights, *middle, state, state, **end)
         types = s.type((1, units)), tensor("quant16_symm", (1, units), 2.0**-11), s.type((1, units))
         hidden, memory = (s.b.constant(np.zeros((1, units), type.dtype), type) for type in types[:2])
         ends = (*[None] * 4, 0.0, 0.0, *[SCALE] * 4, 0, SCALE)
         for step in s.b.split(sequence, axis=0, num_splits=rows):
             row = s.b.reshape(step, [1, depth])
-            _, memory, hidden = s.b.quantized_lstm(row, *weights, *middle, hidden, memory, *ends, out=list(types))
+            _, memory, hidden = cast(Any, s.b).quantized_lstm(
+                row, *weights, *middle, hidden, memory, *ends, out=list(types)
+            )
         return hidden
 
     return body

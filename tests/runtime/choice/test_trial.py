@@ -10,6 +10,7 @@ import pytest
 
 import nnapi
 from nnapi import Execution, device
+from nnapi.drivers.base import PrepareOptions
 from nnapi.errors import BadDataError, OpFailedError, OutOfMemoryError
 from nnapi.runtime.choice import knowledge, trial, tuner
 from nnapi.runtime.choice.knowledge import Cached, Measured, Predicted, Question, Unknown, recall
@@ -22,7 +23,7 @@ START = threading.Thread.start
 
 
 def question(machine: Machine, **more: object) -> Question:
-    return Question(network(), machine.devices, nnapi.drivers.base.PrepareOptions(), **more)  # type: ignore[arg-type]
+    return Question(network(), machine.devices, PrepareOptions(), **more)  # type: ignore[arg-type]
 
 
 def test_a_faster_plan_takes_over_between_runs(machine: Machine) -> None:
