@@ -37,7 +37,7 @@ def _reduction(
 
     @operation.shape
     def infer_shape(input: OperandType, axes: Array, keep_dims: int) -> Shape:
-        drop = _axes(input.rank, axes)
+        drop = reduced_axes(input.rank, axes)
         if keep_dims > 0:
             return tuple(1 if axis in drop else dimension for axis, dimension in enumerate(input.shape))
         return tuple(dimension for axis, dimension in enumerate(input.shape) if axis not in drop) or (1,)
@@ -48,13 +48,13 @@ def _reduction(
 
 def _along_axes(function: Callable[..., Any]) -> Callable[..., Array]:
     def reduce(input: Array, axes: Array, keep_dims: int) -> Array:
-        out = function(input, axis=_axes(input.ndim, axes), keepdims=keep_dims > 0)
+        out = function(input, axis=reduced_axes(input.ndim, axes), keepdims=keep_dims > 0)
         return out.reshape(out.shape or (1,))
 
     return reduce
 
 
-def _axes(rank: int, axes: Array) -> tuple[int, ...]:
+def reduced_axes(rank: int, axes: Array) -> tuple[int, ...]:
     return tuple({axis_of(int(axis), rank, "axes") for axis in axes})
 
 

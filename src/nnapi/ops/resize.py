@@ -79,7 +79,7 @@ RESIZE_NEAREST_NEIGHBOR = _resize(
 def resize_bilinear(input: Array, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Array:
     for axis, out in zip((1, 2), size, strict=True):
         last = input.shape[axis] - 1
-        at = _source(last + 1, out, align_corners, half_pixel_centers)
+        at = source_positions(last + 1, out, align_corners, half_pixel_centers)
         at = np.clip(at - np.float32(0.5) if half_pixel_centers else at, 0, last)
         low = at.astype(np.intp)
         share = (at - low).reshape(-1, *[1] * (3 - axis))
@@ -92,13 +92,13 @@ def resize_bilinear(input: Array, size: Pair, align_corners: bool, half_pixel_ce
 def resize_nearest_neighbor(input: Array, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Array:
     for axis, out in zip((1, 2), size, strict=True):
         last = input.shape[axis] - 1
-        at = _source(last + 1, out, align_corners, half_pixel_centers)
+        at = source_positions(last + 1, out, align_corners, half_pixel_centers)
         nearest = np.floor(at + np.float32(0.5)) if align_corners else np.floor(at)
         input = input.take(np.clip(nearest, 0, last).astype(np.intp), axis)
     return input
 
 
-def _source(dimension: int, out: int, align_corners: bool, half_pixel_centers: bool) -> Array:
+def source_positions(dimension: int, out: int, align_corners: bool, half_pixel_centers: bool) -> Array:
     """Return the position of each of ``out`` cells, or its center, along an axis of the input, in float32."""
     corners = align_corners and out > 1
     scale = np.float32(dimension - 1) / np.float32(out - 1) if corners else np.float32(dimension) / np.float32(out)

@@ -60,7 +60,7 @@ def infer_strided_slice_shape(
     _need_one_per_axis(input.rank, begin=begin, end=end, strides=strides)
     need(bool(strides.all()), f"strides are {strides.tolist()}, must not be 0")
     shape = []
-    for axis, steps in enumerate(_steps(input.shape, begin, end, strides, begin_mask, end_mask)):
+    for axis, steps in enumerate(slice_steps(input.shape, begin, end, strides, begin_mask, end_mask)):
         if shrink_axis_mask >> axis & 1:
             need(
                 steps.step > 0 and len(steps) == 1,
@@ -76,13 +76,13 @@ def infer_strided_slice_shape(
 def strided_slice(
     input: Array, begin: Array, end: Array, strides: Array, begin_mask: int, end_mask: int, shrink_axis_mask: int
 ) -> Array:
-    steps = _steps(input.shape, begin, end, strides, begin_mask, end_mask)
+    steps = slice_steps(input.shape, begin, end, strides, begin_mask, end_mask)
     out = input[tuple(_as_slice(s) for s in steps)]
     shape = tuple(len(s) for axis, s in enumerate(steps) if not shrink_axis_mask >> axis & 1)
     return out.reshape(shape or (1,))
 
 
-def _steps(shape: Shape, begin: Array, end: Array, strides: Array, begin_mask: int, end_mask: int) -> list[range]:
+def slice_steps(shape: Shape, begin: Array, end: Array, strides: Array, begin_mask: int, end_mask: int) -> list[range]:
     """The indices taken along each axis."""
     ranges = []
     for axis, (dimension, first, last, step) in enumerate(

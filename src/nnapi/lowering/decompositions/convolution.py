@@ -1,0 +1,156 @@
+"""GROUPED_CONV_2D, TRANSPOSE_CONV_2D and DEPTHWISE_CONV_2D by CONV_2D."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nnapi.codes import OperandCode
+from nnapi.codes import OperationCode as Op
+from nnapi.lowering.sketch import Sketch, decomposition
+from nnapi.model.builder import Tensor
+from nnapi.model.operand import OperandType
+
+Pairs = Sequence[tuple[int, int]]
+
+
+def convolve(
+    s: Sketch,
+    x: Tensor,
+    filter: Tensor,
+    bias: Tensor,
+    padding: Pairs,
+    stride: tuple[int, int],
+    out: OperandType,
+) -> Tensor:
+    (top, bottom), (left, right) = padding
+    return s.conv_2d(x, filter, bias, left, right, top, bottom, stride[1], stride[0], 0, out=out)
+
+
+@decomposition(Op.GROUPED_CONV_2D)
+def grouped_conv_2d(
+    s: Sketch,
+    input: Tensor,
+    filter: Tensor,
+    bias: Tensor,
+    padding: Pairs,
+    stride: tuple[int, int],
+    dilation: tuple[int, int],
+    num_groups: int,
+) -> Tensor:
+    """Each group of channels has a convolution of its own."""
+    type = s.call.results[0]
+    depth, channels = input.shape[3] // num_groups, filter.shape[0] // num_groups
+    out = type.with_dimensions((*type.dimensions[:3], channels))
+    parts = []
+    for group in range(num_groups):
+        x = s.block(input, 3, group * depth, depth)
+        own = [cut(s, each, group * channels, channels) for each in (filter, bias)]
+        parts.append(convolve(s, x, own[0], own[1], padding, stride, out))
+    return s.join(parts, 3)
+
+
+def cut(s: Sketch, tensor: Tensor, begin: int, size: int) -> Tensor:
+    """Return some of a filter's or a bias's output channels: of a constant as a constant, with their scales."""
+    value = s.value(tensor)
+    if value is None:
+        return s.block(tensor, 0, begin, size)
+    type = tensor.type.with_dimensions((size, *tensor.shape[1:]))
+    if type.channel is not None:
+        type = type.replace(channel=type.channel._replace(scales=type.channel.scales[begin : begin + size]))
+    return s.constant(value[begin : begin + size], type)
+
+
+@decomposition(Op.TRANSPOSE_CONV_2D)
+def transpose_conv_2d(
+    s: Sketch, input: Tensor, filter: Tensor, bias: Tensor, padding: Pairs, stride: tuple[int, int]
+) -> Tensor:
+    """The cells are moved apart, with zeros between them, and convolved with the filter turned around."""
+    n, h, w, c = input.shape
+    _, kh, kw, _ = filter.shape
+    (top, bottom), (left, right) = padding
+    x = _move_apart(s, s.restate(input, (n, h, w * c, 1)), 1, stride[0])
+    rows = x.shape[1]
+    x = _move_apart(s, s.restate(x, (n * rows, w, c, 1)), 1, stride[1])
+    x = s.restate(x, (n, rows, x.shape[1], c))
+    around = [(kh - 1 - top, kh - 1 - bottom), (kw - 1 - left, kw - 1 - right)]
+    for axis, (before, after) in enumerate(around, 1):
+        first, size = max(0, -before), x.shape[axis] + min(0, before) + min(0, after)
+        x = s.block(x, axis, first, size)
+    inside = [[max(0, before), max(0, after)] for before, after in around]
+    if any(map(any, inside)):  # padding of the convolution itself must be narrower than its filter
+        x = s.pad(x, [[0, 0], *inside, [0, 0]])
+    return convolve(s, x, turn_around(s, filter), bias, [(0, 0), (0, 0)], (1, 1), s.call.results[0])
+
+
+def _move_apart(s: Sketch, x: Tensor, axis: int, stride: int) -> Tensor:
+    """Put zeros between the elements along the second of four axes; the last one holds one element."""
+    n, size, inner, _ = x.shape
+    if stride == 1 or size == 1:
+        return x
+    apart = s.pad(s.restate(x, (n * size, 1, inner, 1)), [[0, 0], [0, stride - 1], [0, 0], [0, 0]])
+    return s.block(s.restate(apart, (n, size * stride, inner, 1)), axis, 0, (size - 1) * stride + 1)
+
+
+def turn_around(s: Sketch, filter: Tensor) -> Tensor:
+    """Return a filter with its rows and columns in opposite order."""
+    value = s.value(filter)
+    if value is not None:
+        return s.constant(np.ascontiguousarray(value[:, ::-1, ::-1]), filter.type)
+    _, kh, kw, _ = filter.shape
+    return s.pick(s.pick(filter, 1, range(kh)[::-1]), 2, range(kw)[::-1])
+
+
+@decomposition(Op.DEPTHWISE_CONV_2D)
+def depthwise_conv_2d(
+    s: Sketch,
+    input: Tensor,
+    filter: Tensor,
+    bias: Tensor,
+    padding: Pairs,
+    stride: tuple[int, int],
+    dilation: tuple[int, int],
+    multiplier: int,
+) -> Tensor:
+    """Every channel is a group, as GROUPED_CONV_2D has them; the filter's last axis becomes its first."""
+    channel = filter.type.channel
+    turned = s.permute(filter, (3, 1, 2, 0)) if channel is None else _channels_first(s, filter)
+    type = s.call.results[0]
+    depth = input.shape[3]
+    parts = []
+    for group in range(depth):
+        own = [cut(s, each, group * multiplier, multiplier) for each in (turned, bias)]
+        x = s.block(input, 3, group, 1)
+        (top, bottom), (left, right) = padding
+        out = type.with_dimensions((*type.dimensions[:3], multiplier))
+        parts.append(
+            s.conv_2d(
+                x,
+                own[0],
+                own[1],
+                left,
+                right,
+                top,
+                bottom,
+                stride[1],
+                stride[0],
+                0,
+                False,
+                dilation[1],
+                dilation[0],
+                out=out,
+            )
+        )
+    return s.join(parts, 3)
+
+
+def _channels_first(s: Sketch, filter: Tensor) -> Tensor:
+    value, channel = s.value(filter), filter.type.channel
+    assert value is not None
+    assert channel is not None
+    turned = np.ascontiguousarray(value.transpose(3, 1, 2, 0))
+    type = OperandType(OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL, turned.shape).replace(
+        channel=channel._replace(dimension=0)
+    )
+    return s.constant(turned, type)

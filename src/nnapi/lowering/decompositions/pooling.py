@@ -1,0 +1,73 @@
+"""MAX_POOL_2D by maxima of shifted images, AVERAGE_POOL_2D by a depthwise convolution, L2_POOL_2D by squares."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import numpy as np
+
+from nnapi.codes import OperationCode as Op
+from nnapi.lowering.decompositions.movement import surround
+from nnapi.lowering.lower import require
+from nnapi.lowering.sketch import Sketch, decomposition, read_stored, write_stored
+from nnapi.model.builder import Tensor
+from nnapi.model.operand import Array
+from nnapi.ops.shapes import Padding
+
+MOST_TAPS = 256
+"""Positions of a window that are combined one by one at most."""
+Pair = tuple[int, int]
+
+
+@decomposition(Op.MAX_POOL_2D)
+def max_pool_2d(s: Sketch, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
+    dtype = input.type.dtype
+    lowest = float(np.finfo(dtype).min) if dtype.kind == "f" else int(np.iinfo(dtype).min)
+    x = surround(s, input, np.array([[0, 0], *padding, [0, 0]]), lowest)
+    for axis, (length, step) in enumerate(zip(size, stride, strict=True), 1):
+        require(length <= MOST_TAPS, f"a window of {length} is too long")
+        count = s.call.results[0].dimensions[axis]
+        parts = [s.pick(x, axis, range(first, x.shape[axis], step)[:count]) for first in range(length)]
+        x = reduce(lambda a, b: s.maximum(a, b, out=a.type), parts)
+    return x
+
+
+@decomposition(Op.AVERAGE_POOL_2D)
+def average_pool_2d(s: Sketch, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
+    """Cells outside the image are zeros, which the count leaves out. Of quantized values it is the nearest one."""
+    counts = _count_cells(s, input, padding, stride, size)
+    if not input.type.is_quantized:
+        return s.div(_add_windows(s, input, padding, stride, size), s.constant(counts), 0)
+    values = read_stored(s, input)
+    values = s.add(values, s.number(values, input.type.zero_point), 0)
+    total = _add_windows(s, values, padding, stride, size)
+    size_and_half = s.add(s.abs(total), s.constant(np.floor(counts / 2)), 0)
+    nearest = s.floor(s.div(size_and_half, s.constant(counts), 0))
+    signed = s.select(s.greater(s.constant(np.zeros(total.shape, np.float32)), total), s.neg(nearest), nearest)
+    return write_stored(s, s.sub(signed, s.number(signed, input.type.zero_point), 0), input.type)
+
+
+def _add_windows(s: Sketch, x: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
+    depth = x.shape[3]
+    ones, zeros = s.constant(np.ones((1, *size, depth), np.float32)), s.constant(np.zeros(depth, np.float32))
+    (top, bottom), (left, right) = padding
+    made: Tensor = s.depthwise_conv_2d(x, ones, zeros, left, right, top, bottom, stride[1], stride[0], 1, 0)
+    return made
+
+
+def _count_cells(s: Sketch, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Array:
+    """Return how many cells of the image each window has."""
+    _, *numbers, _ = s.call.results[0].dimensions
+    counts = [
+        [min(at * step - before + length, end) - max(at * step - before, 0) for at in range(number)]
+        for number, step, (before, _), length, end in zip(numbers, stride, padding, size, input.shape[1:3], strict=True)
+    ]
+    rows, columns = (np.array(each, np.float32) for each in counts)
+    return rows[:, None, None] * columns[None, :, None]
+
+
+@decomposition(Op.L2_POOL_2D)
+def l2_pool_2d(s: Sketch, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
+    (top, bottom), (left, right) = padding
+    squares = s.mul(input, input, 0)
+    return s.sqrt(s.average_pool_2d(squares, left, right, top, bottom, stride[1], stride[0], size[1], size[0], 0))

@@ -1,0 +1,241 @@
+"""One call written as simpler ones: a builder that begins with the call's operands and ends with its results."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from nnapi.codes import FuseCode, OperandCode
+from nnapi.lowering.lower import NCHW_TO_NHWC, NHWC_TO_NCHW, Rules, require
+from nnapi.model.builder import Builder, Tensor
+from nnapi.model.call import Call
+from nnapi.model.model import Model
+from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.ops.quantization import same_quantization
+
+FLOAT32 = OperandCode.TENSOR_FLOAT32
+RULES = Rules()
+"""The rule of each operation that has a decomposition: it is called with a :class:`Sketch` and the call's arguments by
+name, tensors as the sketch's, and gives the tensor of each result."""
+decomposition = RULES.lower
+MOVABLE = frozenset(
+    {
+        OperandCode.TENSOR_FLOAT32,
+        OperandCode.TENSOR_FLOAT16,
+        OperandCode.TENSOR_QUANT8_ASYMM,
+        OperandCode.TENSOR_QUANT8_ASYMM_SIGNED,
+    }
+)
+"""Types that TRANSPOSE and CONCATENATION take."""
+CLAMPS = {FuseCode.FUSED_RELU: "relu", FuseCode.FUSED_RELU1: "relu1", FuseCode.FUSED_RELU6: "relu6"}
+
+
+class Sketch(Builder):
+    """The decomposition of one call while a rule writes it.
+
+    Images are NHWC, whatever the call's layout: they are transposed around. The fused activation of the call is
+    applied to its first result. ``origins`` are the operands of the model behind those of the sketch.
+    """
+
+    def __init__(self, call: Call, given: Mapping[int, OperandType | None], values: Mapping[int, Array]) -> None:
+        super().__init__(f"decomposed {call.operation.name}")
+        self.call = call
+        self.origins: dict[int, int] = {}
+        self.is_stored = False
+        """Whether results have the layout of the call and its activation already."""
+        self._tensors: dict[int, Tensor] = {}
+        self._given, self._known = given, values
+
+    def take(self, index: int) -> Tensor | None:
+        """Return the tensor that stands for an operand of the model; None for an omitted one."""
+        type = self._given[index]
+        if type is None:
+            return None
+        found = self._tensors.get(index)
+        if found is None:
+            value = self._known.get(index)
+            found = self.input(type) if value is None else self.constant(value, type)
+            self._tensors[index] = found
+            self.origins[found.index] = index
+        return found
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of the call with tensors in the place of their types."""
+        images = self.call.images() if self.call.nchw else frozenset()
+        found = dict(self.call.arguments)
+        for name, argument in found.items():
+            types = argument if isinstance(argument, list) else [argument]
+            if not types or not all(type is None or isinstance(type, OperandType) for type in types):
+                continue
+            if name not in self.call.operands:
+                continue
+            tensors = [self.take(index) for index in self.call.operands[name]]
+            if name in images:
+                tensors = [self.permute(x, NCHW_TO_NHWC) if x and len(x.shape) == 4 else x for x in tensors]
+            found[name] = tensors if isinstance(argument, list) else tensors[0]
+        return found
+
+    def complete(self, made: Tensor | Sequence[Tensor]) -> Model:
+        """Return the finished model whose outputs are the results of the call, as its operands keep them."""
+        results = [made] if isinstance(made, Tensor) else list(made)
+        kept, slots = self.call.kept_results(), self.call.operation.outputs
+        images = self.call.images() if self.call.nchw else frozenset()
+        for position, type in enumerate(kept):
+            result = results[position]
+            if not position and self.call.activation and not self.is_stored:
+                result = getattr(self, CLAMPS[self.call.activation])(result)
+            if not self.is_stored and position < len(slots) and slots[position].name in images:
+                result = self.permute(result, NHWC_TO_NCHW)
+            if not same_quantization(result.type, type):
+                result = self._requantize(result, type)
+            if not self._is_new(result) or result.index in self._outputs:
+                result = self.reshape(result, result.shape)
+            same = result.type.code == type.code and result.shape == type.dimensions
+            require(same, f"its decomposition gives {result.type}, not {type}")
+            self.output(result)
+        self.model.assign_roles(self._inputs, self._outputs)  # which may be none, as a part of a model may have
+        self.model.freeze()
+        return self.model
+
+    def _requantize(self, tensor: Tensor, type: OperandType) -> Tensor:
+        real = self.dequantize(tensor, out=OperandType(FLOAT32, tensor.shape))
+        result: Tensor = self.quantize(real, out=type.with_dimensions(tensor.shape))
+        return result
+
+    def _is_new(self, tensor: Tensor) -> bool:
+        return any(tensor.index in call.outputs for call in self.model.operations)
+
+    # What rules write with
+
+    def value(self, tensor: Tensor) -> Array | None:
+        """Return the value of a constant; None for what is computed."""
+        return self._values.get(tensor.index)
+
+    def number(self, like: Tensor, value: float) -> Tensor:
+        """Return a number that is broadcast to any tensor of the type."""
+        return self.constant(np.array([value], like.type.dtype))
+
+    def restate(self, tensor: Tensor, shape: Sequence[int]) -> Tensor:
+        """Return the same elements under other dimensions: of a constant as a constant."""
+        if tuple(shape) == tensor.shape:
+            return tensor
+        value = self.value(tensor)
+        if value is not None:
+            return self.constant(np.reshape(value, shape), tensor.type.with_dimensions(tuple(shape)))
+        result: Tensor = self.reshape(tensor, np.array(shape, np.int32))
+        return result
+
+    def permute(self, tensor: Tensor, order: Sequence[int]) -> Tensor:
+        """Return the tensor with its axes in another order; itself where they are in that order."""
+        if list(order) == sorted(order):
+            return tensor
+        value = self.value(tensor)
+        if value is not None and tensor.type.channel is None:
+            turned = np.ascontiguousarray(value.transpose(order))
+            return self.constant(turned, tensor.type.with_dimensions(turned.shape))
+        if tensor.type.code not in MOVABLE:
+            return self.gather_permuted(tensor, order)
+        result: Tensor = self.transpose(tensor, np.array(order, np.int32))
+        return result
+
+    def gather_permuted(self, tensor: Tensor, order: Sequence[int]) -> Tensor:
+        """Return what :meth:`permute` does of a tensor of any type: elements gathered one by one."""
+        count = math.prod(tensor.shape)
+        places = np.arange(count).reshape(tensor.shape).transpose(order)
+        return self.restate(self.pick(self.restate(tensor, (count,)), 0, places.ravel().tolist()), places.shape)
+
+    def pick(self, tensor: Tensor, axis: int, indices: Sequence[int] | range) -> Tensor:
+        """Return the elements at these positions along an axis."""
+        if list(indices) == list(range(tensor.shape[axis])):
+            return tensor
+        result: Tensor = self.gather(tensor, axis, np.array(indices, np.int32))
+        return result
+
+    def block(self, tensor: Tensor, axis: int, begin: int, size: int) -> Tensor:
+        """Return ``size`` elements along an axis from ``begin`` on."""
+        if size == tensor.shape[axis]:
+            return tensor
+        first, count = [0] * len(tensor.shape), list(tensor.shape)
+        first[axis], count[axis] = begin, size
+        result: Tensor = self.slice(tensor, np.array(first, np.int32), np.array(count, np.int32))
+        return result
+
+    def join(self, parts: Sequence[Tensor], axis: int) -> Tensor:
+        """Return tensors side by side."""
+        if len(parts) == 1:
+            return parts[0]
+        shape = list(parts[0].shape)
+        shape[axis] = sum(part.shape[axis] for part in parts)
+        if parts[0].type.code not in MOVABLE:
+            return self._join_integers(parts, shape, axis)
+        result: Tensor = self.concatenation(list(parts), axis, out=parts[0].type.with_dimensions(tuple(shape)))
+        return result
+
+    def _join_integers(self, parts: Sequence[Tensor], shape: Sequence[int], axis: int) -> Tensor:
+        """Each of the parts beside zeros, and all of them added: CONCATENATION takes no int32."""
+        total, begin = None, 0
+        for part in parts:
+            size = part.shape[axis]
+            places = np.pad(np.arange(size), (begin, shape[axis] - begin - size), mode="edge")
+            mask = np.zeros([shape[axis], *[1] * (len(shape) - axis - 1)], part.type.dtype)
+            mask[begin : begin + size] = 1
+            placed = self.mul(self.pick(part, axis, places.tolist()), self.constant(mask), 0)
+            total = placed if total is None else self.add(total, placed, 0)
+            begin += size
+        assert total is not None
+        return total
+
+    # What the cells are written with
+
+    def combine(self, kind: str, a: Tensor, b: Tensor) -> Tensor:
+        """Return ADD, SUB, MUL or DIV of two tensors that are broadcast to each other."""
+        result: Tensor = getattr(self, kind.lower())(a, b, 0)
+        return result
+
+    def map(self, kind: str, x: Tensor) -> Tensor:
+        """Return an operation on each element."""
+        result: Tensor = getattr(self, kind.lower())(x)
+        return result
+
+    def product(self, x: Tensor, weights: Tensor, bias: Tensor | None) -> Tensor:
+        """Return rows times the transposed weights, and a bias."""
+        if bias is None:
+            bias = self.constant(np.zeros(weights.shape[0], np.float32))
+        result: Tensor = self.fully_connected(x, weights, bias, 0)
+        return result
+
+    def average(self, x: Tensor) -> Tensor:
+        """Return the mean along the last axis, which is kept."""
+        result: Tensor = self.mean(x, [len(x.shape) - 1], 1)
+        return result
+
+    def bound(self, x: Tensor, limit: float) -> Tensor:
+        """Return numbers kept between a limit and its opposite."""
+        result: Tensor = self.minimum(self.maximum(x, self.number(x, -limit)), self.number(x, limit))
+        return result
+
+
+def outer_and_inner(shape: Shape, axis: int) -> tuple[int, int]:
+    """Return the numbers of elements in front of an axis and behind it."""
+    return math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
+
+
+def read_stored(s: Sketch, x: Tensor) -> Tensor:
+    """Return quantized values, less their zero point, as the float32 numbers that they are."""
+    real = s.dequantize(x, out=OperandType(FLOAT32, x.shape))
+    return round_half_up(s, s.div(real, s.number(real, x.type.scale), 0))
+
+
+def round_half_up(s: Sketch, x: Tensor) -> Tensor:
+    """Return the nearest whole numbers."""
+    result: Tensor = s.floor(s.add(x, s.number(x, 0.5), 0))
+    return result
+
+
+def write_stored(s: Sketch, x: Tensor, type: OperandType) -> Tensor:
+    """Return whole numbers as the quantized values that lie so far above the zero point."""
+    result: Tensor = s.quantize(s.mul(x, s.number(x, type.scale), 0), out=type.with_dimensions(x.shape))
+    return result

@@ -1,0 +1,177 @@
+"""Decompositions: a driver of 25 operations computes the others as the reference does, integers to the bit."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nnapi
+from nnapi import Builder, Device, Model, OperandType, tensor
+from nnapi.codes import OperandCode
+from nnapi.codes import OperationCode as Op
+from nnapi.lowering.decompose import decompose
+from nnapi.testing.conformance import Status, check
+from nnapi.testing.corpus import Corpus, Entry
+from nnapi.testing.variants import VARIANTS, Setting
+from tests.lowering.basic_driver import BASIC, Basic
+from tests.lowering.fixed_examples import fix_parameters
+
+TYPES = {
+    "TENSOR_FLOAT32",
+    "TENSOR_INT32",
+    "TENSOR_BOOL8",
+    "TENSOR_QUANT8_ASYMM",
+    "FLOAT32",
+    "INT32",
+    "BOOL",
+    "SUBGRAPH",
+}
+"""The types that the basic driver computes with."""
+DERIVED = "all_inputs_as_internal", "all_outputs_as_internal", "all_tensors_as_inputs"
+"""What the generator of the examples made of others."""
+DYNAMIC = "zero_sized", "unknown_dimension", "unknown_rank"
+ENOUGH = 90
+RANDOM = np.random.default_rng(7)
+CODE8 = OperandCode.TENSOR_QUANT8_ASYMM
+
+
+def is_of_basic_types(entry: Entry) -> bool:
+    is_own = not any(part in entry.name for part in (*DERIVED, *DYNAMIC))
+    return is_own and not entry.expect_failure and set(entry.types) <= TYPES
+
+
+@pytest.mark.slow
+def test_basic_operations_compute_the_examples_of_90_operations(corpus: Corpus) -> None:
+    """All of an operation's examples count: those without dimensions or parameters that only a run decides."""
+    assert len(BASIC) == 25
+    by_file: dict[str, list[str]] = defaultdict(list)
+    for entry in filter(is_of_basic_types, corpus.entries):
+        by_file[entry.file].append(entry.name)
+    setting = Setting((Device(Basic()),))
+    taken: set[str] = set()
+    failed: set[str] = set()
+    wrong = []
+    for file, names in by_file.items():
+        for example in corpus.load(file, names):
+            result = check(fix_parameters(example), VARIANTS["plain"], setting)
+            (taken if result.status == Status.PASSED else failed).update(result.operations)
+            if result.difference is not None:
+                wrong.append(f"{result.example}: {result.reason}")
+    assert wrong == []
+    assert len(taken - failed) >= ENOUGH, sorted(failed)
+
+
+# Integers to the bit
+
+
+def quantized(shape: tuple[int, ...], scale: float = 0.05, zero_point: int = 120) -> OperandType:
+    return OperandType(CODE8, shape, scale, zero_point)
+
+
+def run_both(model: Model) -> tuple[list[Any], list[Any]]:
+    """Results of the reference and of the basic driver for the same random inputs."""
+    inputs = []
+    for index in model.inputs:
+        type = model.operands[index].type
+        low, high = (0, 256) if type.is_quantized else (-9, 9)
+        inputs.append(RANDOM.integers(low, high, type.dimensions).astype(type.dtype))
+    assert all(verdict.supported for verdict in Basic().verdicts(model)), Basic().verdicts(model)
+    with nnapi.settings(tuning=False):
+        wanted = nnapi.compile(model, devices=["nnapi-reference"]).run(*inputs)
+        found = nnapi.compile(model, devices=[Device(Basic())]).run(*inputs)
+    return [wanted], [found]
+
+
+def made(write: Callable[[Builder], Any]) -> Model:
+    b = Builder()
+    results = write(b)
+    b.output(*(results if isinstance(results, tuple) else (results,)))
+    return b.finish()
+
+
+IMAGE = quantized((1, 7, 9, 4))
+INT_MATRIX = tensor("int32", (3, 5))
+EXACT: dict[str, Callable[[Builder], Any]] = {
+    "average pool": lambda b: b.average_pool_2d(b.input(IMAGE), 1, 1, 1, 1, 2, 2, 3, 3, 1),
+    "max pool": lambda b: b.max_pool_2d(b.input(IMAGE), 1, 1, 1, 1, 2, 2, 3, 3, 0),
+    "mean": lambda b: b.mean(b.input(IMAGE), [1, 2], 1),
+    "resize": lambda b: b.resize_bilinear(b.input(IMAGE), 13, 10, False),
+    "resize nearest": lambda b: b.resize_nearest_neighbor(b.input(IMAGE), 13, 10, False),
+    "shuffle": lambda b: b.channel_shuffle(b.input(IMAGE), 2, -1),
+    "space to depth": lambda b: b.space_to_depth(b.input(quantized((1, 4, 6, 3))), 2),
+    "depth to space": lambda b: b.depth_to_space(b.input(IMAGE), 2),
+    "softmax": lambda b: b.softmax(b.input(quantized((2, 10))), 1.5),
+    "prelu": lambda b: b.prelu(b.input(IMAGE), b.input(quantized((4,), 0.01, 3)), scale=0.06, zero_point=99),
+    "tanh": lambda b: b.tanh(b.input(IMAGE)),
+    "pad": lambda b: b.pad(b.input(IMAGE), [[0, 0], [1, 2], [0, 3], [0, 0]]),
+    "reduce max": lambda b: b.reduce_max(b.input(IMAGE), [1, 2], False),
+    "argmin": lambda b: b.argmin(b.input(IMAGE), 1),
+    "fill": lambda b: b.add(b.fill([2, 5], 7, out=tensor("int32", (2, 5))), b.input(tensor("int32", (5,))), 0),
+    "integer argmax": lambda b: b.argmax(b.input(INT_MATRIX), 0),
+    "integer pack": lambda b: b.pack(1, [b.input(INT_MATRIX), b.input(INT_MATRIX)]),
+    "integer minimum": lambda b: b.minimum(b.input(INT_MATRIX), b.input(tensor("int32", (5,)))),
+    "less or equal": lambda b: b.less_equal(b.input(INT_MATRIX), b.input(INT_MATRIX)),
+    "grouped convolution": lambda b: b.grouped_conv_2d(
+        b.input(IMAGE),
+        b.constant(RANDOM.integers(0, 256, (6, 3, 3, 2)).astype(np.uint8), quantized((6, 3, 3, 2), 0.02, 130)),
+        b.constant(RANDOM.integers(-99, 99, 6).astype(np.int32), OperandType(OperandCode.TENSOR_INT32, (6,), 0.001)),
+        *(1, 1, 1, 1, 2, 1, 2, 1, False),
+        out=quantized((0, 0, 0, 0), 0.11, 127),
+    ),
+    "transposed convolution": lambda b: b.transpose_conv_2d(
+        b.input(IMAGE),
+        b.constant(RANDOM.integers(0, 256, (5, 3, 2, 4)).astype(np.uint8), quantized((5, 3, 2, 4), 0.02, 130)),
+        b.constant(RANDOM.integers(-99, 99, 5).astype(np.int32), OperandType(OperandCode.TENSOR_INT32, (5,), 0.001)),
+        *(1, 0, 2, 1, 2, 3, 0, False),
+        out=quantized((0, 0, 0, 0), 0.11, 127),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_integers_are_exact(name: str) -> None:
+    wanted, found = run_both(made(EXACT[name]))
+    for want, got in zip(wanted, found, strict=True):
+        np.testing.assert_array_equal(want, got)
+
+
+# What decompose gives
+
+
+def test_only_wanted_calls_are_replaced_and_origins_name_them() -> None:
+    b = Builder()
+    x = b.input(tensor("float32", (2, 3)))
+    b.output(b.hard_swish(b.relu(x)))
+    model = b.finish()
+    has = {Op.RELU, Op.RELU6, Op.ADD, Op.MUL, Op.DIV}
+
+    def lacks(model: Model) -> list[int]:
+        return [call.number for call in model.operations if call.code not in has]
+
+    found = decompose(model, [(2, 3)], lacks(model), lacks)
+    assert [call.code for call in found.model.operations] == [Op.RELU, Op.ADD, Op.RELU6, Op.DIV, Op.MUL]
+    assert found.origins == (0, 1, 1, 1, 1)
+    assert [found.model.operands[i].name for i in found.model.outputs] == [model.operands[model.outputs[0]].name]
+
+
+def test_a_call_whose_parts_are_lacking_too_stays() -> None:
+    b = Builder()
+    b.output(b.tanh(b.input(tensor("float32", (2, 3)))))
+    model = b.finish()
+    found = decompose(model, [(2, 3)], [0], lambda model: [call.number for call in model.operations])
+    assert found.model is model
+
+
+def test_decompositions_fit_the_shapes_that_are_given() -> None:
+    """A model with dynamic dimensions is decomposed for those of one run."""
+    b = Builder()
+    b.output(b.softmax(b.input(tensor("float32", (0, 4))), 1.0))
+    model = b.finish()
+    for rows in (1, 3):
+        found = decompose(model, [(rows, 4)], [0], lambda model: [])
+        assert Op.SOFTMAX not in [call.code for call in found.model.operations]
+        assert found.model.operands[found.model.inputs[0]].type.dimensions == (0, 4)
