@@ -45,7 +45,7 @@ def commands(options: argparse.Namespace) -> Iterator[list[str]]:
         for device in options.devices:
             words += ["--device", device]
         if options.json:
-            words += ["--json", str(options.json.with_stem(f"{options.json.stem}-{threads}"))]
+            words += ["--output", str(options.json.with_stem(f"{options.json.stem}-{threads}"))]
         yield words
 
 

@@ -196,7 +196,7 @@ def examples(there: Emulated, device: str, chosen: list[str]) -> bool:
     """Every conformance example as it is, on one device. What a device refuses is skipped, with its reason."""
     outcome, said = there.folder / f"{device}.json", there.folder / f"{device}.txt"
     outcome.unlink(missing_ok=True)
-    words = ["-m", "nnapi", "check", *chosen, "--device", device, "--variants", "plain", "--json", str(outcome)]
+    words = ["-m", "nnapi", "check", *chosen, "--device", device, "--variants", "plain", "--output", str(outcome)]
     print(f"{device}: {said} tells how far the examples are", flush=True)
     with open(said, "w") as file:  # not kept until the end: it takes long, and gets a line each minute
         code = subprocess.run([*there.qemu, there.interpreter, *words], stdout=file, stderr=file).returncode

@@ -91,7 +91,7 @@ def check(environment: Environment, examples: str) -> str:
     """What `nnapi check` finds on the reference, with the examples that are installed."""
     outcome = environment.folder / "outcome.json"
     options = ["--device", "nnapi-reference", "--variants", "plain", "--filter", examples]
-    environment.run("nnapi", "check", *options, "--json", outcome)
+    environment.run("nnapi", "check", *options, "--output", outcome)
     counts = json.loads(outcome.read_text())["variants"]["plain"]
     return f"  {counts['passed']} examples passed, {counts['skipped']} skipped, {counts['failed']} failed"
 

@@ -34,7 +34,7 @@ def test_the_commands() -> None:
         "--rounds": "20",
         "--against": "litert,openvino",
         "--device": "b",
-        "--json": "times-4.json",
+        "--output": "times-4.json",
     }
     assert four.count("--device") == 2
 

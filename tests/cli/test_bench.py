@@ -32,7 +32,7 @@ def call(*arguments: object) -> Any:
 
 
 def written(*arguments: object, folder: Path) -> Any:
-    result = call(MODEL, *QUICK, "--json", folder / "out.json", *arguments)
+    result = call(MODEL, *QUICK, "--output", folder / "out.json", *arguments)
     assert result.exit_code == 0, result.output
     return json.loads((folder / "out.json").read_text())
 
@@ -113,7 +113,7 @@ def test_an_interrupted_run_keeps_what_it_measured(tmp_path: Path, monkeypatch: 
         raise KeyboardInterrupt
 
     monkeypatch.setattr(benchmark, "rate", stop)
-    result = call(MODEL, FLOAT, *QUICK, "--json", tmp_path / "a.json", "--html", tmp_path / "a.html")
+    result = call(MODEL, FLOAT, *QUICK, "--output", tmp_path / "a.json", "--html", tmp_path / "a.html")
     assert result.exit_code == 130
     found = json.loads((tmp_path / "a.json").read_text())
     assert found["is_interrupted"]

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nnapi.cli import app
-from nnapi.report.result import to_data
+from nnapi.report.result import Measurement, to_data
 from tests.report.report_cases import benchmark, measurement, model_result
 
 
@@ -34,7 +34,7 @@ def call(*arguments: object) -> Any:
 def test_nothing_changed(runs: dict[str, Path]) -> None:
     result = call(runs["old"], runs["same"])
     assert result.exit_code == 0, result.output
-    assert result.stdout == "10 figures of 10 did not change\nnothing became worse\n"
+    assert result.stdout == "10 figures of 10 did not change\nnothing that could be judged became worse\n"
 
 
 def test_slower(runs: dict[str, Path]) -> None:
@@ -78,3 +78,14 @@ def test_other_files(runs: dict[str, Path], tmp_path: Path, text: str, message: 
     result = call(runs["old"], tmp_path / "other.json")
     assert result.exit_code == 1
     assert result.stderr == f"nnapi: {tmp_path / 'other.json'}: {message}\n"
+
+
+def test_too_few_samples_are_counted_apart(tmp_path: Path) -> None:
+    """Two rounds on each side: nothing can be judged, and nothing is said to be as good as before."""
+    few = Measurement("nnapi", latency=((0.1,), (0.2,)), load=(0.1, 0.1), compile=(0.1, 0.1), throughput=(9.0, 9.0))
+    file = tmp_path / "few.json"
+    file.write_text(json.dumps(to_data(benchmark(model_result("m.tflite", [few])))))
+    result = call(file, file, "--all")
+    assert result.exit_code == 0
+    assert "0 figures of 4 did not change, 4 cannot be judged: fewer than 4 samples" in " ".join(result.stdout.split())
+    assert "became worse" not in result.stdout

@@ -80,7 +80,7 @@ def test_progress_counts_failures(wrong: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_json(wrong: Path, tmp_path: Path) -> None:
     file = tmp_path / "out.json"
-    assert call(wrong, "--device", "nnapi-reference", "--variants", "plain,dynamic", "--json", file).exit_code == 1
+    assert call(wrong, "--device", "nnapi-reference", "--variants", "plain,dynamic", "--output", file).exit_code == 1
     said = json.loads(file.read_text())
     counts = {"total": 2, "passed": 1, "failed": 1, "skipped": 0}
     failures = said.pop("failures")
@@ -98,13 +98,13 @@ def test_json(wrong: Path, tmp_path: Path) -> None:
 
 def test_the_device_is_null_where_the_runtime_chooses(right: Path, tmp_path: Path) -> None:
     file = tmp_path / "out.json"
-    assert call(right, "--variants", "plain", "--json", file).exit_code == 0
+    assert call(right, "--variants", "plain", "--output", file).exit_code == 0
     assert json.loads(file.read_text())["device"] is None
 
 
 def test_the_published_examples_are_run_where_none_are_named(tmp_path: Path) -> None:
     file = tmp_path / "out.json"
-    options = ["--device", "nnapi-reference", "--variants", "plain", "--filter", "ABS", "--json", file]
+    options = ["--device", "nnapi-reference", "--variants", "plain", "--filter", "ABS", "--output", file]
     assert call(*options).exit_code == 0
     assert json.loads(file.read_text())["variants"]["plain"]["passed"] == 4
 
@@ -123,7 +123,7 @@ def test_filter_and_jobs(wrong: Path) -> None:
         (["{right}", "--filter", "conv"], "nnapi: {right}: no example is named conv"),
         (["{right}", "--device", "mars"], "nnapi: no device 'mars'; there are: "),
         (["{right}x"], "nnapi: {right}x: no such file or folder"),
-        (["{right}", "--json", "/nowhere/o.json", "--variants", "plain"], "nnapi: /nowhere/o.json: No such file"),
+        (["{right}", "--output", "/nowhere/o.json", "--variants", "plain"], "nnapi: /nowhere/o.json: No such file"),
     ],
 )
 def test_mistakes_are_one_line(right: Path, arguments: list[str], message: str) -> None:

@@ -16,7 +16,7 @@ def call(*arguments: object) -> Any:
 
 def test_a_session_says_its_seed_and_what_came_of_it(tmp_path: Path) -> None:
     chosen = ("--device", "nnapi-reference", "--seed", 3, "--seconds", 3, "-v", "--filter", "RELU")
-    result = call("--random", *chosen, "--failures", tmp_path / "failures", "--json", tmp_path / "out.json")
+    result = call("--random", *chosen, "--failures", tmp_path / "failures", "--output", tmp_path / "out.json")
     assert result.exit_code == 0, result.output
     assert "nnapi-reference, seed 3:" in result.stdout
     assert "0 failed" in result.stdout

@@ -99,7 +99,7 @@ def test_accuracy_is_the_same(scans: list[Path], places: list[str], tmp_path: Pa
     for more in ((), ("--on", "ray")):
         quick = "--only-latency", "--rounds", 1, "--against", "none", "--device", REFERENCE
         out = tmp_path / "out.json"
-        result = call("bench", MODEL, "--dataset", scans[0].parents[1], *quick, "--json", out, *more)
+        result = call("bench", MODEL, "--dataset", scans[0].parents[1], *quick, "--output", out, *more)
         assert result.exit_code == 0, result.output
         found.append(json.loads(out.read_text())["models"][0]["measurements"][0]["accuracy"])
         out.unlink()

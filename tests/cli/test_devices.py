@@ -107,4 +107,18 @@ def test_a_profile_of_a_device_is_written(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_profile_is_that_of_one_device(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["devices", "--save-profile", str(tmp_path / "saved.toml")])
     assert result.exit_code == 1
-    assert result.stderr.startswith("nnapi: --save-profile needs --device, one of ")
+    assert result.stderr.startswith("nnapi: --save-profile needs one --device, one of ")
+
+
+def test_one_device_alone() -> None:
+    result = CliRunner().invoke(app, ["devices", "--device", "nnapi-reference"])
+    assert result.exit_code == 0
+    assert len(result.stdout.splitlines()) == 2
+    found = json.loads(CliRunner().invoke(app, ["devices", "-d", "nnapi-reference", "--json"]).stdout)
+    assert [each["name"] for each in found["devices"]] == ["nnapi-reference"]
+
+
+def test_a_device_that_is_not_there() -> None:
+    result = CliRunner().invoke(app, ["devices", "--device", "foo"])
+    assert result.exit_code == 1
+    assert result.stderr.startswith("nnapi: no device 'foo'; there are: ")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,3 +110,13 @@ def test_engines_give_the_same(engine: str, package: str, tmp_path: Path) -> Non
 def test_mistakes(words: list[str], message: str) -> None:
     result = CliRunner().invoke(app, ["compare", "m.tflite", *words])
     assert (result.exit_code, result.stderr) == (1, f"nnapi: {message}\n")
+
+
+@pytest.mark.engine
+def test_an_engine_that_greets_is_silent() -> None:
+    """In a process of its own: it greets the first time."""
+    pytest.importorskip("ai_edge_litert", reason="ai-edge-litert is not installed")
+    file = Path(__file__).parents[2] / "examples/digits/digits_float.tflite"
+    words = [sys.executable, "-m", "nnapi", "compare", str(file), "--against", "litert"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

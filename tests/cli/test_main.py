@@ -1,5 +1,6 @@
 """The command as a process, and what it says about itself."""
 
+import os
 import subprocess
 import sys
 from importlib.metadata import version
@@ -27,7 +28,7 @@ def test_mistake_in_a_process() -> None:
     assert done.stderr == "nnapi: nowhere.tflite: No such file or directory\n"
 
 
-@pytest.mark.parametrize("name", ["check", "devices", "info", "run"])
+@pytest.mark.parametrize("name", ["bench", "check", "compare", "devices", "explain", "info", "run", "tune"])
 def test_help_of_every_command(name: str) -> None:
     assert name in CliRunner().invoke(app, ["--help"]).stdout
     result = CliRunner().invoke(app, [name, "--help"])
@@ -69,3 +70,13 @@ def test_without_arguments_shows_help() -> None:
     assert result.exit_code == 2
     assert "devices" in result.output
     assert "nnapi: " not in result.output
+
+
+@pytest.mark.parametrize(("words", "expected"), [("nnapi ru", "run"), ("nnapi run --sco", "--score")])
+def test_completion(words: str, expected: str) -> None:
+    """Names of subcommands, and the options of those that are loaded only when they are called."""
+    environment = {**os.environ, "_NNAPI_COMPLETE": "complete_bash", "COMP_WORDS": words}
+    environment["COMP_CWORD"] = str(words.count(" "))
+    code = "from nnapi.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    assert done.stdout.split() == [expected]

@@ -7,7 +7,7 @@ import time
 import pytest
 from rich.console import Console
 
-from nnapi.cli.progress import progress
+from nnapi.cli.progress import _estimate, progress
 
 
 def drawn(patience: float, until: str, *, terminal: bool = True) -> str:
@@ -72,3 +72,14 @@ def test_stops_when_work_fails() -> None:
         fail_slowly(console)
     assert isinstance(console.file, io.StringIO)
     assert console.file.getvalue().endswith("\x1b[2K")  # the line is cleared
+
+
+def test_the_rest_is_estimated_after_a_minute() -> None:
+    assert _estimate(59, 1, 10) == ""
+    assert _estimate(600, 0, 10) == ""
+    assert _estimate(600, 5, 10) == ", about 10 min left"
+    assert _estimate(600, 999, 1000) == ", less than a minute left"
+
+
+def test_the_bar_counts() -> None:
+    assert "1 of 2" in " ".join(drawn(0.01, "running bird.bmp").split())

@@ -113,3 +113,9 @@ def test_help() -> None:
     result = ran("--help")
     assert result.exit_code == 0
     assert "parse" in result.stdout
+
+
+def test_our_own_trace_keeps_the_rules(tmp_path: Path) -> None:
+    file = tmp_path / "trace.txt"
+    assert ran(DIGITS, "-o", file, "--device", "nnapi-reference").exit_code == 0
+    assert "against the rules" not in ran("parse", file, "--json").output

@@ -41,7 +41,7 @@ COMMANDS = {
     "cache": ["cache", "list", "."],
     "lib": ["lib"],
     "check": ["check", "."],
-    "bench": ["bench", "MODEL", "--rounds", "1", "--requests", "1", "--json", "figures.json"],
+    "bench": ["bench", "MODEL", "--rounds", "1", "--requests", "1", "--output", "figures.json"],
 }
 SECOND = {
     "bench": ["bench", "diff", "figures.json", "figures.json"],

@@ -18,6 +18,7 @@ from nnapi.model.model import Lifetime
 from nnapi.runtime.planning.explain import as_text
 from nnapi.store import records
 from nnapi.store.directories import RecordKind
+from nnapi.trace import recording
 
 FILE = Path(__file__).parents[2] / "examples" / "digits" / "digits_float.tflite"
 TOKEN = bytes(32)
@@ -219,3 +220,13 @@ def test_one_of_several_files_that_became_another_is_refused(beside: tuple[Path,
         len(late.operations)
     with pytest.raises(BadDataError, match=r"net\.data has changed since it was loaded: load it again"):
         whole.need_mapped()
+
+
+def test_a_trace_shows_nothing_of_a_file_that_is_read_later(path: Path) -> None:
+    """It is read while a driver prepares: the model's own phase there would be nested against the rules."""
+    keep(path)
+    known = nnapi.load(path)
+    assert isinstance(known, LazyModel)
+    with recording() as recorder:
+        assert known.operations
+    assert [span for span in recorder.spans() if "Model_finish" in str(span)] == []

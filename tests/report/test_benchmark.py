@@ -79,7 +79,7 @@ def test_everything_is_measured() -> None:
         assert found.agreement.largest == 0
         assert not found.failure
     assert len(told) == steps(2, QUICK)
-    assert told[0] == "one: peak memory"
+    assert told[0] == "one: tuning"
 
 
 def test_engines_take_turns_and_each_begins_a_round() -> None:
@@ -242,3 +242,25 @@ def test_peak_memory_of_another_engine(inputs: Path) -> None:
     assert not reason
     assert peak is not None
     assert 15e6 < peak < 500e6
+
+
+def test_tuning_comes_before_memory_and_compile_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan is found once for a machine: neither the memory of a process nor its time to compile counts it."""
+    events = []
+
+    def open_nnapi(engine: Nnapi, path: Path, threads: int) -> Any:
+        def prepare(requests: int) -> list[Run]:
+            events.append("prepare")
+            return [twice] * requests
+
+        return SimpleNamespace(prepare=prepare, devices=list)
+
+    def measure_memory(*_: object) -> tuple[int, str]:
+        events.append("memory")
+        return 7, ""
+
+    monkeypatch.setattr(Nnapi, "open", open_nnapi)
+    monkeypatch.setattr(benchmark, "peak_memory", measure_memory)
+    (found,), _ = measure(SUBJECT, {Nnapi("m:load"): "1"}, QUICK, lambda _: None)
+    assert events[:3] == ["prepare", "memory", "prepare"]
+    assert len(found.compile) == QUICK.repeats

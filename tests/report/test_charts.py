@@ -116,3 +116,13 @@ def test_density_peaks_where_the_values_are() -> None:
     curve = charts.density(values, 0.0, 1.0)
     place, height = max(curve, key=lambda point: point[1])
     assert (place, height) == (pytest.approx(0.5, abs=0.02), 1.0)
+
+
+def test_filled_curves_close_on_the_axis() -> None:
+    """Also where the slowest runs are cut off: else the fill ends in a slanted edge."""
+    slow = tuple(np.random.default_rng(1).normal(0.5, 0.05, 100))
+    found = charts.latencies(model_result("m", [Measurement("nnapi", latency=(slow, (0.9,) * 3))]), {"nnapi": 0})
+    assert found is not None
+    points = [point.split(",") for point in found.curves[0].points.split()]
+    assert [float(y) for _, y in (points[0], points[-1])] == [charts.PLOT, charts.PLOT]
+    assert [float(x) for x, _ in (points[0], points[-1])] == [0, charts.WIDTH]

@@ -62,7 +62,9 @@ def _make_command(name: str, module: Any) -> Any:
 
 
 app = typer.Typer(
-    cls=Commands, help="The Android Neural Networks API on this machine: devices, models, runs.", **SETTINGS
+    cls=Commands,
+    help="The Android Neural Networks API on this machine: devices, models, runs.",
+    **SETTINGS | {"add_completion": True},
 )
 for _name, _help in COMMANDS.items():
     app.command(_name, help=_help)(lambda: None)

@@ -25,7 +25,7 @@ from nnapi.cli.inputs import input_operands, random_input
 from nnapi.cli.loading import AsWeights, Weights, load
 from nnapi.cli.profile import ProfileFile, add_profile
 from nnapi.cli.progress import progress
-from nnapi.cli.text import console, finite, say_count, table
+from nnapi.cli.text import console, finite, print_json, say_count, table
 from nnapi.cluster.shards import Cluster
 from nnapi.errors import NnapiError
 from nnapi.report.benchmark import Settings, Step, Subject, available, measure, steps
@@ -82,7 +82,10 @@ def bench(
     reference: Annotated[bool, typer.Option(help="Compare outputs with nnapi-reference.")] = True,
     seed: Annotated[int, typer.Option(min=0, help="Of the random inputs.")] = 0,
     html: Annotated[Path | None, typer.Option(help="Write the report as one page.")] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write all figures to this file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the JSON to this file.")
+    ] = None,
 ) -> None:
     """Measure latency, throughput, loading, memory and accuracy of models, beside other engines on the same file.
 
@@ -129,18 +132,23 @@ def bench(
                     interrupted = True
                     break
             results.append(found)
-            _show(out, found)
+            if not as_json:
+                _show(out, found)
             benchmark = Benchmark(started, facts, told, absent, tuple(results), interrupted)
-            _write(json_file, benchmark)
+            _write(output, benchmark)
             if interrupted:
                 break
-    if len(results) > 1:
-        _show_summary(out, benchmark)
     benchmark = Benchmark(started, facts, told, absent, tuple(results), interrupted)
-    _write(json_file, benchmark)
+    _write(output, benchmark)
     if html:
         html.write_text(benchmark_page(benchmark), encoding="utf-8", errors="replace")
-    _close(out, benchmark)
+    if as_json:
+        print_json(to_data(benchmark))
+    else:
+        if len(results) > 1:
+            _show_summary(out, benchmark)
+        _show_settings(out, benchmark)
+    _close(benchmark)
 
 
 def _show_step(step: Step, title: str, text: str) -> None:
@@ -259,8 +267,8 @@ def _show(out: Console, result: ModelResult) -> None:
     best = result.best(ours=False)
     metrics = list(dict.fromkeys(name for m in result.measurements for name in m.accuracy))
     numbers = ["median", "minimum", "p90", "throughput", "load", "compile", "peak", *metrics]
-    headings = ["median", "minimum", "p90", "× best other", *numbers[3:7], "to reference", *metrics]
-    rows = table("engine", *headings, right=[*numbers, "× best other"])
+    headings = ["median", "minimum", "p90", "× other", *numbers[3:7], "outputs", *metrics]
+    rows = table("engine", *headings, right=[*numbers, "× other"])
     out.print(Text.assemble((result.name, "bold"), f"  {say_count(result.operations, 'operation')}"))
     for m in result.measurements:
         if not m.samples and not m.load:
@@ -268,7 +276,7 @@ def _show(out: Console, result: ModelResult) -> None:
         gain = ratio(m, best)
         colour = "" if gain is None or not m.is_ours else "green" if gain >= 1 else "red"
         rows.add_row(
-            Text(m.engine if m.engine != "nnapi" or not m.devices else f"nnapi ({' + '.join(m.devices)})"),
+            Text(m.engine),
             *("" if value is None else seconds(value) for value in (m.median, m.minimum, m.p90)),
             Text("" if gain is None else f"{gain:.2f}", style=colour),
             "" if m.rate is None else rate(m.rate),
@@ -279,6 +287,8 @@ def _show(out: Console, result: ModelResult) -> None:
         )
     out.print(rows)
     for m in result.measurements:
+        if m.engine == "nnapi" and m.devices:
+            out.print(f"[dim]nnapi chose {escape(' + '.join(m.devices))}[/]")
         if m.failure:
             out.print(f"[yellow]{escape(m.engine)}: {escape(m.failure)}[/]")
     for note in result.notes:
@@ -303,8 +313,8 @@ def _show_summary(out: Console, benchmark: Benchmark) -> None:
     out.print(rows)
 
 
-def _close(out: Console, benchmark: Benchmark) -> None:
-    """What holds for all tables; exit code 130 after an interruption, 1 where none of ours ran on some model."""
+def _show_settings(out: Console, benchmark: Benchmark) -> None:
+    """The facts that hold for all tables."""
     for name, reason in benchmark.absent.items():
         out.print(f"[dim]{escape(name)} left out: {escape(reason)}[/]")
     settings = benchmark.settings
@@ -313,6 +323,10 @@ def _close(out: Console, benchmark: Benchmark) -> None:
         f"throughput with {settings['requests']} in flight on a thread each; {benchmark.machine['processor']}[/]",
         highlight=False,
     )
+
+
+def _close(benchmark: Benchmark) -> None:
+    """Exit with 130 after an interruption, with 1 where none of ours ran on some model."""
     if benchmark.is_interrupted:
         raise typer.Abort
     if any(model.best(ours=True) is None for model in benchmark.models):

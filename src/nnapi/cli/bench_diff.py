@@ -15,7 +15,7 @@ from rich.text import Text
 
 from nnapi.cli.failure import Mistake
 from nnapi.cli.text import console, print_json, say_count, table
-from nnapi.report.compare import ALPHA, THRESHOLD, Change, Difference, Verdict, compare
+from nnapi.report.compare import ALPHA, FEWEST, THRESHOLD, Change, Difference, Verdict, compare
 from nnapi.report.html import rate, seconds, share, size
 from nnapi.report.result import Benchmark, NotAResultError, from_data
 
@@ -78,12 +78,20 @@ def _show(out: Console, found: Difference, all_figures: bool) -> None:
         for change in shown:
             rows.add_row(*_cells(change))
         out.print(rows)
-    same = sum(change.verdict is Verdict.SAME for change in found.changes)
-    out.print(f"[dim]{say_count(same, 'figure')} of {len(found.changes)} did not change[/]")
+    out.print(f"[dim]{_count(found)}[/]")
     worse = len(found.regressions)
-    out.print(
-        f"[red]{say_count(worse, 'figure')} of ours became worse[/]" if worse else "[green]nothing became worse[/]"
-    )
+    if worse:
+        out.print(f"[red]{say_count(worse, 'figure')} of ours became worse[/]")
+    elif any(change.verdict is not Verdict.UNKNOWN for change in found.changes):
+        out.print("[green]nothing that could be judged became worse[/]")
+
+
+def _count(found: Difference) -> str:
+    """``3 figures of 6 did not change, 2 have fewer than 4 samples``."""
+    verdicts = [change.verdict for change in found.changes]
+    same, unknown = verdicts.count(Verdict.SAME), verdicts.count(Verdict.UNKNOWN)
+    words = f"{say_count(same, 'figure')} of {len(found.changes)} did not change"
+    return words + (f", {unknown} cannot be judged: fewer than {FEWEST} samples" if unknown else "")
 
 
 def _cells(change: Change) -> list[Text]:

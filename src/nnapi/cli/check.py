@@ -18,7 +18,7 @@ from nnapi.cli.check_random import check_random
 from nnapi.cli.failure import Mistake
 from nnapi.cli.profile import ProfileFile, add_profile
 from nnapi.cli.progress import progress
-from nnapi.cli.text import console, duration, say_count, table
+from nnapi.cli.text import console, duration, print_json, say_count, table
 from nnapi.testing.conformance import Result, Status, match_name, run
 from nnapi.testing.corpus import PUBLISHED, Corpus, CorpusError, Entry
 from nnapi.testing.runtime import HERE
@@ -53,8 +53,9 @@ def check(
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, metavar="N", help="Processes that share the work.")] = 1,
     strict: Annotated[bool, typer.Option("--strict", help="Let int32 outputs, indices too, not be one off.")] = False,
     via_c: Annotated[bool, typer.Option("--via-c", help="Make every call through libneuralnetworks.so.")] = False,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Also write the outcome to this file.")
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the JSON to this file.")
     ] = None,
     random: Annotated[
         bool, typer.Option("--random", help="Random models instead, each device beside the reference.")
@@ -80,7 +81,7 @@ def check(
     if random:
         if corpus is not None:
             raise Mistake(f"--random draws its models itself, and reads none from {corpus}")
-        check_random(device, seconds, seed, values, filter, failures, verbose, json_file)
+        check_random(device, seconds, seed, values, filter, failures, verbose, as_json, output)
         return
     corpus = corpus or PUBLISHED
     chosen = _variants(variants)
@@ -94,9 +95,13 @@ def check(
         results = _run(examples, entries, device, chosen, jobs, strict, C if via_c else HERE)
     except CorpusError as error:
         raise Mistake(str(error)) from error
-    _print(console(), results, chosen)
-    if json_file:
-        json_file.write_text(json.dumps(outcome(results, corpus, device, chosen), indent=2) + "\n", encoding="utf-8")
+    found = outcome(results, corpus, device, chosen)
+    if output:
+        output.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+    if as_json:
+        print_json(found)
+    else:
+        _print(console(), results, chosen)
     if any(result.status == Status.FAILED for result in results):
         raise typer.Exit(1)
 
@@ -140,7 +145,7 @@ def _run(
 
 
 def outcome(results: Iterable[Result], corpus: Path, devices: list[str] | None, variants: list[str]) -> dict[str, Any]:
-    """What ``--json`` writes; ``device`` is null where the runtime chose."""
+    """The outcome as JSON; ``device`` is null where the runtime chose."""
     results = list(results)
     counts = _count(results, lambda result: (result.variant,))
     return {

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from nnapi.cli.failure import Mistake
 from nnapi.cli.progress import progress
-from nnapi.cli.text import console, duration, say_count, table
+from nnapi.cli.text import console, duration, print_json, say_count, table
 from nnapi.codes import OperationCode
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.runtime.device import device as find
@@ -34,7 +34,8 @@ def check_random(
     operation: str | None,
     folder: Path,
     verbose: bool,
-    json_file: Path | None,
+    as_json: bool,
+    output: Path | None,
 ) -> None:
     """Random models for so many seconds on each device; exit with 1 where something failed."""
     if values not in VALUES:
@@ -49,10 +50,14 @@ def check_random(
     for name in chosen:
         with progress(out, int(seconds)) as step:
             report = run(name, seed, seconds, values=values, only=only, folder=folder, told=_teller(out, step))
-        _print(out, report, verbose)
+        if not as_json:
+            _print(out, report, verbose)
         reports.append(report)
-    if json_file:
-        json_file.write_text(json.dumps([outcome(report, values) for report in reports], indent=2) + "\n")
+    found = [outcome(report, values) for report in reports]
+    if output:
+        output.write_text(json.dumps(found, indent=2) + "\n")
+    if as_json:
+        print_json(found)
     if any(report.failures for report in reports):
         raise typer.Exit(1)
 
@@ -106,7 +111,7 @@ def _print(out: Console, report: Report, verbose: bool) -> None:
 
 
 def outcome(report: Report, values: str) -> dict[str, object]:
-    """What ``--json`` writes about a device."""
+    """The report about a device as JSON."""
     return {
         "device": report.device,
         "seed": report.seed,

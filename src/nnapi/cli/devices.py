@@ -1,8 +1,9 @@
-"""``nnapi devices``: what this machine offers, and what it could offer but does not."""
+"""``nnapi devices``: the devices of this machine, and the drivers that cannot be used."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,13 +28,14 @@ def devices(
         Path | None, typer.Option(metavar="F", help="Ask the device what it takes, and write that as a profile.")
     ] = None,
     device: Annotated[
-        str | None, typer.Option("--device", "-d", help="The device that is asked (--save-profile).")
+        list[str] | None, typer.Option("--device", "-d", help="This device only (may be repeated).")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the devices, and the drivers that cannot be used with the reason why."""
+    found = [nnapi.device(name) for name in device] if device else nnapi.devices()
     if save_profile:
-        _save_profile(device, save_profile)
+        _save_profile(device or (), save_profile)
         return
     if costs:
         _print_costs(as_json)
@@ -41,23 +43,25 @@ def devices(
     out = console()
     if as_json:
         described = {
-            "devices": [_describe(device) for device in nnapi.devices()],
+            "devices": [_describe(each) for each in found],
             "unavailable": [{"name": u.name, "reason": u.reason} for u in nnapi.unavailable_devices()],
         }
         print_json(described)
         return
-    out.print(_list_devices(verbose) if nnapi.devices() else "no device can be used")
-    _print_unavailable(out)
+    out.print(_list_devices(found, verbose) if found else "no device can be used")
+    if not device:
+        _print_unavailable(out)
 
 
-def _save_profile(name: str | None, file: Path) -> None:
+def _save_profile(names: Sequence[str], file: Path) -> None:
     from nnapi.drivers.profiles.writing import write_profile  # and what asks, which a plain list does without
     from nnapi.model.operation import REGISTRY
     from nnapi.testing.survey import survey_device
 
-    if name is None:
-        names = ", ".join(device.name for device in nnapi.devices())
-        raise Mistake(f"--save-profile needs --device, one of {names}")
+    if len(names) != 1:
+        known = ", ".join(device.name for device in nnapi.devices())
+        raise Mistake(f"--save-profile needs one --device, one of {known}")
+    (name,) = names
     out = console()
     with progress(out, len(REGISTRY)) as step:
         profile = survey_device(nnapi.device(name), told=step)
@@ -74,14 +78,14 @@ def _print_costs(as_json: bool) -> None:
         console().print(costs.list_costs())
 
 
-def _list_devices(verbose: bool) -> RenderableType:
+def _list_devices(found: Sequence[nnapi.Device], verbose: bool) -> RenderableType:
     if not verbose:
         rows = table("device", "type", "version", "feature level", right=["feature level"])
-        for device in nnapi.devices():
+        for device in found:
             rows.add_row(f"[bold]{escape(device.name)}[/]", *_facts(device))
         return rows
     parts: list[RenderableType] = []
-    for device in nnapi.devices():
+    for device in found:
         type, version, level = _facts(device)
         parts.append(f"[bold]{escape(device.name)}[/] {version}, {type}, feature level {level}")
         parts += [indent(_details(device)), ""]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from nnapi.printable import printable
 
@@ -31,19 +32,22 @@ def progress(
     bar = Progress(
         TextColumn("{task.description}"),
         BarColumn(bar_width=30),
+        MofNCompleteColumn(" of "),
         TimeElapsedColumn(),
+        TextColumn("left:"),
+        TimeRemainingColumn(),
         console=where,
         transient=True,
         disable=not where.is_terminal,
     )
     task = bar.add_task("", total=total)
-    begun, current = 0, ""
+    start, begun, current = time.monotonic(), 0, ""
     ended = threading.Event()
 
     def step(description: str) -> None:
         nonlocal begun, current
         description = printable(description)
-        current = f"{begun} of {total}: {description}"
+        current = f"{begun} of {total}{_estimate(time.monotonic() - start, begun, total)}: {description}"
         bar.update(task, description=description, completed=begun)
         begun += 1
 
@@ -64,3 +68,11 @@ def progress(
         ended.set()
         thread.join()
         bar.stop()
+
+
+def _estimate(elapsed: float, done: int, total: int) -> str:
+    """The time that the rest takes at the pace so far; nothing before a minute has passed."""
+    if not done or elapsed < PAUSE:
+        return ""
+    minutes = round(elapsed / done * (total - done) / 60)
+    return f", about {minutes} min left" if minutes else ", less than a minute left"

@@ -309,10 +309,10 @@ class Graph:
         return granted
 
     def quantize(self, real: Value, target: Value) -> None:
-        """Write real numbers to ``target`` as codes of its type."""
+        """Quantize float values to the type of ``target``."""
         expressible(
             target.type.code in (QUANT8, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED),
-            f"NNAPI cannot compute {target.name} as {type_name(target.type.code)}",
+            f"NNAPI quantizes to 8 bits, {target.name or 'the result'} is {type_name(target.type.code)}",
         )
         self.emit(OperationCode.QUANTIZE, [real], [target])
 

@@ -25,6 +25,7 @@ from nnapi.model.model import Lifetime, Model, Operand
 from nnapi.model.operand import OperandType
 from nnapi.store.directories import RecordKind
 from nnapi.store.records import keep_record, recall_record
+from nnapi.trace import mute
 
 SETTLED = 2_000_000_000
 """Nanoseconds after its last change from which a file's next change is certain to have another time."""
@@ -125,8 +126,12 @@ def _parse(data: Any) -> Known:
 
 
 def _read(origin: Origin, memory: Memory, path: str, digest: bytes) -> Model:
-    """The model, read only now; BadDataError where it is another by now."""
-    model = file_formats.read(memory, path)
+    """The model, read only now; BadDataError where it is another by now.
+
+    A trace shows nothing of that: it happens in a phase that reading a model is not part of.
+    """
+    with mute():
+        model = file_formats.read(memory, path)
     now = identify(memory)
     if now != origin.file or not all(other.is_same for other in origin.others):
         if now is None or hash_content(model) != digest:

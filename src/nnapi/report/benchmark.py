@@ -124,7 +124,7 @@ def available(engines: Sequence[Engine]) -> tuple[dict[Engine, str], dict[str, s
 
 def steps(engines: int, settings: Settings) -> int:
     """How often :func:`measure` calls ``step`` at most."""
-    return 3 * engines + settings.rounds + settings.throughput_rounds
+    return 4 * engines + settings.rounds + settings.throughput_rounds
 
 
 def measure(
@@ -152,6 +152,9 @@ def _blas_threads(count: int) -> AbstractContextManager[object]:
 
 def _alone(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> None:
     """Everything that is measured with one inference at a time."""
+    for course in _list_running(courses):
+        step(f"{course.engine.name}: tuning")
+        _try(course, partial(_tune, course, subject, settings))
     if settings.apart:
         _try_out(courses, subject, settings, step)
     for course in _list_running(courses):
@@ -199,6 +202,12 @@ def peak_memory(engine: Engine, file: Path, inputs: Path, threads: int) -> tuple
     except (ValueError, IndexError):
         return None, f"its process ended with {done.returncode}: {done.stderr.strip().splitlines()[-1:]}"
     return told.get("peak"), told.get("reason", "")
+
+
+def _tune(course: Course, subject: Subject, settings: Settings) -> None:
+    """Have the fastest plan found and kept, which is neither compile time nor memory of later processes."""
+    if isinstance(course.engine, Nnapi):
+        course.engine.open(subject.file, settings.threads).prepare(1)
 
 
 def _prepare(course: Course, subject: Subject, settings: Settings) -> None:

@@ -114,7 +114,7 @@ def latencies(model: ModelResult, colour: Colours) -> Curves | None:
 
     curves = []
     for m in shown:
-        points = density(logs[m.engine], low, high)
+        points = [(low, 0.0), *density(logs[m.engine], low, high), (high, 0.0)]  # a filled curve closes on the axis
         line = " ".join(f"{place(x):.1f},{PLOT - (PLOT - 4) * y:.1f}" for x, y in points)
         curves.append(Curve(m.engine, f"var(--c{colour[m.engine]})", line))
     return Curves(curves, [(place(math.log10(tick)), f"{tick:g}") for tick in ticks(low, high)])

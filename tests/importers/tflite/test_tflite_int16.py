@@ -54,7 +54,7 @@ def test_biases_of_32_bits_mean_what_those_of_64_do() -> None:
 
 
 def test_without_asking_they_are_refused_with_the_way_out() -> None:
-    with pytest.raises(nnapi.NnapiError, match=r"load\(int16_as_float=True\)"):
+    with pytest.raises(nnapi.NnapiError, match=r"int16_as_float=True \(--int16-as-float\)"):
         nnapi.load(network()[0])
 
 
@@ -76,9 +76,38 @@ def test_between_16_and_8_bits() -> None:
     assert found.tolist() == [2, 4, -8, 48]
 
 
-def test_what_has_no_symmetric_scale_is_refused() -> None:
-    with pytest.raises(nnapi.NnapiError, match="zero point 5"):
-        nnapi.load(single("ABS", [T("INT16", (2,), 0.1, 5)], T("INT16", (2,), 0.1, 5)), int16_as_float=True)
+def test_constants_with_a_zero_point_are_refused_computed_values_are_floats() -> None:
+    shifted = [T("INT16", (2,), 0.1, 5) for _ in range(2)]
+    model = nnapi.load(single("ABS", shifted[:1], shifted[1]), int16_as_float=True)
+    (found,) = nnapi.compile(model, "nnapi-reference").run(np.array([-2, 3], np.float32))
+    assert found.tolist() == [2, 3]
+    constant = T("INT16", (2,), 0.1, 5).of([1, 2])
+    content = single("ADD", [s16(2), constant], s16(2), "AddOptions")
+    with pytest.raises(nnapi.NnapiError, match=r"zero point|with a zero point"):
+        nnapi.load(content, int16_as_float=True)
+
+
+def test_a_result_of_32_bits_is_float_too_and_else_the_message_names_it() -> None:
+    wide, y = s16(2), T("INT32", (2,), 1e-4, 0)
+    x = f32(2)
+    graph = Graph().operator("QUANTIZE", [x], [wide]).operator("QUANTIZE", [wide], [y])
+    content = write(graph.between([x], [y]))
+    model = nnapi.load(content, int16_as_float=True)
+    (found,) = nnapi.compile(model, "nnapi-reference").run(np.array([-0.25, 0.5], np.float32))
+    assert found.tolist() == [-0.25, 0.5]
+    with pytest.raises(nnapi.NnapiError, match=r"NNAPI quantizes to 8 bits, (\S.*|the result) is TENSOR_INT32"):
+        nnapi.load(write(Graph().operator("QUANTIZE", [x], [y]).between([x], [y])))
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("network_name", ["tflm_keyword_svdf", "tflm_keyword_svdf_int8"])
+def test_a_published_network_follows_the_advice(shared: Path, network_name: str) -> None:
+    file = shared / f"models-2/{network_name}.tflite"
+    with pytest.raises(nnapi.NnapiError, match=r"--int16-as-float"):
+        nnapi.load(file)
+    model = nnapi.load(file, int16_as_float=True)
+    (found,) = nnapi.compile(model, "nnapi-reference").run(np.zeros((1, 96), np.float32))
+    assert found.sum() == pytest.approx(1, abs=1e-3)
 
 
 def test_integers_of_16_bits_that_are_no_codes_stay_refused() -> None:

@@ -73,7 +73,7 @@ def test_every_operation_is_listed_with_count_names_and_reason(tmp_path: Path) -
             single("ONE_HOT", [i32(2), const(10**9), const(1), const(0)], i32(2, 1), "OneHotOptions"),
             "it would take 4000000000 bytes of constants",
         ),
-        (single("TANH", [s8(2)], T("INT16", (2,), 0.1)), "cannot compute t1 as TENSOR_QUANT16_SYMM"),
+        (single("TANH", [s8(2)], T("INT16", (2,), 0.1)), "NNAPI quantizes to 8 bits, t1 is TENSOR_QUANT16_SYMM"),
     ],
 )
 def test_reasons(content: bytes, reason: str, tmp_path: Path) -> None:

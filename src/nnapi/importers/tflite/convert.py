@@ -254,7 +254,7 @@ class Conversion:
         name = next((str(tensors[index]) for index in operator.outputs if index >= 0), "without output")
         used = (tensors[index].type for index in (*operator.inputs, *operator.outputs) if 0 <= index < len(tensors))
         if not self.whole.int16_as_float and "INT16" in used:
-            reason += "; load(int16_as_float=True) takes 16-bit codes as real numbers"
+            reason += "; int16_as_float=True (--int16-as-float) takes 16-bit values as floats"
         self.whole.refusals.append(Refusal(operator.kind, name, reason))
 
     # Tensors
@@ -318,10 +318,13 @@ class Conversion:
         return self.whole.int16_as_float and tensor.type in ("INT16", "INT64") and bool(tensor.scales)
 
     def _type(self, tensor: Tensor) -> OperandType:
-        """The operand type of a tensor, float32 for codes that are to be real numbers."""
-        if not self._is_real(tensor) or tensor.type != "INT16":
+        """The operand type of a tensor; float32 for wide quantized values that are to be floats."""
+        is_computed = tensor.region is None
+        is_wide = tensor.type == "INT16" or (tensor.type == "INT32" and is_computed and bool(tensor.scales))
+        if not self.whole.int16_as_float or not is_wide or not tensor.scales:
             return operand_type(tensor)
-        operand_type(tensor)  # which refuses what is no symmetric quantisation
+        if not is_computed:
+            operand_type(tensor)  # which refuses a zero point
         self.whole.coarsest = max(self.whole.coarsest, *tensor.scales)
         return OperandType(OperandCode.TENSOR_FLOAT32, tensor.shape or (1,))
 
