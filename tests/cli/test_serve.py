@@ -1,6 +1,6 @@
 """``nnapi serve``: a process of its own, two applications, and the end."""
 
-import os
+import resource
 import signal
 import subprocess
 import sys
@@ -12,20 +12,21 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from nnapi import Device, PriorityCode, compile
+from nnapi import Device, compile
 from nnapi.cli import app
+from nnapi.drivers.base import PrepareOptions
 from nnapi.drivers.isolated import Isolated
-from nnapi.errors import DeadObjectError
-from tests.drivers.isolated.isolated_cases import is_running, model
-from tests.waiting import comes_true
+from nnapi.errors import DeadObjectError, NnapiError
+from tests.drivers.isolated.isolated_cases import model
+from tests.drivers.isolated.service_cases import workers
 
 X = np.array([1, -2, 3, -4], np.float32)
 
 
 @contextmanager
-def serving(path: Path) -> Iterator[subprocess.Popen[str]]:
+def serving(path: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
     """A service of the reference, which does not outlive its test."""
-    command = [sys.executable, "-m", "nnapi", "serve", str(path), "-d", "nnapi-reference"]
+    command = [sys.executable, "-m", "nnapi", "serve", str(path), "-d", "nnapi-reference", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -42,7 +43,7 @@ def test_it_serves_until_it_is_ended(tmp_path: Path, end: signal.Signals) -> Non
         devices = [Device(Isolated("nnapi-reference", service=path)) for _ in range(2)]
         compiled = [compile(model(), device) for device in devices]
         assert [each.run(X)[0].tolist() for each in compiled] == [[1, 2, 3, 4]] * 2
-        assert {device.driver.pid for device in devices} == {process.pid}  # type: ignore[attr-defined]
+        assert sorted(device.driver.pid for device in devices) == sorted(workers(process.pid))  # type: ignore[attr-defined]
         process.send_signal(end)
         assert process.wait(60) == 0
     assert not path.exists()
@@ -52,28 +53,27 @@ def test_it_serves_until_it_is_ended(tmp_path: Path, end: signal.Signals) -> Non
         device.close()
 
 
-def test_low_priority_computes_in_a_process_that_gives_way(tmp_path: Path) -> None:
+def test_its_limits_are_those_of_the_options(tmp_path: Path) -> None:
     path = tmp_path / "socket"
-    with serving(path) as process:
-        with Device(Isolated("nnapi-reference", service=path)) as device:
-            assert compile(model(), device).run(X)[0].tolist() == [1, 2, 3, 4]
-            assert children(process.pid) == [], "nobody needs it yet"
-            low = compile(model(), device, priority=PriorityCode.PRIORITY_LOW)
-            assert low.run(X)[0].tolist() == [1, 2, 3, 4]
-            (child,) = children(process.pid)
-            usual = os.getpriority(os.PRIO_PROCESS, process.pid)
-            threads = [int(name) for name in os.listdir(f"/proc/{child}/task")]
-            assert usual == os.getpriority(os.PRIO_PROCESS, 0)
-            assert {os.getpriority(os.PRIO_PROCESS, thread) for thread in threads} == {min(usual + 10, 19)}
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
-    assert comes_true(lambda: not is_running(child))
+    options = ["--applications", "8", "--memory", "512", "--models", "1", "--threads", "7", "--descriptors", "99"]
+    with serving(path, *options) as process, Device(Isolated("nnapi-reference", service=path)) as device:
+        first = compile(model(), device)
+        assert first.run(X)[0].tolist() == [1, 2, 3, 4]
+        (worker,) = workers(process.pid)
+        limits = [resource.prlimit(worker, kind)[0] for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_DATA)]
+        assert limits[0] == 99
+        assert 512 << 20 < limits[1] < 4 << 30
+        with pytest.raises(NnapiError, match=r"as many as the service allows one \(nnapi serve --models\)"):
+            device.driver.prepare(model("neg"), PrepareOptions())
 
 
-def children(pid: int) -> list[int]:
-    """The processes that it has started."""
-    tasks = Path(f"/proc/{pid}/task").glob("*/children")
-    return [int(child) for file in tasks for child in file.read_text().split()]
+def test_a_file_is_kept(tmp_path: Path) -> None:
+    file = tmp_path / "model"
+    file.write_text("content")
+    result = CliRunner().invoke(app, ["serve", str(file), "-d", "nnapi-reference"])
+    assert result.exit_code != 0
+    assert f"{file} cannot be served: the file exists and is not a socket" in f"{result.output}{result.exception}"
+    assert file.read_text() == "content"
 
 
 @pytest.mark.parametrize(
@@ -82,6 +82,7 @@ def children(pid: int) -> list[int]:
         (["{}/no/socket"], "cannot be served: No such file"),
         (["{}/socket", "--mode", "rw"], "rw are no permissions"),
         (["{}/socket", "-d", "no-device"], "no device 'no-device'"),
+        (["{}/socket", "--models", "0"], "models is 0, must be above 0"),
     ],
 )
 def test_mistakes(tmp_path: Path, arguments: list[str], message: str) -> None:

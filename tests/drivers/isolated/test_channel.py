@@ -14,7 +14,8 @@ from nnapi.drivers.isolated import client_channel
 from nnapi.drivers.isolated.adaptive_spin import MISSES, AdaptiveSpin
 from nnapi.drivers.isolated.channel import ANSWER, ASLEEP, REQUEST, SIZE, Channel, bell
 from nnapi.drivers.isolated.client_channel import open_channel
-from nnapi.drivers.isolated.protocol import Body, receive, send, shared_file
+from nnapi.drivers.isolated.descriptors import shared_file
+from nnapi.drivers.isolated.protocol import Body, receive, send
 from tests.waiting import count_descriptors
 
 Channels = tuple[Channel, Channel]

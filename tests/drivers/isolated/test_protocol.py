@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nnapi.drivers.isolated import protocol
-from nnapi.drivers.isolated.protocol import HEADER, MAGIC, VERSION, Violation, receive, send
+from nnapi.drivers.isolated.descriptors import memory_file
+from nnapi.drivers.isolated.protocol import HEADER, MAGIC, VERSION, Violation, receive, refuse, send
 from tests.waiting import comes_true, count_descriptors
 
 Pair = tuple[socket.socket, socket.socket]
@@ -23,7 +24,7 @@ def pair() -> Iterator[Pair]:
         yield one, other
 
 
-@pytest.mark.parametrize("length", [0, 10, protocol.PACKET, 10 * protocol.PACKET])
+@pytest.mark.parametrize("length", [0, 10, protocol.PACKET, 3 * protocol.PACKET])
 def test_a_message_arrives(pair: Pair, length: int) -> None:
     body = {"kind": "test", "text": "ä" * length, "numbers": [1, -2.5, None, 1e30]}
     send(pair[0], body)
@@ -33,7 +34,7 @@ def test_a_message_arrives(pair: Pair, length: int) -> None:
 
 @pytest.mark.parametrize("length", [0, 10 * protocol.PACKET])
 def test_descriptors_arrive(pair: Pair, length: int) -> None:
-    file = protocol.memory_file([b"hello ", b"world"])
+    file = memory_file([b"hello ", b"world"])
     send(pair[0], {"text": "x" * length}, [file, file])
     os.close(file)
     message = receive(pair[1])
@@ -56,15 +57,16 @@ def test_the_end_is_no_message(pair: Pair) -> None:
 @pytest.mark.parametrize(
     ("packet", "message"),
     [
-        (b"x", "1 bytes is no message"),
+        (b"x", "1 bytes is not a message"),
         (HEADER.pack(b"HTTP", VERSION, 0, 2) + b"{}", "does not begin"),
         (HEADER.pack(MAGIC, VERSION + 1, 0, 2) + b"{}", f"version {VERSION + 1}, ours is {VERSION}"),
         (HEADER.pack(MAGIC, VERSION, 0, 3) + b"{}", "2 bytes where it says 3"),
-        (HEADER.pack(MAGIC, VERSION, 0, 2) + b"{]", "no JSON"),
-        (HEADER.pack(MAGIC, VERSION, 0, 2) + b"[]", "no object"),
-        (HEADER.pack(MAGIC, VERSION, 0, 2) + b"\xff\xff", "no JSON"),
-        (HEADER.pack(MAGIC, VERSION, protocol.IN_FILE, 100), "not where it should be"),
-        (HEADER.pack(MAGIC, VERSION, 0, 30_000) + b"[" * 30_000, "no JSON"),
+        (HEADER.pack(MAGIC, VERSION, 0, 2) + b"{]", "not JSON"),
+        (HEADER.pack(MAGIC, VERSION, 0, 2) + b"[]", "not an object"),
+        (HEADER.pack(MAGIC, VERSION, 0, 2) + b"\xff\xff", "not JSON"),
+        (HEADER.pack(MAGIC, VERSION, protocol.IN_FILE, 100), "without its file"),
+        (HEADER.pack(MAGIC, VERSION, 0, 30_000) + b"[" * 30_000, "not JSON"),
+        (HEADER.pack(MAGIC, VERSION, protocol.IN_FILE, protocol.MOST + 1), "1048577 bytes, 1048576 are possible"),
         (bytes(HEADER.size + protocol.PACKET + 1), "too long"),
     ],
 )
@@ -81,7 +83,7 @@ def test_a_body_in_a_file_that_is_none(pair: Pair) -> None:
     socket.send_fds(pair[0], [HEADER.pack(MAGIC, VERSION, protocol.IN_FILE, 5)], [ends[0]])
     with pytest.raises(Violation, match="cannot be read"):
         receive(pair[1])
-    short = protocol.memory_file([b"{}"])
+    short = memory_file([b"{}"])
     socket.send_fds(pair[0], [HEADER.pack(MAGIC, VERSION, protocol.IN_FILE, 5)], [short, *ends])
     with pytest.raises(Violation, match="2 bytes where it says 5"):
         receive(pair[1])
@@ -100,15 +102,19 @@ def test_nothing_but_violations_comes_of_noise(noise: bytes, has_header: bool) -
             assert message is None or isinstance(message.body, dict)
 
 
-def test_who_can_make_a_file_shorter() -> None:
-    shared, plain, pipe = protocol.shared_file(100, "test"), os.memfd_create("test"), os.pipe()
-    assert [protocol.is_sealed(file) for file in (shared, plain, pipe[0])] == [True, False, False]
-    assert os.fstat(shared).st_size == 100
-    with pytest.raises(OSError, match="not permitted"):
-        os.ftruncate(shared, 10)
-    os.pwrite(shared, b"x", 5)
-    constant = protocol.memory_file([b"12", b"345"])
-    with pytest.raises(OSError, match="not permitted"):
-        os.pwrite(constant, b"x", 0)
-    for file in (shared, plain, *pipe, constant):
-        os.close(file)
+def test_messages_have_a_bound(pair: Pair) -> None:
+    with pytest.raises(Violation, match="a message has 1048587 bytes, 1048576 are possible"):
+        send(pair[0], {"text": "x" * (protocol.MOST)})
+    send(pair[0], {"text": "x" * (protocol.MOST - 11)})
+    assert receive(pair[1]) is not None
+
+
+def test_a_refusal_is_heard(pair: Pair) -> None:
+    """Whatever the other side has sent, or sends: packets that nobody reads would be an error in its place."""
+    for _ in range(3):
+        send(pair[0], {"kind": "hello"}, [0, 1])
+    refuse(pair[1], {"error": "no"})
+    with pytest.raises(BrokenPipeError):
+        send(pair[0], {"kind": "hello"})
+    assert receive(pair[0]) == ({"error": "no"}, [])
+    assert receive(pair[0]) is None

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from nnapi.codes import PriorityCode
 from nnapi.drivers.base import (
     CacheEntry,
     Capabilities,
@@ -21,10 +22,11 @@ from nnapi.drivers.base import (
 )
 from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.connection import Connection
+from nnapi.drivers.isolated.descriptors import memory_file
+from nnapi.drivers.isolated.limits import BACKGROUND, NICE
+from nnapi.drivers.isolated.peer import Peer
 from nnapi.drivers.isolated.prepared import RemotePrepared
 from nnapi.drivers.isolated.process import Process
-from nnapi.drivers.isolated.protocol import memory_file
-from nnapi.drivers.isolated.service import Peer
 from nnapi.errors import BadDataError, DeadObjectError, OpFailedError, need
 from nnapi.locks import make_lock
 from nnapi.model.model import Model
@@ -72,8 +74,10 @@ class Isolated:
         self._source = _source(driver, device)
         self._name = device or (driver if isinstance(driver, str) else getattr(driver, "name", ""))
         self._limits = {"memory": memory, "network": network, "files": files}
-        self._background = background
         self._service = os.fspath(service)
+        self._nice = BACKGROUND if background else NICE[PriorityCode.PRIORITY_MEDIUM] if self._service else 0
+        self._others: dict[PriorityCode, Isolated] = {}
+        """The same driver of a service, in workers that compute with other priorities."""
         self._known = known if known is not None or isinstance(driver, str | type) else _as_driver(driver)
         self._patience, self._grace = patience, grace
         self._connection: Connection | None = None
@@ -104,7 +108,8 @@ class Isolated:
             return plain_values.to_verdicts(model, body["verdicts"])
 
     def prepare(self, model: Model, options: PrepareOptions) -> RemotePrepared:
-        return RemotePrepared(model, self.connect, lambda connection: _prepare(connection, model, options))
+        connect = self._with_priority(options.priority).connect
+        return RemotePrepared(model, connect, lambda connection: _prepare(connection, model, options))
 
     def cache_entry(self, prepared: Prepared) -> bytes | None:
         assert isinstance(prepared, RemotePrepared)
@@ -126,7 +131,21 @@ class Isolated:
                 return _restore(connection, model, waiting.pop(), options)
             return _prepare(connection, model, options)
 
-        return RemotePrepared(model, self.connect, make)
+        return RemotePrepared(model, self._with_priority(options.priority).connect, make)
+
+    def _with_priority(self, priority: PriorityCode) -> Isolated:
+        """Return the driver where models of that priority are prepared and run: the system schedules processes, so a
+        service has a worker for each priority that an application uses."""
+        if not self._service or self._nice == NICE[priority]:
+            return self
+        with self._lock:
+            if priority not in self._others:
+                other = Isolated(
+                    self._name, known=self._known, patience=self._patience, grace=self._grace, service=self._service
+                )
+                other._nice = NICE[priority]
+                self._others[priority] = other
+            return self._others[priority]
 
     def allocate(self, type: OperandType) -> HostBuffer:
         name = self.info.name
@@ -142,8 +161,11 @@ class Isolated:
         """End the process; the next use starts another."""
         with self._lock:
             connection, self._connection = self._connection, None
+            others, self._others = self._others, {}
         if connection is not None:
             connection.close()
+        for other in others.values():
+            other.close()
 
     @property
     def pid(self) -> int | None:
@@ -166,9 +188,11 @@ class Isolated:
 
     def _start(self) -> Connection:
         name = self._known.info.name if self._known is not None else self._name
-        hello = {**self._source, "path": sys.path, "limits": self._limits, "background": self._background}
-        start = partial(Peer, self._service) if self._service else Process
-        connection = Connection(name or "a driver", hello, self._patience, self._grace, start)
+        hello = {**self._source, "path": sys.path, "limits": self._limits, "nice": self._nice}
+        start = partial(Peer, self._service, self._patience) if self._service else Process
+        memory = None if self._service else self._limits["memory"]
+        limited = f"its memory is limited to {memory / (1 << 20):g} MiB (memory={memory})" if memory else ""
+        connection = Connection(name or "a driver", hello, self._patience, self._grace, start, limited)
         before = self._greeting.info if self._greeting else self._known.info if self._known else None
         greeting = connection.greeting
         if before is not None and greeting.info != before:

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from nnapi.drivers.isolated.descriptors import need_shared, shared_file
 from nnapi.drivers.isolated.plain_values import of_bytes
-from nnapi.drivers.isolated.protocol import is_sealed, shared_file
 from nnapi.errors import BadDataError, need
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
@@ -36,7 +36,8 @@ class Arena:
     """One side's mapping. The descriptor stays the caller's and may be closed."""
 
     def __init__(self, descriptor: int, size: int) -> None:
-        need(size > 0 and is_sealed(descriptor), "an arena must be of fixed size", BadDataError)
+        need(size > 0, f"an arena of {size} bytes", BadDataError)
+        need_shared(descriptor, size)
         self.size = size
         self._bytes = np.frombuffer(mmap.mmap(descriptor, size), np.uint8)
 

@@ -71,15 +71,16 @@ def find(body: Body) -> Driver:
         limit_memory(limits["memory"])
     if not (limits["network"] and limits["files"]):
         refuse(sockets=not limits["network"], writing=not limits["files"])
-    for driver in _find_drivers(body):
+    broken: list[str] = []
+    for driver in _find_drivers(body, broken):
         if not body["device"] or driver.info.name == body["device"]:
-            if body["background"]:
-                give_way()  # from now on: the start is not to take for ever on a busy machine
+            give_way(body["nice"])  # from now on: the start is not to take for ever on a busy machine
             return driver
-    raise UnavailableDeviceError(f"no driver of {body['device'] or body['entry']} is installed")
+    reasons = "".join(f"; {reason}" for reason in broken)
+    raise UnavailableDeviceError(f"no driver of {body['device'] or body['entry']} is installed{reasons}")
 
 
-def _find_drivers(body: Body) -> Iterator[Driver]:
+def _find_drivers(body: Body, broken: list[str]) -> Iterator[Driver]:
     if body["pickle"]:
         yield from _drivers(pickle.loads(bytes.fromhex(body["pickle"])))
     elif body["entry"]:
@@ -88,7 +89,9 @@ def _find_drivers(body: Body) -> Iterator[Driver]:
         for entry in sorted(entries(GROUP), key=lambda entry: entry.name != body["device"]):
             try:
                 found = _drivers(entry.load())
-            except Exception:
+            except Exception as error:
+                if entry.name == body["device"]:
+                    broken.append(f"it cannot be loaded: {error!r}")
                 continue
             yield from found
 

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from nnapi.drivers.isolated.arena import Arena
 from nnapi.drivers.isolated.channel import SIZE, Channel, bell, milliseconds
-from nnapi.drivers.isolated.protocol import send, shared_file
+from nnapi.drivers.isolated.descriptors import shared_file
+from nnapi.drivers.isolated.protocol import send
 from nnapi.model.operand import Array
 
 

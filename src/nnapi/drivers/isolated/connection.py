@@ -17,10 +17,11 @@ from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.channel import ANSWER, BINDING, BURST_SPIN, DONE, REQUEST, SPIN, STATUS
 from nnapi.drivers.isolated.client_channel import Binding, ClientChannel, open_channel
 from nnapi.drivers.isolated.constants import lay_out
+from nnapi.drivers.isolated.peer import Peer
 from nnapi.drivers.isolated.process import PATIENCE, Process, background
 from nnapi.drivers.isolated.protocol import Body, Message, Violation, receive, send
-from nnapi.drivers.isolated.service import Peer
-from nnapi.errors import NnapiError
+from nnapi.drivers.isolated.recording import SPANS
+from nnapi.errors import NnapiError, OutOfMemoryError, UnavailableDeviceError
 from nnapi.model.model import Model
 from nnapi.trace import spans
 from nnapi.trace.recorder import Recorder, Span
@@ -33,11 +34,17 @@ class Connection:
     """A process of a driver. Once it has ended everything raises DriverDiedError."""
 
     def __init__(
-        self, name: str, hello: Body, patience: float | None, grace: float, start: Callable[[], Process | Peer]
+        self,
+        name: str,
+        hello: Body,
+        patience: float | None,
+        grace: float,
+        start: Callable[[], Process | Peer],
+        limited: str = "",
     ) -> None:
-        """``start`` gives the process. Who does not answer for ``patience`` seconds without a time limit, or for
-        ``grace`` seconds beyond one, is ended."""
-        self.name, self._patience, self._grace = name, patience, grace
+        """``start`` gives the process. One that does not answer for ``patience`` seconds without a time limit, or for
+        ``grace`` seconds beyond one, is ended. ``limited`` says how little memory the process has: a reason to die."""
+        self.name, self._patience, self._grace, self._limited = name, patience, grace, limited
         self._lock = threading.Lock()
         self._channels: list[ClientChannel] = []
         self._idle: list[ClientChannel] = []
@@ -65,8 +72,9 @@ class Connection:
     def _greet(self, hello: Body) -> plain_values.Greeting:
         main = self._process.connection
         try:
-            send(main, {"kind": "hello", **hello})
             main.settimeout(self._patience)
+            with suppress(BrokenPipeError):  # a service that lets nobody in has said so already
+                send(main, {"kind": "hello", **hello})
             message = receive(main)
         except TimeoutError:
             raise self.end(f"it said nothing for {self._patience:g} s") from None
@@ -77,6 +85,7 @@ class Connection:
         main.setblocking(False)
         message.close()
         with self.read_answer(message) as body:
+            self.pid = self.pid or int(body["pid"])
             return plain_values.to_greeting(body)
 
     # Channels
@@ -156,7 +165,8 @@ class Connection:
         """What the driver answers; None where it did not answer in time."""
         message = None
         try:
-            send(channel.socket, body, descriptors)
+            with suppress(BrokenPipeError):  # the other side has said why it closed the channel
+                send(channel.socket, body, descriptors)
             ready = channel.wait_for_message(deadline / 1e9 + LATE if deadline is not None else self._patience_ends())
             if ready is None and deadline is not None:
                 return None
@@ -170,6 +180,8 @@ class Connection:
             pass
         if message is None:
             raise self.note_death()
+        if message.body.get("closed"):
+            self.drop(channel)
         return message
 
     @contextmanager
@@ -177,7 +189,7 @@ class Connection:
         """For a block that reads an answer: an error in it is raised, and a mistake in it is the end of the process."""
         try:
             if "error" in message.body:
-                raise plain_values.to_error(message.body["error"])
+                raise self._explain(plain_values.to_error(message.body["error"]))
             yield message.body
         except plain_values.WRONG as error:
             message.close()
@@ -185,6 +197,11 @@ class Connection:
         except BaseException:
             message.close()
             raise
+
+    def _explain(self, error: NnapiError) -> NnapiError:
+        """Return the error, with the limit of memory where that may be behind it."""
+        lacks_memory = isinstance(error, OutOfMemoryError | UnavailableDeviceError) and self._limited
+        return type(error)(f"{error}; {self._limited}") if lacks_memory else error
 
     def run(self, channel: ClientChannel, binding: Binding, is_burst: bool) -> bool:
         """Run what is bound; whether it went well."""
@@ -246,13 +263,19 @@ class Connection:
 
     def _spans(self) -> list[Span]:
         """What the process has recorded; nothing where it has ended, and its memory with it."""
-        try:
-            message = self.call({"kind": "spans"})
-            message.close()
-            with self.read_answer(message) as body:
-                return [plain_values.to_span(span, self.pid) for span in body["spans"]]
-        except NnapiError:
-            return []
+        found: list[Span] = []
+        with suppress(NnapiError):
+            while part := self._next_spans(len(found)):
+                found += part
+                if len(part) < SPANS:
+                    break
+        return found
+
+    def _next_spans(self, first: int) -> list[Span]:
+        message = self.call({"kind": "spans", "first": first})
+        message.close()
+        with self.read_answer(message) as body:
+            return [plain_values.to_span(span, self.pid) for span in body["spans"]]
 
     # Models and what they become
 
@@ -329,8 +352,9 @@ class Connection:
         with self._lock:
             is_first = self._end is None
             if is_first:
-                said = self._process.read_last_words()
-                self._end = f"{reason or status}{said and f'; it said last: {said}'}", by_itself and not reason
+                said, limited = self._process.read_last_words(), self._limited if by_itself else ""
+                words = [reason or status, said and f"it said last: {said}", limited]
+                self._end = "; ".join(filter(None, words)), by_itself and not reason and not limited
             what, by_itself = self._end or ("", False)
         if is_first:
             self._close_idle()

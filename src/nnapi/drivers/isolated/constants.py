@@ -10,10 +10,9 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
+from nnapi.drivers.isolated.descriptors import memory_file, need_constants
 from nnapi.drivers.isolated.plain_values import of_bytes
-from nnapi.drivers.isolated.protocol import MOST_DESCRIPTORS, is_sealed, memory_file
+from nnapi.drivers.isolated.protocol import MOST_DESCRIPTORS
 from nnapi.errors import BadDataError, need
 from nnapi.model.memory import Memory, mappings
 from nnapi.model.operand import Array
@@ -61,25 +60,22 @@ def _in_file(array: Array, files: dict[int, int | None], descriptors: list[int])
     return None if number is None else [number, mapping.place_of(array), array.nbytes]
 
 
-def map_constants(
-    layout: dict[str, Any], descriptors: Sequence[int], *, trusted: bool = True
-) -> Callable[[int], Array]:
-    """What gives the bytes of each constant by its number. Files of an application that is not ``trusted`` are read
-    unless nobody can make them shorter."""
+def map_constants(layout: dict[str, Any], descriptors: Sequence[int]) -> Callable[[int], Array]:
+    """Return a function from a constant's number to its bytes; BadDataError for files that must not be mapped."""
     sizes, places = layout["sizes"], layout["places"]
     need(len(sizes) == len(descriptors), f"{len(descriptors)} files came, {len(sizes)} are described", BadDataError)
-    files = [_map_file(size, descriptor, trusted) for size, descriptor in zip(sizes, descriptors, strict=True)]
+    files = [map_file(size, descriptor) for size, descriptor in zip(sizes, descriptors, strict=True)]
 
     def constant(number: int) -> Array:
         file, offset, length = places[number]
-        view: Array = files[file]
+        view: Array = files[file].view()
         need(offset >= 0 and 0 <= length <= len(view) - offset, f"constant {number} is not in its file", BadDataError)
         return view[offset : offset + length]
 
     return constant
 
 
-def _map_file(size: int, descriptor: int, trusted: bool) -> Array:
-    if trusted or is_sealed(descriptor):
-        return Memory.from_fd(size, mmap.PROT_READ, descriptor).view()
-    return np.frombuffer(os.pread(descriptor, size, 0), np.uint8)
+def map_file(size: int, descriptor: int) -> Memory:
+    """Return the first bytes of a file, to be mapped for reading; BadDataError for one that must not be."""
+    need_constants(descriptor, size)
+    return Memory.from_fd(size, mmap.PROT_READ, descriptor)

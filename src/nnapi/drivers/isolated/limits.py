@@ -1,4 +1,4 @@
-"""What a driver's process is not to have: more memory than it was given, sockets, files to write to.
+"""Limits that a driver's process sets for itself: memory, sockets, files to write to, the way into other processes.
 
 The system refuses each with an error that the engine sees; what is given up here cannot be taken back.
 """
@@ -14,6 +14,7 @@ import struct
 from contextlib import suppress
 from typing import NamedTuple
 
+from nnapi.codes import PriorityCode
 from nnapi.errors import OpFailedError
 
 
@@ -23,20 +24,40 @@ class Machine(NamedTuple):
     audit: int
     seccomp: int
     socket: tuple[int, ...]
+    """socket, socketpair."""
     open: tuple[tuple[int, int], ...]
-    """Calls that open a file, each with the place of the flags among its arguments."""
+    """Calls that open a file, each with the index of the flags among its arguments."""
     change: tuple[int, ...]
-    """Calls that make, rename, remove or cut off files by name."""
+    """Calls that make, rename, remove or cut off files by name, and those that change owner, mode or attributes."""
+    others: tuple[int, ...]
+    """Calls that reach into other processes (ptrace, process_vm_readv, process_vm_writev), and open_by_handle_at."""
 
 
 MACHINES = {
     "x86_64": Machine(
-        0xC000003E, 317, (41,), ((2, 1), (257, 2)), (76, 82, 83, 84, 85, 86, 87, 88, 258, 263, 264, 265, 266, 316)
+        0xC000003E,
+        317,
+        (41, 53),
+        ((2, 1), (257, 2)),
+        (
+            *(76, 82, 83, 84, 85, 86, 87, 88, 133, 258, 259, 263, 264, 265, 266, 316),
+            *(90, 91, 92, 93, 94, 132, 188, 189, 190, 197, 198, 199, 235, 260, 261, 268, 280),
+        ),
+        (101, 304, 310, 311),
     ),
-    "aarch64": Machine(0xC00000B7, 277, (198,), ((56, 2),), (34, 35, 36, 37, 38, 45, 276)),
+    "aarch64": Machine(
+        0xC00000B7,
+        277,
+        (198, 199),
+        ((56, 2),),
+        (5, 6, 7, 14, 15, 16, 33, 34, 35, 36, 37, 38, 45, 52, 53, 54, 55, 88, 276),
+        (117, 265, 270, 271),
+    ),
 }
-AROUND = (425, 437)
-"""io_uring_setup and openat2, the same everywhere, which lead around what is looked at here."""
+AROUND = (425, 437, 438)
+"""io_uring_setup and openat2, which lead around what is looked at here, and pidfd_getfd: the same everywhere."""
+CHANGE = (452, 463, 466)
+"""fchmodat2, setxattrat, removexattrat: the same everywhere."""
 OTHER_TABLE = 0x40000000
 """From here on the calls of x86-64 have other numbers."""
 
@@ -47,8 +68,10 @@ NUMBER, AUDIT, ARGUMENTS = 0, 4, 16
 ALLOW, REFUSE = 0x7FFF0000, 0x00050000 | errno.EPERM
 PR_SET_NO_NEW_PRIVS = 38
 SET_FILTER, ALL_THREADS = 1, 1
-BACKGROUND = 10
-"""How much nicer is who gives way."""
+NICE = {PriorityCode.PRIORITY_HIGH: 0, PriorityCode.PRIORITY_MEDIUM: 3, PriorityCode.PRIORITY_LOW: 10}
+"""How much nicer processes are that compute with a priority: of two that want one processor, medium gets a third beside
+high, and low a tenth."""
+BACKGROUND = NICE[PriorityCode.PRIORITY_LOW]
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 
 
@@ -64,17 +87,17 @@ def limit_memory(size: int) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (size, size))
 
 
-def give_way() -> None:
-    """Let the threads of this process, and all that they start, have a tenth of a processor that others want too."""
-    nice = min(os.getpriority(os.PRIO_PROCESS, 0) + BACKGROUND, 19)
+def give_way(nice: int) -> None:
+    """Make all threads of this process, and all that they start, so much nicer."""
+    nice = min(os.getpriority(os.PRIO_PROCESS, 0) + nice, 19)
     for thread in os.listdir("/proc/self/task"):
         with suppress(ProcessLookupError):  # it has ended
             os.setpriority(os.PRIO_PROCESS, int(thread), nice)
 
 
 def refuse(*, sockets: bool, writing: bool) -> None:
-    """Let no thread of this process make sockets, or open files to write to them. OpFailedError where the system
-    cannot do that."""
+    """Let no thread of this process make sockets, or open files to write to them, nor reach into other processes.
+    OpFailedError where the system cannot do that."""
     machine = MACHINES.get(platform.machine())
     if machine is None:
         raise OpFailedError(f"sockets and files cannot be refused on {platform.machine()}")
@@ -89,7 +112,8 @@ def refuse(*, sockets: bool, writing: bool) -> None:
 def _program(machine: Machine, sockets: bool, writing: bool) -> list[bytes]:
     """The filter that the system runs at each call. A jump says how many instructions it leaves out, where its test
     holds and where it does not."""
-    refused = [*(machine.socket if sockets else ()), *(machine.change if writing else ()), *AROUND]
+    refused = [*machine.others, *AROUND, *(machine.socket if sockets else ())]
+    refused += [*machine.change, *CHANGE] if writing else []
     lines = [_line(LOAD, AUDIT), _line(EQUAL, machine.audit, 1, 0), _line(RETURN, REFUSE), _line(LOAD, NUMBER)]
     lines += [_line(LEAST, OTHER_TABLE, 0, 1), _line(RETURN, REFUSE)]
     for number in refused:

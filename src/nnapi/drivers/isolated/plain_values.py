@@ -161,7 +161,10 @@ def _of_description(description: Description, arrays: list[Array]) -> Values:
         if lifetime is Lifetime.CONSTANT:
             arrays.append(value)
             value = len(arrays) - 1
-        channel = None if type.channel is None else [type.channel.dimension, type.channel.scales]
+        channel = None
+        if type.channel is not None:  # thousands of them are too long for a message
+            arrays.append(np.array(type.channel.scales, np.float64))
+            channel = [type.channel.dimension, len(arrays) - 1]
         described = [type.dimensions, type.scale, type.zero_point, channel, type.data.hex()]
         operands.append([name, code, described, lifetime.value, value])
     return {**description._asdict(), "operands": operands}
@@ -182,7 +185,9 @@ def to_model(values: Values, constant: Callable[[int], Array]) -> Model:
 def _to_description(values: Values, constant: Callable[[int], Array]) -> Description:
     operands = []
     for name, code, (dimensions, scale, zero_point, channel, data), lifetime, value in values["operands"]:
-        quantization = None if channel is None else ChannelQuantization(channel[0], tuple(channel[1]))
+        quantization = None
+        if channel is not None:
+            quantization = ChannelQuantization(channel[0], tuple(constant(channel[1]).view(np.float64).tolist()))
         type = OperandType(code[1], dimensions, scale, zero_point, quantization, bytes.fromhex(data))
         role = Lifetime(lifetime)
         operands.append((name, tuple(code), type, role, constant(value) if role is Lifetime.CONSTANT else value))

@@ -1,22 +1,25 @@
 """Messages between an application and the process of a driver: JSON in packets of a Unix socket, and descriptors.
 
-A message is an object of plain values behind a small header. One that is too long for a packet travels in a memory file
-instead, whose descriptor comes first. Whatever the other side sends, reading it runs no code of its choice: what is not
-as it should be is a :class:`Violation`.
+A message is an object of plain values behind a small header, of at most 1 MiB. One that is too long for a packet
+travels in a memory file instead, whose descriptor comes first. Reading a message runs no code of the other side's
+choice: a message that breaks a rule raises :class:`Violation`.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import socket
+import stat
 import struct
 from array import array
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple, TypeAlias
 
-VERSION = 1
+from nnapi.drivers.isolated.descriptors import memory_file
+
+VERSION = 2
 """Of everything in this package that both sides must agree about."""
 
 HEADER = struct.Struct("<4sHHI")
@@ -26,18 +29,17 @@ IN_FILE = 1
 """The flag of a body that lies in a memory file."""
 PACKET = 1 << 15
 """Bytes of a body that still goes into a packet."""
-MOST = 1 << 28
-"""Bytes that a body may have."""
+MOST = 1 << 20
+"""Bytes that a body may have. Constants, inputs and outputs travel beside it, by descriptor."""
 MOST_DESCRIPTORS = 64
 
 INT = array("i")
 
 Body: TypeAlias = dict[str, Any]
-SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 
 
 class Violation(Exception):
-    """What the other side sent breaks the protocol."""
+    """A message that breaks the protocol."""
 
 
 class Message(NamedTuple):
@@ -63,8 +65,10 @@ class Message(NamedTuple):
 
 
 def send(connection: socket.socket, body: Body, descriptors: Sequence[int] = ()) -> None:
-    """Send a message; OSError where nobody is there to receive it."""
+    """Send a message; OSError where nobody is there to receive it, Violation where it is too long."""
     text = json.dumps(body, separators=(",", ":")).encode()
+    if len(text) > MOST:
+        raise Violation(f"a message has {len(text)} bytes, {MOST} are possible")
     if len(text) <= PACKET:
         packet = HEADER.pack(MAGIC, VERSION, 0, len(text)) + text
         socket.send_fds(connection, [packet], list(descriptors))
@@ -76,8 +80,18 @@ def send(connection: socket.socket, body: Body, descriptors: Sequence[int] = ())
         os.close(file)
 
 
+def refuse(connection: socket.socket, body: Body) -> None:
+    """Close a connection with a last message. Packets that came before are dropped, as they would hide it."""
+    with connection, suppress(OSError):
+        connection.settimeout(0)
+        send(connection, body)
+        connection.shutdown(socket.SHUT_RDWR)
+        while connection.recv(1):
+            pass
+
+
 def receive(connection: socket.socket) -> Message | None:
-    """The next message, None after the last; OSError where the connection broke."""
+    """Return the next message, None after the last; OSError where the connection broke."""
     room = socket.CMSG_SPACE((MOST_DESCRIPTORS + 1) * INT.itemsize)
     packet, came, flags, _ = connection.recvmsg(HEADER.size + PACKET, room, socket.MSG_CMSG_CLOEXEC)
     descriptors: list[int] = []
@@ -88,7 +102,7 @@ def receive(connection: socket.socket) -> Message | None:
         if not packet and not descriptors:
             return None
         if flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC):
-            raise Violation("a packet is too long, or brings too many descriptors")
+            raise Violation("a packet is too long, or brings more descriptors than may be open")
         return Message(_body(packet, descriptors), descriptors)
     except Violation:
         Message({}, descriptors).close()
@@ -97,7 +111,7 @@ def receive(connection: socket.socket) -> Message | None:
 
 def _body(packet: bytes, descriptors: list[int]) -> Body:
     if len(packet) < HEADER.size:
-        raise Violation(f"a packet of {len(packet)} bytes is no message")
+        raise Violation(f"a packet of {len(packet)} bytes is not a message")
     magic, version, flags, length = HEADER.unpack_from(packet)
     if magic != MAGIC:
         raise Violation("a packet does not begin as a message does")
@@ -105,10 +119,14 @@ def _body(packet: bytes, descriptors: list[int]) -> Body:
         raise Violation(f"a message has version {version}, ours is {VERSION}")
     text = packet[HEADER.size :]
     if flags & IN_FILE:
-        if not descriptors or length > MOST:
-            raise Violation(f"a message of {length} bytes is not where it should be")
+        if length > MOST:
+            raise Violation(f"a message has {length} bytes, {MOST} are possible")
+        if not descriptors:
+            raise Violation(f"a message of {length} bytes came without its file")
         file = descriptors.pop(0)
         try:
+            if not stat.S_ISREG(os.fstat(file).st_mode):
+                raise Violation("a message cannot be read: its descriptor is not a file")
             text = os.pread(file, length, 0)
         except OSError as error:
             raise Violation(f"a message cannot be read: {error}") from None
@@ -119,51 +137,7 @@ def _body(packet: bytes, descriptors: list[int]) -> Body:
     try:
         body = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise Violation(f"a message is no JSON: {error}") from None
+        raise Violation(f"a message is not JSON: {error}") from None
     if not isinstance(body, dict):
-        raise Violation("a message is no object")
+        raise Violation("a message is not an object")
     return body
-
-
-def memory_file(parts: Sequence[Any], name: str = "nnapi-message") -> int:
-    """A descriptor of a memory file that holds the parts, one after the other, and that nobody changes any more."""
-    file = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    try:
-        at = 0
-        for part in parts:
-            at = write_at(file, part, at)
-        fcntl.fcntl(file, fcntl.F_ADD_SEALS, SEALS | fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL)
-    except BaseException:
-        os.close(file)
-        raise
-    return file
-
-
-def write_at(file: int, part: Any, at: int) -> int:
-    """Write all of a part, which is contiguous bytes, and give the place behind it."""
-    rest = memoryview(part).cast("B")
-    while rest:
-        written = os.pwrite(file, rest, at)
-        rest, at = rest[written:], at + written
-    return at
-
-
-def shared_file(size: int, name: str) -> int:
-    """A descriptor of a memory file of zeros that both sides may write to and nobody can make shorter: who reads what
-    the other side has cut off is ended by the system."""
-    file = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    try:
-        os.ftruncate(file, size)
-        fcntl.fcntl(file, fcntl.F_ADD_SEALS, SEALS | fcntl.F_SEAL_SEAL)
-    except BaseException:
-        os.close(file)
-        raise
-    return file
-
-
-def is_sealed(file: int) -> bool:
-    """Whether nobody can make the file shorter."""
-    try:
-        return bool(fcntl.fcntl(file, fcntl.F_GET_SEALS) & fcntl.F_SEAL_SHRINK)
-    except OSError:  # no memory file
-        return False

@@ -30,18 +30,21 @@ def section_of(body: Body, info: DeviceInfo, model: Model) -> Section:
     return Section(layer, phase, name or info.name, model=model.name, **more)
 
 
+SPANS = 1000
+"""Spans in one message."""
+
+
 class Recording:
     """What a process records for its application: whenever that does, and until a run comes that it does not record."""
 
-    def __init__(self, is_allowed: bool) -> None:
-        self._is_allowed = is_allowed
+    def __init__(self) -> None:
         self._number = 0
         self._kept: list[Span] = []
         self._lock = make_lock()
 
     def follow(self, wish: Sequence[Any] | None) -> None:
         """Record from now on where a question says so; the number tells a new recording from the one before."""
-        if wish is None or not self._is_allowed:
+        if wish is None:
             return
         with self._lock:
             if wish[0] != self._number:
@@ -55,10 +58,11 @@ class Recording:
         with self._lock:
             self._stop()
 
-    def read(self) -> list[Span]:
-        """Everything so far."""
-        self.pause()
-        return self._kept
+    def read(self, first: int) -> list[Span]:
+        """Return what was recorded, from its first span on, as much as one message holds."""
+        if not first:
+            self.pause()
+        return self._kept[first : first + SPANS]
 
     def _stop(self) -> None:
         if spans.active:

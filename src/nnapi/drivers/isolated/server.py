@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import mmap
 import os
 import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
-from nnapi.codes import CONTROL_FLOW, PriorityCode
+from nnapi.codes import CONTROL_FLOW
 from nnapi.drivers.base import (
     CacheEntry,
     Caches,
@@ -20,10 +19,12 @@ from nnapi.drivers.base import (
     Driver,
     Inference,
     Prepared,
+    PrepareOptions,
     Request,
     Sessions,
 )
 from nnapi.drivers.isolated import plain_values
+from nnapi.drivers.isolated.allowance import UNLIMITED, Allowance
 from nnapi.drivers.isolated.arena import KEPT, Arena, copy_in
 from nnapi.drivers.isolated.channel import (
     ANSWER,
@@ -32,16 +33,17 @@ from nnapi.drivers.isolated.channel import (
     DONE,
     FAILED,
     REQUEST,
+    SIZE,
     SPIN,
     STATUS,
     Channel,
 )
-from nnapi.drivers.isolated.constants import map_constants
-from nnapi.drivers.isolated.places import Gate, Place, ungated
-from nnapi.drivers.isolated.protocol import Body, Message, Violation, memory_file, receive, send
+from nnapi.drivers.isolated.constants import map_constants, map_file
+from nnapi.drivers.isolated.descriptors import memory_file, need_bell, need_shared, need_socket
+from nnapi.drivers.isolated.entry_seal import open_entry, seal_entry
+from nnapi.drivers.isolated.protocol import Body, Message, Violation, receive, refuse, send
 from nnapi.drivers.isolated.recording import SECTIONS, Recording, section_of
-from nnapi.errors import BadDataError, OpFailedError, need
-from nnapi.model.memory import Memory
+from nnapi.errors import BadDataError, NnapiError, OpFailedError, OutOfMemoryError, need
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 from nnapi.trace import spans
@@ -55,7 +57,6 @@ class Held(NamedTuple):
 
     prepared: Prepared
     model: Model
-    priority: PriorityCode
     is_burst: bool = False
     is_borrowing: bool = False
     """Whether its outputs may be views of the device's memory until its next run."""
@@ -66,81 +67,119 @@ class Held(NamedTuple):
 class Session:
     """What one application has of one driver, from its first message until its connection ends."""
 
-    def __init__(self, connection: socket.socket, find: Find, gate: Gate = ungated, *, trusted: bool = True) -> None:
-        """What an application that is not ``trusted`` can change under our hands is copied."""
-        self._connection, self._find, self.gate, self.trusted = connection, find, gate, trusted
+    def __init__(
+        self,
+        connection: socket.socket,
+        find: Find,
+        allowance: Allowance = UNLIMITED,
+        clock: memoryview | None = None,
+        key: bytes = b"",
+    ) -> None:
+        """``clock`` has a number for each channel: when its run began (monotonic nanoseconds), 0 between two runs.
+        With a ``key`` only entries of caches that were written under it are restored."""
+        self._connection, self._find, self._allowance, self.key = connection, find, allowance, key
         self.driver: Driver
-        self.background: Place | None = None
-        """Where models of low priority are prepared and run, if not where all others are."""
         self.models: dict[int, Model] = {}
         self.prepared: dict[int, Held] = {}
+        self.clock = memoryview(bytearray(8 * allowance.threads)).cast("Q") if clock is None else clock
         self._numbers = itertools.count(1)
-        self._channels: list[ChannelServer] = []
-        self.recording = Recording(trusted)  # there is one recorder in a process, and strangers may not share it
+        self._free = list(reversed(range(len(self.clock))))
+        self._channels: dict[int, ChannelServer] = {}
+        self.recording = Recording()
 
     def run(self) -> None:
-        """Serve until the application closes the connection, or breaks the protocol."""
+        """Serve until the application closes the connection, or breaks the protocol. The process is to end then:
+        channels may still be computing."""
         try:
             while message := receive(self._connection):
                 self._handle(message)
-        except (Violation, OSError, *plain_values.WRONG):
+        except (Violation, OSError, NnapiError, *plain_values.WRONG):
             pass
-        finally:
-            self._close()
-
-    def end(self) -> None:
-        """Close the connection, which ends :meth:`run`."""
-        with suppress(OSError):
-            self._connection.shutdown(socket.SHUT_RDWR)
 
     def _handle(self, message: Message) -> None:
         body = message.body
-        kind = body["kind"]
-        if kind == "channel":
-            if len(message.descriptors) != 4:
-                message.close()
-                raise Violation("a channel has four descriptors")
-            channel, page, bell, other = message.descriptors
-            server = ChannelServer(self, Channel("driver", socket.socket(fileno=channel), page, bell, other))
-            self._channels.append(server)
-            threading.Thread(target=server.run, name="nnapi-channel", daemon=True).start()
-            return
-        message.close()
-        if kind == "hello":
-            send(self._connection, self._hello(body))
-        elif kind == "release":
-            for number in body["models"]:
-                self.models.pop(number, None)
-            for number in body["prepared"]:
-                self.release(number)
+        try:
+            kind = body["kind"]
+            if (kind == "hello") is hasattr(self, "driver"):
+                raise Violation(f"{kind!r} is out of order")
+            if kind == "channel":
+                self._open_channel(message.descriptors)
+            elif kind == "hello":
+                send(self._connection, self._hello(body))
+                self._connection.settimeout(None)
+            elif kind == "release":
+                for number in body["models"]:
+                    self.models.pop(number, None)
+                for number in body["prepared"]:
+                    self.release(number)
+        finally:
+            message.close()
+
+    def _open_channel(self, descriptors: list[int]) -> None:
+        """Serve a channel on a thread of its own. Its first message is the error where that cannot be done."""
+        if len(descriptors) != 4:
+            raise Violation("a channel has four descriptors")
+        need_socket(descriptors[0])
+        connection = socket.socket(fileno=descriptors.pop(0))
+        slot = None
+        try:
+            self._allowance.need_fewer(len(self._channels), "threads")
+            slot = self._free.pop()
+            server = ChannelServer(self, make_channel(connection, descriptors), slot)
+            self._channels[slot] = server
+            try:
+                threading.Thread(target=server.run, name="nnapi-channel", daemon=True).start()
+            except RuntimeError as error:
+                raise OutOfMemoryError(f"no thread can be started: {error}") from None
+        except Exception as error:
+            if slot is not None:
+                self.forget_channel(slot)
+            refuse(connection, self.describe_error(error) | {"closed": True})
+
+    def forget_channel(self, slot: int) -> None:
+        """Let another channel have the place of one that is closed."""
+        self.clock[slot] = 0
+        self._channels.pop(slot, None)
+        self._free.append(slot)
+
+    def describe_error(self, error: Exception) -> Body:
+        """Return the answer that says what went wrong."""
+        name = self.driver.info.name if hasattr(self, "driver") else "the driver"
+        return {"error": plain_values.of_error(self._allowance.explain(error), name)}
 
     def _hello(self, body: Body) -> Body:
         try:
             self.driver = self._find(body)
-            return plain_values.of_greeting(self.driver)
+            return plain_values.of_greeting(self.driver) | {"pid": os.getpid()}
         except Exception as error:
             return {"error": plain_values.of_error(error, "the driver")}
 
-    def place(self, priority: PriorityCode) -> Place:
-        """Where models of that priority are prepared and run."""
-        if self.background is not None and priority == PriorityCode.PRIORITY_LOW:
-            return self.background
-        return Place(self.driver, self.gate)
+    def to_options(self, values: Any) -> PrepareOptions:
+        """Return the options of a preparation; ResourceExhaustedPersistentError for more threads than are allowed."""
+        options = plain_values.to_options(values)
+        self._allowance.need_fewer((options.threads or 1) - 1, "threads")
+        return options
 
     def hold(self, held: Held) -> int:
+        """Keep a prepared model, and return its number."""
         number = next(self._numbers)
         self.prepared[number] = held
         return number
 
     def keep(self, model: Model) -> int:
+        """Keep a model, and return its number."""
         number = next(self._numbers)
         self.models[number] = model
         return number
 
+    def need_place(self, kept: dict[int, Any]) -> None:
+        """Raise ResourceExhaustedPersistentError where the application has as many models as it may."""
+        self._allowance.need_fewer(len(kept), "models")
+
     def release(self, number: int) -> None:
         held = self.prepared.pop(number, None)
         if held is not None:
-            for channel in self._channels:
+            for channel in list(self._channels.values()):
                 channel.forget(number)
             if not held.is_lent:
                 held.prepared.close()
@@ -156,13 +195,15 @@ class Session:
         model = self.models[body["model"]] if "model" in body else self.prepared[body["prepared"]].model
         return section_of(body, self.driver.info, model)
 
-    def _close(self) -> None:
-        self._connection.close()
-        for channel in self._channels:
-            channel.end()
-        for number in list(self.prepared):
-            self.release(number)
-        self.models.clear()
+
+def make_channel(connection: socket.socket, descriptors: list[int]) -> Channel:
+    """Return the driver's side of a channel over a page and two bells, which it takes over; BadDataError for others."""
+    page, *bells = descriptors
+    need_shared(page, SIZE)
+    for bell in bells:
+        need_bell(bell)
+    descriptors.clear()
+    return Channel("driver", connection, page, *bells)
 
 
 class Binding(NamedTuple):
@@ -176,8 +217,8 @@ class Binding(NamedTuple):
 class ChannelServer:
     """Answers what comes through one channel."""
 
-    def __init__(self, session: Session, channel: Channel) -> None:
-        self._session, self._channel = session, channel
+    def __init__(self, session: Session, channel: Channel, slot: int) -> None:
+        self._session, self._channel, self._slot = session, channel, slot
         self._arena: Arena | None = None
         self._bindings: dict[int, Binding] = {}
         self._numbers = itertools.count(1)
@@ -186,25 +227,25 @@ class ChannelServer:
 
     def run(self) -> None:
         """Serve until the application closes the channel, or breaks the protocol."""
-        channel, seen = self._channel, 0
+        channel, seen, clock, slot = self._channel, 0, self._session.clock, self._slot
         try:
             while True:
                 if not channel.wait(REQUEST, seen, self._spin):
                     seen = channel.words[REQUEST]
+                    clock[slot] = time.monotonic_ns()
                     self._run_bound(channel.words[BINDING])
+                    clock[slot] = 0
                     channel.tell(ANSWER, seen)
                 elif not self._serve_message():
                     return
-        except (Violation, OSError):
+        except OSError:
             pass
+        except Violation as error:
+            refuse(channel.socket, self._session.describe_error(BadDataError(str(error))) | {"closed": True})
         finally:
             self._bindings.clear()
             channel.close()
-
-    def end(self) -> None:
-        """Let the thread of the channel find that nobody is there any more."""
-        with suppress(OSError):
-            self._channel.socket.shutdown(socket.SHUT_RDWR)
+            self._session.forget_channel(slot)
 
     def forget(self, prepared: int) -> None:
         """Drop what runs a prepared model that nobody needs any more."""
@@ -217,7 +258,9 @@ class ChannelServer:
         message = receive(self._channel.socket)
         if message is None:
             return False
+        self._session.clock[self._slot] = time.monotonic_ns()
         answer, descriptors = self._answer(message)
+        self._session.clock[self._slot] = 0
         try:
             send(self._channel.socket, answer, descriptors)
         except OSError:
@@ -250,12 +293,13 @@ class ChannelServer:
                 answer = HANDLERS[body["kind"]](self, body, message.descriptors)
             return answer if isinstance(answer, tuple) else (answer, [])
         except Exception as error:
-            return {"error": plain_values.of_error(error, self._session.driver.info.name)}, []
+            return self._session.describe_error(error), []
         finally:
             message.close()
 
     def _model(self, body: Body, descriptors: Sequence[int]) -> Body:
-        constant = map_constants(body["layout"], descriptors, trusted=self._session.trusted)
+        self._session.need_place(self._session.models)
+        constant = map_constants(body["layout"], descriptors)
         return {"model": self._session.keep(plain_values.to_model(body["model"], constant))}
 
     def _verdicts(self, body: Body, descriptors: Sequence[int]) -> Body:
@@ -263,31 +307,33 @@ class ChannelServer:
         return {"verdicts": plain_values.of_verdicts(model, self._session.driver.verdicts(model))}
 
     def _prepare(self, body: Body, descriptors: Sequence[int]) -> Body:
-        model, options = self._session.models[body["model"]], plain_values.to_options(body["options"])
-        prepared = self._session.place(options.priority).driver.prepare(model, options)
-        return {"prepared": self._session.hold(Held(prepared, model, options.priority))}
+        self._session.need_place(self._session.prepared)
+        model, options = self._session.models[body["model"]], self._session.to_options(body["options"])
+        return {"prepared": self._session.hold(Held(self._session.driver.prepare(model, options), model))}
 
     def _restore(self, body: Body, descriptors: Sequence[int]) -> Body:
-        model, options = self._session.models[body["model"]], plain_values.to_options(body["options"])
-        driver = self._session.place(options.priority).driver
+        self._session.need_place(self._session.prepared)
+        model, options = self._session.models[body["model"]], self._session.to_options(body["options"])
+        driver, key = self._session.driver, self._session.key
         need(isinstance(driver, Caches), "the driver keeps nothing", OpFailedError)
         assert isinstance(driver, Caches)
-        content = map_constants(
-            {"sizes": [body["size"]], "places": [[0, 0, body["length"]]]}, descriptors, trusted=self._session.trusted
-        )(0)
-        memory = Memory.from_fd(body["size"], mmap.PROT_READ, descriptors[0]) if self._session.trusted else None
-        prepared = driver.restore(model, CacheEntry(content.data, memory), options)
-        return {"prepared": self._session.hold(Held(prepared, model, options.priority))}
+        file = map_file(body["size"], descriptors[0])
+        content = file.view(0, body["length"]).data
+        # A stranger may change the file at any time: what is checked, and then restored, is a copy.
+        entry = CacheEntry(memoryview(open_entry(key, model, bytes(content)))) if key else CacheEntry(content, file)
+        return {"prepared": self._session.hold(Held(driver.restore(model, entry, options), model))}
 
     def _cache_entry(self, body: Body, descriptors: Sequence[int]) -> tuple[Body, list[int]]:
-        held = self._session.prepared[body["prepared"]]
-        driver = self._session.place(held.priority).driver
+        held, driver, key = self._session.prepared[body["prepared"]], self._session.driver, self._session.key
         content = driver.cache_entry(held.prepared) if isinstance(driver, Caches) else None
         if content is None:
             return {"length": None}, []
+        if key:
+            content = seal_entry(key, held.model, content)
         return {"length": len(content)}, [memory_file([content] if content else [], "nnapi-cache-entry")]
 
     def _session_of(self, body: Body, descriptors: Sequence[int]) -> Body:
+        self._session.need_place(self._session.prepared)
         held = self._session.prepared[body["prepared"]]
         if isinstance(held.prepared, Sessions):
             held = held._replace(prepared=held.prepared.session(), is_burst=True, is_borrowing=True)
@@ -304,10 +350,9 @@ class ChannelServer:
             for place, type in zip(body["inputs"], types, strict=True)
         ]
         limits, attributes = (body["deadline"], body["loop_timeout"]), plain_values.to_attributes(body["attributes"])
-        with self._session.place(held.priority).gate(held.priority, body["deadline"]):
-            begin = time.monotonic_ns()
-            outcome = held.prepared.execute(Request(inputs, *limits, held.is_borrowing, attributes))
-            took = time.monotonic_ns() - begin
+        begin = time.monotonic_ns()
+        outcome = held.prepared.execute(Request(inputs, *limits, held.is_borrowing, attributes))
+        took = time.monotonic_ns() - begin
         for array, index in zip(outcome.outputs, held.model.outputs, strict=True):
             stored = held.model.operands[index].type.dtype
             need(array.dtype.itemsize == stored.itemsize, f"the driver gave {array.dtype} for {stored}", OpFailedError)
@@ -330,7 +375,7 @@ class ChannelServer:
         return {"outputs": places}
 
     def _spans(self, body: Body, descriptors: Sequence[int]) -> Body:
-        return {"spans": [plain_values.of_span(span) for span in self._session.recording.read()]}
+        return {"spans": [plain_values.of_span(span) for span in self._session.recording.read(body["first"])]}
 
     def _bind(self, body: Body, descriptors: Sequence[int]) -> Body:
         number, (input_places, output_places) = body["prepared"], body["places"]
@@ -340,16 +385,10 @@ class ChannelServer:
         if infer is None:
             return {"binding": None}
         inputs, outputs = arena.views(held.model, input_places, output_places)
-        gate, priority = self._session.place(held.priority).gate, held.priority
         wanted = [(view, view.shape, view.dtype) for view in outputs]
 
         def run() -> None:
-            if gate is ungated:  # which costs a microsecond less
-                found = infer(inputs)
-            else:
-                with gate(priority, None):
-                    found = infer(inputs)
-            for array, (view, shape, dtype) in zip(found, wanted, strict=True):
+            for array, (view, shape, dtype) in zip(infer(inputs), wanted, strict=True):
                 if array.shape != shape or array.dtype != dtype:
                     raise BadDataError(f"an output is {array.dtype} of shape {array.shape}")
                 view[...] = array

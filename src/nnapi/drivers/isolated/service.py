@@ -1,43 +1,92 @@
-"""One process that holds drivers for several applications, each of which comes through a socket of the file system."""
+"""A service: one process that lets applications in, and has a worker process for each connection.
+
+The service reads nothing that an application sends. It forks a worker, which serves the connection as any driver's
+process does, under an :class:`~nnapi.drivers.isolated.allowance.Allowance`; it watches how long runs take, ends those
+that take too long, and tells an application how its worker ended. Whose turn it is to compute the system decides.
+"""
 
 from __future__ import annotations
 
+import mmap
 import os
+import select
+import signal
 import socket
+import stat
 import struct
-import threading
+import time
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from errno import EADDRINUSE
+from errno import EADDRINUSE, EEXIST
+from typing import NamedTuple, NoReturn
 
 from nnapi.drivers.base import Driver
-from nnapi.drivers.isolated.places import Place
-from nnapi.drivers.isolated.protocol import Body
-from nnapi.drivers.isolated.server import Session
-from nnapi.errors import DeadObjectError, UnavailableDeviceError
+from nnapi.drivers.isolated import plain_values
+from nnapi.drivers.isolated.allowance import Allowance
+from nnapi.drivers.isolated.process import describe_end
+from nnapi.drivers.isolated.protocol import refuse
+from nnapi.drivers.isolated.worker import serve
+from nnapi.errors import DeadObjectError, ResourceExhaustedTransientError
+from nnapi.trace.log import Log
+
+log = Log("nnapi.Service")
 
 CREDENTIALS = struct.Struct("3i")
-"""Process, user and group of who is at the other end."""
+"""Process, user and group of the process at the other end."""
 WAITING = 64
 """Applications that may wait to be let in."""
+APPLICATIONS = 64
+SHARE = 4
+"""One process may have one connection in so many."""
+TICK = 0.5
+"""Seconds between two looks at how long runs take."""
+GRACE = 5.0
+"""Seconds for a worker to end by itself when its application has gone."""
+
+
+class Worker(NamedTuple):
+    """A worker process as the service sees it."""
+
+    pid: int
+    process: int
+    """A descriptor that can be read once the process has ended."""
+    connection: socket.socket
+    clock: memoryview
+    """When the run of each channel began: nanoseconds, 0 between two runs."""
+    client: int
+    """The process that it serves."""
+
+    def close(self) -> None:
+        """Close this process's descriptors."""
+        self.connection.close()
+        os.close(self.process)
 
 
 class Service:
-    """A socket and the drivers behind it."""
+    """A socket and the drivers behind it. All methods are for one thread, but :meth:`close`."""
 
     def __init__(
         self,
         path: str | os.PathLike[str],
-        places: Mapping[str, Place],
-        mode: int,
-        background: Mapping[str, Place] | None = None,
+        drivers: Mapping[str, Driver],
+        mode: int = 0o600,
+        allowance: Allowance | None = None,
+        applications: int = APPLICATIONS,
     ) -> None:
-        """Make the socket; OSError where that cannot be done, as when somebody serves there already. What an earlier
-        service has left there goes. ``background`` are other places for models of low priority, by the same names."""
-        self._path, self._places, self._background = os.fspath(path), places, background or {}
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._sessions: set[Session] = set()
+        """Make the socket; OSError where that cannot be done, as when it is served already or the name is that of a
+        file. The socket that an earlier service has left there is replaced."""
+        self._path, self._drivers = os.fspath(path), drivers
+        self._allowance, self._applications = allowance or Allowance(), applications
+        self._allowance.check()
+        self._key = os.urandom(32)
+        self._workers: dict[int, Worker] = {}
+        self._reasons: dict[int, str] = {}
+        self._abandoned: dict[int, float] = {}
+        """When workers whose applications have gone are ended, if they have not by themselves."""
+        self._poll = select.poll()
         self._is_closed = False
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             _remove_abandoned(self._path)
             before = os.umask(0o777)  # nobody comes in before the permissions are right
@@ -47,96 +96,144 @@ class Service:
                 os.umask(before)
             os.chmod(self._path, mode)
             self._listener.listen(WAITING)
+            self._listener.setblocking(False)
         except OSError:
             self._listener.close()
             raise
+        self._identity = _identify(self._path)
 
     def run(self) -> None:
-        """Serve until :meth:`close`."""
+        """Serve until :meth:`close`; then end all workers."""
+        self._poll.register(self._listener, select.POLLIN)
         while not self._is_closed:
-            try:
-                connection, _ = self._listener.accept()
-            except OSError:
-                break
-            threading.Thread(target=self._serve, args=(connection,), name="nnapi-session", daemon=True).start()
+            for descriptor, _ in self._poll.poll(TICK * 1e3 if self._workers else None):
+                if descriptor == self._listener.fileno():
+                    self._let_in()
+                elif worker := self._workers.get(descriptor):
+                    self._note_end(worker)
+                else:
+                    self._note_departure(descriptor)
+            self._end_late_workers()
         self._listener.close()
-
-    def _serve(self, connection: socket.socket) -> None:
-        def find(body: Body) -> Driver:
-            name = str(body["device"])
-            place = self._places.get(name)
-            if place is None:
-                raise UnavailableDeviceError(f"{name} is not served; there are: {', '.join(self._places)}")
-            session.gate, session.background = place.gate, self._background.get(name)
-            return place.driver
-
-        session = Session(connection, find, trusted=False)
-        self._sessions.add(session)
-        session.run()
-        self._sessions.discard(session)
+        for worker in list(self._workers.values()):
+            os.kill(worker.pid, signal.SIGKILL)
+            os.waitpid(worker.pid, 0)
+            worker.close()
 
     def close(self) -> None:
-        """Let nobody in any more, and remove the socket."""
+        """Let nobody in any more, remove the socket, and let :meth:`run` end."""
         if not self._is_closed:
             self._is_closed = True
             with suppress(OSError):
-                os.unlink(self._path)
+                if _identify(self._path) == self._identity:
+                    os.unlink(self._path)
             with suppress(OSError):
                 self._listener.shutdown(socket.SHUT_RDWR)
 
-    def end_sessions(self) -> None:
-        """Leave those who are here."""
-        for session in list(self._sessions):
-            session.end()
+    def _let_in(self) -> None:
+        try:
+            connection, _ = self._listener.accept()
+        except OSError as error:
+            if not self._is_closed:
+                log.warning("nobody is let in for a moment: %s", error)
+                time.sleep(TICK / 10)  # no descriptor is left: those who wait stay
+            return
+        client = CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size))[0]
+        reason = self._find_obstacle(client)
+        if not reason:
+            try:
+                self._start(connection, client)
+                return
+            except OSError as error:
+                reason = f"no process can be started: {error}"
+        log.info("process %d is refused: %s", client, reason)
+        refuse(connection, {"error": plain_values.of_error(ResourceExhaustedTransientError(reason), "the service")})
+
+    def _find_obstacle(self, client: int) -> str:
+        """Return why a process cannot be let in; nothing where it can."""
+        if len(self._workers) >= self._applications:
+            limit = "as many as it may have at a time (nnapi serve --applications)"
+            return f"the service has {len(self._workers)} applications, {limit}"
+        own, most = Counter(worker.client for worker in self._workers.values())[client], self._most_of_one()
+        return f"process {client} has {own} connections, one process may have {most}" if own >= most else ""
+
+    def _most_of_one(self) -> int:
+        return max(1, self._applications // SHARE)
+
+    def _start(self, connection: socket.socket, client: int) -> None:
+        """Fork the worker of a connection; OSError where that cannot be done."""
+        clock = memoryview(mmap.mmap(-1, 8 * self._allowance.threads)).cast("Q")
+        parent = os.getpid()
+        pid = os.fork()
+        if not pid:
+            self._be_worker(connection, clock, parent)
+        worker = Worker(pid, os.pidfd_open(pid), connection, clock, client)
+        self._workers[worker.process] = worker
+        self._poll.register(worker.process, select.POLLIN)
+        self._poll.register(connection, select.POLLRDHUP)
+        log.debug("worker %d serves process %d", pid, client)
+
+    def _be_worker(self, connection: socket.socket, clock: memoryview, parent: int) -> NoReturn:
+        try:
+            self._listener.close()
+            for other in self._workers.values():
+                other.close()
+            serve(connection, self._drivers, self._allowance, clock, self._key, parent)
+        except Exception as error:
+            log.warning("a worker has failed: %r", error)
+        finally:
+            os._exit(1)
+
+    def _note_departure(self, descriptor: int) -> None:
+        """An application has closed its connection: its worker ends now, unless an engine keeps it."""
+        found = next((each for each in self._workers.values() if each.connection.fileno() == descriptor), None)
+        if found is not None:  # else its worker has ended in the same moment
+            self._poll.unregister(descriptor)
+            self._abandoned[found.process] = time.monotonic() + GRACE
+
+    def _note_end(self, worker: Worker) -> None:
+        """Tell an application how its worker ended."""
+        status = os.waitstatus_to_exitcode(os.waitpid(worker.pid, 0)[1])
+        words, by_itself = describe_end(status)
+        reason = self._reasons.pop(worker.process, "")
+        self._poll.unregister(worker.process)
+        if self._abandoned.pop(worker.process, None) is None:
+            self._poll.unregister(worker.connection)
+        del self._workers[worker.process]
+        os.close(worker.process)
+        error = DeadObjectError(f"the worker of a service has died: {reason or words}")
+        told = {"end": [reason or words, by_itself and not reason], "error": plain_values.of_error(error, "")}
+        refuse(worker.connection, told)
+
+    def _end_late_workers(self) -> None:
+        now = time.monotonic()
+        seconds = self._allowance.seconds
+        earliest = int((now - seconds) * 1e9)
+        for worker in self._workers.values():
+            if any(0 < begun < earliest for begun in worker.clock.tolist()):
+                allowed = f"the service allows {seconds:g} (nnapi serve --seconds)"
+                self._reasons[worker.process] = f"a run took longer than {seconds:g} s: {allowed}"
+                os.kill(worker.pid, signal.SIGKILL)
+            elif now > self._abandoned.get(worker.process, now):
+                os.kill(worker.pid, signal.SIGKILL)
+
+
+def _identify(path: str) -> tuple[int, int]:
+    found = os.lstat(path)
+    return found.st_dev, found.st_ino
 
 
 def _remove_abandoned(path: str) -> None:
-    """Remove a socket that nobody serves; OSError where somebody does."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as trial:
+    """Remove a socket that nobody serves; OSError where it is served, or the path is that of something else."""
+    with suppress(FileNotFoundError), socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as trial:
+        if not stat.S_ISSOCK(os.lstat(path).st_mode):
+            raise OSError(EEXIST, "the file exists and is not a socket")
+        trial.setblocking(False)
         try:
             trial.connect(path)
         except ConnectionRefusedError:
             os.unlink(path)
-        except FileNotFoundError:
+            return
+        except BlockingIOError:  # so many wait to be let in
             pass
-        else:
-            raise OSError(EADDRINUSE, os.strerror(EADDRINUSE))
-
-
-class Peer:
-    """A service as an application sees it: in place of a process of its own."""
-
-    def __init__(self, path: str) -> None:
-        """Connect to it; DeadObjectError where nobody serves there."""
-        self.connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        try:
-            self.connection.connect(path)
-        except OSError as error:
-            self.connection.close()
-            raise DeadObjectError(f"nobody serves devices at {path}: {error.strerror}") from None
-        found = self.connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
-        self.pid, *_ = CREDENTIALS.unpack(found)
-        self.descriptor: int | None = None
-        """Its end closes the connection, which is enough."""
-
-    def end(self) -> tuple[str, bool]:
-        """Leave it."""
-        with suppress(OSError):
-            self.connection.shutdown(socket.SHUT_RDWR)
-        return "the service has ended the connection", False
-
-    def read_last_words(self) -> str:
-        """Nothing: the service keeps to itself what its engines write."""
-        return ""
-
-    def has_ended(self, seconds: float) -> bool:
-        return True
-
-    def close(self) -> None:
-        self.connection.close()
-
-    def leave(self) -> None:
-        """It goes on without us."""
-
-    def forget(self) -> None:
-        self.close()
+        raise OSError(EADDRINUSE, os.strerror(EADDRINUSE))

@@ -1,0 +1,65 @@
+"""What a service allows each of its applications, whose worker process keeps to it."""
+
+from __future__ import annotations
+
+import os
+from errno import EMFILE
+from typing import NamedTuple
+
+from nnapi.errors import BadDataError, OutOfMemoryError, ResourceExhaustedPersistentError, need
+
+LARGEST_MEMORY = 4 << 30
+
+
+def _default_memory() -> int:
+    return min(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4, LARGEST_MEMORY)
+
+
+class Allowance(NamedTuple):
+    """Limits of one application. Those who exceed one get an error that names it and the option of ``nnapi serve``."""
+
+    memory: int = _default_memory()
+    """Bytes of memory of its own, beyond what the service has loaded."""
+    models: int = 256
+    """Models, and as many prepared ones."""
+    threads: int = 64 + (os.cpu_count() or 1)
+    """Runs at the same time, and threads of one model."""
+    descriptors: int = 1024
+    """Open descriptors of its worker."""
+    seconds: float = 120.0
+    """Seconds of one run or preparation, after which the worker is ended."""
+
+    def check(self) -> None:
+        """Raise BadDataError for a limit under which nothing could run."""
+        for name, value in self._asdict().items():
+            need(value > 0, f"{name} is {value}, must be above 0", BadDataError)
+
+    def need_fewer(self, number: int, name: str) -> None:
+        """Raise ResourceExhaustedPersistentError where an application has as many of something as it may."""
+        limit = getattr(self, name)
+        need(
+            number < limit,
+            f"this application has {number} {name}, as many as the service allows one (nnapi serve --{name})",
+            ResourceExhaustedPersistentError,
+        )
+
+    def explain(self, error: Exception) -> Exception:
+        """Return the error, or one that names the limit behind it."""
+        if isinstance(error, OSError) and error.errno == EMFILE:
+            allowed = f"the service allows an application {self.descriptors} (nnapi serve --descriptors)"
+            return ResourceExhaustedPersistentError(f"no descriptor is left: {allowed}")
+        if isinstance(error, MemoryError):
+            allowed = f"the service allows an application {self.memory >> 20} MiB (nnapi serve --memory)"
+            return OutOfMemoryError(f"no memory is left: {allowed}")
+        return error
+
+
+class Unlimited(Allowance):
+    """The allowance of an application that has a process of its own: its owner pays for everything."""
+
+    def explain(self, error: Exception) -> Exception:
+        """Return the error as it is."""
+        return error
+
+
+UNLIMITED = Unlimited(memory=1 << 62, models=1 << 30, threads=1 << 12, descriptors=1 << 20, seconds=float("inf"))

@@ -1,0 +1,40 @@
+"""Entries of caches that only the service that wrote them takes back.
+
+Engines read prepared models without checking them. A service therefore ends each entry with a digest under a key that
+it tells nobody, and restores nothing that lacks it: neither bytes of a stranger, nor an entry of another model.
+"""
+
+from __future__ import annotations
+
+import hmac
+import json
+from hashlib import blake2b
+
+from nnapi.drivers.isolated import plain_values
+from nnapi.errors import BadDataError, need
+from nnapi.model.model import Model
+
+SIZE = 32
+"""Bytes of the digest, at the end."""
+
+
+def seal_entry(key: bytes, model: Model, content: bytes) -> bytes:
+    """Return the entry with its digest."""
+    return content + _sign(key, model, content)
+
+
+def open_entry(key: bytes, model: Model, sealed: bytes) -> bytes:
+    """Return the entry without its digest; BadDataError where the key's owner has not written it for this model."""
+    content, found = sealed[:-SIZE], sealed[-SIZE:]
+    is_own = hmac.compare_digest(found, _sign(key, model, content))
+    need(is_own, "the cache entry was not written by this service for this model", BadDataError)
+    return content
+
+
+def _sign(key: bytes, model: Model, content: bytes) -> bytes:
+    described, arrays = plain_values.of_model(model)
+    digest = blake2b(json.dumps(described).encode(), key=key, digest_size=SIZE)
+    for part in (*(plain_values.of_bytes(array).tobytes() for array in arrays), content):
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return digest.digest()

@@ -1,0 +1,74 @@
+"""The worker process of one connection to a service, from its fork to its end."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import socket
+from collections.abc import Mapping
+from contextlib import suppress
+
+from nnapi.drivers.base import Driver
+from nnapi.drivers.isolated.allowance import Allowance
+from nnapi.drivers.isolated.child import end_with
+from nnapi.drivers.isolated.limits import give_way, limit_memory, refuse
+from nnapi.drivers.isolated.protocol import Body
+from nnapi.drivers.isolated.server import Session
+from nnapi.errors import OpFailedError, UnavailableDeviceError
+
+PATIENCE = 10.0
+"""Seconds for the first message."""
+EXPENDABLE = 500
+"""Added to the score by which the system chooses what to end where no memory is left."""
+
+
+def serve(
+    connection: socket.socket,
+    drivers: Mapping[str, Driver],
+    allowance: Allowance,
+    clock: memoryview,
+    key: bytes,
+    parent: int,
+) -> None:
+    """Serve the connection until the application is gone, and end this process.
+
+    The process ends with the ``parent`` that has forked it, keeps within the allowance, and where the system can see
+    to that it can make no sockets and open no files to write to.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a whole group of processes: the service decides
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    end_with(parent)
+    limit(allowance)
+
+    def find(body: Body) -> Driver:
+        driver = drivers.get(str(body["device"]))
+        if driver is None:
+            raise UnavailableDeviceError(f"{body['device']} is not served; there are: {', '.join(drivers)}")
+        if not getattr(driver, "is_remote", False):  # which starts a process of its own
+            with suppress(OpFailedError):  # a processor whose system calls nobody has listed
+                refuse(sockets=True, writing=True)
+        give_way(min(max(0, int(body["nice"])), 19))
+        return driver
+
+    connection.settimeout(PATIENCE)
+    with suppress(Exception):
+        Session(connection, find, allowance, clock, key).run()
+    os._exit(0)  # threads of the engine may be computing
+
+
+def limit(allowance: Allowance) -> None:
+    """Let this process have no more memory and descriptors than the allowance says."""
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
+        score.write(str(EXPENDABLE))
+    limit_memory(taken() + allowance.memory)
+    for kind, most in ((resource.RLIMIT_NOFILE, allowance.descriptors), (resource.RLIMIT_CORE, 0)):
+        hard = resource.getrlimit(kind)[1]
+        wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (wanted, wanted))
+
+
+def taken() -> int:
+    """Return the bytes that this process has to itself, as the system counts them."""
+    with open("/proc/self/status") as status:
+        return int(next(line.split()[1] for line in status if line.startswith("VmData"))) << 10
