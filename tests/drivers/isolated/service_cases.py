@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from nnapi import Model
-from nnapi.drivers.isolated import plain_values
+from nnapi import Device, Model
+from nnapi.drivers.isolated import Isolated, plain_values
 from nnapi.drivers.isolated.allowance import Allowance
 from nnapi.drivers.isolated.channel import ANSWER, BINDING, REQUEST, SIZE
 from nnapi.drivers.isolated.constants import lay_out
@@ -51,6 +51,20 @@ def workers(pid: int) -> list[int]:
     """The processes that a service has forked and not yet waited for."""
     tasks = Path(f"/proc/{pid}/task").glob("*/children")
     return [int(child) for file in tasks for child in file.read_text().split() if is_running(int(child))]
+
+
+def application(path: Path, device: str = "nnapi-reference") -> Device:
+    return Device(Isolated(device, service=path))
+
+
+def pid_of(device: Device) -> int:
+    pid: int = device.driver.pid  # type: ignore[attr-defined]
+    return pid
+
+
+def counted(pid: int) -> int:
+    """Descriptors of a process."""
+    return len(os.listdir(f"/proc/{pid}/fd"))
 
 
 class RawClient:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import threading
 import time
@@ -17,6 +16,7 @@ from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.channel import ANSWER, BINDING, BURST_SPIN, DONE, REQUEST, SPIN, STATUS
 from nnapi.drivers.isolated.client_channel import Binding, ClientChannel, open_channel
 from nnapi.drivers.isolated.constants import lay_out
+from nnapi.drivers.isolated.live_connections import connections
 from nnapi.drivers.isolated.peer import Peer
 from nnapi.drivers.isolated.process import PATIENCE, Process, background
 from nnapi.drivers.isolated.protocol import Body, Message, Violation, receive, send
@@ -58,7 +58,7 @@ class Connection:
         self._finalizer.atexit = False  # a trace may still be read
         self._recorder: weakref.ref[Recorder] | None = None
         self._recordings = 0
-        _connections.add(self)
+        connections.add(self)
         try:
             self.greeting = self._greet(hello)
         except BaseException:
@@ -397,21 +397,3 @@ def _abandon(process: Process | Peer, channels: list[ClientChannel]) -> None:
     process.close()
     for channel in channels:
         channel.close()
-
-
-_connections: weakref.WeakSet[Connection] = weakref.WeakSet()
-
-
-def _forget_all() -> None:
-    for connection in list(_connections):
-        if connection.is_alive:
-            connection.forget()
-
-
-def _leave_all() -> None:
-    for connection in list(_connections):
-        connection.leave()
-
-
-atexit.register(_leave_all)
-os.register_at_fork(after_in_child=_forget_all)

@@ -1,0 +1,284 @@
+"""One channel of an application: its questions are answered, and its runs made, on a thread of their own."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import socket
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from nnapi.codes import CONTROL_FLOW
+from nnapi.drivers.base import (
+    CacheEntry,
+    Caches,
+    Direct,
+    Inference,
+    Prepared,
+    Request,
+    Sessions,
+)
+from nnapi.drivers.isolated import plain_values
+from nnapi.drivers.isolated.arena import KEPT, Arena, copy_in
+from nnapi.drivers.isolated.channel import (
+    ANSWER,
+    BINDING,
+    BURST_SPIN,
+    DONE,
+    FAILED,
+    REQUEST,
+    SIZE,
+    SPIN,
+    STATUS,
+    Channel,
+)
+from nnapi.drivers.isolated.constants import map_constants, map_file
+from nnapi.drivers.isolated.descriptors import memory_file, need_bell, need_shared
+from nnapi.drivers.isolated.entry_seal import open_entry, seal_entry
+from nnapi.drivers.isolated.protocol import Body, Message, Violation, receive, refuse, send
+from nnapi.errors import BadDataError, OpFailedError, need
+from nnapi.model.model import Model
+from nnapi.model.operand import Array, Shape
+from nnapi.trace import spans
+
+if TYPE_CHECKING:
+    from nnapi.drivers.isolated.server import Session
+
+
+class Held(NamedTuple):
+    """A prepared model."""
+
+    prepared: Prepared
+    model: Model
+    is_burst: bool = False
+    is_borrowing: bool = False
+    """Whether its outputs may be views of the device's memory until its next run."""
+    is_lent: bool = False
+    """Whether another number closes it."""
+
+
+def make_channel(connection: socket.socket, descriptors: list[int]) -> Channel:
+    """Return the driver's side of a channel over a page and two bells, which it takes over; BadDataError for others."""
+    page, *bells = descriptors
+    need_shared(page, SIZE)
+    for bell in bells:
+        need_bell(bell)
+    descriptors.clear()
+    return Channel("driver", connection, page, *bells)
+
+
+class Binding(NamedTuple):
+    """A run that needs no message: views of an arena, and what computes."""
+
+    prepared: int
+    run: Callable[[], None]
+    spin: int
+
+
+class ChannelServer:
+    """Answers what comes through one channel."""
+
+    def __init__(self, session: Session, channel: Channel, slot: int) -> None:
+        self._session, self._channel, self._slot = session, channel, slot
+        self._arena: Arena | None = None
+        self._bindings: dict[int, Binding] = {}
+        self._numbers = itertools.count(1)
+        self._undelivered: list[Array] = []
+        self._spin = SPIN
+
+    def run(self) -> None:
+        """Serve until the application closes the channel, or breaks the protocol."""
+        channel, seen, clock, slot = self._channel, 0, self._session.clock, self._slot
+        try:
+            while True:
+                if not channel.wait(REQUEST, seen, self._spin):
+                    seen = channel.words[REQUEST]
+                    clock[slot] = time.monotonic_ns()
+                    self._run_bound(channel.words[BINDING])
+                    clock[slot] = 0
+                    channel.tell(ANSWER, seen)
+                elif not self._serve_message():
+                    return
+        except OSError:
+            pass
+        except Violation as error:
+            refuse(channel.socket, self._session.describe_error(BadDataError(str(error))) | {"closed": True})
+        finally:
+            self._bindings.clear()
+            channel.close()
+            self._session.forget_channel(slot)
+
+    def forget(self, prepared: int) -> None:
+        """Drop what runs a prepared model that nobody needs any more."""
+        for place, binding in list(self._bindings.items()):
+            if binding.prepared == prepared:
+                self._bindings.pop(place, None)
+
+    def _serve_message(self) -> bool:
+        """Answer the next message; whether there was one."""
+        message = receive(self._channel.socket)
+        if message is None:
+            return False
+        self._session.clock[self._slot] = time.monotonic_ns()
+        answer, descriptors = self._answer(message)
+        self._session.clock[self._slot] = 0
+        try:
+            send(self._channel.socket, answer, descriptors)
+        except OSError:
+            if "prepared" in answer:
+                self._session.release(answer["prepared"])  # nobody heard of it
+            raise
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+        return True
+
+    def _run_bound(self, number: int) -> None:
+        if spans.active:
+            self._session.recording.pause()
+        try:
+            _, run, self._spin = self._bindings[number]
+            run()
+            self._channel.words[STATUS] = DONE
+        except Exception:
+            self._channel.words[STATUS] = FAILED  # the application asks again, by a message, and is told
+
+    def _answer(self, message: Message) -> tuple[Body, list[int]]:
+        body = message.body
+        try:
+            if "arena" in body:
+                self._arena = None
+                self._arena = Arena(message.descriptors[0], body["arena"])
+            self._session.recording.follow(body.get("trace"))
+            with self._session.trace(body):
+                answer = HANDLERS[body["kind"]](self, body, message.descriptors)
+            return answer if isinstance(answer, tuple) else (answer, [])
+        except Exception as error:
+            return self._session.describe_error(error), []
+        finally:
+            message.close()
+
+    def _model(self, body: Body, descriptors: Sequence[int]) -> Body:
+        self._session.need_place(self._session.models)
+        constant = map_constants(body["layout"], descriptors)
+        return {"model": self._session.keep(plain_values.to_model(body["model"], constant))}
+
+    def _verdicts(self, body: Body, descriptors: Sequence[int]) -> Body:
+        model = self._session.models[body["model"]]
+        return {"verdicts": plain_values.of_verdicts(model, self._session.driver.verdicts(model))}
+
+    def _prepare(self, body: Body, descriptors: Sequence[int]) -> Body:
+        self._session.need_place(self._session.prepared)
+        model, options = self._session.models[body["model"]], self._session.to_options(body["options"])
+        return {"prepared": self._session.hold(Held(self._session.driver.prepare(model, options), model))}
+
+    def _restore(self, body: Body, descriptors: Sequence[int]) -> Body:
+        self._session.need_place(self._session.prepared)
+        model, options = self._session.models[body["model"]], self._session.to_options(body["options"])
+        driver, key = self._session.driver, self._session.key
+        need(isinstance(driver, Caches), "the driver keeps nothing", OpFailedError)
+        assert isinstance(driver, Caches)
+        file = map_file(body["size"], descriptors[0])
+        content = file.view(0, body["length"]).data
+        # A stranger may change the file at any time: what is checked, and then restored, is a copy.
+        entry = CacheEntry(memoryview(open_entry(key, model, bytes(content)))) if key else CacheEntry(content, file)
+        return {"prepared": self._session.hold(Held(driver.restore(model, entry, options), model))}
+
+    def _cache_entry(self, body: Body, descriptors: Sequence[int]) -> tuple[Body, list[int]]:
+        held, driver, key = self._session.prepared[body["prepared"]], self._session.driver, self._session.key
+        content = driver.cache_entry(held.prepared) if isinstance(driver, Caches) else None
+        if content is None:
+            return {"length": None}, []
+        if key:
+            content = seal_entry(key, held.model, content)
+        return {"length": len(content)}, [memory_file([content] if content else [], "nnapi-cache-entry")]
+
+    def _session_of(self, body: Body, descriptors: Sequence[int]) -> Body:
+        self._session.need_place(self._session.prepared)
+        held = self._session.prepared[body["prepared"]]
+        if isinstance(held.prepared, Sessions):
+            held = held._replace(prepared=held.prepared.session(), is_burst=True, is_borrowing=True)
+        else:
+            held = held._replace(is_burst=True, is_lent=True)
+        return {"prepared": self._session.hold(held)}
+
+    def _execute(self, body: Body, descriptors: Sequence[int]) -> Body:
+        held, arena = self._session.prepared[body["prepared"]], self._arena
+        assert arena is not None
+        types = [held.model.operands[index].type for index in held.model.inputs]
+        inputs = [
+            None if place is None else arena.view(place[0], place[1], type.dtype)
+            for place, type in zip(body["inputs"], types, strict=True)
+        ]
+        limits, attributes = (body["deadline"], body["loop_timeout"]), plain_values.to_attributes(body["attributes"])
+        begin = time.monotonic_ns()
+        outcome = held.prepared.execute(Request(inputs, *limits, held.is_borrowing, attributes))
+        took = time.monotonic_ns() - begin
+        for array, index in zip(outcome.outputs, held.model.outputs, strict=True):
+            stored = held.model.operands[index].type.dtype
+            need(array.dtype.itemsize == stored.itemsize, f"the driver gave {array.dtype} for {stored}", OpFailedError)
+        times = {"driver_ns": outcome.driver_ns or took, "hardware_ns": outcome.hardware_ns}
+        return {**self._deliver(list(outcome.outputs), body["free"]), **times}
+
+    def _deliver_rest(self, body: Body, descriptors: Sequence[int]) -> Body:
+        return self._deliver(self._undelivered, 0)
+
+    def _deliver(self, outputs: list[Array], free: int) -> Body:
+        """Put outputs into the arena, from ``free`` on; where it has no room say how much is needed, and wait."""
+        arena = self._arena
+        assert arena is not None
+        places, end = copy_in(arena, outputs, free)
+        self._undelivered = outputs if places is None else []
+        if places is None:
+            return {"needs": end}
+        if arena.size > KEPT:
+            self._arena = None
+        return {"outputs": places}
+
+    def _spans(self, body: Body, descriptors: Sequence[int]) -> Body:
+        return {"spans": [plain_values.of_span(span) for span in self._session.recording.read(body["first"])]}
+
+    def _bind(self, body: Body, descriptors: Sequence[int]) -> Body:
+        number, (input_places, output_places) = body["prepared"], body["places"]
+        held, arena = self._session.prepared[number], Arena(descriptors[0], body["size"])
+        shapes = [tuple(shape) for _, shape in input_places]
+        infer = _inference(held, shapes)
+        if infer is None:
+            return {"binding": None}
+        inputs, outputs = arena.views(held.model, input_places, output_places)
+        wanted = [(view, view.shape, view.dtype) for view in outputs]
+
+        def run() -> None:
+            for array, (view, shape, dtype) in zip(infer(inputs), wanted, strict=True):
+                if array.shape != shape or array.dtype != dtype:
+                    raise BadDataError(f"an output is {array.dtype} of shape {array.shape}")
+                view[...] = array
+
+        place = next(self._numbers)
+        self._bindings[place] = Binding(number, run, BURST_SPIN if held.is_burst else SPIN)
+        return {"binding": place}
+
+
+def _inference(held: Held, shapes: Sequence[Shape]) -> Inference | None:
+    """A run without a time limit; None where a loop may run for longer than it should."""
+    prepared = held.prepared
+    if isinstance(prepared, Direct):
+        return prepared.direct(shapes, held.is_borrowing)
+    if any(call.code in CONTROL_FLOW for call in held.model.operations):
+        return None
+    return lambda inputs: list(prepared.execute(Request(inputs)).outputs)
+
+
+HANDLERS: dict[str, Callable[[ChannelServer, Body, Sequence[int]], Body | tuple[Body, list[int]]]] = {
+    "model": ChannelServer._model,
+    "verdicts": ChannelServer._verdicts,
+    "prepare": ChannelServer._prepare,
+    "restore": ChannelServer._restore,
+    "cache_entry": ChannelServer._cache_entry,
+    "session": ChannelServer._session_of,
+    "execute": ChannelServer._execute,
+    "deliver": ChannelServer._deliver_rest,
+    "bind": ChannelServer._bind,
+    "spans": ChannelServer._spans,
+}
