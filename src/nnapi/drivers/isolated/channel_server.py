@@ -7,7 +7,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from nnapi.codes import CONTROL_FLOW
 from nnapi.drivers.base import (
@@ -15,7 +15,6 @@ from nnapi.drivers.base import (
     Caches,
     Direct,
     Inference,
-    Prepared,
     Request,
     Sessions,
 )
@@ -37,25 +36,10 @@ from nnapi.drivers.isolated.constants import map_constants, map_file
 from nnapi.drivers.isolated.descriptors import memory_file, need_bell, need_shared
 from nnapi.drivers.isolated.entry_seal import open_entry, seal_entry
 from nnapi.drivers.isolated.protocol import Body, Message, Violation, receive, refuse, send
+from nnapi.drivers.isolated.session import Held, Session
 from nnapi.errors import BadDataError, OpFailedError, need
-from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 from nnapi.trace import spans
-
-if TYPE_CHECKING:
-    from nnapi.drivers.isolated.server import Session
-
-
-class Held(NamedTuple):
-    """A prepared model."""
-
-    prepared: Prepared
-    model: Model
-    is_burst: bool = False
-    is_borrowing: bool = False
-    """Whether its outputs may be views of the device's memory until its next run."""
-    is_lent: bool = False
-    """Whether another number closes it."""
 
 
 def make_channel(connection: socket.socket, descriptors: list[int]) -> Channel:

@@ -19,7 +19,7 @@ from nnapi.drivers.base import Driver
 from nnapi.drivers.installed import Entry, entries
 from nnapi.drivers.isolated.limits import give_way, limit_memory, refuse
 from nnapi.drivers.isolated.protocol import Body
-from nnapi.drivers.isolated.server import Session
+from nnapi.drivers.isolated.server import Server
 from nnapi.drivers.output import share_output
 from nnapi.errors import UnavailableDeviceError
 
@@ -34,7 +34,7 @@ def main() -> None:
     end_with(parent)
     share_output(output)
     watch_abort()
-    Session(socket.socket(fileno=connection), find).run()
+    Server(socket.socket(fileno=connection), find).run()
     sys.stdout.flush()
     os._exit(0)  # threads of the engine may be computing
 

@@ -5,12 +5,24 @@ from __future__ import annotations
 import atexit
 import os
 import weakref
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from nnapi.drivers.isolated.connection import Connection
 
-connections: weakref.WeakSet[Connection] = weakref.WeakSet()
+class Live(Protocol):
+    """A connection, as far as it is told here."""
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its process has not ended."""
+
+    def forget(self) -> None:
+        """Leave the process to the one that this was forked from."""
+
+    def leave(self) -> None:
+        """Let the process end when this one has."""
+
+
+connections: weakref.WeakSet[Live] = weakref.WeakSet()
 
 
 def _forget_all() -> None:

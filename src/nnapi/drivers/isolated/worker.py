@@ -14,7 +14,8 @@ from nnapi.drivers.isolated.allowance import Allowance
 from nnapi.drivers.isolated.child import end_with
 from nnapi.drivers.isolated.limits import give_way, limit_memory, refuse
 from nnapi.drivers.isolated.protocol import Body
-from nnapi.drivers.isolated.server import Session
+from nnapi.drivers.isolated.server import Server
+from nnapi.drivers.isolated.session import Session
 from nnapi.errors import OpFailedError, UnavailableDeviceError
 
 PATIENCE = 10.0
@@ -53,7 +54,7 @@ def serve(
 
     connection.settimeout(PATIENCE)
     with suppress(Exception):
-        Session(connection, find, allowance, clock, key).run()
+        Server(connection, find, Session(allowance, clock, key)).run()
     os._exit(0)  # threads of the engine may be computing
 
 
