@@ -18,7 +18,7 @@ from nnapi.importers import load
 from nnapi.importers.onnx.rules import RULES
 from nnapi.importers.refusals import UnsupportedOperationsError
 from nnapi.model.model import Model
-from nnapi.runtime.compilation import compile
+from nnapi.runtime.compiling import compile
 
 PARAMETERS = {
     "CenterCropPad": (1,),

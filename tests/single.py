@@ -10,7 +10,7 @@ import numpy as np
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType
-from nnapi.runtime.compilation import compile
+from nnapi.runtime.compiling import compile
 from nnapi.runtime.device import Device
 
 Given = tuple[OperandType, Any]

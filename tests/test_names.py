@@ -25,6 +25,8 @@ TESTED_BY = {
     "runtime/executors/observed.py": "runtime/choice/test_trial.py",
     "runtime/preferred_memory.py": "runtime/test_compilation_rules.py",
     "drivers/answers.py": "runtime/executors/test_deadline.py",
+    "model/dynamic_model.py": "importers/onnx/test_dynamic_import.py",
+    "runtime/dynamic_compilation.py": "importers/onnx/test_dynamic_import.py",
     "capi/calls.py": "capi/test_functions.py",
     "capi/diagnostics.py": "clients/test_clients.py",
     "capi/raw_arguments.py": "capi/test_strace.py",

@@ -49,7 +49,8 @@ if typing.TYPE_CHECKING:
     from nnapi.operation_codes import OperationCode
     from nnapi.runtime.burst import Burst
     from nnapi.runtime.choice.tune import tune
-    from nnapi.runtime.compilation import Compilation, compile
+    from nnapi.runtime.compilation import Compilation
+    from nnapi.runtime.compiling import compile
     from nnapi.runtime.device import Device, device, devices, unavailable_devices
     from nnapi.runtime.event import Event
     from nnapi.runtime.execution import Execution
@@ -125,7 +126,8 @@ _HOMES = {
     "nnapi.model.operand": "ChannelQuantization OperandType tensor",
     "nnapi.operation_codes": "OperationCode",
     "nnapi.runtime.burst": "Burst",
-    "nnapi.runtime.compilation": "Compilation compile",
+    "nnapi.runtime.compilation": "Compilation",
+    "nnapi.runtime.compiling": "compile",
     "nnapi.runtime.device": "Device device devices unavailable_devices",
     "nnapi.runtime.event": "Event",
     "nnapi.runtime.execution": "Execution",

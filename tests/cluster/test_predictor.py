@@ -14,7 +14,8 @@ from nnapi import Builder, Model, OperationCode, Predictor, device, export, tens
 from nnapi.cluster import predictor
 from nnapi.cluster.predictor import _forget, name_outputs
 from nnapi.errors import BadDataError, OpFailedError
-from nnapi.runtime.compilation import Compilation, compile
+from nnapi.runtime.compilation import Compilation
+from nnapi.runtime.compiling import compile
 
 REFERENCE = "nnapi-reference"
 

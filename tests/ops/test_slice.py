@@ -11,7 +11,7 @@ from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, OpFailedError
 from nnapi.model.model import Model
 from nnapi.model.operand import tensor
-from nnapi.runtime.compilation import compile
+from nnapi.runtime.compiling import compile
 from tests.ops.tensor_cases import (
     NUMBERS,
     REALS,

@@ -12,7 +12,7 @@ from nnapi.model.builder import Builder
 from nnapi.model.model import Model
 from nnapi.model.operand import tensor
 from nnapi.model.parts import find_computed
-from nnapi.runtime.compilation import compile
+from nnapi.runtime.compiling import compile
 
 X = np.array([1, -2], np.float32)
 

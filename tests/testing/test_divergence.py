@@ -15,7 +15,7 @@ from nnapi.errors import NnapiError
 from nnapi.model.builder import Builder
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, tensor
-from nnapi.runtime.compilation import compile
+from nnapi.runtime.compiling import compile
 from nnapi.runtime.device import Device, device
 from nnapi.testing.build import build
 from nnapi.testing.divergence import Verdict, find_divergence

@@ -23,7 +23,8 @@ from nnapi.importers import load
 from nnapi.model.content_hash import hash_content
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
-from nnapi.runtime.compilation import Compilation, compile
+from nnapi.runtime.compilation import Compilation
+from nnapi.runtime.compiling import compile
 from nnapi.runtime.device import Device
 from nnapi.runtime.run_many import RunMany
 

@@ -23,7 +23,8 @@ from nnapi.litert.restarting_graph import RestartingGraph
 from nnapi.litert.subgraph_file import Part, SubgraphFile, list_readable
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
-from nnapi.runtime.compilation import Compilation, compile
+from nnapi.runtime.compilation import Compilation
+from nnapi.runtime.compiling import compile
 
 
 class Settings(NamedTuple):

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from nnapi.errors import NnapiError
-from nnapi.locks import make_lock
 from nnapi.model.operand import Array, Shape
 from nnapi.onnx.failures import Fail, InvalidArgument
 from nnapi.onnx.io_binding import IOBinding
@@ -19,10 +18,10 @@ from nnapi.onnx.ort_value import OrtValue
 from nnapi.onnx.providers import choose, list_unknown
 from nnapi.onnx.session_file import ModelMetadata, NodeArg, SessionFile, dtype_of, is_fixed
 from nnapi.onnx.types import type_of
-from nnapi.runtime.compilation import Compilation, compile
+from nnapi.runtime.compilation import Compilation
+from nnapi.runtime.compiling import compile
+from nnapi.runtime.specializations import Specializations
 
-MOST_SHAPES = 8
-"""For so many combinations of inputs' shapes a session keeps what it compiled, the latest ones."""
 LIMITS = np.iinfo(np.int32)
 
 
@@ -47,10 +46,9 @@ class InferenceSession:
         self._providers, self._devices = choose(providers)
         self._cache = cache
         self._file = SessionFile(path_or_bytes, self._options)
-        self._compiled: dict[tuple[Shape, ...], Compilation] = {}
-        self._lock = make_lock()
+        self._specializations = Specializations(self._compile)
         if all(is_fixed(end) for end in self._file.inputs):
-            self._compile(tuple(tuple(end.shape) for end in self._file.inputs))  # type: ignore[arg-type]  # all numbers
+            self._specializations.at(tuple(_static_shape(end) for end in self._file.inputs))
         if self._options.optimized_model_filepath:
             self._file.write(self._options)
 
@@ -81,9 +79,8 @@ class InferenceSession:
         unknown = list_unknown(providers)
         if unknown:
             raise RuntimeError(f"Unknown Provider Type: {', '.join(unknown)}")
-        with self._lock:
-            self._providers, self._devices = choose(providers)
-            self._compiled.clear()
+        self._providers, self._devices = choose(providers)
+        self._specializations.clear()
 
     def get_session_options(self) -> SessionOptions:
         return self._options
@@ -102,10 +99,9 @@ class InferenceSession:
     ) -> list[Array]:
         """The outputs named, all where none are. InvalidArgument for what does not fit, ValueError for what lacks."""
         wanted = self._places(output_names)
-        arrays = self._check(input_feed)
-        compilation = self._compile(tuple(array.shape for array in arrays))
+        arrays = [_as_stored(array) for array in self._check(input_feed)]
         try:
-            results = compilation.run(*map(_as_stored, arrays))
+            results = self._specializations.run(arrays)
         except NnapiError as error:
             raise Fail(str(error)) from error
         ends = self._file.outputs
@@ -143,10 +139,7 @@ class InferenceSession:
 
     def explain(self) -> str:
         """Which operation runs where, and why not elsewhere, for each combination of shapes that has run."""
-        return "\n\n".join(
-            f"inputs {', '.join(str(list(shape)) for shape in shapes)}\n{compilation.explain()}"
-            for shapes, compilation in self._compiled.items()
-        )
+        return self._specializations.explain()
 
     def _places(self, names: Sequence[str] | None) -> list[int]:
         known = [end.name for end in self._file.outputs]
@@ -169,18 +162,11 @@ class InferenceSession:
         return [_check_input(end, feed[end.name]) for end in ends]
 
     def _compile(self, shapes: tuple[Shape, ...]) -> Compilation:
-        with self._lock:
-            found = self._compiled.pop(shapes, None)
-            if found is None:
-                model, threads = self._file.model(shapes), self._options.intra_op_num_threads or None
-                try:
-                    found = compile(model, self._devices, threads=threads, cache=self._cache)
-                except NnapiError as error:
-                    raise Fail(str(error)) from error
-            self._compiled[shapes] = found  # the latest is last
-            if len(self._compiled) > MOST_SHAPES:
-                del self._compiled[next(iter(self._compiled))]
-            return found
+        model, threads = self._file.model(shapes), self._options.intra_op_num_threads or None
+        try:
+            return compile(model, self._devices, threads=threads, cache=self._cache)
+        except NnapiError as error:
+            raise Fail(str(error)) from error
 
 
 def _check_input(end: NodeArg, value: Any) -> Array:
@@ -200,6 +186,11 @@ def _check_input(end: NodeArg, value: Any) -> Array:
     if not fits:
         raise InvalidArgument(f"{end.name} is of shape {end.shape}, not {list(array.shape)}")
     return array
+
+
+def _static_shape(end: NodeArg) -> Shape:
+    """The shape as NNAPI has it: a scalar is one element."""
+    return tuple(size for size in end.shape if isinstance(size, int)) or (1,)
 
 
 def _as_stored(array: Array) -> Array:

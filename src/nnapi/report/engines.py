@@ -97,7 +97,7 @@ class _OpenedNnapi:
     def __init__(self, model: Any, devices: tuple[str, ...] | None, threads: int) -> None:
         from inspect import signature
 
-        from nnapi.runtime.compilation import compile
+        from nnapi.runtime.compiling import compile
 
         options: dict[str, Any] = {"threads": threads} if "threads" in signature(compile).parameters else {}
         self._compile = partial(compile, model, devices, **options)

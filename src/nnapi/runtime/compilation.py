@@ -25,7 +25,6 @@ from nnapi.model.parts import find_computed
 from nnapi.notebook_display import NotebookDisplay
 from nnapi.runtime.attributes import Attributes
 from nnapi.runtime.cache.compilation_cache import Cache
-from nnapi.runtime.cache.own_cache import Place, open_cache
 from nnapi.runtime.choice.knowledge import Predicted, Question, Unknown
 from nnapi.runtime.choice.preparation import prepare
 from nnapi.runtime.device import Device, Devices, list_named
@@ -332,42 +331,8 @@ class Compilation(NotebookDisplay, PreferredMemory):
         return f"<nnapi.Compilation of {self.model.name!r}{where}, {self.state}>"
 
 
-def compile(
-    model: Model,
-    devices: Devices | None = None,
-    preference: PreferenceCode | None = None,
-    *,
-    priority: PriorityCode | None = None,
-    timeout: int | None = None,
-    threads: int | None = None,
-    relaxed: bool | None = None,
-    cache: Place | None = None,
-    start: None = None,
-) -> Compilation:
-    """Make a model ready: choose devices, prepare, finish.
-
-    ``devices`` restricts the choice, by name or Device; nothing falls back to others then. ``timeout`` is in
-    nanoseconds and needs one device; ``threads`` is how many a run may use; ``relaxed`` permits float32 to be computed
-    as float16, or forbids it, whatever the model says. ``cache`` is a directory, made where there is none, in which
-    later compilations of the same model find what this one prepared; with a 32-byte token beside it, it is what
-    :meth:`Compilation.set_caching` takes. Without it that is kept of models from files, within limits, in the user's
-    cache directory; True keeps it of any model there, False of none.
-
-    An unknown model gets the plan that is predicted to be fastest. Other plans are tried on the inputs of real runs;
-    one that is faster and gives the same results, as far as rounding explains, takes over between two runs
-    (:meth:`Compilation.pin` and ``settings(tuning=False)`` prevent that; ``settings(tuning=True)`` waits for the
-    decision). ``start`` is deprecated: BadDataError for ``"soon"``, which is the default now.
-    """
-    need(start is None, f"start={start!r} is gone: compile answers soon and changes over by default", BadDataError)
-    if relaxed is not None and relaxed != model.relaxed and model.is_finished:
-        model = model.with_precision(relaxed)
-    compilation = _begin(model, devices, (preference, priority, timeout, threads))
-    compilation._cache = open_cache(model, cache)
-    compilation.finish()
-    return compilation
-
-
-def _begin(model: Model, devices: Devices | None, options: Options) -> Compilation:
+def begin(model: Model, devices: Devices | None, options: Options) -> Compilation:
+    """Return a compilation with options set, which is not finished."""
     compilation = Compilation(model, None if devices is None else list_named(devices))
     preference, priority, timeout, threads = options
     if preference is not None:
@@ -387,7 +352,7 @@ def _compile_again(
     caching: tuple[str, bytes] | None,
     attributes: Sequence[Attribute],
 ) -> Compilation:
-    compilation = _begin(model, devices, options)
+    compilation = begin(model, devices, options)
     if caching is not None:
         compilation.set_caching(*caching)
     for attribute in attributes:

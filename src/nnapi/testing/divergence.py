@@ -18,7 +18,7 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.model.parts import OperationCall
 from nnapi.runtime.choice.judge import Distance, measure
-from nnapi.runtime.compilation import compile
+from nnapi.runtime.compiling import compile
 from nnapi.runtime.device import Device, device
 from nnapi.runtime.planning.verdicts import need_verdicts
 from nnapi.testing.build import build

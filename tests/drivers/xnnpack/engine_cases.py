@@ -9,7 +9,7 @@ import pytest
 from nnapi.codes import OperandCode
 from nnapi.model.model import Model
 from nnapi.model.operand import OperandType
-from nnapi.runtime.compilation import compile
+from nnapi.runtime.compiling import compile
 from nnapi.runtime.device import Device, device
 from nnapi.testing.compare import EXACT, SINGLE, STEP, compare
 from tests.single import run_single

@@ -16,7 +16,7 @@ from nnapi.drivers.base import CacheEntry, Caches, PrepareOptions, Request
 from nnapi.drivers.litert import artifact as entries
 from nnapi.drivers.xnnpack import XnnpackDriver
 from nnapi.model.operand import tensor
-from nnapi.runtime.compilation import compile
+from nnapi.runtime.compiling import compile
 from nnapi.runtime.device import Device
 from nnapi.runtime.planning.explain import as_text
 from tests.drivers.xnnpack.engine_cases import Net

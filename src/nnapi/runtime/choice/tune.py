@@ -11,7 +11,7 @@ from nnapi.runtime.cache.own_cache import open_cache, open_own_cache
 from nnapi.runtime.choice.at_once import Progress, decide_at_once
 from nnapi.runtime.choice.knowledge import Fixed, Question, forget
 from nnapi.runtime.choice.preparation import prepare
-from nnapi.runtime.compilation import compile
+from nnapi.runtime.compiling import compile
 from nnapi.runtime.device import Device, Devices, list_named
 from nnapi.runtime.device import devices as all_devices
 from nnapi.runtime.inputs import check_inputs

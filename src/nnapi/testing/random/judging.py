@@ -11,7 +11,7 @@ import numpy as np
 
 from nnapi.errors import NnapiError
 from nnapi.model.operand import Array
-from nnapi.runtime.compilation import compile
+from nnapi.runtime.compiling import compile
 from nnapi.runtime.device import Device
 from nnapi.runtime.planning.verdicts import need_verdicts
 from nnapi.testing.build import build

@@ -1,0 +1,97 @@
+"""ONNX files whose operations depend on sizes that only a run knows, as models that are imported for each shape."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from nnapi.errors import NnapiError
+from nnapi.importers.onnx.import_state import Shapes
+from nnapi.importers.onnx.reader import File
+from nnapi.importers.onnx.static_import import read_file
+from nnapi.importers.onnx.tensors import CODES, OPEN, declared_shape, operand_type
+from nnapi.importers.refusals import Refusal, UnsupportedOperationsError
+from nnapi.model.dynamic_model import DynamicModel
+from nnapi.model.dynamic_model import Shapes as InputShapes
+from nnapi.model.model import Model
+from nnapi.model.operand import OperandType, Shape
+
+if TYPE_CHECKING:
+    import onnx
+
+GUESSES = (64, 1)
+"""Sizes that dynamic dimensions are tried with, to find out whether the file can be expressed at all."""
+
+
+def list_dynamic(file: File, shapes: Shapes) -> dict[str, Shape]:
+    """The inputs of a file with dynamic dimensions that nobody has fixed, by name."""
+    graph = file.proto.graph
+    constants = {each.name for each in graph.initializer}
+    found = {}
+    for info in graph.input:
+        declared = info.type.tensor_type
+        if info.name in constants or info.name in shapes or not declared.HasField("shape"):
+            continue
+        if OPEN in (shape := declared_shape(declared)):
+            found[info.name] = shape
+    return found
+
+
+def make_dynamic(file: File, path: str, shapes: Shapes, error: UnsupportedOperationsError) -> DynamicModel:
+    """Return the model of a file that was refused, with ``error``, while dimensions are dynamic.
+
+    Raises the refusals that remain once all dimensions are static, with a hint at load(shapes=…).
+    """
+    dynamic = list_dynamic(file, shapes)
+    if not dynamic:
+        raise error
+    remaining = _find_inexpressible(file, path, shapes, dynamic)
+    if remaining:
+        raise _refuse(os.path.basename(path), remaining, dynamic)
+    graph = file.proto.graph
+    constants = {each.name for each in graph.initializer}
+    inputs = [_describe(info, shapes) for info in graph.input if info.name not in constants]
+    outputs = [_describe(info, {}) for info in graph.output]
+    describe = partial(_read_for, file, path, dict(shapes), [name for name, _ in inputs])
+    return DynamicModel(os.path.splitext(os.path.basename(path))[0], inputs, outputs, describe)
+
+
+def _describe(info: onnx.ValueInfoProto, shapes: Shapes) -> tuple[str, OperandType]:
+    """The name and the type of an input or output of the file."""
+    declared = info.type.tensor_type
+    if not declared.HasField("shape"):
+        return info.name, OperandType(CODES[declared.elem_type], tuple(shapes.get(info.name, ())))
+    shape = tuple(shapes.get(info.name, declared_shape(declared)))
+    return info.name, operand_type(declared.elem_type, shape, info.name)
+
+
+def _read_for(file: File, path: str, shapes: Shapes, names: Sequence[str], inputs: InputShapes) -> Model:
+    """The model for shapes of its inputs."""
+    scalars = {each.name for each in file.proto.graph.input if not each.type.tensor_type.shape.dim}
+    given = {name: shape for name, shape in zip(names, inputs, strict=True) if name not in scalars}
+    return read_file(file, path, {**given, **shapes})
+
+
+def _find_inexpressible(file: File, path: str, shapes: Shapes, dynamic: Mapping[str, Shape]) -> list[Refusal]:
+    """What is refused for the same reason whatever the sizes are: reasons that speak of sizes differ."""
+    found: dict[Refusal, None] | None = None
+    for size in GUESSES:
+        guess = {name: tuple(each or size for each in shape) for name, shape in dynamic.items()}
+        try:
+            read_file(file, path, {**shapes, **guess})
+        except UnsupportedOperationsError as error:
+            found = {each: None for each in error.refusals if found is None or each in found}
+        except NnapiError:  # the guess contradicts the file; a run knows better
+            return []
+        else:
+            return []
+    return list(found or ())
+
+
+def _refuse(name: str, refusals: Sequence[Refusal], dynamic: Mapping[str, Shape]) -> UnsupportedOperationsError:
+    error = UnsupportedOperationsError.of(name, refusals)
+    listed = ", ".join(f"{end} [{', '.join(str(size or '?') for size in shape)}]" for end, shape in dynamic.items())
+    hint = f"it has dynamic dimensions, which load(shapes=…) fixes: {listed}"
+    return UnsupportedOperationsError(f"{error.message}; {hint}", refusals)

@@ -1,0 +1,54 @@
+"""An ONNX file as one model: its dynamic dimensions stay so where NNAPI can express that."""
+
+from __future__ import annotations
+
+import os
+
+from nnapi.errors import BadDataError, need
+from nnapi.importers.build import build
+from nnapi.importers.graph import Graph
+from nnapi.importers.onnx.absorption import Absorption
+from nnapi.importers.onnx.convert import INCONSISTENT, Conversion
+from nnapi.importers.onnx.definitions import need_defined
+from nnapi.importers.onnx.import_state import ImportState, Shapes
+from nnapi.importers.onnx.reader import NEWEST, File, newest_opset
+from nnapi.importers.refusals import UnsupportedOperationsError
+from nnapi.importers.source_files import SeveralFiles
+from nnapi.model.model import Model
+
+
+def read_file(file: File, path: str, shapes: Shapes | None = None) -> Model:
+    """The model in a file that is open, for dimensions of its own; raises what :func:`read` does."""
+    try:
+        model = _import(file, os.path.basename(path), shapes or {})
+    except INCONSISTENT as error:  # names that are no UTF-8 come as bytes, and so on
+        raise BadDataError(f"it is damaged ({type(error).__name__}: {error})") from None
+    if file.mapped:
+        model.origin = SeveralFiles(path, list(file.mapped))
+    return model
+
+
+def _import(file: File, name: str, shapes: Shapes) -> Model:
+    """The file as a model; UnsupportedOperationsError listing every node that cannot be expressed."""
+    state = ImportState(file, name, shapes)
+    graph = file.proto.graph
+    names = {each.name for each in graph.input}
+    unknown = sorted(set(shapes) - names)
+    need(
+        not unknown,
+        f"it has no input {', '.join(unknown)}; its inputs are {', '.join(sorted(names))}",
+        BadDataError,
+    )
+    need_defined(graph)
+    conversion = Conversion(state, Graph(state.allowance), file.opsets)
+    if (newest := newest_opset()) < file.opsets[""] < NEWEST:
+        conversion.note(f"the file is of opset {file.opsets['']}; it is read as opset {newest}, the newest known here")
+    inputs = conversion.begin(graph)
+    conversion.run(graph.node, [each.name for each in graph.output])
+    outputs = conversion.results([each.name for each in graph.output])
+    if state.refusals:
+        raise UnsupportedOperationsError.of(name, state.refusals)
+    Absorption(conversion.graph, outputs).run()
+    model = Model(os.path.splitext(name)[0])
+    model.notes = tuple(state.notes)
+    return build(conversion.graph, model, inputs, outputs)

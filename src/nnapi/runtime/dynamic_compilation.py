@@ -1,0 +1,70 @@
+"""The compilation of a dynamic model: one compilation for each combination of shapes, made at its first run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from nnapi.errors import BadDataError, need
+from nnapi.model.dynamic_model import DynamicModel, Shapes
+from nnapi.model.model import Model
+from nnapi.model.operand import Array
+from nnapi.runtime.compilation import Compilation
+from nnapi.runtime.executors.parts import ReadyPlan
+from nnapi.runtime.inputs import check_inputs
+from nnapi.runtime.result import Result
+from nnapi.runtime.specializations import Specializations
+
+
+class DynamicCompilation(Compilation):
+    """A compilation that is specialized at the first run of each combination of shapes and keeps the last few.
+
+    Where inputs grow by one at each run and a mask makes padding exact, one compilation serves many lengths.
+    """
+
+    def __init__(self, model: DynamicModel, compile: Callable[[Model], Compilation]) -> None:
+        super().__init__(model)
+        self._specializations = Specializations(lambda shapes: compile(model.specialize(shapes)))
+        self.state.value = "ready"
+
+    def at(self, shapes: Shapes) -> Compilation:
+        """The compilation for shapes of the inputs, made now where there is none."""
+        self.state.need("ready")
+        return self._specializations.at(shapes)
+
+    def run(self, *inputs: Any, keep: Sequence[str | int] = ()) -> list[Array]:
+        """As :meth:`Compilation.run`, on inputs of any shapes that the model's dimensions permit."""
+        self.state.need("ready")
+        arrays = self._check(inputs)
+        if keep:
+            return self.at(tuple(array.shape for array in arrays)).run(*arrays, keep=keep)
+        return self._specializations.run(arrays)
+
+    def start(self, *inputs: Any) -> Result:
+        """As :meth:`Compilation.start`; what is not compiled yet is compiled before the return."""
+        arrays = self._check(inputs)
+        return self.at(tuple(array.shape for array in arrays)).start(*arrays)
+
+    def explain(self) -> str:
+        """What each specialization cost, and where its operations run."""
+        return self._specializations.explain() or f"{self.model.name} is compiled at the first run of each shape"
+
+    def close(self) -> None:
+        """Give back every specialization."""
+        super().close()
+        self._specializations.clear()
+
+    def _check(self, inputs: Sequence[Any]) -> list[Array]:
+        arrays = []
+        for index, array in zip(self.model.inputs, check_inputs(self.model, inputs), strict=True):
+            need(array is not None, f"{self.model.operands[index]} of a dynamic model is omitted", BadDataError)
+            assert array is not None
+            arrays.append(array)
+        return arrays
+
+    def _need_ready(self) -> ReadyPlan:
+        self.state.need("ready")
+        raise BadDataError(
+            f"{self.model.name} is compiled for the shapes of each run: "
+            "ask at(shapes), or fix its dimensions by load(shapes=…)"
+        )

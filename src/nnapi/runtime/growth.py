@@ -1,0 +1,163 @@
+"""Inputs that grow by one at each run, as the past keys of a decoder: one compilation for many lengths, by padding.
+
+Padding is exact where a mask takes it out of every result. Nothing in a model says that, so it is tried: inputs of a
+length that has been compiled exactly run padded with large random values, and every result must be the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from nnapi.model.operand import Array, Shape
+
+Shapes = tuple[Shape, ...]
+Run = Callable[[Sequence[Array]], list[Array]]
+
+BUCKET = 64
+"""Lengths are padded to multiples of this."""
+LOUD = 100.0
+"""Standard deviation of the values that stand for padding while it is tried."""
+CLOSE = 1e-3
+"""How far results of float inputs may differ, relative to the largest."""
+
+
+class Axis(NamedTuple):
+    """An axis of one input or output that grows, and by how much it is longer than the shortest."""
+
+    tensor: int
+    axis: int
+    extra: int
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Shapes that differ in one length: the axes that grow with it."""
+
+    axes: tuple[Axis, ...]
+    shapes: Shapes
+
+    def at(self, length: int) -> Shapes:
+        """The shapes of one length."""
+        found = [list(shape) for shape in self.shapes]
+        for tensor, axis, extra in self.axes:
+            found[tensor][axis] = length + extra
+        return tuple(map(tuple, found))
+
+    def length_of(self, shapes: Shapes) -> int | None:
+        """The length of shapes that are of this growth, None for others."""
+        tensor, axis, extra = self.axes[0]
+        if len(shapes) != len(self.shapes) or axis >= len(shapes[tensor]):
+            return None
+        length = shapes[tensor][axis] - extra
+        return length if length > 0 and self.at(length) == shapes else None
+
+
+def find_growth(before: Shapes, now: Shapes) -> Growth | None:
+    """Return the growth between two runs where some axes are longer by one and all else is the same."""
+    if [len(shape) for shape in before] != [len(shape) for shape in now]:
+        return None
+    pairs = [
+        (i, axis, size, size - was)
+        for i, (old, new) in enumerate(zip(before, now, strict=True))
+        for axis, (was, size) in enumerate(zip(old, new, strict=True))
+        if size != was
+    ]
+    if not pairs or any(step != 1 for *_, step in pairs):
+        return None
+    length = min(size for _, _, size, _ in pairs)
+    return Growth(tuple(Axis(i, axis, size - length) for i, axis, size, _ in pairs), now)
+
+
+def bucket_for(length: int) -> int:
+    """Return the length to pad to, so that a decoder's next 62 tokens fit too."""
+    return -(-(length + BUCKET - 2) // BUCKET) * BUCKET
+
+
+class Padded:
+    """Runs of any length up to ``capacity`` by one compilation of that length. ``run`` is the compilation's."""
+
+    def __init__(self, growth: Growth, capacity: int, run: Run, outputs: tuple[Axis, ...]) -> None:
+        self.growth, self.capacity = growth, capacity
+        self._run, self._outputs = run, outputs
+
+    def length_of(self, shapes: Shapes) -> int | None:
+        """The length of shapes that fit, None for others."""
+        length = self.growth.length_of(shapes)
+        return length if length is not None and length <= self.capacity else None
+
+    def run(self, inputs: Sequence[Array], length: int, noise: np.random.Generator | None = None) -> list[Array]:
+        """Run on inputs of a length; ``noise`` pads float inputs with large values instead of zeros."""
+        padded = list(inputs)
+        for axis in self.growth.axes:
+            padded[axis.tensor] = _pad(padded[axis.tensor], axis.axis, length, self.capacity, noise)
+        results = self._run(padded)
+        for axis in self._outputs:
+            results[axis.tensor] = _drop(results[axis.tensor], axis.axis, length, self.capacity)
+        return results
+
+
+def try_padding(growth: Growth, inputs: Sequence[Array], exact: Run, padded: Run, capacity: int) -> Padded | None:
+    """Return the padded runs of a growth where padding is exact, None where it is not.
+
+    ``inputs`` are of any length of the growth; ``exact`` takes those that are one shorter.
+    """
+    length = growth.length_of(tuple(array.shape for array in inputs))
+    assert length is not None
+    sample = list(inputs)
+    for axis in growth.axes:
+        sample[axis.tensor] = _drop(sample[axis.tensor], axis.axis, length - 1, length)
+    expected = exact(sample)
+    rng = np.random.default_rng(length)
+    loud = Padded(growth, capacity, padded, ())
+    found = loud.run(sample, length - 1, rng)
+    outputs = _match(expected, found, length - 1, capacity)
+    if outputs is None:
+        return None
+    made = Padded(growth, capacity, padded, outputs)
+    again = made.run(sample, length - 1, rng)
+    return made if all(map(_is_same, expected, again)) else None
+
+
+def _match(exact: Sequence[Array], padded: Sequence[Array], length: int, capacity: int) -> tuple[Axis, ...] | None:
+    """The axes of results that are longer by the padding, None where they differ in another way."""
+    axes = []
+    for number, (a, b) in enumerate(zip(exact, padded, strict=True)):
+        if a.ndim != b.ndim:
+            return None
+        for axis, (own, wide) in enumerate(zip(a.shape, b.shape, strict=True)):
+            if own == wide:
+                continue
+            if wide - own != capacity - length or own < length:
+                return None
+            axes.append(Axis(number, axis, own - length))
+    return tuple(axes)
+
+
+def _pad(array: Array, axis: int, length: int, capacity: int, noise: np.random.Generator | None) -> Array:
+    """Lengthen an axis: what lies behind the length moves behind the padding."""
+    shape = list(array.shape)
+    shape[axis] += capacity - length
+    found: Array = np.zeros(shape, array.dtype)
+    if noise is not None and array.dtype.kind == "f":
+        found[...] = noise.normal(0, LOUD, shape)
+    before = (slice(None),) * axis
+    found[(*before, slice(length))] = array[(*before, slice(length))]
+    found[(*before, slice(capacity, None))] = array[(*before, slice(length, None))]
+    return found
+
+
+def _drop(array: Array, axis: int, length: int, capacity: int) -> Array:
+    """Shorten an axis by what lies between length and capacity."""
+    before = (slice(None),) * axis
+    return np.concatenate([array[(*before, slice(length))], array[(*before, slice(capacity, None))]], axis)
+
+
+def _is_same(a: Array, b: Array) -> bool:
+    if a.shape != b.shape or a.dtype.kind != "f":
+        return bool(np.array_equal(a, b))
+    apart = np.abs(a.astype(np.float64) - b.astype(np.float64)).max(initial=0)
+    return bool(apart <= CLOSE * max(np.abs(a).max(initial=0), 1e-6))

@@ -1,0 +1,136 @@
+"""Compilations of one dynamic model, each for the shapes of one run: made on demand, the last few kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from nnapi.locks import make_lock
+from nnapi.model.operand import Array, Shape
+from nnapi.runtime.growth import Growth, Padded, bucket_for, find_growth, try_padding
+
+Shapes = tuple[Shape, ...]
+
+
+class Runs(Protocol):
+    """A compilation for some shapes."""
+
+    def run(self, *inputs: Array) -> list[Array]: ...
+    def explain(self) -> str: ...
+
+
+Made = TypeVar("Made", bound=Runs)
+MOST_SHAPES = 8
+"""Specializations that are kept, the ones used last."""
+
+
+@dataclass
+class Specialization(Generic[Made]):
+    """A compilation for some shapes, the seconds it took, how often it ran, and its padded runs if it has them."""
+
+    compilation: Made
+    seconds: float
+    runs: int = 0
+    padded: Padded | None = None
+
+
+class Specializations(Generic[Made]):
+    """The compilations by shapes. ``compile`` makes one; runs may be made from several threads."""
+
+    def __init__(self, compile: Callable[[Shapes], Made], most: int = MOST_SHAPES) -> None:
+        self._compile, self._most = compile, most
+        self._made: dict[Shapes, Specialization[Made]] = {}
+        self._unpaddable: set[tuple[object, ...]] = set()
+        self._last: Shapes | None = None
+        self._spent: dict[Shapes, float] = {}
+        """Seconds of padded runs by their shapes: those that run for longer than a compilation takes get their own."""
+        self._lock = make_lock()
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def at(self, shapes: Shapes) -> Made:
+        """The compilation for shapes, made now where there is none."""
+        with self._lock:
+            return self._find(shapes).compilation
+
+    def run(self, arrays: Sequence[Array]) -> list[Array]:
+        """Run on arrays by the compilation for their shapes, or by one for longer ones where padding is exact."""
+        shapes = tuple(array.shape for array in arrays)
+        with self._lock:
+            found, length = self._choose(shapes, arrays)
+            found.runs += 1
+            self._last = shapes
+        if found.padded is None or length is None:
+            return found.compilation.run(*arrays)
+        begin = time.perf_counter()
+        results = found.padded.run(arrays, length)
+        self._spent[shapes] = self._spent.get(shapes, 0.0) + time.perf_counter() - begin
+        return results
+
+    def clear(self) -> None:
+        """Forget all compilations."""
+        with self._lock:
+            self._made.clear()
+            self._spent.clear()
+            self._unpaddable.clear()
+
+    def explain(self) -> str:
+        """What each specialization cost and how often it ran, and where its operations run."""
+        return "\n\n".join(
+            f"inputs {', '.join(str(list(shape)) for shape in shapes)}: compiled in {each.seconds:.2f} s, "
+            f"{each.runs} runs{_describe(each.padded)}\n{each.compilation.explain()}"
+            for shapes, each in list(self._made.items())
+        )
+
+    def _choose(self, shapes: Shapes, arrays: Sequence[Array]) -> tuple[Specialization[Made], int | None]:
+        """The specialization to run, and the length of the run where it is padded."""
+        if shapes not in self._made:
+            for wide, each in self._made.items():
+                length = None if each.padded is None else each.padded.length_of(shapes)
+                if length is not None and self._spent.get(shapes, 0.0) <= each.seconds:
+                    return self._keep(wide, each), length
+            growth = None if self._last is None else find_growth(self._last, shapes)
+            if growth is not None and self._last in self._made and growth.axes not in self._unpaddable:
+                found = self._pad(growth, self._made[self._last], arrays)
+                if found is not None:
+                    return found, growth.length_of(shapes)
+                self._unpaddable.add(growth.axes)
+        return self._find(shapes), None
+
+    def _find(self, shapes: Shapes) -> Specialization[Made]:
+        found = self._made.get(shapes)
+        if found is None:
+            begin = time.perf_counter()
+            compilation = self._compile(shapes)
+            found = Specialization(compilation, time.perf_counter() - begin)
+        return self._keep(shapes, found)
+
+    def _pad(self, growth: Growth, exact: Specialization[Made], arrays: Sequence[Array]) -> Specialization[Made] | None:
+        """One specialization for the lengths of a growth, None where padding is not exact or cannot be compiled."""
+        length = growth.length_of(growth.shapes)
+        assert length is not None
+        if exact.padded is not None or length < 2:
+            return None
+        capacity = bucket_for(length)
+        wide = growth.at(capacity)
+        try:
+            found = self._find(wide)
+            run, before = found.compilation.run, exact.compilation.run
+            found.padded = try_padding(growth, arrays, lambda x: before(*x), lambda x: run(*x), capacity)
+        except Exception:  # whatever forbids longer inputs, those of their own length are still compiled
+            return None
+        return found if found.padded is not None else None
+
+    def _keep(self, shapes: Shapes, found: Specialization[Made]) -> Specialization[Made]:
+        self._made.pop(shapes, None)
+        self._made[shapes] = found  # the latest is last
+        if len(self._made) > self._most:
+            del self._made[next(iter(self._made))]
+        return found
+
+
+def _describe(padded: Padded | None) -> str:
+    return "" if padded is None else f", padded from any length up to {padded.capacity}"

@@ -1,0 +1,140 @@
+"""Files with dynamic dimensions that NNAPI cannot express: imported for the shapes of each run."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+
+import nnapi  # noqa: E402
+from nnapi.errors import BadDataError  # noqa: E402
+from nnapi.importers.onnx.dynamic_import import GUESSES  # noqa: E402
+from nnapi.importers.refusals import UnsupportedOperationsError  # noqa: E402
+from nnapi.model.dynamic_model import DynamicModel  # noqa: E402
+from nnapi.runtime.dynamic_compilation import DynamicCompilation  # noqa: E402
+
+
+def described(ends: dict[str, Any]) -> list[Any]:
+    return [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in ends.items()]
+
+
+def made(nodes: list[Any], inputs: dict[str, Any], outputs: dict[str, Any], constants: dict[str, Any]) -> bytes:
+    tensors = [numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()]
+    graph = helper.make_graph(nodes, "g", described(inputs), described(outputs), tensors)
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    content: bytes = proto.SerializeToString()
+    return content
+
+
+def node(kind: str, inputs: str, outputs: str, **attributes: Any) -> Any:
+    return helper.make_node(kind, inputs.split(), outputs.split(), **attributes)
+
+
+def heads() -> bytes:
+    """Rows split into heads, from [batch, length, 8] to [batch, 2, length, 4], by a shape that the file computes."""
+    nodes = [
+        node("Shape", "x", "s", start=0, end=2),
+        node("Concat", "s tail", "wanted", axis=0),
+        node("Reshape", "x wanted", "h"),
+        node("Transpose", "h", "y", perm=[0, 2, 1, 3]),
+    ]
+    ends = {"x": ["batch", "length", 8]}, {"y": ["batch", 2, "length", 4]}
+    return made(nodes, *ends, {"tail": np.array([2, 4])})
+
+
+def split(x: Any) -> Any:
+    return x.reshape(*x.shape[:2], 2, 4).transpose(0, 2, 1, 3)
+
+
+def test_a_file_is_specialized_for_the_shapes_of_each_run() -> None:
+    model = nnapi.load(heads())
+    assert isinstance(model, DynamicModel)
+    assert [model.operands[index].type.dimensions for index in model.inputs] == [(0, 0, 8)]
+    assert [model.operands[index].name for index in model.outputs] == ["y"]
+    with nnapi.compile(model, "nnapi-reference") as compiled:
+        assert isinstance(compiled, DynamicCompilation)
+        assert "at the first run of each shape" in compiled.explain()
+        for shape in ((1, 3, 8), (2, 5, 8), (1, 3, 8)):
+            x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+            np.testing.assert_array_equal(compiled.run(x)[0], split(x))
+            np.testing.assert_array_equal(compiled.start(x).result()[0], split(x))
+        assert "inputs [1, 3, 8]: compiled in" in compiled.explain()
+        assert compiled.at(((1, 3, 8),)).plan.devices == ("nnapi-reference",)
+        with pytest.raises(BadDataError, match="cannot take an array of shape"):
+            compiled.run(np.zeros((1, 3, 9), np.float32))
+    with pytest.raises(nnapi.BadStateError):
+        compiled.run(x)
+
+
+def test_what_needs_the_operations_says_how_to_fix_dimensions(tmp_path: Any) -> None:
+    model = nnapi.load(heads())
+    for ask in (lambda: model.operations, lambda: nnapi.export(model, tmp_path / "m.onnx")):
+        with pytest.raises(BadDataError, match=r"load\(shapes=…\): x \[\?, \?, 8\]"):
+            ask()
+    fixed = nnapi.load(heads(), shapes={"x": (1, 3, 8)})
+    assert not isinstance(fixed, DynamicModel)
+    with pytest.raises(BadDataError, match=r"ask at\(shapes\), or fix its dimensions"):
+        _ = nnapi.compile(model, "nnapi-reference").plan
+
+
+def test_what_no_sizes_make_expressible_is_refused_at_once() -> None:
+    nodes = [node("Shape", "x", "s"), node("ConstantOfShape", "s", "o"), node("Det", "x", "d"), node("Add", "o d", "y")]
+    content = made(nodes, {"x": ["n", "n"]}, {"y": ["n", "n"]}, {})
+    with pytest.raises(UnsupportedOperationsError, match=r"which load\(shapes=…\) fixes: x \[\?, \?\]") as caught:
+        nnapi.load(content)
+    assert [each.operation for each in caught.value.refusals] == ["Det"]
+
+
+def test_a_guess_that_contradicts_the_file_says_nothing() -> None:
+    """All guesses are of other sizes than the file can take."""
+    assert 12 not in GUESSES
+    nodes = [node("Reshape", "x wanted", "r"), node("Shape", "x", "s"), node("Expand", "r s", "y")]
+    content = made(nodes, {"x": ["n"]}, {"y": ["n"]}, {"wanted": np.array([12])})
+    x = np.arange(12, dtype=np.float32)
+    np.testing.assert_array_equal(nnapi.compile(nnapi.load(content), "nnapi-reference").run(x)[0], x)
+
+
+def decoder() -> bytes:
+    """One step of attention: the new key and value behind those of the past, which a mask may exclude."""
+    nodes = [
+        node("Concat", "past x", "keys", axis=2),
+        node("Transpose", "keys", "transposed", perm=[0, 1, 3, 2]),
+        node("MatMul", "x transposed", "scores"),
+        node("Cast", "mask", "kept", to=TensorProto.FLOAT),
+        node("Sub", "kept one", "outside"),
+        node("Mul", "outside large", "bias"),
+        node("Shape", "scores", "wide"),
+        node("Expand", "bias wide", "biases"),
+        node("Add", "scores biases", "masked"),
+        node("Softmax", "masked", "weights", axis=-1),
+        node("MatMul", "weights keys", "y"),
+        node("Identity", "keys", "present"),
+    ]
+    inputs = {"x": [1, 2, 1, 4], "past": [1, 2, "past", 4], "mask": [1, "total"]}
+    outputs = {"y": [1, 2, 1, 4], "present": [1, 2, "total", 4]}
+    content = onnx.load_from_string(made(nodes, inputs, outputs, {"one": np.float32(1), "large": np.float32(1e9)}))
+    content.graph.input[2].type.tensor_type.elem_type = TensorProto.INT64
+    found: bytes = content.SerializeToString()
+    return found
+
+
+def attend(x: Any, past: Any) -> Any:
+    keys = np.concatenate([past, x], 2)
+    scores = x @ keys.swapaxes(2, 3)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True) @ keys, keys
+
+
+def test_a_decoder_compiles_twice_for_64_tokens() -> None:
+    compiled, rng = nnapi.compile(nnapi.load(decoder()), "nnapi-reference"), np.random.default_rng(1)
+    past = rng.normal(size=(1, 2, 1, 4)).astype(np.float32)
+    for length in range(1, 65):
+        x = rng.normal(size=(1, 2, 1, 4)).astype(np.float32)
+        found = compiled.run(x, past, np.ones((1, length + 1), np.int32))
+        for ours, exact in zip(found, attend(x, past), strict=True):
+            np.testing.assert_allclose(ours, exact, 1e-4, 1e-5)
+        past = found[1]
+    assert compiled.explain().count("compiled in") == 2
+    assert "padded from any length up to 64" in compiled.explain()

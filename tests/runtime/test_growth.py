@@ -1,0 +1,83 @@
+"""Padding of inputs that grow by one at each run: where it changes nothing it serves many lengths, else it is left."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nnapi.runtime.growth import BUCKET, Axis, bucket_for, find_growth, try_padding
+
+Arrays = list[np.ndarray[Any, Any]]
+
+
+def attend(inputs: Any) -> Arrays:
+    """One step of attention: the new key behind the past ones, what the mask excludes left out."""
+    past, key, mask = inputs
+    keys = np.concatenate([past, key])
+    scores = np.where(mask != 0, keys @ key[0], -np.inf)
+    weights = np.exp(scores - scores.max())
+    return [weights / weights.sum() @ keys, keys]
+
+
+def step(length: int) -> Arrays:
+    rng = np.random.default_rng(length)
+    return [
+        rng.normal(size=(length, 4)).astype(np.float32),
+        rng.normal(size=(1, 4)).astype(np.float32),
+        np.ones(length + 1, np.int32),
+    ]
+
+
+def shapes(arrays: Arrays) -> Any:
+    return tuple(array.shape for array in arrays)
+
+
+def test_axes_that_grow_together_are_found() -> None:
+    growth = find_growth(shapes(step(5)), shapes(step(6)))
+    assert growth is not None
+    assert growth.axes == (Axis(0, 0, 0), Axis(2, 0, 1))
+    assert growth.at(9) == ((9, 4), (1, 4), (10,))
+    assert growth.length_of(shapes(step(30))) == 30
+    assert growth.length_of(((9, 4), (1, 4), (9,))) is None
+
+
+@pytest.mark.parametrize(
+    "now",
+    [((5, 4),), ((7, 4),), ((6, 5, 1),), ((4, 4),), ((6, 6),)],
+    ids=["same", "by two", "rank", "shorter", "mixed"],
+)
+def test_other_changes_are_not_growth(now: Any) -> None:
+    assert find_growth(((5, 4),), now) is None
+
+
+def test_a_mask_makes_padding_exact() -> None:
+    growth = find_growth(shapes(step(5)), shapes(step(6)))
+    assert growth is not None
+    padded = try_padding(growth, step(6), attend, attend, BUCKET)
+    assert padded is not None
+    for length in (1, 6, 40, BUCKET):
+        for ours, exact in zip(padded.run(step(length), length), attend(step(length)), strict=True):
+            np.testing.assert_allclose(ours, exact, 1e-5, 1e-6)
+    assert padded.length_of(shapes(step(BUCKET))) == BUCKET
+    assert padded.length_of(shapes(step(BUCKET + 1))) is None
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda inputs: [inputs[0].mean(0)],
+        lambda inputs: [np.concatenate(inputs[:2]).sum(0)],
+        lambda inputs: [inputs[0] * len(inputs[0])],
+        lambda inputs: [np.zeros(2 * len(inputs[0]), np.float32)],
+    ],
+    ids=["mean", "sum", "length", "shape"],
+)
+def test_padding_that_shows_is_refused(function: Any) -> None:
+    growth = find_growth(shapes(step(5)), shapes(step(6)))
+    assert growth is not None
+    assert try_padding(growth, step(6), function, function, BUCKET) is None
+
+
+def test_a_bucket_has_room_for_the_tokens_that_follow() -> None:
+    assert bucket_for(2) == BUCKET
+    assert bucket_for(3) == 2 * BUCKET
