@@ -17,6 +17,8 @@ from nnapi.codes import OperationCode
 from nnapi.model.borrowed import hold
 from nnapi.model.model import Model, constants
 from nnapi.runtime.compilation import Compilation
+from nnapi.runtime.device import Device
+from nnapi.trace import recording
 from tests.tflite_writer import Graph, T, const, f32, i32, s8, single, write
 
 cases = pytest.importorskip("tests.delegate.delegate_cases", reason="ai-edge-litert is not installed")
@@ -268,3 +270,22 @@ def test_nothing_reads_constants_once_the_interpreter_is_freed(monkeypatch: pyte
     del pair
     gc.collect()
     assert hold(model) is None
+
+
+def test_a_trace_is_read_after_the_interpreter_is_freed(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the engine does within a call is found out then, by a model made anew: its constants are gone."""
+    pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
+    from nnapi.drivers.openvino import OpenVinoDriver
+
+    engine = Device(OpenVinoDriver(threads=1))
+    monkeypatch.setattr("nnapi.delegate.settings.device", lambda name: engine)
+    with recording() as recorder:
+        pair = cases.both(cases.convolution(), devices="openvino-cpu")
+        cases.run(pair)
+    del pair
+    gc.collect()
+    names = [span.label.name for span in recorder.spans()]
+    assert "OpenVINO" in names
+    assert "the memory of its constants was freed" in caplog.text

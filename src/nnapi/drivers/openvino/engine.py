@@ -18,8 +18,9 @@ from nnapi.drivers.openvino.lowering import lower_model
 from nnapi.drivers.openvino.prepared import Bounds, OpenModel, PreparedOpenVino
 from nnapi.drivers.openvino.profile import Inputs, mark_nodes, profile
 from nnapi.drivers.openvino.value import SHARED
-from nnapi.errors import OpFailedError, need
+from nnapi.errors import OpFailedError, need, need_value
 from nnapi.lowering.lower import assume_shapes, need_supported
+from nnapi.model.borrowed import hold
 from nnapi.model.memory import mappings
 from nnapi.model.model import Model, constants
 from nnapi.model.operand import Shape
@@ -109,7 +110,12 @@ def _count_copies(device: str, properties: Mapping[str, Any]) -> int:
 def _make_profile(model: Model, shapes: Sequence[Shape], device: str, properties: Mapping[str, Any]) -> Profile[Inputs]:
     """What tells the operations of traced runs apart: the model lowered and compiled anew, with counters."""
     counting = {**properties, "PERF_COUNT": True}
-    return profile(model, lambda: core().compile_model(mark_nodes(lower_model(model, shapes)), device, counting))
+
+    def compile_with_counters() -> Any:
+        held = need_value(hold(model), "the memory of its constants was freed")  # a recording is read when it has ended
+        return core().compile_model(mark_nodes(lower_model(held, shapes)), device, counting)
+
+    return profile(model, compile_with_counters)
 
 
 def dump(prepared: Prepared) -> bytes | None:
