@@ -1,1 +1,1 @@
-"""What libnnapi_delegate.so asks: LiteRT's graphs, the parts of them that are ours, and their runs."""
+"""The Python side of libnnapi_delegate.so: LiteRT's graphs, the partitions that it claims, and their runs."""

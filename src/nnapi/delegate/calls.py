@@ -1,4 +1,4 @@
-"""What libnnapi_delegate.so calls: importing this module connects it, through libneuralnetworks.so and its bridge.
+"""The functions that libnnapi_delegate.so calls, through libneuralnetworks.so and its bridge; importing it connects it.
 
 Delegates and parts are numbers to C. What fails gives 0, and its message is what nnapi_last_error says in that thread.
 """

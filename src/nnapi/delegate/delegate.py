@@ -1,4 +1,4 @@
-"""A delegate: which nodes of a graph become ours, and why not the others."""
+"""A delegate: the nodes of a graph that it claims, and why not the others."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ log = logging.getLogger("nnapi.Delegate")
 
 
 class Delegate:
-    """What a program has loaded; any number of interpreters may use it."""
+    """A delegate that a program has loaded; any number of interpreters may use it."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._parts: dict[tuple[int, tuple[int, ...]], Part] = {}
-        """What was compiled when the nodes were chosen, until LiteRT asks for it: by context and nodes."""
+        """The parts that were compiled when nodes were chosen, until LiteRT asks for them: by context and nodes."""
 
     def choose(self, context: Any) -> Sequence[int]:
-        """The nodes of a graph that become ours: all that NNAPI can express and the devices take."""
+        """Choose the nodes of a graph to claim: all that NNAPI can express and the devices take."""
         plan = ffi.new("TfLiteIntArray**")
         need(not context.GetExecutionPlan(context, plan), "LiteRT gives no plan", OpFailedError)
         graph = LiteRtGraph(context, list_integers(plan[0]), is_dynamic=self._settings.is_dynamic)
@@ -42,7 +42,7 @@ class Delegate:
         return taken
 
     def open_part(self, context: Any, params: Any) -> Part:
-        """The nodes that LiteRT has made one."""
+        """Give the part for nodes that LiteRT has fused into one."""
         return self._parts.pop((_address(context), Share.of(params).nodes))
 
     def close(self) -> None:
@@ -50,7 +50,7 @@ class Delegate:
             self._parts.popitem()[1].close()
 
     def _compile(self, graph: LiteRtGraph, shares: Sequence[Share], context: Any) -> dict[Share, Part]:
-        """All shares, compiled; NotOurs with everything that cannot be."""
+        """Compile all shares; NotOurs with everything that cannot be compiled."""
         models, reasons = {}, dict[int, str]()
         for share in shares:
             try:
@@ -84,7 +84,7 @@ class Delegate:
 
 
 def _list_shares(context: Any, taken: Sequence[int]) -> list[Share]:
-    """The parts that LiteRT would make of nodes."""
+    """List the partitions that LiteRT would make of nodes."""
     if not taken:
         return []
     params, count = ffi.new("TfLiteDelegateParams**"), ffi.new("int*")

@@ -28,7 +28,7 @@ TYPES = (
 CONSTANT, DYNAMIC = 1, 4
 """Kinds of memory of tensors: the file's, and what an operator allocates when it runs."""
 AFFINE, BLOCKWISE = 1, 2
-"""Kinds of quantisation."""
+"""Kinds of quantization."""
 NO_RECORD = Record(Source(memoryview(b"")), 0, ())
 """In place of an operator's table in a file."""
 
@@ -103,7 +103,7 @@ class LiteRtGraph(File):
         return not (tensor.region or tensor.is_variable or given.allocation_type == CONSTANT)
 
     def subgraph(self, index: int) -> Subgraph:
-        need(index == 0, f"there is no subgraph {index}", BadDataError)
+        need(index == 0, f"subgraph {index} does not exist", BadDataError)
         return self._part
 
     def signature(self, index: int) -> Signature | None:
@@ -178,5 +178,5 @@ def _text(pointer: Any) -> str:
 
 
 def list_integers(array: Any) -> tuple[int, ...]:
-    """The elements of a TfLiteIntArray, none where there is no array."""
+    """The elements of a TfLiteIntArray; empty for a null pointer."""
     return tuple(ffi.unpack(array.data, array.size)) if array else ()

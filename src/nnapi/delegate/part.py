@@ -1,4 +1,4 @@
-"""Parts of a graph that are ours: nodes as one compilation, run on LiteRT's own memory."""
+"""Partitions of a graph that the delegate claims: nodes as one compilation, run on LiteRT's own memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from nnapi.model.operand import Array
 from nnapi.runtime.device import Device
 
 NAME = "litert"
-"""What the models of parts are called."""
+"""The name of the models of parts."""
 
 
 class Share(NamedTuple):
@@ -35,12 +35,12 @@ class Share(NamedTuple):
 
     @classmethod
     def of(cls, params: Any) -> Share:
-        """What TfLiteDelegateParams say."""
+        """Read TfLiteDelegateParams."""
         return cls(*map(list_integers, (params.nodes_to_replace, params.input_tensors, params.output_tensors)))
 
 
 class NotOurs(Exception):
-    """Some nodes cannot be ours: ``reasons`` by their numbers."""
+    """Some nodes cannot be claimed: ``reasons`` by their numbers."""
 
     def __init__(self, reasons: dict[int, str]) -> None:
         super().__init__("; ".join(dict.fromkeys(reasons.values())))
@@ -48,8 +48,8 @@ class NotOurs(Exception):
 
 
 def convert(graph: LiteRtGraph, share: Share, *, keeps_state: bool = True) -> Model:
-    """Nodes as a model; NotOurs where NNAPI cannot express them. ``keeps_state``: states come in behind the inputs and
-    go out behind the outputs, else they begin anew at every run."""
+    """Convert nodes to a model; NotOurs where NNAPI cannot express them. With ``keeps_state``, states come in behind
+    the inputs and go out behind the outputs, else they begin anew at every run."""
     graph.select(*share)
     importing = Import(graph, NAME, keeps_state=keeps_state)
     try:
@@ -61,7 +61,7 @@ def convert(graph: LiteRtGraph, share: Share, *, keeps_state: bool = True) -> Mo
 
 
 def check_speed(graph: LiteRtGraph, share: Share, part: Part, engines: Sequence[Device]) -> None:
-    """NotOurs with the nodes that no engine takes, where the reference would compute some: LiteRT does so faster."""
+    """Raise NotOurs with the nodes that no engine takes, if the reference would compute some: LiteRT is faster."""
     if not engines or part.has_engines_alone(engines):
         return
     slow = {}
@@ -110,7 +110,7 @@ class Part:
         return self._ready.compilation.explain()
 
     def check_shapes(self, context: Any) -> None:
-        """BadDataError where the inputs have other shapes now. LiteRT has nodes chosen anew for those, unless it was
+        """Raise BadDataError if the inputs have other shapes now. LiteRT has nodes chosen anew for those, unless it was
         told that the delegate takes what is dynamic."""
         for tensor in self._inputs:
             shape = list_integers(context.tensors[tensor.index].dims)
@@ -118,7 +118,7 @@ class Part:
             need(shape == tensor.shape, f"{told}: the option dynamic takes no inputs that are resized", BadDataError)
 
     def bind(self, context: Any) -> Run:
-        """A run that reads and writes the tensors where they lie now."""
+        """Make a run that reads and writes the tensors at their present addresses."""
         inputs, outputs, states = (
             [_view(context, tensor) for tensor in tensors] for tensors in (self._inputs, self._outputs, self._states)
         )
@@ -133,7 +133,7 @@ class Part:
 
 
 def _view(context: Any, tensor: Tensor) -> Array:
-    """The memory of a tensor as NNAPI stores it, but for 64 bits."""
+    """View the memory of a tensor as NNAPI stores it, except for 64 bits."""
     given, dtype = context.tensors[tensor.index], DTYPES[tensor.type]
     need(given.data, f"{tensor} has no memory", BadDataError)
     return np.frombuffer(ffi.buffer(given.data, given.bytes), dtype).reshape(tensor.shape or (1,))

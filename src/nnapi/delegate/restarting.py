@@ -15,7 +15,7 @@ from nnapi.delegate.compiled import Compiled, Run
 from nnapi.model.operand import Array
 
 MARK = 0x5A
-"""What the bytes of a state differ in from those of one that is reset."""
+"""The bits in which each byte of the mark differs from a state that is reset."""
 
 
 class Restarting:
@@ -28,7 +28,7 @@ class Restarting:
         self._first: list[Array] | None = None
         """The inputs of the run after the last reset, while it is the only one since."""
         self._kept: list[Array] = []
-        """Where those are put."""
+        """The arrays that they are copied to."""
 
     def bind(self, inputs: Sequence[Array], states: Sequence[Array], outputs: Sequence[Array]) -> Run:
         """A run from and to these arrays, which goes on from the states where they were not reset."""

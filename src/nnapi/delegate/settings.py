@@ -1,4 +1,4 @@
-"""What a program asks of a delegate when it loads it."""
+"""The options that a program gives a delegate when it loads it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nnapi.runtime.device import Device, device, devices
 
 OPTIONS = "devices", "threads", "cache", "explain", "dynamic"
 ALIASES = {"accelerator_name": "devices", "num_threads": "threads", "cache_dir": "cache"}
-"""What other delegates call them."""
+"""Names of the same options in other delegates."""
 
 
 class Settings:
