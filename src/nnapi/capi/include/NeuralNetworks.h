@@ -32,7 +32,7 @@ typedef enum {
     ANEURALNETWORKS_MODEL = 15,
 } OperandCode;
 
-/* What an operation computes: the type argument of ANeuralNetworksModel_addOperation. */
+/* Codes of operations: the type argument of ANeuralNetworksModel_addOperation. */
 typedef enum {
     ANEURALNETWORKS_ADD = 0,
     ANEURALNETWORKS_AVERAGE_POOL_2D = 1,
@@ -156,7 +156,7 @@ typedef enum {
     ANEURALNETWORKS_PADDING_VALID = 2,
 } PaddingCode;
 
-/* What an application values most in its executions: ANeuralNetworksCompilation_setPreference. */
+/* What matters most in an application's executions: ANeuralNetworksCompilation_setPreference. */
 typedef enum {
     ANEURALNETWORKS_PREFER_LOW_POWER = 0,
     ANEURALNETWORKS_PREFER_FAST_SINGLE_ANSWER = 1,
