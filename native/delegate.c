@@ -29,7 +29,7 @@ struct delegate {
     int64_t number;
 };
 
-/* A node of ours: the tensors around it that are no constants, and where they lay when they were bound. */
+/* A node of the delegate: the tensors around it that are not constants, and their addresses when they were bound. */
 struct part {
     int64_t number;
     int count, is_bound;

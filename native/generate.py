@@ -1,4 +1,4 @@
-"""What of the C is made from the table of functions: the forwarding functions, and the bridge that cffi compiles."""
+"""The generated C: forwarding functions from the table of functions, and the bridge that cffi compiles."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def serving() -> list[tuple[str, str]]:
 
 
 def declarations(header: str) -> str:
-    """What a header declares, for cffi, which knows no preprocessor."""
+    """The declarations of a header, for cffi, which has no preprocessor."""
     return re.sub(r"^#.*$", "", (NATIVE / header).read_text(), flags=re.MULTILINE)
 
 

@@ -169,8 +169,8 @@ static int enter(const char *function) {
 /* Whether Python has come and gone, so that what is still to be freed went with it: at exit there is much of that. */
 static int is_over(void) { return state == READY && (!is_initialized() || (is_finalizing && is_finalizing())); }
 
-/* For libnnapi_delegate.so: what answers it; null, with a message, where there is no Python. For who only gives something
- * back null says nothing. */
+/* For libnnapi_delegate.so: what answers it; null, with a message, where there is no Python. A caller that only gives
+ * something back gets null without a message. */
 EXPORT const struct nnapi_serving *nnapi_serve(int gives_back) {
     static const struct nnapi_serving *_Atomic serving;
     const char *reason;

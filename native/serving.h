@@ -9,7 +9,7 @@
 struct nnapi_serving {
     int64_t (*open)(const char *const *keys, const char *const *values, int count);
     void (*close)(int64_t delegate);
-    /* Into `taken`: how many nodes of a graph become ours, and which. */
+    /* Into `taken`: how many nodes of a graph the delegate claims, and which. */
     int (*choose)(int64_t delegate, void *context, int *taken);
     /* What of a graph became one node, as TfLiteDelegateParams say. */
     int64_t (*open_part)(int64_t delegate, void *context, const void *params);

@@ -1,4 +1,4 @@
-"""What the exported functions do: a Python function for each row of the table, on the raw values that C gives.
+"""The bodies of the exported functions: a Python function for each row of the table, on the raw values that C gives.
 
 Each is made from its row once, as source text, because a burst pays for every step between C and the runtime. For
 ANeuralNetworksMemory_copy it reads:

@@ -28,7 +28,7 @@ NOT_MEASURED = 2**64 - 1
 
 
 class DataClass(IntEnum):
-    """What the inputs or outputs of a model are made of."""
+    """The class of data of a model's inputs or outputs."""
 
     UNKNOWN, OTHER, FLOAT32, FLOAT16, QUANT, MIXED = range(6)
 
@@ -68,7 +68,7 @@ def data_class(types: Iterable[OperandType]) -> DataClass:
 
 @dataclass(frozen=True)
 class Shape:
-    """What diagnostics say of a model: a hash of its structure, and what it is made of."""
+    """A model in diagnostics: a hash of its structure, and the classes of its data."""
 
     hash: bytes
     input_class: DataClass
@@ -92,7 +92,7 @@ class Shape:
 
 @dataclass
 class Diagnostics:
-    """Who wants to know, and what they are told. Safe to use from several threads."""
+    """The registered callbacks, and what they are passed. Safe to use from several threads."""
 
     handles: dict[str, Handles]
     session: int = field(default_factory=lambda: random.SystemRandom().randrange(1, 1 << 31))

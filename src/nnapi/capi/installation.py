@@ -64,7 +64,7 @@ def _source() -> str:
 
 
 def environment() -> dict[str, str]:
-    """What to set so that programs find the library by its bare name, and by the variable that PyTorch's tests read."""
+    """The variables by which programs find the library: by its bare name, and as PyTorch's tests do."""
     present = os.environ.get("LD_LIBRARY_PATH", "")
     others = [part for part in present.split(":") if part and Path(part).resolve() != FOLDER]
     return {"LD_LIBRARY_PATH": ":".join([str(FOLDER), *others]), "LIBNEURALNETWORKS_PATH": str(library())}
@@ -92,7 +92,7 @@ def _search_order() -> Iterator[Path]:
 
 
 def _read_linker_cache() -> list[Path]:
-    """What the linker's cache says of the name; nothing where it cannot be asked."""
+    """The paths that the linker's cache has for the name; empty if it cannot be read."""
     for ldconfig in ("/sbin/ldconfig", "/usr/sbin/ldconfig"):
         if Path(ldconfig).is_file():
             listed = subprocess.run([ldconfig, "-p"], capture_output=True, text=True, check=False).stdout
@@ -101,12 +101,12 @@ def _read_linker_cache() -> list[Path]:
 
 
 def cflags() -> list[str]:
-    """What the compiler needs to find the headers."""
+    """The compiler's options for finding the headers."""
     return [f"-I{include()}"]
 
 
 def libs() -> list[str]:
-    """What the linker needs, so that the program finds the library again when it runs."""
+    """The linker's options, with which the program also finds the library when it runs."""
     return [f"-L{FOLDER}", f"-Wl,-rpath,{FOLDER}", "-lneuralnetworks"]
 
 

@@ -1,4 +1,4 @@
-"""What the C library calls: importing this module connects every exported function with the runtime.
+"""The functions that the C library calls: importing this module connects every exported function with the runtime.
 
 Only libneuralnetworks.so imports it, in the interpreter it found running or has started. Each exported function is one
 Python function (:mod:`nnapi.capi.calls`) on the numbers and pointers that C gave.
@@ -84,7 +84,7 @@ def say(line: str) -> None:
         os.write(2, f"nnapi: {line}\n".encode(errors="replace"))
 
 
-# What C gives, as values of Python
+# Conversion of C's arguments to Python's values
 
 
 def operand_type(type: Any) -> OperandType:
@@ -123,7 +123,7 @@ def objects(handles: Handles, pointer: Any, count: int) -> list[Any]:
     return [handles[handle] if handle else None for handle in ffi.unpack(pointer, count)]
 
 
-# What Python answers, as C wants it
+# Conversion of Python's results to C
 
 
 def store(place: Any, values: Sequence[int]) -> None:
@@ -225,7 +225,7 @@ USED_BY_CALLS = (
     register_callbacks,
     *(begin_async_section, begin_section, end_async_section, end_section, is_enabled),
 )
-"""What the text of the table and of the functions made from it names."""
+"""The names that the table and the functions made from it use."""
 
 
 def connect() -> None:

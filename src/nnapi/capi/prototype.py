@@ -26,7 +26,7 @@ COUNTS = {
 """Pointers, and the parameter that says how many elements or bytes are there."""
 
 SEVERAL = ("supportedOps", "dimensions")
-"""Outputs that have room for several values."""
+"""Outputs that hold several values."""
 
 WRITTEN = re.compile(r"A\w+\*\*|const char\*\*|void\*\*|(bool|int|u?int\d+_t|ANeuralNetworksOperationType)\*")
 """Types through which a function gives results back."""
@@ -76,7 +76,7 @@ class Function:
     ``call`` is a Python expression over the converted parameters; its value goes where the output parameter points,
     or is returned. ``guard`` is evaluated before a structure is read, ``otherwise`` says what a failing call stores,
     by result code. ``nullable`` names pointers that may be null. ``since`` is the feature level that brought it, None
-    where it is no part of NNAPI; ``failure`` is returned when the call fails without a result code of its own.
+    where it is not a part of NNAPI; ``failure`` is returned when the call fails without a result code of its own.
     ``answer`` is a C expression that answers instead of Python, so that nothing waits for an interpreter.
     """
 
@@ -121,7 +121,7 @@ class Function:
 
     @property
     def returns_code(self) -> bool:
-        """Whether what it returns says how the call went, and is no answer."""
+        """Whether it returns a result code rather than a value."""
         return self.result == "int" and self.failure is None
 
     @property

@@ -1,4 +1,4 @@
-"""What C gives to an exported function and gets from it, in words, by the names and types of the function's prototype.
+"""The arguments and results of an exported function as text, by the names and types of the function's prototype.
 
 A pointer of a client may be anything, and looking at it must not end the process: what is behind it is read through
 the system, which says no where there is nothing.
@@ -53,7 +53,7 @@ class Words:
         os.register_at_fork(after_in_child=self._open)
 
     def say_arguments(self, function: Function, raw: Sequence[Any]) -> str:
-        """What a call is given."""
+        """The arguments of a call."""
         values = {parameter.name: value for parameter, value in zip(function.parameters, raw, strict=True)}
         said = (
             f"{parameter.name}={self._say(function, parameter, values)}"
@@ -63,7 +63,7 @@ class Words:
         return ", ".join(said)
 
     def say_results(self, function: Function, raw: Sequence[Any]) -> str:
-        """What a call that has succeeded has written for its caller."""
+        """The results that a successful call has written for its caller."""
         values = {parameter.name: value for parameter, value in zip(function.parameters, raw, strict=True)}
         return ", ".join(
             f"{parameter.name}={self._say_output(function, parameter, values)}"
@@ -183,7 +183,7 @@ class Words:
             self._memory = -1
 
     def _read(self, pointer: Any, size: int) -> bytes:
-        """What is behind a pointer, as far as there is something."""
+        """The text of the value that a pointer leads to; empty for a null pointer."""
         try:
             return os.pread(self._memory, size, _address(pointer))
         except (OSError, OverflowError):

@@ -34,7 +34,7 @@ WRITING_SHARE = 0.1
 
 
 class Recorder:
-    """What has been recorded so far, and the file it goes to. Safe to use from several threads."""
+    """The runs recorded so far, and the file they go to. Safe to use from several threads."""
 
     def __init__(self, path: str, handles: Mapping[str, Handles], say: Callable[[str], None]) -> None:
         self._path = Path(path)
@@ -183,7 +183,7 @@ def _bytes(argument: Argument) -> Array:
 
 
 def _options(compilation: Compilation) -> str:
-    """What the compilation asked for, in words."""
+    """Describe the preferences of a compilation."""
     devices = ", ".join(device.name for device in compilation.devices)
     asked = [compilation._preference.name, compilation._priority.name]
     if compilation._timeout:

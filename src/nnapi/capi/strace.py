@@ -72,7 +72,7 @@ class Teller:
         return call if self._socket is None else lambda *raw: self._tell(function, call, raw)
 
     def note(self, report: Callable[[str, BaseException], int]) -> Callable[[str, BaseException], int]:
-        """What reports a failure, keeping why for the message of the call's end."""
+        """Wrap the function that reports a failure, to keep the reason for the line of the call."""
 
         def report_and_keep(function: str, error: BaseException) -> int:
             self._here.reason = str(error) or type(error).__name__

@@ -1,4 +1,4 @@
-"""What makes the library a support library as well: rows for the functions named SL_…, and the order of the table of
+"""The library as a support library: rows for the functions named SL_…, and the order of the table of
 pointers that ANeuralNetworks_getSLDriverImpl gives.
 
 This module imports nothing but its neighbour: the C build reads it before the package is installed.

@@ -1,4 +1,4 @@
-"""What Python answers to a client that uses the library as a support library."""
+"""Answers to a client that uses the library as a support library."""
 
 from __future__ import annotations
 
