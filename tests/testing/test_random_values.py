@@ -42,10 +42,10 @@ def test_tastes_keep_dimensions_small() -> None:
         OperandCode.TENSOR_BOOL8,
     ],
 )
-def test_quantisation_and_data_are_legal(code: OperandCode) -> None:
+def test_quantization_and_data_are_legal(code: OperandCode) -> None:
     for rng in rngs():
         taste = draw_taste(rng)
-        operand = OperandSpec(code.name, (2, 3), **taste.quantisation(code, rng))
+        operand = OperandSpec(code.name, (2, 3), **taste.quantization(code, rng))
         check_type(operand.operand_type)
         data = random_data(operand, taste, rng)
         assert data.shape == (2, 3)

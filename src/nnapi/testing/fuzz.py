@@ -172,7 +172,7 @@ class _Draft:
         others = [spec for spec in self.given if (spec.code, spec.dimensions) == (code, dimensions)]
         if others and numbers is None and rng.random() < 0.5:
             return self._join(pick(rng, others))
-        type = replace(self._quantise(code, dimensions, parameter), name=name)
+        type = replace(self._quantize(code, dimensions, parameter), name=name)
         if self._is_omitted(parameter):
             return self._add(replace(type, lifetime=Source.NO_VALUE), None)
         value = random_data(type, taste, rng) if numbers is None else numbers
@@ -211,7 +211,7 @@ class _Draft:
         legal = [rank for rank in range(1, 5) if parameter.rank_level(rank) is not None]
         return self.taste.rank if self.taste.rank in legal and self.rng.random() < 0.8 else pick(self.rng, legal)
 
-    def _quantise(self, code: OperandCode, dimensions: tuple[int, ...], parameter: Parameter) -> OperandSpec:
+    def _quantize(self, code: OperandCode, dimensions: tuple[int, ...], parameter: Parameter) -> OperandSpec:
         """An operand of that type with scales as the type wants them, a bias with those that its sum will have."""
         spec = OperandSpec(type_name(code), dimensions)
         if code == OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL:
@@ -223,10 +223,10 @@ class _Draft:
             product = float(np.float32(scaled[0]) * np.float32(scaled[1])) if len(scaled) > 1 else 0.0
             per_channel = any(operand.channel_quant for operand in self.tensors)
             return replace(spec, scale=0.0 if per_channel else product)
-        settled = self.proposal.quantisation.get(parameter.name)
+        settled = self.proposal.quantization.get(parameter.name)
         if settled is not None and code in ZERO_POINTS:
             return replace(spec, scale=settled[0], zero_point=settled[1])
-        return replace(spec, **self.taste.quantisation(code, self.rng))
+        return replace(spec, **self.taste.quantization(code, self.rng))
 
     def add_outputs(self) -> list[int]:
         slots = self.operation.outputs
@@ -238,7 +238,7 @@ class _Draft:
 
     def _add_output(self, slot: Parameter) -> int:
         code = self._code(slot)
-        spec = replace(self._quantise(code, (), replace(slot, like=None)), lifetime=Source.SUBGRAPH_OUTPUT)
+        spec = replace(self._quantize(code, (), replace(slot, like=None)), lifetime=Source.SUBGRAPH_OUTPUT)
         return self._add(replace(spec, name=slot.name, is_ignored=slot.unspecified), None)
 
     def _add(self, operand: OperandSpec, value: Array | None) -> int:
@@ -249,7 +249,7 @@ class _Draft:
     def settle_outputs(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         """Give the outputs the dimensions, scales and zero points that the operation computes; raises as it does.
 
-        What would take the scale of an input is requantised to another one now and then.
+        What would take the scale of an input is requantized to another one now and then.
         """
         types = [self._type(index) for index in inputs]
         declared = tuple(self._type(index).with_dimensions(()) for index in outputs)

@@ -66,7 +66,7 @@ class Taste:
     special: float = 0.0
     given: Shape | None = None
 
-    def quantisation(self, code: int, rng: np.random.Generator) -> dict[str, Any]:
+    def quantization(self, code: int, rng: np.random.Generator) -> dict[str, Any]:
         """Scale and zero point of an operand of that type, as fields; none where it has none."""
         if code not in ZERO_POINTS:
             return {}

@@ -45,6 +45,17 @@ def test_a_view_of_what_a_convolution_reads(before: str, view: str) -> None:
         np.testing.assert_allclose(ours, right, rtol=1e-3 if ours.dtype == np.float16 else 1e-5)
 
 
+def test_several_views_of_what_a_convolution_reads() -> None:
+    b = nnapi.Builder()
+    y = b.relu(b.input(tensor("float32", IMAGE)))
+    for view in ("reshape", "squeeze", "expand_dims"):
+        b.output(VIEWS[view](b, y))
+    b.output(b.conv_2d(y, draw(8, 1, 1, 10), np.zeros(8, np.float32), 0, 0, 0, 0, 1, 1, 0))
+    model, x = b.finish(), draw(*IMAGE)
+    for ours, right in zip(*(nnapi.compile(model, which).run(x) for which in (ENGINE, REFERENCE)), strict=True):
+        np.testing.assert_allclose(ours, right, rtol=1e-5)
+
+
 def test_the_engine_still_loses_what_others_read_of_a_view_that_is_a_result() -> None:
     """Without the driver. Where this fails the engine is mended: ``_is_view`` need not copy floats any more."""
     x = op.parameter(list(IMAGE), np.float32)

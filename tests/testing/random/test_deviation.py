@@ -94,7 +94,7 @@ def test_float16_that_nobody_sees_need_not_be_rounded() -> None:
 
 
 def test_zero_stays_zero_between_operations() -> None:
-    """The square root of what was dequantised is judged at 0 too: a device may not go below."""
+    """The square root of what was dequantized is judged at 0 too: a device may not go below."""
     example = chain(("DEQUANTIZE", tensor(F32, 3)), ("SQRT", tensor(F32, 3)), x=CODES, data=np.full(3, 128, np.uint8))
     expected = computed(example).expect(2)
     assert expected.value.tolist() == [0, 0, 0]

@@ -8,7 +8,7 @@ from nnapi.testing.random.graphs import JOINABLE, READERS, VIEWS, find_readers, 
 
 
 def test_codes_that_mean_0_reach_functions_that_end_there() -> None:
-    """An engine that dequantised 0 to -1e-5 was not found out for want of them."""
+    """An engine that dequantized 0 to -1e-5 was not found out for want of them."""
     graphs = [random_graph(np.random.default_rng([5, number]), 2) for number in range(300)]
     assert sum(map(_takes_roots_of_zero, graphs)) >= 3
 

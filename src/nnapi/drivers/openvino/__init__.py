@@ -1,6 +1,6 @@
-"""``openvino-cpu``, and ``openvino-gpu`` and ``openvino-npu`` where there are such: OpenVINO.
+"""``openvino-cpu``, and ``openvino-gpu`` and ``openvino-npu`` where the machine has such devices: OpenVINO.
 
-The engine takes a tenth of a second to import, so that is left until a model is there to be computed.
+Importing the engine takes 0.1 s, so it is imported with the first model.
 """
 
 from __future__ import annotations
@@ -35,13 +35,16 @@ TYPES = {
     "GPU": DeviceTypeCode.DEVICE_GPU,
     "NPU": DeviceTypeCode.DEVICE_ACCELERATOR,
 }
-"""Devices of the engine that are taken, and what they are. DEVICE_CPU is the reference alone."""
+"""Devices of the engine, and their types in NNAPI. DEVICE_CPU is the reference alone."""
 ACCELERATORS = ("/dev/dri/renderD*", "/dev/accel/accel*")
-"""Without a file like these there is nothing but the CPU to ask the engine for."""
+"""Files of accelerators; without one the engine is not asked for devices other than the CPU."""
 
 
 class OpenVinoDriver(HostMemory):
-    """Takes what its lowering rules take. ``threads`` is for one run; by default the preference decides."""
+    """A device of OpenVINO, which takes the operations that have lowering rules.
+
+    ``threads`` is the number for one run; by default the preference decides.
+    """
 
     starts_slowly = True
 
@@ -86,7 +89,7 @@ def _engine() -> Any:
 
 
 def driver() -> list[OpenVinoDriver]:
-    """A driver for each device that the engine has; ModuleNotFoundError where it is not installed."""
+    """Return a driver for each device of the engine. Raises ModuleNotFoundError where it is not installed."""
     if find_spec("openvino") is None:
         raise ModuleNotFoundError("no module openvino: install nnapi[openvino]")
     more = [name for name in _engine().list_devices() if name in TYPES] if find_files(ACCELERATORS) else []

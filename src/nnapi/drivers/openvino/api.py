@@ -1,4 +1,4 @@
-"""The engine's own interface: ``ov``, and its operations, ``op``. Every module of this driver takes them from here."""
+"""The engine's own interface: ``ov``, and its operations, ``op``. All modules of this driver import them from here."""
 
 from __future__ import annotations
 

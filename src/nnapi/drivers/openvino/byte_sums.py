@@ -1,7 +1,7 @@
-"""Whether the engine sums products of bytes exactly on a processor.
+"""Exactness of the engine's sums of products of bytes, by processor.
 
-VNNI adds four of them in 32 bits. On x86 without it the engine adds two in 16 bits, which saturate: 255 · 127 twice is
-too much for them, and a result can be off by all its codes. There it is to compute with numbers, which is slower.
+VNNI adds four products in 32 bits. On x86 without it the engine adds two in 16 bits, which saturate at 2 · 255 · 127,
+so that a result can be off by the whole range. There the engine computes in float32, which is slower.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from nnapi.drivers.instruction_sets import find_instruction_sets
 VNNI = frozenset({"avx512_vnni", "avx_vnni"})
 EXACT = VNNI | {"asimd"}
 IN_FLOAT = ", codes as float32"
-"""What versions of the engine say where it is not given codes: what is measured or kept of one is not of the other."""
+"""Suffix of the engine's version where it computes in float32: measured costs and caches of both are kept apart."""
 
 
 def are_exact() -> bool:
-    """On this processor."""
+    """Whether the sums are exact on this processor."""
     return not find_instruction_sets().isdisjoint(EXACT)

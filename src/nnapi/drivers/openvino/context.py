@@ -1,4 +1,4 @@
-"""What a lowering rule is given: one call of the model, and the conversions that rules share."""
+"""The context of a lowering rule: one call of the model, and the conversions that rules share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nnapi.model.operand import Array, OperandType
 from nnapi.ops.quantization import BOUNDS, code_bounds
 
 FIRST = {axis: place for place, axis in enumerate(NHWC_TO_NCHW)}
-"""Where an axis of an NHWC image lies in NCHW."""
+"""The position in NCHW of each axis of an NHWC image."""
 FLOATS = (OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16)
 MARGIN = 0.25
 """Quantization steps between a limit and its quantized value, to which the engine rounds it."""
@@ -32,33 +32,33 @@ lower = RULES.lower
 
 
 class Range:
-    """Codes of a model input that the engine would not test: each must be in ``0..limit - 1``."""
+    """Indices in a model input, which the engine does not check: each must be in ``0..limit - 1``."""
 
     def __init__(self, operand: int, name: str, limit: int) -> None:
         self.operand, self.name, self.limit = operand, name, limit
 
 
 class Context(lowering.Context):
-    """One call being lowered; ``inputs`` are those of the model, ``has_codes`` says whether any of it is quantised."""
+    """One call being lowered; ``inputs`` are the model's, ``is_quantized`` whether any of its operands is quantized."""
 
-    def __init__(self, call: Call, inputs: Sequence[int], has_codes: bool) -> None:
+    def __init__(self, call: Call, inputs: Sequence[int], is_quantized: bool) -> None:
         super().__init__(call)
-        self.has_codes = has_codes
+        self.is_quantized = is_quantized
         self.ranges: list[Range] = []
         self._inputs = inputs
 
     def type(self, position: int = 0) -> OperandType:
-        """The type of a result, as NHWC."""
+        """Return the type of a result, as NHWC."""
         return self.call.results[position]
 
     def value(self, name: str, value: Value) -> Array:
-        """The stored value of an argument that must be constant."""
+        """Return the stored value of an argument; Unsupported where it is not constant."""
         if value.array is None:
             raise Unsupported(f"{name} is computed, the engine needs it constant")
         return value.array
 
     def require_range(self, name: str, value: Value, limit: int) -> None:
-        """See to it that indices are in ``0..limit - 1``: constants now, model inputs before each run."""
+        """Check that indices are in ``0..limit - 1``: constants now, model inputs before each run."""
         if value.array is not None:
             low, high = int(value.array.min()), int(value.array.max())
             require(low >= 0 and high < limit, f"{name} holds {low}..{high}, must be in 0..{limit - 1}")
@@ -72,26 +72,26 @@ class Context(lowering.Context):
     # Results
 
     def result(self, real: Node, *, first: bool = False, position: int = 0) -> Value:
-        """The result with these numbers: activated, and rounded to codes where it is quantised."""
+        """Return the result with these float values, activated, and quantized where its type is."""
         type = self.type(position)
         if position == 0:
             real = activate(real, self.activation, type)
         return Value.of(real, type, "raw" if type.is_quantized else "real", first=first)
 
-    def result_by_codes(self, real: Node, *, first: bool) -> Value:
-        """The result with these numbers. Where it is quantised the activation limits its codes, not the numbers.
+    def clamped_result(self, real: Node, *, first: bool) -> Value:
+        """Return the result with these float values; where it is quantized, the activation clamps the quantized values.
 
-        Limits of numbers the engine moves before a constant factor, and does not turn them around for a negative one.
+        The engine moves a clamp of floats before a constant factor, and does not swap its ends for a negative factor.
         """
         type = self.type()
         if not type.is_quantized or code_bounds(type, self.activation) == code_bounds(type, FuseCode.FUSED_NONE):
             return self.result(real, first=first)
         low, high = code_bounds(type, self.activation)
-        codes = op.maximum(encode(real, type), op.constant(type.dtype.type(low)))
-        return Value.of(op.minimum(codes, op.constant(type.dtype.type(high))), type, "stored", first=first)
+        quantized = op.maximum(encode(real, type), op.constant(type.dtype.type(low)))
+        return Value.of(op.minimum(quantized, op.constant(type.dtype.type(high))), type, "stored", first=first)
 
     def move(self, value: Value, move: Callable[[Node], Node], position: int = 0) -> Value:
-        """The result of an operation that only moves, drops or repeats elements, in the model's own order of axes."""
+        """Return the result of an operation that moves, drops or repeats elements, in the model's order of axes."""
         kind = value.is_moved_as
         return Value.of(move(value.node(kind)), self.type(position), kind)
 
@@ -121,7 +121,7 @@ def activate(real: Node, activation: FuseCode, type: OperandType) -> Node:
 
 
 def clamp(real: Node, low: float, high: float) -> Node:
-    """Limited on one side or both."""
+    """Limit floats on one side or both."""
     if low == -np.inf:
         return op.minimum(real, number(high))
     if high == np.inf:
@@ -132,8 +132,8 @@ def clamp(real: Node, low: float, high: float) -> Node:
 def find_maximum(x: Node, compute: Callable[[Node], Node]) -> Node:
     """Return a maximum of floats as ``compute`` makes it of them.
 
-    The engine's own begin at the lowest float, which of −inf alone they give. So negative floats are halved before and
-    doubled after, unless none can be −inf.
+    The engine begins with the lowest finite float, and gives that where all elements are −inf. So negative floats are
+    halved before and doubled after, unless none can be −inf.
     """
     if _is_bounded(x):
         return compute(x)
@@ -143,7 +143,7 @@ def find_maximum(x: Node, compute: Callable[[Node], Node]) -> Node:
 
 
 def find_minimum(x: Node, compute: Callable[[Node], Node]) -> Node:
-    """Return a minimum of floats, the maximum of their opposites."""
+    """Return a minimum of floats, as the negated maximum of the negated floats."""
     return op.negative(find_maximum(op.negative(x), lambda y: op.negative(compute(op.negative(y)))))
 
 
@@ -156,15 +156,15 @@ def _is_bounded(x: Node) -> bool:
 
 
 def computes_first(*values: Value) -> bool:
-    """Whether operations that know no axes had better work in NCHW: something of rank 4 is computed so."""
+    """Whether an operation without axes works in NCHW: where an input of rank 4 is computed so."""
     return any(value.is_channels_first and value.type.rank == 4 for value in values)
 
 
 def axis_in(first: bool, axis: int) -> int:
-    """Where an axis of the model lies in the graph's order."""
+    """Return the position of an axis of the model in the graph's order."""
     return FIRST[axis] if first else axis
 
 
 def integers(values: Any) -> Node:
-    """A constant list of axes, dimensions or indices."""
+    """Return a constant list of axes, dimensions or indices."""
     return op.constant(np.asarray(values, np.int64))

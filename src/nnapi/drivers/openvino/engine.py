@@ -1,4 +1,4 @@
-"""The engine itself: which devices it has, how models are compiled for them and kept."""
+"""The engine: its devices, compilation for them, and cache entries."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ __all__ = ["dump", "list_devices", "load", "lower_model", "prepare", "verdicts"]
 
 @cache
 def core() -> Any:
-    """The engine, started once."""
+    """Return the engine, which is started once."""
     engine_threads.started = True
     return ov.Core()
 
 
 def verdicts(model: Model) -> Sequence[Verdict]:
-    """Whether each operation would be prepared: none where the engine can not be used."""
+    """Return the verdict on each operation; a refusal of all where the engine cannot be used."""
     if engine_threads.are_lost:
         return [Verdict(False, f"{call}: {LOST}") for call in model.operations]
     return lower_model(model).verdicts
 
 
 def list_devices() -> list[str]:
-    """The kinds of device that the engine finds: CPU, GPU, NPU."""
+    """Return the kinds of device that the engine finds: CPU, GPU, NPU."""
     return sorted({name.partition(".")[0] for name in core().available_devices})
 
 
@@ -100,7 +100,7 @@ def _make_prepared(
 
 
 def _count_copies(device: str, properties: Mapping[str, Any]) -> int:
-    """How many of the model the machine has threads for, where each has the threads of one run."""
+    """Return how many copies of the model the machine has threads for, each with the threads of one run."""
     if device != "CPU" or properties["NUM_STREAMS"] > 1:
         return 1
     threads: int = properties["INFERENCE_NUM_THREADS"]
@@ -108,7 +108,7 @@ def _count_copies(device: str, properties: Mapping[str, Any]) -> int:
 
 
 def _make_profile(model: Model, shapes: Sequence[Shape], device: str, properties: Mapping[str, Any]) -> Profile[Inputs]:
-    """What tells the operations of traced runs apart: the model lowered and compiled anew, with counters."""
+    """Return the profile of traced runs: the model lowered and compiled again, with counters."""
     counting = {**properties, "PERF_COUNT": True}
 
     def compile_with_counters() -> Any:
@@ -119,7 +119,7 @@ def _make_profile(model: Model, shapes: Sequence[Shape], device: str, properties
 
 
 def dump(prepared: Prepared) -> bytes | None:
-    """The compiled model, headed by a line with what the engine does not keep; None where inputs are open."""
+    """Return the compiled model behind a line with the checks of indices; None where inputs have dynamic dimensions."""
     if not isinstance(prepared, PreparedOpenVino):
         return None
     return json.dumps(prepared.bounds).encode() + b"\n" + _export(prepared.compiled)
@@ -132,7 +132,7 @@ def _export(compiled: Any) -> bytes:
 
 
 def load(model: Model, entry: bytes, device: str, options: PrepareOptions, threads: int | None) -> PreparedOpenVino:
-    """The opposite of :func:`dump`."""
+    """Restore what :func:`dump` gave."""
     engine_threads.need()
     head, _, blob = entry.partition(b"\n")
     chosen = choose_properties(device, options, threads)
@@ -143,11 +143,11 @@ def load(model: Model, entry: bytes, device: str, options: PrepareOptions, threa
 
 
 def choose_properties(device: str, options: PrepareOptions, threads: int | None) -> dict[str, Any]:
-    """How to compile: float32 always, the engine's own choice being less precise than NNAPI allows.
+    """Return the properties of a compilation: float32, as the engine's default is less precise than NNAPI allows.
 
     One answer at a time uses every processor, many in succession use one each, and saving power uses one. Threads are
-    not bound to processors: the engine would bind those of several models to the same ones. It computes with codes
-    where it does that right.
+    not bound to processors: the engine would bind those of several models to the same ones. It computes with quantized
+    values where it does that right.
     """
     chosen: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
     if device != "CPU":

@@ -1,6 +1,6 @@
-"""What a process that was forked has left of the engine: its memory, and none of its threads.
+"""The engine after a fork: the child has its memory, and none of its threads.
 
-Whatever is asked of the engine there waits for ever for them. So it is asked nothing.
+Every call of the engine would wait for them for ever, so the child makes none.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ class EngineThreads:
         self.are_lost = self.started
 
     def outage(self) -> str:
-        """Why the engine cannot be used here; nothing where it can."""
+        """Return why the engine cannot be used here; "" where it can."""
         return LOST if self.are_lost else ""
 
     def need(self) -> None:
-        """OpFailedError where they are lost."""
+        """Raise OpFailedError where the threads are lost."""
         if self.are_lost:
             raise OpFailedError(LOST)
 

@@ -1,10 +1,12 @@
-"""From a model to the engine's graph, whose nodes are behind the values that rules compute with."""
+"""Lowering of a model to the engine's graph."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from nnapi.codes import OperandCode
 from nnapi.drivers.openvino.api import op, ov
@@ -17,16 +19,16 @@ from nnapi.model.operand import OperandType, Shape
 from nnapi.ops.quantization import same_quantization
 
 LARGE = 200
-"""Elementwise operations in a row, or on one value: more than networks have."""
+"""Elementwise operations in a row, or on one value; no known network has as many."""
 ELEMENTWISE = (".activation", ".binary", ".quantization", ".unary")
-"""The modules of the rules of those."""
+"""The modules with the rules of elementwise operations."""
 
 CONVERSIONS, RESHAPES = ("Convert", "FakeQuantize"), ("Reshape", "Squeeze", "Unsqueeze")
 """Types of nodes that the engine may compute in the memory of their input."""
 
 
 def lower_model(model: Model, shapes: Sequence[Shape | None] | None = None) -> Lowered:
-    """Lower what can be lowered for inputs of these shapes, by default the assumed ones; what cannot has its reason."""
+    """Lower a model for inputs of these shapes, by default the assumed ones; refusals have their reasons."""
     return Lowered(model, shapes or assume_shapes(model)).run()
 
 
@@ -42,10 +44,10 @@ class Lowered(Lowering[Value, Context]):
         super().__init__(model, [shape if shape and all(shape) else () for shape in shapes])
         self.parameters: dict[int, Any] = {}
         self.ranges: list[Range] = []
-        self._has_codes = any(operand.type.is_quantized for operand in model.operands)
+        self._is_quantized = any(operand.type.is_quantized for operand in model.operands)
 
     def graph(self) -> ov.Model:
-        """The engine's model of what the model's outputs are computed from, stored as NNAPI stores them."""
+        """Return the engine's model, whose outputs are stored as NNAPI stores them."""
         shown = [self.values[index].node("stored") for index in self.model.outputs]
         results = [op.result(_make_readable(node)) for node in shown]  # after all that read each other are made
         parameters = [self.parameters[index] for index in self.model.inputs if index in self.parameters]
@@ -53,12 +55,11 @@ class Lowered(Lowering[Value, Context]):
 
     @property
     def is_large(self) -> bool:
-        """Whether the graph is one whose elementwise operations the engine had better not join into kernels: its search
-        for such groups takes the square of their number, or worse."""
+        """Whether the engine must not fuse elementwise operations: the search for groups takes quadratic time."""
         return len(self.model.operations) > LARGE and self._measure_chains() > LARGE
 
     def _measure_chains(self) -> int:
-        """How many elementwise operations follow each other, or else read one value, at most."""
+        """Return the largest number of elementwise operations that follow each other, or that read one value."""
         depths: dict[int, int] = {}
         readers: Counter[int] = Counter()
         for call in self.model.operations:
@@ -69,7 +70,7 @@ class Lowered(Lowering[Value, Context]):
         return max([0, *depths.values(), *(readers[index] for index in readers)])
 
     def context(self, call: Call) -> Context:
-        return Context(call, self.model.inputs, self._has_codes)
+        return Context(call, self.model.inputs, self._is_quantized)
 
     def add_input(self, operand: Operand) -> None:
         type = self.types.get(operand.index)
@@ -96,7 +97,7 @@ class Lowered(Lowering[Value, Context]):
             not context.activation or all(map(same_quantization, context.call.stored_results(), types)),
             "the result is kept in another scale than the activation's limits are rounded to",
         )
-        kept = [result.requantise(type) for result, type in zip(results, types, strict=True)]
+        kept = [result.requantize(type) for result, type in zip(results, types, strict=True)]
         for index, result in zip(call.outputs, kept, strict=True):
             result.name = name_of(self.model.operands[index])
         self.ranges += context.ranges
@@ -118,18 +119,27 @@ class Lowered(Lowering[Value, Context]):
 def _make_readable(node: Node) -> Node:
     """Return a node that the engine may give as a result.
 
-    A model input it leaves in memory of its own. In the memory of a view of what others read (other dimensions of it,
-    or another type) it loses what they read: such a result is a copy, computed so that the engine does not drop it.
+    It does not copy a model input that is an output. A result that is a reshape of a value with other readers makes
+    these readers read memory that nobody wrote. Such a result is a copy, in a form that the engine does not remove.
     """
     if isinstance(node, ov.op.Parameter):
         return op.reshape(node, integers(list(node.get_output_shape(0))), False)
     output = node if isinstance(node, ov.Output) else node.output(0)
     if not _is_view(output):
         return node
+    if output.get_node().get_type_name() == "Convert" and output.get_element_type() == ov.Type.f16:
+        return op.convert(_copy(output.get_node().input_value(0)), "f16")  # the engine computes behind it in float32
+    return _copy(output)
+
+
+def _copy(output: Node) -> Node:
+    """Return the same value in a form that the engine neither removes nor computes in the memory of its input."""
     type = output.get_element_type()
     if type in (ov.Type.u8, ov.Type.i8):
-        return op.convert(op.convert(node, "i32"), type.get_type_name())
-    return op.maximum(node, node)
+        return op.convert(op.convert(output, "i32"), type.get_type_name())
+    if type == ov.Type.i32:
+        return op.maximum(output, output)
+    return op.prelu(output, op.constant(np.ones(1, type.to_dtype())))
 
 
 def _is_view(output: Node) -> bool:

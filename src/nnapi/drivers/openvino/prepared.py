@@ -25,22 +25,22 @@ from nnapi.trace.profile import Profile
 log = Log("nnapi.Driver")
 
 COPIED = 1 << 16
-"""Bytes of a tensor up to which copying it costs less than handing the engine the caller's memory."""
+"""Bytes of a tensor up to which copying it costs less than passing the caller's memory to the engine."""
 
 
 class BadIndexError(OpFailedError):
-    """Found before the engine is asked."""
+    """An index out of range, found before the run."""
 
 
 class Bounds(NamedTuple):
-    """Indices that the engine does not test: those of the model input at ``position`` must be in ``0..limit - 1``."""
+    """Indices that the engine does not check: those of the model input at ``position`` must be in ``0..limit - 1``."""
 
     position: int
     name: str
     limit: int
 
     def check(self, indices: Array) -> None:
-        """BadIndexError unless all of these are allowed; they are unsigned."""
+        """Raise BadIndexError unless all of these, which are unsigned, are in range."""
         if np.maximum.reduce(indices) >= self.limit:
             signed = indices.view(np.int32)
             low, high = int(signed.min()), int(signed.max())
@@ -50,7 +50,7 @@ class Bounds(NamedTuple):
 class PreparedOpenVino:
     """A compiled model. Every run under way has an inference request to itself; they are kept for later runs.
 
-    A run is one call of the engine and cannot be stopped: deadlines are looked at before it. Runs of one compiled model
+    A run is one call of the engine and cannot be stopped: deadlines are checked before it. Runs of one compiled model
     wait for its threads: where the machine has more of them, runs that meet get copies of the model, made when needed.
     """
 
@@ -63,8 +63,7 @@ class PreparedOpenVino:
         copy: Callable[[Any], Any],
         most: int = 1,
     ) -> None:
-        """``profile`` is what a trace says of a run; ``copy`` compiles a model again, ``most`` is how many there may be
-        altogether."""
+        """``profile`` describes runs in traces; ``copy`` compiles a model again, ``most`` times at most."""
         self._profile = profile
         self.shapes = tuple(shapes)
         self.compiled = compiled
@@ -89,7 +88,7 @@ class PreparedOpenVino:
         return Outcome(self._infer(inputs, self._profile.of(inputs) if spans.active else spans.NOTHING))
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
-        """A run on whichever request is idle; none for other shapes. Nothing is borrowed from one that goes back."""
+        """Return a run on any idle request; None for other shapes. Outputs are never borrowed from the request."""
         return self._infer if tuple(shapes) == self.shapes else None
 
     def _infer(self, inputs: Sequence[Array], section: Section = spans.NOTHING) -> list[Array]:
@@ -109,7 +108,7 @@ class PreparedOpenVino:
         self._pool.close()
 
     def _make_run(self) -> _Run:
-        """One more request: the first of a copy while there may be more of these, else of the models in turn."""
+        """Make a request: the first of a new copy while more are allowed, else one of the copies in turn."""
         with self._lock:
             if self._requests and len(self._models) < self._most:
                 try:
@@ -123,14 +122,14 @@ class PreparedOpenVino:
 
 
 class OpenModel(PreparedPerShapes[PreparedOpenVino]):
-    """A model whose inputs have dimensions that only a run decides: compiled for each case."""
+    """A model whose inputs have dynamic dimensions, compiled for each combination."""
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
         return self.prepare_for(tuple(shapes)).direct(shapes, borrow)
 
 
 class _Run:
-    """An inference request and the memory it works on: small tensors are copied, large ones lent to the engine."""
+    """An inference request and its memory: small tensors are copied, the engine borrows large ones."""
 
     def __init__(self, compiled: Any, all_bounds: Sequence[Bounds]) -> None:
         self._request = request = compiled.create_infer_request()
@@ -172,7 +171,7 @@ class _Run:
         return [results[position] if own is None else own.copy() for position, own in enumerate(self._outputs)]
 
     def _lend(self, position: int, array: Array) -> None:
-        """Let the engine read an array. It keeps none alive; one that is handed over again is known by itself."""
+        """Let the engine read an array, which it does not keep alive. The same array again costs nothing."""
         if array is self._lent[position]:
             return
         shared = make_shareable(array)
@@ -182,11 +181,11 @@ class _Run:
 
 
 def _as_unsigned(indices: Array) -> Array:
-    """Indices one after the other; negative ones are the highest."""
+    """Return indices as one row of unsigned numbers, among which negative ones are the largest."""
     return indices.reshape(-1).view(np.uint32)
 
 
 def _view(tensor: Any) -> Array:
-    """The engine's memory as an array, which keeps it alive."""
+    """Return the engine's memory as an array, which keeps it alive."""
     view: Array = tensor.data
     return view

@@ -1,4 +1,4 @@
-"""What each operation of a model takes, as the engine's own counters tell it.
+"""The time of each operation of a model, from the engine's own counters.
 
 Counting slows the engine little, but asking for the counts takes as long as a small model; so a model compiled once
 more, with counters, gives the operations' shares of the runs without.
@@ -23,18 +23,18 @@ from nnapi.trace.profile import Costs, Profile, typical
 
 Inputs = Sequence[Array]
 MARK = re.compile(r"#(\d+)\.")
-"""What stands in the names of nodes: the number of the operation of the model that they compute."""
+"""The pattern of the names of nodes, with the number of the operation of the model that they compute."""
 
 
 def profile(model: Model, compiled: Callable[[], Any]) -> Profile[Inputs]:
-    """What a trace says of the engine's calls; ``compiled`` compiles the graph that :func:`mark_nodes` gives."""
+    """Return the profile of the engine's calls; ``compiled`` compiles the graph that :func:`mark_nodes` gives."""
     return profile_engine(model, "OpenVINO", partial(_measure, model, compiled))
 
 
 def mark_nodes(lowered: Lowered) -> ov.Model:
-    """The engine's graph, its nodes named after the operations whose results they give, in whatever form.
+    """Return the engine's graph, each node named after the operation to whose result it belongs.
 
-    What only converts an input of the model belongs to its reader.
+    A conversion of a model input belongs to its reader.
     """
     graph = lowered.graph()
     seen: set[str] = set()
@@ -55,7 +55,7 @@ def _node(face: Node) -> Any:
 
 
 def _measure(model: Model, compiled: Callable[[], Any], inputs: Inputs) -> Costs:
-    """The nodes that the engine made of the graph's, in the order in which it runs them."""
+    """Return the nodes that the engine made of the graph's, in the order in which it runs them."""
     request = compiled().create_infer_request()
     for position, array in enumerate(inputs):
         np.copyto(request.get_input_tensor(position).data, make_shareable(array))
@@ -76,7 +76,7 @@ def _measure(model: Model, compiled: Callable[[], Any], inputs: Inputs) -> Costs
 
 
 def _seconds(node: Any) -> float:
-    """What a node took; nothing if it has no kernel, being fused into another or only data."""
+    """Return the time of a node; None where it has no kernel, because it is fused or only data."""
     seconds: float = node.real_time.total_seconds()
     has_kernel = seconds or not node.exec_type.startswith(("undef", "unknown"))
     return correct_seconds(seconds) if has_kernel else 0.0
@@ -88,7 +88,7 @@ def _name(node: Any) -> tuple[int | None, str]:
 
 
 def _attribute(numbers: Sequence[int | None]) -> list[int]:
-    """What the engine has added without a number prepares the operation after it."""
+    """Give nodes that the engine has added the number of the operation after them."""
     found: list[int] = []
     after = next((number for number in reversed(numbers) if number is not None), 0)
     for number in reversed(numbers):

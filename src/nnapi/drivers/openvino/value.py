@@ -1,4 +1,4 @@
-"""What an operand is in the engine's graph: one value under several faces, each made when first asked for."""
+"""An operand in the engine's graph: one value with several representations, each made at first use."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from nnapi.ops.quantization import dequantize, same_quantization
 Node: TypeAlias = Any
 """A node of the engine's graph with one output, or that output."""
 Kind = Literal["stored", "real", "raw"]
-"""``stored``: codes, bytes, halves, as NNAPI stores them. ``real``: the numbers they stand for, as float32, int32 or
-boolean. ``raw``: a float32 result that is still to be rounded to codes."""
+"""``stored``: quantized values, bytes, halves, as NNAPI stores them. ``real``: the values that they stand for, as
+float32, int32 or boolean. ``raw``: a float32 result that is still to be quantized."""
 Face = tuple[Kind, bool]
 """A kind, and whether the axes of an image are ordered NCHW, which the engine computes in."""
 
@@ -34,11 +34,11 @@ ELEMENTS = {
 }
 """Element types that operands are stored in, by operand code."""
 SHARED = 1 << 16
-"""Bytes from which on a constant is not copied: one that is a view of a file is looked after at every run."""
+"""Bytes from which a constant is not copied; where it is a view of a file, each run checks the file."""
 
 
 class _Shown:
-    """An array for the engine, which takes none that is read-only, though it never writes to what it reads."""
+    """A read-only array for the engine, which accepts only writable ones, though it never writes to its inputs."""
 
     def __init__(self, array: Array) -> None:
         self.array = array
@@ -46,13 +46,13 @@ class _Shown:
 
 
 def make_shareable(array: Array) -> Array:
-    """The array itself, or a view of it, or where its elements do not lie in order a copy, that the engine takes."""
+    """Return the array, or a view of it that the engine accepts; a copy where its elements are not in C order."""
     array = np.asarray(array, order="C")
     return array if array.flags.writeable else np.asarray(_Shown(array))
 
 
 def constant(array: Array) -> Node:
-    """A constant that shares the array's memory, if it is worth it."""
+    """Return a constant, which shares the array's memory if that is large."""
     return op.constant(make_shareable(array), shared_memory=array.nbytes > SHARED)
 
 
@@ -61,7 +61,7 @@ def number(value: float) -> Node:
 
 
 class Value:
-    """An operand's value. ``type`` has all dimensions; an image's says NHWC whatever order the graph computes in.
+    """An operand's value. ``type`` has static dimensions; those of an image are NHWC whatever the graph's order.
 
     ``array`` is the stored value of a constant.
     """
@@ -74,18 +74,18 @@ class Value:
 
     @classmethod
     def of(cls, node: Node, type: OperandType, kind: Kind, *, first: bool = False, name: str = "") -> Value:
-        """A computed value by one face; ``first``: the node orders an image as NCHW."""
+        """Return a computed value of one representation; ``first``: the node orders an image as NCHW."""
         value = cls(type, name)
         value._faces[kind, first] = node
         return value
 
     def faces(self) -> list[Node]:
-        """The nodes that it has so far."""
+        """Return the nodes made so far."""
         return list(self._faces.values())
 
     @property
     def kind(self) -> Kind:
-        """The kind it was made as."""
+        """The kind of its first representation."""
         return next(iter(self._faces))[0] if self.array is None else "stored"
 
     @property
@@ -99,7 +99,7 @@ class Value:
         return "stored" if self.kind == "stored" else "real"
 
     def node(self, kind: Kind, first: bool = False) -> Node:
-        """The value under a face."""
+        """Return a representation of the value."""
         face = kind, first
         if face not in self._faces:
             self._faces[face] = self._constant(kind, first) if self.array is not None else self._derive(kind, first)
@@ -109,37 +109,37 @@ class Value:
         return self.node("real", first)
 
     def real_unrounded(self, first: bool = False) -> Node:
-        """The numbers, for who does not compute with codes: those of an input are not rounded to what they are."""
+        """Return the float values without the rounding by which the engine recognizes quantized model inputs."""
         parameter = self._faces.get(("stored", False))
         if not isinstance(parameter, ov.op.Parameter) or not self.type.is_quantized or self.type.channel:
             return self.real(first)
         limits = np.iinfo(self.type.dtype)
-        codes = op.clamp(op.convert(parameter, "f32"), float(limits.min), float(limits.max))
-        real = _scale(codes, self.type)  # no code is limited, but the engine would turn the image before its codes
+        quantized = op.clamp(op.convert(parameter, "f32"), float(limits.min), float(limits.max))
+        real = _scale(quantized, self.type)  # nothing is clamped; else the engine would transpose before it dequantizes
         return op.transpose(real, list(NHWC_TO_NCHW)) if first else real
 
     def before_rounding(self, first: bool = False) -> Node:
-        """The numbers, to be rounded to codes at once. The engine crashes where those of stored codes, from behind a
-        concatenation, are rounded: it must not see that they are some."""
+        """Return the float values, to be quantized at once. The engine crashes where it recognizes dequantized values
+        behind a concatenation that are quantized again."""
         is_stored = self.kind == "stored" and self.array is None and self.type.is_quantized and not self.type.channel
         if not is_stored or isinstance(self.node("stored"), ov.op.Parameter):
             return self.real(first)
         return decode_exactly(self.node("stored", first), self.type)
 
     def view_as_image(self) -> Value:
-        """The same value, stored as NCHW, as the NHWC image that rules know."""
+        """Return a value stored as NCHW as the NHWC image of rules."""
         type = self.type.with_dimensions(nchw_to_nhwc(self.type.dimensions))
         if self.array is not None:
             return Value(type, self.name, self.array.transpose(NCHW_TO_NHWC))
         return Value.of(self.node(self.kind), type, self.kind, first=True, name=self.name)
 
     def store_as_nchw(self) -> Value:
-        """The opposite: an NHWC image as the operand that stores it as NCHW."""
+        """Return an NHWC image as the operand that stores it as NCHW."""
         type = self.type.with_dimensions(nhwc_to_nchw(self.type.dimensions))
         return Value.of(self.node(self.kind, first=True), type, self.kind, name=self.name)
 
-    def requantise(self, type: OperandType) -> Value:
-        """The same numbers in the scale and zero point of another type."""
+    def requantize(self, type: OperandType) -> Value:
+        """Return the value in the scale and zero point of another type."""
         if same_quantization(self.type, type):
             return self
         first = self.is_channels_first
@@ -163,9 +163,11 @@ class Value:
         return constant(array)
 
     def _derive(self, kind: Kind, first: bool) -> Node:
-        """From the face it was made as: the kind first, then the order, so that codes are made where numbers are. What
-        was rounded is not rounded again from the same numbers: a half may go up here and down there; and what was
-        turned is not turned again: the engine has an output and who reads the same codes share one memory."""
+        """Derive a representation from the first: the kind, then the order of axes.
+
+        Floats are quantized once: of two roundings of a half, one may go up and one down. Quantized values are
+        transposed once: of two transposes, the engine gives an output and another reader the same memory.
+        """
         (native, order), node = next(iter(self._faces.items()))
         other: Kind = "real" if kind == "stored" else "stored"
         if self.type.is_quantized and native != "stored" and (other, first) in self._faces:
@@ -183,11 +185,11 @@ def _convert(node: Node, native: Kind, kind: Kind, type: OperandType) -> Node:
         if native == "stored":
             real = decode(node, type)
             if isinstance(node, ov.op.Parameter) and not type.channel:
-                return round_codes(real, type)  # no change, but the engine computes with the codes of inputs
+                return round_to_quantized(real, type)  # no change, but the engine then computes with quantized inputs
             return real
         if kind == "raw":
             return node
-        return round_codes(node, type) if kind == "real" else encode(node, type)
+        return round_to_quantized(node, type) if kind == "real" else encode(node, type)
     if kind == native or type.code == OperandCode.TENSOR_INT32:
         return node
     if kind == "stored":
@@ -200,46 +202,46 @@ def _convert(node: Node, native: Kind, kind: Kind, type: OperandType) -> Node:
 
 
 def _differs(type: OperandType) -> bool:
-    """Whether the graph computes in another element type than the operand's."""
+    """Whether the graph computes in another element type than the operand has."""
     return type.code in (OperandCode.TENSOR_FLOAT16, OperandCode.TENSOR_BOOL8)
 
 
-def decode(codes: Node, type: OperandType) -> Node:
-    """The numbers behind codes, in the form that the engine knows for dequantisation."""
-    real = op.convert(codes, "f32")
+def decode(quantized: Node, type: OperandType) -> Node:
+    """Dequantize, in the pattern that the engine recognizes."""
+    real = op.convert(quantized, "f32")
     return op.multiply(real, constant(type.channel.broadcast(type.rank))) if type.channel else _scale(real, type)
 
 
-def _scale(codes: Node, type: OperandType) -> Node:
-    """The numbers behind codes that are float32."""
-    difference = op.subtract(codes, number(type.zero_point)) if type.zero_point else codes
+def _scale(quantized: Node, type: OperandType) -> Node:
+    """Dequantize quantized values that are float32."""
+    difference = op.subtract(quantized, number(type.zero_point)) if type.zero_point else quantized
     return op.multiply(difference, number(type.scale))
 
 
-def decode_exactly(codes: Node, type: OperandType) -> Node:
-    """The same, where what is computed from them can tell the last place: the code that means 0 gives 0.
+def decode_exactly(quantized: Node, type: OperandType) -> Node:
+    """Dequantize exactly: the zero point gives 0.
 
-    The form above the engine computes as a product and a sum, rounded once, of what was rounded before; or it has what
-    follows work on the codes, which goes wrong where numbers are added that have none.
+    The pattern of :func:`decode` the engine computes as a product and a sum of rounded constants; or it lets what
+    follows work on the quantized values, which goes wrong where floats are added that have none.
     """
     if type.channel:
-        return decode(codes, type)
-    difference = op.subtract(op.convert(codes, "i32"), op.constant(np.int32(type.zero_point)))
+        return decode(quantized, type)
+    difference = op.subtract(op.convert(quantized, "i32"), op.constant(np.int32(type.zero_point)))
     return op.multiply(op.convert(difference, "f32"), number(type.scale))
 
 
-def round_codes(real: Node, type: OperandType) -> Node:
-    """The nearest numbers that have codes."""
+def round_to_quantized(real: Node, type: OperandType) -> Node:
+    """Round floats to the nearest ones that have quantized values."""
     low, high = _reach(type)
     return op.fake_quantize(real, low, high, low, high, _levels(type))
 
 
 def encode(real: Node, type: OperandType) -> Node:
-    """The codes nearest to numbers."""
+    """Quantize: the nearest quantized values of floats."""
     limits = np.iinfo(type.dtype)
     bounds = number(limits.min), number(limits.max)
-    codes = op.fake_quantize(real, *_reach(type), *bounds, _levels(type))
-    return op.convert(codes, ELEMENTS[OperandCode(type.code)].get_type_name())
+    quantized = op.fake_quantize(real, *_reach(type), *bounds, _levels(type))
+    return op.convert(quantized, ELEMENTS[OperandCode(type.code)].get_type_name())
 
 
 def _levels(type: OperandType) -> int:
@@ -248,7 +250,7 @@ def _levels(type: OperandType) -> int:
 
 
 def _reach(type: OperandType) -> tuple[Node, Node]:
-    """The numbers of the lowest and of the highest code."""
+    """Return the floats of the lowest and of the highest quantized value."""
     limits = np.iinfo(type.dtype)
-    low, high = ((float(code) - type.zero_point) * type.scale for code in (limits.min, limits.max))
+    low, high = ((float(value) - type.zero_point) * type.scale for value in (limits.min, limits.max))
     return number(low), number(high)

@@ -75,15 +75,15 @@ def propose_16bit_lstm(draw: Draw) -> Proposal:
     """Scales that its arithmetic is made for; all weights share theirs."""
     proposal = propose_lstm(draw)
     weights = (draw.pick(1 / 128, 1 / 64, 0.0117), draw.upto(255))
-    proposal.quantisation = {name: weights for name in draw.names if name.endswith("_weights")}
-    proposal.quantisation |= {"input": (1 / 128, 128), "output_in": (1 / 128, 128), "cell_state_in": (2.0**-11, 0)}
+    proposal.quantization = {name: weights for name in draw.names if name.endswith("_weights")}
+    proposal.quantization |= {"input": (1 / 128, 128), "output_in": (1 / 128, 128), "cell_state_in": (2.0**-11, 0)}
     return proposal
 
 
 @proposes("QUANTIZED_LSTM")
 def propose_8bit_lstm(draw: Draw) -> Proposal:
     proposal = propose_lstm(draw)
-    proposal.quantisation["cell_state_in"] = (2.0 ** draw.pick(-15, -13, -11, -9), 0)
+    proposal.quantization["cell_state_in"] = (2.0 ** draw.pick(-15, -13, -11, -9), 0)
     return proposal
 
 

@@ -27,7 +27,7 @@ class Child:
         self._pipe: Connection | None = None
 
     def judge(self, example: Example) -> Judgement:
-        """What came of an example; the end of the process and no answer in time are failures."""
+        """Judge an example; a process that ends, or gives no answer in time, is a failure."""
         pipe = self._pipe
         if pipe is None or not self._process.is_alive():
             pipe = self._start()

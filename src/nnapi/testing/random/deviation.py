@@ -37,7 +37,7 @@ from nnapi.testing.random.kinds import (
     KEEPING,
     ORDERING,
     PAIRWISE,
-    REQUANTISING,
+    REQUANTIZING,
     SEQUENCES,
     STEPPING,
     TWO_COMPARED,
@@ -57,7 +57,7 @@ SPARE = 8.0
 IN_A_ROW = 64.0
 """Terms of a sum that may be added one after the other; sums of more lose more."""
 LEAST = 2.0**-24
-"""What lies between float16 numbers next to 0: to be shown, a number may have been moved by half of it."""
+"""The distance of float16 values next to 0: a result may have been rounded by half of it."""
 HIDDEN = 1e-6
 """How far a float that is not shown may be off, however small it is: a tenth of what may be shown."""
 CODES_SPARE = 3.0
@@ -68,7 +68,7 @@ Values = dict[int, Array | None]
 
 @dataclass
 class Expectation:
-    """What a result should be and how far from it a device may be, element by element; infinite where anything goes."""
+    """The right value of a result and the allowed error of each element, infinite where any value is right."""
 
     value: Array
     allowance: Array
@@ -173,7 +173,7 @@ class Computation:
         return array is not None and array.dtype in LARGE and bool((np.abs(array) > LARGE[array.dtype]).any())
 
     def _note_losses(self, number: int) -> None:
-        """What the order in which an engine computes may lose."""
+        """Note the losses that depend on an engine's order of computation."""
         operation = self.example.main.operations[number]
         given, made = ([self.values[i] for i in indices] for indices in (operation.inputs, operation.outputs))
         found = estimate_losses(operation.type, given, made, self.example.tolerance.float)
@@ -250,7 +250,7 @@ class Computation:
     def blur(self, number: int) -> None:
         """Let results that nobody sees be one code off, and floats differ in their last places."""
         name, outputs = self.example.main.operations[number].type, self.example.main.operations[number].outputs
-        if name in CHOOSING and name not in REQUANTISING and not self.rescales(number):
+        if name in CHOOSING and name not in REQUANTIZING and not self.rescales(number):
             if self._rounds_to_float16(number):
                 for turn, other in enumerate(self.others):
                     other |= {index: self._nudge(other[index], turn) for index in outputs}
@@ -275,9 +275,9 @@ class Computation:
         """Whether an operation rounds the codes of its first operand to those of another scale."""
         operation, operands = self.example.main.operations[number], self.example.main.operands
         first = next(operands[i] for i in operation.inputs if operands[i].type.startswith("TENSOR"))
-        quantisation = (first.scale, first.zero_point)
+        quantization = (first.scale, first.zero_point)
         return any(
-            operands[i].scale and (operands[i].scale, operands[i].zero_point) != quantisation for i in operation.outputs
+            operands[i].scale and (operands[i].scale, operands[i].zero_point) != quantization for i in operation.outputs
         )
 
     def _one_off(self, index: int, array: Array | None, turn: int) -> Array | None:
@@ -295,7 +295,7 @@ class Computation:
         return np.asarray(np.clip(array.astype(np.int64) + steps, limits.min, limits.max), array.dtype)
 
     def real(self, number: int) -> dict[int, Array]:
-        """The codes of an operation's quantised results as the same operation on real numbers has them, not rounded."""
+        """The codes of an operation's quantized results as the same operation on real numbers has them, not rounded."""
         part = part_of(self.example, number)
         twin = on_real_numbers(part, self.values)
         if twin is None:
@@ -361,7 +361,7 @@ def _terms(name: str, inputs: Sequence[Array | None], outputs: Sequence[Array | 
 
 
 def _usual(moved: Array) -> float:
-    """What moves elements that move at all: codes at the end of their range hide it, but are no safer."""
+    """Return the root mean square of the differences that are not 0: clamped quantized values hide theirs."""
     known = moved[np.isfinite(moved) & (moved > 0)]
     return float(np.sqrt(np.mean(np.square(known)))) if known.size else 0.0
 

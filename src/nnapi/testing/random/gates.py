@@ -1,4 +1,4 @@
-"""What coupled gates lose: an input gate is what the forget gate leaves of 1, and next to 1 that has few places.
+"""Losses of coupled gates: the input gate is 1 minus the forget gate, and next to 1 that has few digits.
 
 What a gate has lost comes into the cell's state as often as the candidate is large; so where candidates have no limit
 (RELU, or no activation) it shows.
@@ -47,7 +47,7 @@ def _in_float64(cell: Cell[Array]) -> Cell[Array]:
 
 
 def _lose(cell: Cell[Array], direction: str, given: Mapping[str, Any], places: float) -> tuple[float, float]:
-    """What a cell loses, at most, of an element of its state and of its output."""
+    """Return the largest losses of an element of a cell's state and of its output."""
     options = Options(int(given["activation"]), float(given["cell_clip"]), float(given["proj_clip"]))
 
     def step(x: Array, aux: Array | None, h: Array, c: Array, lost: Array) -> tuple[Array, ...]:
@@ -73,7 +73,7 @@ def _states(direction: str) -> tuple[str, str]:
 
 
 def _inputs(cell: Cell[Array], direction: str, given: Mapping[str, Any]) -> tuple[Array, Array | None]:
-    """What a cell reads, in the order in which it reads it."""
+    """Return a cell's inputs in the order in which it reads them."""
     x, aux = given["input"], given.get("aux_input")
     if x.ndim == 2:
         return x[np.newaxis].astype(np.float64), None

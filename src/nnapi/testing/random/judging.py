@@ -42,7 +42,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Judgement:
-    """What came of an example. ``example`` is what ran: the operations that the device takes, with expected outputs."""
+    """The outcome of an example. ``example`` is the part that ran, with expected outputs."""
 
     outcome: Outcome
     reason: str = ""
@@ -88,7 +88,7 @@ def _refusal(computation: Computation) -> NnapiError | None:
 
 
 def _judge_refused(example: Example, device: Device, wrong: NnapiError) -> Judgement:
-    """What the reference refuses, because of its data, a device may refuse too, but not answer."""
+    """Judge an example whose data the reference refuses: the device may refuse it too, but not answer."""
     try:
         _outputs(example, device)
     except NnapiError:

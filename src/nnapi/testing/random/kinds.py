@@ -9,7 +9,7 @@ def find_operations(traits: Trait) -> frozenset[str]:
     return frozenset(operation.name for operation in REGISTRY.values() if operation.does(traits))
 
 
-REQUANTISING = find_operations(Trait.REQUANTIZES)
+REQUANTIZING = find_operations(Trait.REQUANTIZES)
 CHOOSING = find_operations(Trait.MOVES | Trait.CHOOSES | Trait.REQUANTIZES)
 PAIRWISE = find_operations(Trait.PAIRS)
 STEPPING = find_operations(Trait.STEPS)

@@ -1,4 +1,4 @@
-"""What an engine may lose on its way to a result that is harmless itself, by the order in which it computes."""
+"""Precision that an engine may lose by its order of computation, although the result itself is harmless."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What belongs together in the arguments of an operation: dimensions, axes, blocks, lists that fit each other.
+"""Arguments of an operation that fit each other: dimensions, axes, blocks, lists.
 
 Whatever a :class:`Proposal` leaves open is drawn by itself, and the operation's own shape function has the last word;
 so an operation without a proposer is drawn as well, only with more attempts.
@@ -35,14 +35,14 @@ class Proposal:
     shapes: dict[str, Shape] = field(default_factory=dict)
     scalars: dict[str, Any] = field(default_factory=dict)
     numbers: dict[str, Any] = field(default_factory=dict)
-    quantisation: dict[str, tuple[float, int]] = field(default_factory=dict)
+    quantization: dict[str, tuple[float, int]] = field(default_factory=dict)
     omitted: set[str] = field(default_factory=set)
     present: set[str] = field(default_factory=set)
     outputs: int | None = None
 
 
 class Draw:
-    """What a proposal is drawn from: the parameters that are present, the form's name, the taste, chance."""
+    """The source of a proposal: the parameters that are present, the overload's name, the taste, chance."""
 
     def __init__(self, form: str, slots: Iterable[Slot], taste: Taste, rng: np.random.Generator) -> None:
         slots = tuple(slots)

@@ -1,4 +1,4 @@
-"""What belongs together in the arguments of any operation."""
+"""Proposals of arguments that fit each other, for any operation."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from nnapi.testing.random.parts import CONSTANTS, Part
 
 
 def on_real_numbers(part: Part, values: Mapping[int, Array | None]) -> Example | None:
-    """An operation with the numbers that its codes stand for; None where nothing in it is quantised."""
+    """An operation with the numbers that its codes stand for; None where nothing in it is quantized."""
     example, main = part.example, part.example.main
     operation = REGISTRY[OperationCode[main.operations[0].type]]
     if not any(o.scale or o.channel_quant for o in main.operands) or operation.name in ("CAST", "QUANTIZED_16BIT_LSTM"):

@@ -42,7 +42,7 @@ class Failure:
 
 @dataclass
 class Report:
-    """What a session came to."""
+    """The results of a session."""
 
     seed: int
     device: str

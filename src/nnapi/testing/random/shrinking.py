@@ -16,7 +16,7 @@ from nnapi.testing.random.deviation import Computation
 from nnapi.testing.random.parts import CONSTANTS, keep
 
 Fails = Callable[[Example], Example | None]
-"""What is left of an example that fails, or None where it does not."""
+"""Returns the remainder of an example that fails, None of one that does not."""
 Ways = Callable[[Example], Iterator[Example]]
 Place: TypeAlias = tuple[int, int]
 """An operand's index and one of its axes."""

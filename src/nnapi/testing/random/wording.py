@@ -59,8 +59,8 @@ def _argument(example: Example, index: int) -> str:
 
 
 def _type(operand: OperandSpec) -> str:
-    quantised = f" ({operand.scale:.7g}, {operand.zero_point})" if operand.scale else ""
-    return f"{operand.type.removeprefix('TENSOR_').lower()}{list(operand.dimensions)}{quantised}"
+    quantized = f" ({operand.scale:.7g}, {operand.zero_point})" if operand.scale else ""
+    return f"{operand.type.removeprefix('TENSOR_').lower()}{list(operand.dimensions)}{quantized}"
 
 
 def _elements(array: Array) -> str:

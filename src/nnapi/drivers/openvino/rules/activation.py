@@ -16,7 +16,7 @@ from nnapi.ops import activation, prelu
 from nnapi.ops.quantization import code_bounds, dequantize, same_quantization
 
 COARSE = 100
-"""Of a result's scale: the code of a computed slope that means 0 becomes a number next to 0."""
+"""Times the result's scale: beyond, a computed slope of 0 shows, because it is dequantized to a float next to 0."""
 
 
 def _limit(operation: Operation, to: FuseCode) -> None:
@@ -27,8 +27,8 @@ def _limit(operation: Operation, to: FuseCode) -> None:
         if same_quantization(input.type, kept):
             return context.result(activate(input.real(first), to, input.type), first=first)
         low, high = map(input.type.dtype.type, code_bounds(input.type, to))
-        codes = op.maximum(input.node("stored", first), op.constant(low))  # a finer scale shows limits of numbers
-        return Value.of(op.minimum(codes, op.constant(high)), input.type, "stored", first=first)
+        quantized = op.maximum(input.node("stored", first), op.constant(low))  # a finer scale shows limits of floats
+        return Value.of(op.minimum(quantized, op.constant(high)), input.type, "stored", first=first)
 
 
 lower_each(activation.RELU, op.relu)
@@ -54,12 +54,12 @@ def prelu_slope(context: Context, input: Value, alpha: Value) -> Value:
     require(
         alpha.array is not None or product <= COARSE * type.scale,
         f"the scales of {input.name} and {alpha.name} multiply to {product:g}, with which a slope that is next to 0 "
-        f"instead of 0 gives codes of scale {type.scale:g}",
+        f"instead of 0 gives values of scale {type.scale:g}",
     )
     if type.dimensions == input.type.dimensions and alpha.array is not None:
         steepest = np.abs(dequantize(alpha.type, alpha.array)).max() if type.is_quantized else 0
         if steepest * input.type.scale <= 1000 * type.scale:
             return context.result(op.prelu(x, slope), first=first)
-    # A code that means 0 becomes a number next to 0, of which a steep slope would make codes; floats have scale 0.
+    # The zero point is dequantized to a float next to 0, which a steep slope would make visible; floats have scale 0.
     at_least = number(-input.type.scale / 2)
     return context.result(op.select(op.greater_equal(x, at_least), x, op.multiply(slope, x)), first=first)

@@ -18,13 +18,13 @@ from nnapi.ops.types import INT32
 
 Function = Callable[..., Node]
 SMALL = 2.0**-100
-"""What is below may have no finite reciprocal."""
+"""The reciprocal of a smaller float may be infinite."""
 
 
 def align(values: Sequence[Value]) -> tuple[list[Node], bool]:
-    """Nodes of one rank that broadcast, and whether they are NCHW.
+    """Return nodes of one rank that broadcast, and whether they are NCHW.
 
-    The engine stretches lower ranks too, but may then forget the axes of length 1 of the others.
+    The engine broadcasts lower ranks too, but may then drop axes of length 1 of the others.
     """
     rank = max(value.type.rank for value in values)
     first = rank == 4 and computes_first(*values)
@@ -59,21 +59,21 @@ for _operation, _function in (
 
 
 def _scaling(operation: Operation, function: Function) -> None:
-    """What turns signs around where one of the two is a constant that does."""
+    """Register a rule of a function that changes signs where one operand is a negative constant."""
 
     @lower(operation)
     def rule(context: Context, lhs: Value, rhs: Value) -> Value:
         (x, y), first = align([lhs, rhs])
-        return context.result_by_codes(function(x, y), first=first)
+        return context.clamped_result(function(x, y), first=first)
 
 
 @lower(broadcast.ADD)
 def add(context: Context, lhs: Value, rhs: Value) -> Value:
-    """Of a sum with a constant the engine moves limits before the sum, and rounds them differently there."""
+    """The engine moves limits of a sum with a constant before the sum, where it rounds them differently."""
     (x, y), first = align([lhs, rhs])
     is_computed = lhs.array is None and rhs.array is None
     return (
-        context.result(op.add(x, y), first=first) if is_computed else context.result_by_codes(op.add(x, y), first=first)
+        context.result(op.add(x, y), first=first) if is_computed else context.clamped_result(op.add(x, y), first=first)
     )
 
 
@@ -83,7 +83,7 @@ _scaling(broadcast.SUB, op.subtract)
 
 @lower(broadcast.DIV)
 def div(context: Context, lhs: Value, rhs: Value) -> Value:
-    """What is not a number stays so under an activation, too: 0 / 0 is none."""
+    """NaN stays NaN under an activation: 0 / 0 is NaN."""
     require(lhs.type.code != INT32, f"{lhs.name} is TENSOR_INT32, of which the engine's quotients are not exact")
     (x, y), first = align([lhs, rhs])
     if rhs.array is not None and np.abs(rhs.array).min() >= SMALL:
@@ -96,8 +96,8 @@ def div(context: Context, lhs: Value, rhs: Value) -> Value:
 
 
 def _quotient(x: Node, y: Node) -> Node:
-    """The engine multiplies by the reciprocal, which is infinite for the smallest numbers: both are made larger then,
-    by a power of two; what overflows by that, does so when divided."""
+    """Divide. The engine multiplies by the reciprocal, which is infinite for the smallest floats: there both operands
+    are multiplied by a power of two first. Where that overflows, so does the quotient."""
     factor = op.select(op.less(op.abs(y), number(SMALL)), number(2.0**64), number(1))
     return op.divide(op.multiply(x, factor), op.multiply(y, factor))
 

@@ -79,8 +79,8 @@ def grouped_conv_2d(
 def transpose_conv_2d(
     context: Context, input: Value, filter: Value, bias: Value, padding: Padding, stride: Pair
 ) -> Value:
-    """With a filter of numbers: with one of codes the engine adds up some of them wrongly."""
-    weights = make_weights(filter, filter.type.dimensions, (3, 0, 1, 2), (1, -1, 1, 1), as_codes=False)
+    """The filter is float32: some sums with a quantized one are wrong in the engine."""
+    weights = make_weights(filter, filter.type.dimensions, (3, 0, 1, 2), (1, -1, 1, 1), is_stored=False)
     require(not too_wide(padding), too_wide(padding))
     missing = [max(0, -after) for _, after in padding]
     require(
@@ -92,16 +92,16 @@ def transpose_conv_2d(
     steps = [step if cells > 1 else more + 1 for step, cells, more in zip(stride, dimensions, missing, strict=True)]
     y = op.convolution_backprop_data(input.real(first=True), weights, steps, None, begin, end, [1, 1], None, missing)
     y = op.add(y, make_bias(input, filter, bias, (1, bias.type.size, 1, 1)))
-    return context.result_by_codes(y, first=True)  # limits of numbers the engine forgets where it adds up codes
+    return context.clamped_result(y, first=True)  # the engine drops limits of floats where it sums quantized values
 
 
 def _windows(
     context: Context, input: Value, filter: Value, weights: Node, padding: Padding, stride: Pair, dilation: Pair
 ) -> tuple[Node, list[int], list[int], list[int], list[int]]:
-    """The image, strides, padding before and behind, and dilations for the engine.
+    """Return the image, strides, padding before and after, and dilations for the engine.
 
-    Where there is one window along an axis, its stride is 1 and nothing lies behind it: with a larger stride the engine
-    is wrong on images of one channel. Beside weights that are numbers it does not compute with codes.
+    Where there is one window along an axis, its stride is 1 and the image ends with it: with a larger stride the engine
+    is wrong on images of one channel. With float weights it does not compute with quantized values.
     """
     dimensions, size = input.type.dimensions[1:3], filter.type.dimensions[1:3]
     require(not too_wide(padding), too_wide(padding))
@@ -114,7 +114,7 @@ def _windows(
     are_numbers = weights.get_type_name() == "Constant"
     x = input.real_unrounded(first=True) if are_numbers else input.real(first=True)
     strides = [1, 1]
-    if context.has_codes and size == (1, 1) and not np.any(padding) and not byte_sums.are_exact():
+    if context.is_quantized and size == (1, 1) and not np.any(padding) and not byte_sums.are_exact():
         strides, steps = steps, strides  # the engine would take them to operators before, and forget some
     if kept != list(dimensions) or strides != [1, 1]:
         x = op.slice(x, integers([0, 0]), integers(kept), integers(strides), integers([2, 3]))
@@ -126,8 +126,8 @@ def _add_bias(context: Context, y: Node, input: Value, filter: Value, bias: Valu
     return context.result(op.add(y, make_bias(input, filter, bias, (1, channels, 1, 1))), first=True)
 
 
-def make_weights(filter: Value, shape: Shape, order: Sequence[int], channels: Shape, as_codes: bool = True) -> Node:
-    """A filter reshaped and with its axes in another order: as numbers, or ``as_codes`` and what they are worth.
+def make_weights(filter: Value, shape: Shape, order: Sequence[int], channels: Shape, is_stored: bool = True) -> Node:
+    """Return a filter reshaped and transposed, as floats or, with ``is_stored``, as quantized values and their scales.
 
     ``channels`` are the dimensions of the result but 1 along all axes that are not those of the output channels.
     """
@@ -135,22 +135,22 @@ def make_weights(filter: Value, shape: Shape, order: Sequence[int], channels: Sh
         node = op.reshape(filter.real(), integers(shape), False)
         return node if sorted(order) == list(order) else op.transpose(node, integers(order))
     type = filter.type
-    codes = filter.array.reshape(shape).transpose(order)
+    quantized = filter.array.reshape(shape).transpose(order)
     if not type.is_quantized:
-        return constant(codes.astype(np.float32, copy=False))
+        return constant(quantized.astype(np.float32, copy=False))
     scale = np.array(type.channel.scales if type.channel else type.scale, np.float32)
     scale = scale.reshape(channels if type.channel else [1] * len(order))
-    if not as_codes:
-        return constant((codes.astype(np.float32) - np.float32(type.zero_point)) * scale)
-    if codes.dtype == np.uint8 or type.zero_point:
-        if int(codes.max()) - type.zero_point > 127 or int(codes.min()) - type.zero_point < -128:
-            return constant((codes.astype(np.float32) - np.float32(type.zero_point)) * scale)
-        codes = codes - codes.dtype.type(type.zero_point)  # wraps around where the type cannot hold the difference
-    return op.multiply(op.convert(constant(codes.view(np.int8)), "f32"), constant(scale))
+    if not is_stored:
+        return constant((quantized.astype(np.float32) - np.float32(type.zero_point)) * scale)
+    if quantized.dtype == np.uint8 or type.zero_point:
+        if int(quantized.max()) - type.zero_point > 127 or int(quantized.min()) - type.zero_point < -128:
+            return constant((quantized.astype(np.float32) - np.float32(type.zero_point)) * scale)
+        quantized = quantized - quantized.dtype.type(type.zero_point)  # wraps around if the type is too narrow
+    return op.multiply(op.convert(constant(quantized.view(np.int8)), "f32"), constant(scale))
 
 
 def make_bias(input: Value, filter: Value, bias: Value, shape: Shape) -> Node:
-    """The bias as numbers; that of quantised operands counts in units of the product of their scales."""
+    """Return the bias as floats; that of quantized operands is in units of the product of their scales."""
     if bias.type.code != INT32:
         if bias.array is not None:
             return constant(bias.array.astype(np.float32, copy=False).reshape(shape))

@@ -51,8 +51,11 @@ def _position(operation: Operation, mode: str) -> None:
 
 
 def _line_up(input: Value, axis: int) -> tuple[Node, int]:
-    """The numbers, and where in them the axis lies. The channels of an image stay before its cells, which are one axis:
-    as two, the engine compares one cell after the other, and to turn the image first takes it longer still."""
+    """Return the values, and the position of the axis in them.
+
+    The channels of an image stay before its pixels, which become one axis: with two, the engine compares one pixel
+    after the other, and transposing the image first takes longer still.
+    """
     if not input.is_channels_first or axis != 3:
         return input.real(), axis
     images, rows, columns, channels = input.type.dimensions
@@ -65,7 +68,7 @@ _position(argmax.ARGMIN, "min")
 
 @lower(topk_v2.TOPK_V2)
 def top_k(context: Context, input: Value, k: int) -> list[Value]:
-    """Of equal numbers NNAPI takes the later first, the engine the earlier: so it is given them backwards."""
+    """The input is reversed: of equal elements NNAPI takes the last first, the engine the first."""
     _need_comparable(input)
     axis, dimension = input.type.rank - 1, input.type.dimensions[-1]
     backwards = op.slice(input.real(), integers([-1]), integers([-dimension - 1]), integers([-1]), integers([axis]))

@@ -23,7 +23,7 @@ def fully_connected(context: Context, input: Value, weights: Value, bias: Value)
     if input.array is None:
         factors = make_weights(weights, (units, width), (0, 1), (-1, 1))
     else:
-        factors = weights.real()  # the engine fails to compile a product of a constant and codes
+        factors = weights.real()  # the engine fails to compile a product of a constant and quantized values
     y = op.matmul(x, factors, False, True)
     y = op.add(y, make_bias(input, weights, bias, (1, units)))
     return context.result(op.multiply(y, number(NUDGE)) if _needs_no_scaling(context, input, weights) else y)
@@ -36,8 +36,8 @@ def batch_matmul(context: Context, lhs: Value, rhs: Value, adj_x: bool, adj_y: b
 
 
 def _needs_no_scaling(context: Context, input: Value, weights: Value) -> bool:
-    """Whether the engine would see sums as codes of the result without a factor: it then leaves out those of the
-    operands with it. A nudge that changes no code helps."""
+    """Whether sums are quantized values of the result without a factor: the engine then drops the operands' factors.
+    A factor next to 1, which changes no quantized value, prevents that."""
     if not input.type.is_quantized or weights.type.channel:
         return False
     ratio = input.type.scale / context.type().scale

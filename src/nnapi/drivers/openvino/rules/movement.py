@@ -9,7 +9,7 @@ import numpy as np
 
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import FLOATS, Context, axis_in, computes_first, integers, lower
-from nnapi.drivers.openvino.value import Kind, Node, Value, number, round_codes
+from nnapi.drivers.openvino.value import Kind, Node, Value, number, round_to_quantized
 from nnapi.model.operand import Array, OperandType
 from nnapi.ops import (
     batch_space,
@@ -70,16 +70,16 @@ def concatenate(context: Context, inputs: Sequence[Value], axis: int) -> Value:
 
 
 def _copy(nodes: list[Node], type: OperandType, axis: int) -> list[Node]:
-    """Copies of what is joined one after the other, which the engine does not leave out: moved by no place. It computes
-    such numbers where they are joined, and who else reads them as an image then reads something else."""
+    """Return copies of tensors that are concatenated along the outermost axis, which the engine does not remove. It
+    computes such tensors in the memory of the result, and another reader of an image then reads something else."""
     return nodes if math.prod(type.dimensions[:axis]) > 1 else [op.maximum(node, node) for node in nodes]
 
 
 def _alike(value: Value, type: OperandType, first: bool) -> Node:
-    """What is joined, rounded to the result's codes before. The engine would give inputs that differ in scale a common
-    one, coarser than theirs, for all who use them."""
+    """Return a part of a concatenation, rounded to the result's quantized values. The engine would give inputs that
+    differ in scale a common, coarser one, for all their readers."""
     real = value.real(first)
-    return real if same_quantization(value.type, type) else round_codes(real, type)
+    return real if same_quantization(value.type, type) else round_to_quantized(real, type)
 
 
 @lower(pack.PACK)
@@ -193,7 +193,7 @@ def batch_to_space(context: Context, input: Value, block_shape: Array) -> Value:
 
 @lower(batch_space.SPACE_TO_BATCH_ND)
 def space_to_batch(context: Context, input: Value, block_shape: Array, paddings: Array) -> Value:
-    """The padding apart: quantised, the engine would pad with the code 0."""
+    """The padding is a node of its own: the engine would pad with the quantized value 0."""
     begin, end = (integers([0, 0, *paddings[:, side]]) for side in (0, 1))
     none = integers([0] * 4)
     padded, kind = _with_zeros(input, begin, end, True)
@@ -209,7 +209,8 @@ def pad(context: Context, input: Value, paddings: Array) -> Value:
 
 
 def _with_zeros(input: Value, begin: Node, end: Node, first: bool) -> tuple[Node, Kind]:
-    """Padded, and as what: codes with the one that means 0, as the engine may take the number 0 for the code 0."""
+    """Return the padded node and its kind: quantized values are padded with the zero point, as the engine may take the
+    float 0 for the quantized value 0."""
     kind: Kind = "stored" if input.type.is_quantized else "real"
     zero = op.constant(input.type.dtype.type(input.type.zero_point)) if input.type.is_quantized else number(0)
     return op.pad(input.node(kind, first), begin, end, "constant", zero), kind
@@ -217,19 +218,19 @@ def _with_zeros(input: Value, begin: Node, end: Node, first: bool) -> tuple[Node
 
 @lower(padding_operations.PAD_V2)
 def pad_v2(context: Context, input: Value, paddings: Array, pad_value: float) -> Value:
-    """Codes are padded as codes: the engine fails to compile what pads the numbers with one that is not 0. Numbers
-    beside codes are hidden: it would apply a factor of theirs to what is padded, and so to the padding."""
+    """Quantized values are padded as stored: the engine fails to compile a padding of their floats with other than 0.
+    Floats in a model with quantized values are hidden: it would apply a factor of theirs to the padding, too."""
     first = input.is_channels_first
     value = np.array(pad_value).astype(input.type.dtype)
     x = input.node("stored", first)
-    if context.has_codes and input.type.code in FLOATS:
+    if context.is_quantized and input.type.code in FLOATS:
         x = op.maximum(x, x)
     y = op.pad(x, *_around(paddings, first), "constant", op.constant(value))
     return Value.of(y, context.type(), "stored", first=first)
 
 
 def _around(paddings: Array, first: bool) -> tuple[Node, Node]:
-    """What goes before and after each axis, in the graph's order of axes."""
+    """Return the padding before and after each axis, in the graph's order of axes."""
     order = sorted(range(len(paddings)), key=lambda axis: axis_in(first, axis))
     return integers(paddings[order, 0]), integers(paddings[order, 1])
 

@@ -1,4 +1,4 @@
-"""Numbers relative to those around them."""
+"""Normalizations: each element relative to those around it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ IMAGE = (2, 3)
 
 @lower(softmax.SOFTMAX)
 def soft_max(context: Context, input: Value, beta: float, axis: int) -> Value:
-    """A factor is applied to what is left when the largest number is taken away, as it may make others infinite."""
+    """The maximum is subtracted before a factor is applied, which may make elements infinite."""
     first = input.is_channels_first
     x, along = input.real(first), axis_in(first, axis_of(axis, input.type.rank))
     if abs(beta) > 1 and not input.type.is_quantized:
@@ -39,7 +39,7 @@ def _times(x: Node, factor: float) -> Node:
 
 @lower(normalization.L2_NORMALIZATION)
 def l2_normalization(context: Context, input: Value, axis: int) -> Value:
-    """A slice of zeros stays zero. Rounded to codes its numbers may be a little off zero, but none has half a code."""
+    """A slice of zeros stays zero. Dequantized zeros may be a little off, but by less than half a step."""
     first = input.is_channels_first
     x = input.real(first)
     squares = op.reduce_sum(op.multiply(x, x), integers([axis_in(first, axis_of(axis, input.type.rank))]), True)
@@ -51,7 +51,7 @@ def l2_normalization(context: Context, input: Value, axis: int) -> Value:
 def local_response_normalization(
     context: Context, input: Value, radius: int, bias: float, alpha: float, beta: float, axis: int
 ) -> Value:
-    """The sum over neighbours along the axis is an average of a column of windows, padding counted, times its size."""
+    """The sum over neighbors along the axis is an average pooling of a column, padding included, times its size."""
     shape = input.type.dimensions
     axis = axis_of(axis, len(shape))
     radius = min(radius, shape[axis] - 1)
@@ -68,7 +68,9 @@ def instance_normalization(context: Context, input: Value, gamma: float, beta: f
     require(epsilon >= 0, f"epsilon is {epsilon}, the engine wants no negative one")
     x = input.real(first=True)
     normal = (
-        _normalize(x, input, epsilon) if context.has_codes else op.mvn(x, integers(IMAGE), True, epsilon, "inside_sqrt")
+        _normalize(x, input, epsilon)
+        if context.is_quantized
+        else op.mvn(x, integers(IMAGE), True, epsilon, "inside_sqrt")
     )
     return context.result(op.add(_times(normal, gamma), number(beta)), first=True)
 

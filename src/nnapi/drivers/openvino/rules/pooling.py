@@ -1,4 +1,4 @@
-"""AVERAGE_POOL_2D, L2_POOL_2D, MAX_POOL_2D. Cells of padding take no part in any of them."""
+"""AVERAGE_POOL_2D, L2_POOL_2D, MAX_POOL_2D, all without their padding."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from nnapi.ops.shapes import Padding, Pair
 
 @lower(AVERAGE_POOL_2D)
 def average_pool(context: Context, input: Value, padding: Padding, stride: Pair, size: Pair) -> Value:
-    """Halves between codes go up: what is computed more than once must not end here on one side, there on the other.
-    The operation takes those of signed codes away from 0, one step off, which is many of a finer scale."""
+    """Halves between quantized values are rounded up: a value that is computed twice must be rounded alike. The engine
+    rounds signed ones away from 0, one step off, which is many steps of a finer scale."""
     made, kept = context.type(), context.call.kept_results()[0]
     require(
         made.code != OperandCode.TENSOR_QUANT8_ASYMM_SIGNED or made.scale <= kept.scale,
@@ -53,7 +53,7 @@ def _average(x: Node, input: Value, padding: Padding, stride: Pair, size: Pair) 
 
 
 def _windows(input: Value, padding: Padding, stride: Pair, size: Pair) -> tuple[list[int], list[int], list[int]]:
-    """Strides, padding before and behind for the engine."""
+    """Return strides, padding before and padding after for the engine."""
     require(not too_wide(padding), too_wide(padding))
     height, width = input.type.dimensions[1:3]
     steps, _ = limit_steps((height, width), size, stride, padding)

@@ -17,14 +17,14 @@ lower_each(quantize.QUANTIZE, lambda x: x)
 
 @lower(quantize.DEQUANTIZE)
 def dequantize(context: Context, input: Value) -> Value:
-    """From the codes themselves: numbers that the engine has rounded to codes are a little off, also those of 0."""
+    """Dequantize the stored values: floats that the engine has rounded to them are a little off, 0 too."""
     first = input.is_channels_first
     return context.result(decode_exactly(input.node("stored", first), input.type), first=first)
 
 
 @lower(cast.CAST)
 def cast_to(context: Context, input: Value) -> Value:
-    """Codes are cast as the integers they are; numbers are cut off towards zero and held within the target's range."""
+    """Quantized values are cast as integers; floats are truncated and clamped to the target's range."""
     source, target = input.type, context.type()
     if source.code == target.code:
         if source.is_quantized:

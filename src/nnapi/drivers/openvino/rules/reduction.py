@@ -17,8 +17,8 @@ from nnapi.ops.shapes import axis_of
 
 @lower(reduce.MEAN)
 def mean(context: Context, input: Value, axes: Array, keep_dims: int) -> Value:
-    """Of codes it is the highest one not above the mean: rounded to the nearest after less than half a code is taken
-    away, so that no multiple of one over the count lies on a border."""
+    """A quantized mean is rounded down: to the nearest, after less than half a step is subtracted, so that no multiple
+    of 1 / count lies on a border."""
     y, first = _reduce(context, input, axes, op.reduce_mean)
     type = context.type()
     if type.is_quantized:
@@ -54,8 +54,10 @@ def _extreme(
         if not input.type.is_quantized:
             y, first = _reduce(context, input, axes, reduce_floats)
             return Value.of(y, context.type(), "real", first=first)
-        codes = op.convert(input.node("stored"), "f32")
-        y = op.reshape(function(codes, integers(_axes(input, axes)), True), integers(context.type().dimensions), False)
+        quantized = op.convert(input.node("stored"), "f32")
+        y = op.reshape(
+            function(quantized, integers(_axes(input, axes)), True), integers(context.type().dimensions), False
+        )
         return Value.of(op.convert(y, ELEMENTS[OperandCode(input.type.code)].get_type_name()), context.type(), "stored")
 
 
@@ -68,7 +70,7 @@ def _axes(input: Value, axes: Array) -> list[int]:
 
 
 def _reduce(context: Context, input: Value, axes: Array, function: Callable[..., Node]) -> tuple[Node, bool]:
-    """The reduction of the numbers, and whether it is NCHW: where no axis is dropped, it is as the input."""
+    """Return the reduction of the float values, and whether it is NCHW: as the input, where no axis is dropped."""
     first, along, rank = input.is_channels_first, _axes(input, axes), input.type.rank
     left = [axis_in(first, axis) for axis in range(rank) if axis not in along]
     are_dropped = context.type().rank < rank

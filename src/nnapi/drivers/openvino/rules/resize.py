@@ -30,8 +30,8 @@ def resize_bilinear(context: Context, input: Value, size: Pair, align_corners: b
 def resize_nearest_neighbor(
     context: Context, input: Value, size: Pair, align_corners: bool, half_pixel_centers: bool
 ) -> Value:
-    """Cells are picked by index: the engine's own arithmetic may differ by one from the specified one. Not so where all
-    are repeated equally often; and indices want an image in an order that convolutions must first turn it into."""
+    """Gather pixels by index: the engine's arithmetic may differ by one from the specified one. It is exact where all
+    pixels are repeated equally often; and to gather, the engine transposes what convolutions read."""
     kind = input.is_moved_as
     y = input.node(kind, True)
     dimensions, how = input.type.dimensions[1:3], (align_corners, half_pixel_centers)
@@ -54,12 +54,12 @@ def resize_nearest_neighbor(
 
 
 def _repeats(picked: Array, dimension: int) -> bool:
-    """Whether each of ``dimension`` cells is shown equally often, in order: then the engine's arithmetic is exact."""
+    """Whether each of ``dimension`` pixels is repeated equally often, in order: there the engine is exact."""
     return np.array_equal(picked, np.repeat(np.arange(dimension), len(picked) // dimension))
 
 
 def _nearest(dimension: int, out: int, align_corners: bool, half_pixel_centers: bool) -> Array:
-    """Which of ``dimension`` cells each of ``out`` cells shows, computed in float32."""
+    """Return which of ``dimension`` pixels each of ``out`` pixels repeats, computed in float32."""
     corners = align_corners and out > 1
     scale = np.float32(dimension - 1) / np.float32(out - 1) if corners else np.float32(dimension) / np.float32(out)
     at = (np.arange(out, dtype=np.float32) + np.float32(0.5 if half_pixel_centers else 0)) * scale

@@ -33,8 +33,8 @@ lower_each(logical_not.LOGICAL_NOT, op.logical_not)
 
 @lower(elementwise.ABS)
 def abs_(context: Context, input: Value) -> Value:
-    """Of a row as of a table with one: the engine moves that of a row in front of a concatenation, whoever else reads
-    the numbers."""
+    """A tensor of rank 1 becomes one of rank 2: the engine moves ABS of rank 1 before a concatenation that has other
+    readers."""
     x, first = input.real(input.is_channels_first), input.is_channels_first
     if input.type.rank != 1:
         return context.result(op.abs(x), first=first)
@@ -44,7 +44,7 @@ def abs_(context: Context, input: Value) -> Value:
 
 @lower(elementwise.EXP)
 def exp(context: Context, input: Value) -> Value:
-    """The square of half the exponent's: the engine's own is infinite where the result is finite, but large."""
+    """Compute exp(x / 2)²: the engine's own is infinite where the result is finite, but large."""
     first = input.is_channels_first
     root = op.exp(op.multiply(input.real(first), number(0.5)))
     return context.result(op.multiply(root, root), first=first)
@@ -52,7 +52,7 @@ def exp(context: Context, input: Value) -> Value:
 
 @lower(elementwise.RSQRT)
 def rsqrt(context: Context, input: Value) -> Value:
-    """What is not above 0 gives infinity, and so the highest code, where there are codes: 0 must be exact there."""
+    """Where x ≤ 0 the result is infinite, and quantized the highest value: so 0 must be exact."""
     first = input.is_channels_first
     if input.type.is_quantized:
         exact = decode_exactly(input.node("stored", first), input.type)
