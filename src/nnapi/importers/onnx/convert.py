@@ -238,6 +238,15 @@ class Conversion:
         found = RULES[kind](Node(self, node.proto, tensors, self.schema(kind), kind, wanted))
         return self._tensor(node.proto, node.name, found if isinstance(found, Value | Tensor) else found[0])
 
+    def apply_rules(self, kind: str, tensors: Sequence[Tensor | None], node: Node) -> list[Tensor | None]:
+        """All that the rule of another operator makes of tensors, with the attributes of a node."""
+        found = RULES[kind](Node(self, node.proto, tensors, self.schema(kind), kind))
+        results = [found] if isinstance(found, Value | Tensor) else found
+        return [
+            None if each is None else self._tensor(node.proto, name, each)
+            for name, each in zip(node.proto.output, results, strict=False)
+        ]
+
     def apply_operator(self, kind: str, tensors: Sequence[Tensor | None], name: str, **attributes: Any) -> Tensor:
         """What the rule of an operator makes of tensors."""
         from onnx import helper

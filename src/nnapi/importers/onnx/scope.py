@@ -45,6 +45,9 @@ class Scope(Protocol):
     ) -> Tensor:
         """The result of another operator's rule, in the place of ``node``, in codes of the type that is ``wanted``."""
 
+    def apply_rules(self, kind: str, tensors: Sequence[Tensor | None], node: Any) -> list[Tensor | None]:
+        """All results of another operator's rule, in the place of ``node``."""
+
     def apply_operator(self, kind: str, tensors: Sequence[Tensor | None], name: str, **attributes: Any) -> Tensor:
         """The result of the rule of an operator, without a node of its own in the file."""
 

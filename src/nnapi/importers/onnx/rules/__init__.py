@@ -29,6 +29,8 @@ def kind_of(domain: str, kind: str) -> str:
 
 def reason_without_rule(kind: str, domain: str) -> str:
     """Why an operator has no rule."""
+    if domain == "ai.onnx.ml":
+        return RULES.reason(kind)
     return f"operators of the domain {domain} are not read" if domain else RULES.reason(kind)
 
 
@@ -50,6 +52,14 @@ _NAMES = {
     "com.microsoft:QLinearMul com.microsoft:QLinearSigmoid com.microsoft:QLinearLeakyRelu com.microsoft:QLinearSoftmax "
     "com.microsoft:QLinearAveragePool com.microsoft:QLinearGlobalAveragePool com.microsoft:QLinearConcat "
     "com.microsoft:QGemm",
+    "microsoft": "SimplifiedLayerNormalization com.microsoft:FusedMatMul com.microsoft:TransposeMatMul "
+    "com.microsoft:SkipLayerNormalization com.microsoft:SkipSimplifiedLayerNormalization "
+    "com.microsoft:SimplifiedLayerNormalization com.microsoft:BiasGelu com.microsoft:Gelu com.microsoft:FastGelu "
+    "com.microsoft:QuickGelu com.microsoft:FusedConv com.microsoft:FusedGemm com.microsoft:QuantizeLinear "
+    "com.microsoft:DequantizeLinear com.microsoft:MatMulNBits com.microsoft:DynamicQuantizeMatMul "
+    "com.microsoft:MatMulIntegerToFloat com.microsoft:DynamicQuantizeLSTM",
+    "classical": "ai.onnx.ml:Scaler ai.onnx.ml:Normalizer ai.onnx.ml:Binarizer ai.onnx.ml:LinearRegressor "
+    "ai.onnx.ml:LinearClassifier",
     "recurrent": "LSTM GRU RNN",
     "reduction": "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum "
     "ReduceSumSquare CumSum CumProd",

@@ -8,6 +8,8 @@ BY_REASON = {
     "SequenceMap SplitToSequence ConcatFromSequence",
     "NNAPI has no optional values": "Optional OptionalGetElement OptionalHasElement",
     "NNAPI has no texts": "RegexFullMatch StringConcat StringNormalizer StringSplit TfIdfVectorizer LabelEncoder",
+    "NNAPI has no trees of decisions": "TreeEnsemble TreeEnsembleClassifier TreeEnsembleRegressor",
+    "NNAPI has no maps from names to numbers": "ZipMap DictVectorizer CastMap CategoryMapper",
     "NNAPI has no operations on bits": "BitCast BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor",
     "NNAPI has no complex numbers": "DFT STFT",
     "NNAPI's only random operation draws classes": "Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform "

@@ -18,8 +18,8 @@ from nnapi.importers.onnx.tensors import BYTES, CODES, FLOAT, Tensor, constant
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
 
-LIMITS = {2: (0, 255), 3: (-128, 127)}
-"""Lowest and highest code of UINT8 and INT8."""
+LIMITS = {2: (0, 255), 3: (-128, 127), 4: (0, 65535), 5: (-32768, 32767)}
+"""Lowest and highest quantized value of UINT8, INT8, UINT16 and INT16."""
 
 
 @rule("QuantizeLinear")
@@ -27,7 +27,9 @@ def quantize(node: Node) -> Tensor:
     """Codes that the operation before gives already are as wanted."""
     point = node.tensor(2) if node.has(2) else None
     elem = point.elem if point else int(node.attribute("output_dtype", 0)) or 2
-    expressible(elem in BYTES, "NNAPI quantises to bytes only")
+    expressible(elem in LIMITS, "NNAPI quantizes to integers of 8 and 16 bits only")
+    if elem not in BYTES:
+        return _compute_codes(node, elem)
     type = type_of_codes(node.tensor(1), point)
     scale = node.tensor(1).array
     if scale is not None and not np.isfinite(scale).all():
@@ -59,7 +61,8 @@ def _compute_codes(node: Node, elem: int) -> Tensor:
     low, high = LIMITS[elem]
     codes = node.apply(OperationCode.MAXIMUM, codes, node.like(codes, low))
     codes = node.apply(OperationCode.MINIMUM, codes, node.like(codes, high))
-    return node.result(as_bytes(node, node.cast(codes, INT32), OperandType(CODES[elem])), shape, elem=elem)
+    whole = node.cast(codes, INT32)
+    return node.result(as_bytes(node, whole, OperandType(CODES[elem])) if elem in BYTES else whole, shape, elem=elem)
 
 
 def whole_numbers(node: Node, value: Value) -> Value:
