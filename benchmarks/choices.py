@@ -1,12 +1,11 @@
-"""How good the choice of devices and forms is: fresh homes, beside a busy loop, and predictions beside measurements.
+"""How good the choice of plans is after some seconds of runs: the plan that is active then beside every other plan.
 
-    python benchmarks/choices.py homes MODEL.tflite [--homes 20] [--compilations 0] [--busy 1]
-    python benchmarks/choices.py predictions MODEL.tflite …
+    python benchmarks/choices.py MODEL.tflite … [--seconds 5] [--busy 0] [--threads 1]
 
-``homes`` tunes the model in so many fresh processes with nothing kept, beside so many busy loops; afterwards, every
-plan that was chosen runs in one process, alternating, and each choice is compared with the best. ``predictions`` lists
-for each device what is predicted of a model and what is measured, and the ratio; OFF marks what is off by more than 2.
-Seconds are of the processor, on one thread.
+Each model runs in a process of its own with an empty home, without a pause for so many seconds, beside so many busy
+loops. After that all plans run in the same process, in turn. For each model it prints the median of the last second,
+the ratio of the fastest plan's least time to the active plan's, the number of plans that took over, and the share of
+the time that trials took beyond 100 ms.
 """
 
 from __future__ import annotations
@@ -19,11 +18,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,28 +34,32 @@ from nnapi.runtime.device import devices
 from nnapi.runtime.inputs import make_zeros
 
 Runs = dict[str, Callable[[], object]]
+TURNS, HOPELESS = 3, 5
+"""Turns that every plan has; one that takes so many times as long as another has no more."""
+FEWEST = 0.95
+"""Share of the fastest plan's speed that counts as the right choice."""
 
-CHOOSE = """
-import json, sys, nnapi
-from nnapi.importers import load
-model = load(sys.argv[1])
-if count := int(sys.argv[2]):
-    with nnapi.settings(tuning=True):
-        plan = [nnapi.compile(model, threads=1).plan for _ in range(count)][-1]
-else:
-    plan = nnapi.tune(model, threads=1)
-print(json.dumps([plan.devices[0] if plan.is_simple else plan.name, plan.form]))
-"""
+
+class Result(NamedTuple):
+    """Of one model: seconds of a run in the last second, speed relative to the fastest plan, plans that took over,
+    share of the time that trials took beyond 100 ms, the active plan and the fastest."""
+
+    last: float
+    ratio: float
+    changes: int
+    share: float
+    plan: str
+    fastest: str
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["homes", "predictions"])
     parser.add_argument("models", type=Path, nargs="+")
-    parser.add_argument("--homes", type=int, default=20)
-    parser.add_argument("--compilations", type=int, default=0, help="with NNAPI_TUNING=1, instead of nnapi.tune")
-    parser.add_argument("--busy", type=int, default=1, help="busy loops beside the compilations")
-    parser.add_argument("--seconds", type=float, default=4.0, help="of the comparison afterwards")
+    parser.add_argument("--seconds", type=float, default=5.0, help="of runs without a pause")
+    parser.add_argument("--leisure", type=float, default=2.0, help="seconds of the comparison afterwards")
+    parser.add_argument("--busy", type=int, default=0, help="busy loops beside the runs")
+    parser.add_argument("--threads", type=int, help="of a run; by default that is chosen")
+    parser.add_argument("--one", action="store_true", help="print the result of one model as JSON, in this process")
     return parser.parse_args(arguments)
 
 
@@ -66,7 +70,7 @@ def spin() -> None:
 
 @contextmanager
 def busy_loops(count: int) -> Iterator[None]:
-    """Processes that do nothing but use a processor."""
+    """Run processes that do nothing but use a processor."""
     loops = [multiprocessing.get_context("fork").Process(target=spin, daemon=True) for _ in range(count)]
     for loop in loops:
         loop.start()
@@ -77,89 +81,106 @@ def busy_loops(count: int) -> Iterator[None]:
             loop.terminate()
 
 
-def choose_in_fresh_homes(path: Path, homes: int, compilations: int) -> list[tuple[str, str]]:
-    """What each of so many homes has chosen in the end: the device, and the form."""
-    chosen = []
-    for _ in range(homes):
-        with tempfile.TemporaryDirectory() as home:
-            environment = os.environ | {"NNAPI_CACHE_DIR": home}
-            words = [sys.executable, "-c", CHOOSE, str(path), str(compilations)]
-            output = subprocess.run(words, env=environment, check=True, capture_output=True, text=True).stdout
-            device, form = json.loads(output.splitlines()[-1])
-            chosen.append((device, form))
-    return chosen
-
-
-def time_alternating(runs: Runs, seconds: float) -> dict[str, tuple[float, float]]:
-    """For each the least and the median seconds of the processor, turn by turn."""
-    times: dict[str, list[float]] = {name: [] for name in runs}
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        for name, run in runs.items():
-            run()
-            start = time.process_time()
-            run()
-            times[name].append(time.process_time() - start)
-    return {name: (float(np.min(each)), float(np.median(each))) for name, each in times.items()}
-
-
-def prepare_all(model: nnapi.Model, choices: Sequence[tuple[str, str]]) -> Runs:
-    """What runs each choice of one device, on one thread, with random codes or numbers."""
+def make_inputs(model: nnapi.Model) -> list[Any]:
+    """Make up random inputs."""
     random = np.random.default_rng(0)
-    inputs = [
-        random.integers(0, 100, array.shape).astype(array.dtype) if array is not None else None
+    return [
+        array if array is None else random.integers(0, 100, array.shape).astype(array.dtype)
         for array in make_zeros(model)
     ]
+
+
+def prepare_all(model: nnapi.Model, inputs: Sequence[Any], threads: int | None) -> Runs:
+    """Prepare the model whole on each device, in each variant."""
     runs: Runs = {}
-    for name, form in choices:
-        prepared = nnapi.device(name).driver.prepare(model, PrepareOptions(threads=1, form=form))
-        request = Request(inputs)
-        runs[f"{name} {form}".strip()] = partial(prepared.execute, request)
+    for each in devices():
+        if not all(each.supports(model)):
+            continue
+        variants = each.driver.list_forms(model) if isinstance(each.driver, Forms) else ()
+        for variant in ("", *variants):
+            prepared = each.driver.prepare(model, PrepareOptions(threads=threads, form=variant))
+            name = f"everything on {each.name}{variant and f', {variant}'}"
+            runs[name] = partial(prepared.execute, Request(inputs))
     return runs
 
 
-def compare_homes(options: argparse.Namespace, path: Path) -> None:
-    with busy_loops(options.busy):
-        chosen = Counter(choose_in_fresh_homes(path, options.homes, options.compilations))
+def time_alternating(runs: Runs, seconds: float) -> dict[str, float]:
+    """Return the least seconds of each, turn by turn, without those that take five times as long as another."""
+    times = dict.fromkeys(runs, np.inf)
+    turns, end = 0, time.perf_counter() + seconds
+    while turns < TURNS or time.perf_counter() < end:
+        least = min(times.values())
+        for name, run in runs.items():
+            if turns >= TURNS and times[name] > HOPELESS * least:
+                continue
+            run()
+            start = time.perf_counter()
+            run()
+            times[name] = min(times[name], time.perf_counter() - start)
+        turns += 1
+    return times
+
+
+def run_one(options: argparse.Namespace, path: Path) -> Result:
+    """Run a model without a pause, then beside all plans."""
     model = load(path)
-    candidates = {(each.name, "") for each in devices() if all(each.supports(model))} | {*chosen}
-    for name, _ in list(candidates):
-        driver = nnapi.device(name).driver
-        candidates |= {(name, form) for form in (driver.list_forms(model) if isinstance(driver, Forms) else ())}
-    with nnapi.settings(tuning=True):
-        times = time_alternating(prepare_all(model, sorted(candidates)), options.seconds)
-    best = min(least for least, _ in times.values())
-    print(f"{path.stem}: {options.homes} fresh homes, {options.busy} busy loops")
-    for name, (least, median) in sorted(times.items(), key=lambda item: item[1]):
-        count = sum(number for choice, number in chosen.items() if " ".join(choice).strip() == name)
-        figures = f"least {least * 1e3:8.3f} ms  median {median * 1e3:8.3f} ms  {least / best:5.2f}"
-        print(f"  {name:60} chosen {count:3}  {figures}")
+    inputs = make_inputs(model)
+    compilation = nnapi.compile(model, threads=options.threads)
+    plans, times = [compilation.plan], list[tuple[float, float]]()
+    end = time.perf_counter() + options.seconds
+    while (now := time.perf_counter()) < end:
+        compilation.run(*inputs)
+        times.append((now, time.perf_counter() - now))
+        if compilation.plan is not plans[-1]:
+            plans.append(compilation.plan)
+    trial = compilation._trial
+    compilation.pin()
+    names = [f"everything on {plan.devices[0]}{plan.form and f', {plan.form}'}" for plan in plans]
+    runs = prepare_all(model, inputs, compilation.plan.threads)
+    runs["the active plan"] = lambda: compilation.run(*inputs)
+    found = time_alternating(runs, options.leisure)
+    fastest = min(found, key=found.__getitem__)
+    last = float(np.median([seconds for begin, seconds in times if begin > end - 1] or [times[-1][1]]))
+    share = 0.0 if trial is None else max(trial.cost - 0.1, 0.0) / max(trial.spent, 1e-9)
+    changes = sum(before != after for before, after in pairwise(names))
+    plan = names[-1] if compilation.plan.is_simple else compilation.plan.name
+    return Result(last, found[fastest] / found["the active plan"], changes, share, plan, fastest)
 
 
-def compare_predictions(paths: Sequence[Path], seconds: float) -> None:
-    for path in paths:
-        model = load(path)
-        plan = nnapi.compile(model, threads=1).plan
-        predicted = {plan.name: plan.predicted} | {each.description: each.seconds for each in plan.alternatives}
-        whole = [(each.name, "") for each in devices() if f"everything on {each.name}" in predicted]
-        with nnapi.settings(tuning=True):
-            times = time_alternating(prepare_all(model, whole), seconds)
-        for name, (least, _) in times.items():
-            ratio = predicted[f"everything on {name}"] / least
-            mark = "" if 0.5 <= ratio <= 2 else "  OFF"
-            print(
-                f"{path.stem:40} {name:15} predicted {ratio * least * 1e3:9.3f}  measured {least * 1e3:9.3f} ms"
-                f"  {ratio:5.2f}{mark}"
-            )
+def run_apart(options: argparse.Namespace, path: Path) -> Result:
+    """Run a model in a process of its own with an empty home."""
+    words = [sys.executable, "-m", "benchmarks.choices", str(path), "--one", "--seconds", str(options.seconds)]
+    words += ["--leisure", str(options.leisure)]
+    if options.threads:
+        words += ["--threads", str(options.threads)]
+    with tempfile.TemporaryDirectory() as home:
+        environment = os.environ | {"NNAPI_CACHE_DIR": home}
+        done = subprocess.run(words, env=environment, check=True, capture_output=True, text=True)
+    return Result(*json.loads(done.stdout.splitlines()[-1]))
 
 
 def main() -> int:
     options = parse()
-    if options.what == "predictions":
-        compare_predictions(options.models, options.seconds)
-    else:
+    if options.one:
+        print(json.dumps(run_one(options, options.models[0])))
+        return 0
+    found: list[Result] = []
+    with busy_loops(options.busy):
         for path in options.models:
-            compare_homes(options, path)
+            try:
+                result = run_apart(options, path)
+            except subprocess.CalledProcessError as error:
+                print(f"{path.stem:40} fails: {error.stderr.strip().splitlines()[-1:]}", flush=True)
+                continue
+            found.append(result)
+            mark = "" if result.ratio >= FEWEST else f"  faster: {result.fastest}"
+            print(
+                f"{path.stem:40} {result.last * 1e3:9.3f} ms  {result.ratio:5.2f}  {result.changes} changes"
+                f"  {100 * result.share:4.1f} %  {result.plan}{mark}",
+                flush=True,
+            )
+    right = sum(each.ratio >= FEWEST for each in found)
+    print(f"{right} of {len(found)} within 5 % of the fastest, the worst {min(each.ratio for each in found):.2f}")
     return 0
 
 

@@ -35,7 +35,8 @@ def test_the_factor_of_two_values_is_that_of_the_t_test() -> None:
 def test_a_large_difference_is_decided_by_the_fewest_pairs() -> None:
     random = np.random.default_rng(1)
     assert [collect(random, math.log(2), 0.01) for _ in range(5)] == [(Standing.FASTER, LEAST)] * 5
-    assert collect(random, -math.log(2), 0.01) == (Standing.SLOWER, 2)
+    assert collect(random, -math.log(2), 0.01) == (Standing.SLOWER, 3)
+    assert collect(random, -math.log(4), 0.01) == (Standing.SLOWER, 2)
 
 
 def test_a_difference_of_ten_percent_is_found_in_noise_of_five() -> None:

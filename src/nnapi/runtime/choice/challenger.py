@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import statistics
+import math
 import time
 from collections.abc import Callable, Sequence
 
@@ -21,10 +21,9 @@ from nnapi.trace.log import Log
 
 log = Log("nnapi.ExecutionPlan")
 
-LONG, TURN = 5e-3, 1e-3
-"""Seconds of a run from which one is enough for a turn; seconds of shorter runs in a turn, of which the first does not
-count: it finds cold caches."""
-MOST_RUNS = 16
+REPEATS = ((1.25e-3, 5), (5e-3, 3), (50e-3, 2))
+"""Runs in a turn whose runs take less than so many seconds; the shortest counts: the first finds cold caches, and other
+processes may have the core in others."""
 MARGIN, DOUBTFUL_MARGIN = 1.03, 1.05
 """A challenger must be faster by this factor; by the second one if it is divided or its engine starts slowly."""
 
@@ -46,21 +45,21 @@ def open_inference(ready: ReadyPlan, inputs: Inputs) -> Infer:
     return direct or (lambda given: ready.prepared.execute(Request(given)).outputs)  # type: ignore[return-value]
 
 
-def time_turn(infer: Infer, inputs: Inputs) -> tuple[float, Sequence[Array]]:
-    """Run for one turn. Returns the median seconds of a run, and the outputs."""
+def count_runs(seconds: float) -> int:
+    """Return how many runs a turn has whose runs take so long."""
+    return next((count for limit, count in REPEATS if seconds < limit), 1)
+
+
+def time_turn(infer: Infer, inputs: Inputs, expected: float = 0.0) -> tuple[float, Sequence[Array]]:
+    """Run for one turn. Returns the seconds of the shortest run, and the outputs. ``expected`` are the seconds of a run
+    where they are known."""
+    shortest, count = math.inf, 0
     with mute():
-        begin = time.perf_counter()
-        outputs = infer(inputs)
-        end = time.perf_counter()
-        if end - begin >= LONG:
-            return end - begin, outputs
-        times: list[float] = []
-        while not times or (end - begin < TURN and len(times) < MOST_RUNS):
+        while count < count_runs(min(shortest, expected or shortest)):
             start = time.perf_counter()
             outputs = infer(inputs)
-            end = time.perf_counter()
-            times.append(end - start)
-    return statistics.median(times), outputs
+            shortest, count = min(shortest, time.perf_counter() - start), count + 1
+    return shortest, outputs
 
 
 class Challenger:
@@ -99,12 +98,17 @@ class Challenger:
             self.exclude(f"fails: {error}", is_lasting=not isinstance(error, MemoryError))
             return None
 
+    def time_again(self, inputs: Inputs) -> None:
+        """Time another turn, of which the shorter counts."""
+        if self._infer is not None:
+            self.seconds = min(self.seconds, time_turn(self._infer, inputs)[0])
+
     def take_turn(self, active: float, inputs: Inputs) -> Sequence[Array] | None:
         """Run beside the active plan, which has just taken ``active`` seconds. Returns the outputs; None where it
         fails."""
         assert self._infer is not None
         try:
-            self.seconds, outputs = time_turn(self._infer, inputs)
+            self.seconds, outputs = time_turn(self._infer, inputs, self.seconds)
         except Exception as error:
             self.exclude(f"fails: {error}", is_lasting=isinstance(error, NnapiError))
             return None

@@ -21,9 +21,10 @@ LEAST, MOST = 4, 24
 """Pairs before a plan may take over; pairs after which plans count as equally fast."""
 RESOLUTION = 0.005
 """Standard deviation of a log ratio that the clock allows at least."""
-OUTLIER = 0.5
-"""Distance from the median at which a log ratio is clipped: other processes had the core meanwhile."""
-HOPELESS = 0.3
+OUTLIER, SPREADS = 0.5, 4.0
+"""Distance from the median at which a log ratio is clipped, and in median distances where those are large: other
+processes had the core meanwhile."""
+HOPELESS = 1.0
 """Log ratio below which a plan is dropped after two pairs."""
 
 
@@ -61,11 +62,11 @@ class Evidence:
         count = len(self.logs)
         if count >= 2 and max(self.logs) < -HOPELESS:
             return Standing.SLOWER
-        if count < LEAST:
+        if count < LEAST - 1:
             return Standing.OPEN
         gains = [log - math.log(margin) for log in self._clip()]
         factor = bayes_factor(gains)
-        if statistics.fmean(gains) > 0 and factor > SURE:
+        if statistics.fmean(gains) > 0 and factor > SURE and count >= LEAST:
             return Standing.FASTER
         if statistics.fmean(gains) < 0 and factor > UNLIKELY:
             return Standing.SLOWER
@@ -78,7 +79,8 @@ class Evidence:
 
     def _clip(self) -> list[float]:
         middle = statistics.median(self.logs)
-        return [min(max(log, middle - OUTLIER), middle + OUTLIER) for log in self.logs]
+        most = max(OUTLIER, SPREADS * statistics.median(abs(log - middle) for log in self.logs))
+        return [min(max(log, middle - most), middle + most) for log in self.logs]
 
 
 def bayes_factor(values: list[float]) -> float:

@@ -17,8 +17,10 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.model.operation import REGISTRY
 
-FLOAT, HALF, QUANTIZED = 50.0, 25.0, 10.0
-"""Decibels of results that agree: of float32 networks, float16 or relaxed ones, and those with quantized values."""
+FLOAT, HALF, QUANTIZED = 50.0, 25.0, 6.0
+"""Decibels of results that agree: of float32 networks, float16 or relaxed ones, and those with quantized values.
+
+On the networks that this was tried on, engines agree to 8 decibels at least, unrelated results to 3 at most."""
 STEPS = 2.0
 """Quantization steps that any quantized result may be off."""
 TINY = 1e-5

@@ -19,7 +19,7 @@ from nnapi.drivers.base import PrepareOptions
 from nnapi.locks import make_lock
 from nnapi.model.borrowed import hold
 from nnapi.model.operand import Array
-from nnapi.runtime.choice.challenger import Challenger, Inputs, label, open_inference, time_turn
+from nnapi.runtime.choice.challenger import Challenger, Inputs, count_runs, label, open_inference, time_turn
 from nnapi.runtime.choice.evidence import Standing
 from nnapi.runtime.choice.history import describe
 from nnapi.runtime.choice.knowledge import MEASURED, PREDICTED, Comparison, Question, Record, keep
@@ -34,10 +34,13 @@ log = Log("nnapi.ExecutionPlan")
 SHARE, GRACE = 0.05, 0.1
 """Share of the time spent in runs that turns may take, and seconds on top."""
 CHALLENGERS = 5
-HOPELESS_PREDICTION, HOPELESS = 8.0, 3.0
-"""Times as long as the active plan: predicted, so that a plan is not prepared; measured, so that it has no turns."""
+HOPELESS_PREDICTION, HOPELESS = 4.0, 3.0
+"""Times as long as the fastest plan, predicted, so that a plan is not prepared; times as long as the active plan,
+measured, so that it has no turns."""
+EACH = 2
+"""Pairs that each challenger has before the fastest goes on."""
 RECENT = 8
-"""Runs of the active plan whose median stands for it in a pair."""
+"""Runs of the active plan that are remembered."""
 SETTLE = 0.0015
 """Seconds before a turn of plans with several threads: idle threads of engines spin for a millisecond after a run."""
 GAP, LEAST_GAP = 2.0, 5e-3
@@ -119,13 +122,14 @@ class Trial:
         self._recent.append(seconds)
         if self._sample is None:
             self._take_sample(inputs)
-        if self.stage is not Stage.COMPARING or len(self._recent) < 2 - self._is_dynamic or self._has_gaps:
+        if self.stage is not Stage.COMPARING or self._has_gaps:
             return
         challenger = self._find_next()
-        if challenger is None or not self._turn.acquire(False):
+        wanted = 1 if self._is_dynamic or challenger is None else count_runs(challenger.seconds)
+        if challenger is None or len(self._recent) < wanted or not self._turn.acquire(False):
             return
         try:
-            self._challenge(challenger, self.seconds, inputs, outputs)
+            self._challenge(challenger, self._find_shortest(challenger), inputs, outputs)
             self._recent.clear()
             self._skips = 1
         except Exception as error:
@@ -168,7 +172,7 @@ class Trial:
             return
         self._held = self.question._replace(model=model)
         self._reference = time_turn(open_inference(self.active, sample), sample)
-        self._plans = deque(self._list_challengers(self._held, self._reference[0]))
+        self._plans = deque(self._list_challengers(self._held))
         self.stage = Stage.COMPARING
 
     def prepare_next(self) -> bool:
@@ -185,23 +189,21 @@ class Trial:
         if found is not None:
             challenger.judge(question.model, expected, found)
         if found is not None and challenger.seconds > HOPELESS * seconds:
+            challenger.time_again(sample)
+        if found is not None and challenger.seconds > HOPELESS * seconds:
             challenger.evidence.add(seconds, challenger.seconds)
             challenger.drop()
         self.challengers.append(challenger)
         return True
 
-    def _list_challengers(self, question: Question, seconds: float) -> list[Plan]:
+    def _list_challengers(self, question: Question) -> list[Plan]:
         from nnapi.runtime.choice.predict import list_plans
 
         own = label(self.active.plan)
-        plans = [plan for plan in list_plans(question, self.active.plan.threads) if label(plan) != own]
-        plans.sort(key=lambda plan: plan.predicted)
-        return [
-            plan
-            for plan in plans
-            if plan.predicted < HOPELESS_PREDICTION * seconds
-            and not ((known := self._known.get(label(plan))) and known.reason)
-        ][:CHALLENGERS]
+        plans = sorted(list_plans(question, self.active.plan.threads), key=lambda plan: plan.predicted)
+        excluded = {own} | {name for name, known in self._known.items() if known.reason}
+        limit = HOPELESS_PREDICTION * plans[0].predicted
+        return [plan for plan in plans if label(plan) not in excluded and plan.predicted < limit][:CHALLENGERS]
 
     def _make(self, question: Question, plan: Plan) -> ReadyPlan:
         return prepare_plan(plan, question.devices, self._options(plan), question.cache, lambda run, prepared: prepared)
@@ -223,7 +225,7 @@ class Trial:
         try:
             begin = time.perf_counter()
             self._settle()
-            seconds, outputs = time_turn(open_inference(self.active, sample), sample)
+            seconds, outputs = time_turn(open_inference(self.active, sample), sample, self.seconds)
             self.cost += time.perf_counter() - begin
             self._recent.append(seconds)
             self._challenge(challenger, seconds, sample, outputs)
@@ -337,13 +339,18 @@ class Trial:
     # Within
 
     def _find_next(self, *, twice: bool = False, is_limited: bool = True) -> Challenger | None:
-        """Return the open challenger with the fewest pairs; None where the budget does not allow its turn."""
+        """Return the open challenger whose turn it is: each has some pairs, then the fastest goes on. None where the
+        budget does not allow its turn."""
         waiting = [each for each in list(self.challengers) if each.is_open]
         if not waiting:
             return None
-        found = min(waiting, key=lambda each: len(each.evidence.logs))
-        price = max(found.seconds + (self.seconds if twice else 0.0), 1e-3)
+        found = min(waiting, key=lambda each: (min(len(each.evidence.logs), EACH), -each.evidence.gain))
+        price = count_runs(found.seconds) * (found.seconds + (self.seconds if twice else 0.0))
         return found if not is_limited or self.cost + price <= GRACE + SHARE * self.spent else None
+
+    def _find_shortest(self, challenger: Challenger) -> float:
+        """Return the shortest of as many runs of the active plan as a turn of the challenger has."""
+        return min(list(self._recent)[-count_runs(challenger.seconds) :])
 
     def _settle(self) -> None:
         if self.active.plan.threads != 1:
