@@ -7,6 +7,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from nnapi.codes import CONTROL_FLOW
@@ -87,7 +88,9 @@ class ChannelServer:
         except OSError:
             pass
         except Violation as error:
-            refuse(channel.socket, self._session.describe_error(BadDataError(str(error))) | {"closed": True})
+            self._refuse(BadDataError(str(error)))
+        except Exception as error:  # no memory is left even for a message
+            self._refuse(error)
         finally:
             self._bindings.clear()
             channel.close()
@@ -98,6 +101,10 @@ class ChannelServer:
         for place, binding in list(self._bindings.items()):
             if binding.prepared == prepared:
                 self._bindings.pop(place, None)
+
+    def _refuse(self, error: Exception) -> None:
+        with suppress(Exception):
+            refuse(self._channel.socket, self._session.describe_error(error) | {"closed": True})
 
     def _serve_message(self) -> bool:
         """Answer the next message; whether there was one."""
