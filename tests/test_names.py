@@ -70,7 +70,6 @@ TESTED_BY = {
     "importers/tflite/tensors.py": "importers/tflite/test_tflite_refusals.py",
     "runtime/result.py": "runtime/test_execution_rules.py",
     "lowering/decompositions": "lowering/test_decompose.py",
-    "lowering/sketch.py": "lowering/test_decompose.py",
     "model/adding.py": "model/test_model_rules.py",
     "litert": "litert",
     "onnx": "onnx",

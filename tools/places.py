@@ -22,21 +22,25 @@ from nnapi.exporters.tflite.convert import Conversion as TfliteConversion
 from nnapi.formats.tflite.operators import BY_NAME
 from nnapi.importers.onnx import rules as onnx_importer
 from nnapi.importers.tflite import rules as tflite_importer
+from nnapi.lowering import decompositions
 from nnapi.lowering import tflite as canonical
+from nnapi.lowering.sketch import RULES as DECOMPOSITIONS
 from nnapi.lowering.tflite.context import RENAMED
 from nnapi.ops import HOMES
 
 assert openvino_rules  # imported for their registration
+assert decompositions
 SHOWN = ("ADD", "RESIZE_BILINEAR")
 WHAT = {
     "operation_codes.py": "number, family and module",
     "ops": "declaration, shape function and kernel",
-    "lowering": "canonical rule to operators of TensorFlow Lite",
+    "lowering/decompositions": "decomposition into simpler operations",
+    "lowering/tflite": "canonical rule to operators of TensorFlow Lite",
     "drivers/xnnpack": "what XNNPACK computes otherwise",
     "drivers/webgpu": "what the GPU computes otherwise",
     "drivers/openvino": "rule to operators of OpenVINO",
     "exporters/tflite": "what .tflite files have otherwise",
-    "exporters/cells": "recurrent cells decomposed for files",
+    "lowering/cells": "recurrent cells decomposed for files",
     "exporters/onnx": "rule to operators of ONNX",
     "formats/tflite": "row of TensorFlow Lite's operator",
     "importers/tflite": "rule that reads TensorFlow Lite's operator",
@@ -57,6 +61,7 @@ def find_places(name: str) -> list[str]:
     """The files of an operation, below src/nnapi."""
     code = OperationCode[name]
     tables: Sequence[Mapping[int, Any]] = (
+        DECOMPOSITIONS,
         canonical.RULES,
         xnnpack.RULES,
         webgpu.RULES,

@@ -188,35 +188,6 @@ class Sketch(Builder):
         assert total is not None
         return total
 
-    # What the cells are written with
-
-    def combine(self, kind: str, a: Tensor, b: Tensor) -> Tensor:
-        """Return ADD, SUB, MUL or DIV of two tensors that are broadcast to each other."""
-        result: Tensor = getattr(self, kind.lower())(a, b, 0)
-        return result
-
-    def map(self, kind: str, x: Tensor) -> Tensor:
-        """Return an operation on each element."""
-        result: Tensor = getattr(self, kind.lower())(x)
-        return result
-
-    def product(self, x: Tensor, weights: Tensor, bias: Tensor | None) -> Tensor:
-        """Return rows times the transposed weights, and a bias."""
-        if bias is None:
-            bias = self.constant(np.zeros(weights.shape[0], np.float32))
-        result: Tensor = self.fully_connected(x, weights, bias, 0)
-        return result
-
-    def average(self, x: Tensor) -> Tensor:
-        """Return the mean along the last axis, which is kept."""
-        result: Tensor = self.mean(x, [len(x.shape) - 1], 1)
-        return result
-
-    def bound(self, x: Tensor, limit: float) -> Tensor:
-        """Return numbers kept between a limit and its opposite."""
-        result: Tensor = self.minimum(self.maximum(x, self.number(x, -limit)), self.number(x, limit))
-        return result
-
 
 def outer_and_inner(shape: Shape, axis: int) -> tuple[int, int]:
     """Return the numbers of elements in front of an axis and behind it."""

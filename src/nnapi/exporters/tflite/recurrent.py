@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from nnapi.codes import OperationCode as Op
-from nnapi.exporters import cells
 from nnapi.exporters.tflite.context import Context, lower
 from nnapi.formats.tflite.graph import Tensor
+from nnapi.lowering import cells
 from nnapi.model.operand import OperandType
 from nnapi.ops.lstm_parameters import list_norms, list_operands
 

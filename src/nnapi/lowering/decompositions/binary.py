@@ -44,12 +44,6 @@ def not_equal(s: Sketch, x: Tensor, y: Tensor) -> Tensor:
     return s.logical_not(s.equal(x, y))
 
 
-@decomposition(Op.LOGICAL_NOT)
-def logical_not(s: Sketch, x: Tensor) -> Tensor:
-    numbers = as_numbers(s, x)
-    return s.equal(numbers, s.number(numbers, 0))
-
-
 @decomposition(Op.LOGICAL_AND)
 def logical_and(s: Sketch, x: Tensor, y: Tensor) -> Tensor:
     return is_one(s, s.minimum(as_numbers(s, x), as_numbers(s, y)))

@@ -48,7 +48,7 @@ def local_response_normalization(
     places = np.arange(size)
     band = (np.abs(places - places[:, None]) <= radius).astype(np.float32)
     rows = s.restate(s.mul(x, x, 0), (math.prod(x.shape) // size, size))
-    sums = s.restate(s.product(rows, s.constant(band), None), x.shape)
+    sums = s.restate(s.fully_connected(rows, s.constant(band), s.constant(np.zeros(size, np.float32)), 0), x.shape)
     base = s.add(s.mul(sums, s.number(x, alpha), 0), s.number(x, bias), 0)
     made = s.mul(x, s.pow(base, s.number(x, -beta)), 0)
     return s.permute(made, [int(i) for i in np.argsort(order)])

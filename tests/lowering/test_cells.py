@@ -11,7 +11,7 @@ import pytest
 
 import nnapi
 from nnapi.codes import OperationCode
-from nnapi.exporters import cells
+from nnapi.lowering import cells
 from nnapi.testing.corpus import Corpus
 from tests.exporters.exported_cases import WAYS, outcome
 
