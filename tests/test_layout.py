@@ -27,7 +27,7 @@ ROWS = [
     {"drivers.*"},
     {"runtime"},
     {"exporters", "importers", "report", "stand_in", "testing", "vision"},
-    {"capi", "cluster", "onnx"},
+    {"capi", "cluster", "compiling", "onnx"},
     {"delegate", "litert", "torch"},
     {"nnapi"},
     {"cli"},

@@ -40,6 +40,7 @@ from nnapi.notebook_display import register_drawing as _register_drawing
 
 if typing.TYPE_CHECKING:
     from nnapi.cluster.predictor import Predictor
+    from nnapi.compiling import compile
     from nnapi.exporters import export
     from nnapi.importers import load
     from nnapi.model.builder import Builder
@@ -50,11 +51,11 @@ if typing.TYPE_CHECKING:
     from nnapi.runtime.burst import Burst
     from nnapi.runtime.choice.tune import tune
     from nnapi.runtime.compilation import Compilation
-    from nnapi.runtime.compiling import compile
     from nnapi.runtime.device import Device, device, devices, unavailable_devices
     from nnapi.runtime.event import Event
     from nnapi.runtime.execution import Execution
     from nnapi.runtime.memory import DeviceMemory, HardwareBuffer, MemoryDesc, copy_memory
+    from nnapi.runtime.named import Outputs
     from nnapi.runtime.result import Result
     from nnapi.runtime.settings import Partitioning, settings
     from nnapi.trace.vlog import vlog
@@ -90,6 +91,7 @@ __all__ = [
     "OperationCode",
     "OutOfMemoryError",
     "OutputInsufficientSizeError",
+    "Outputs",
     "PaddingCode",
     "Partitioning",
     "Predictor",
@@ -126,12 +128,13 @@ _HOMES = {
     "nnapi.model.operand": "ChannelQuantization OperandType tensor",
     "nnapi.operation_codes": "OperationCode",
     "nnapi.runtime.burst": "Burst",
+    "nnapi.compiling": "compile",
     "nnapi.runtime.compilation": "Compilation",
-    "nnapi.runtime.compiling": "compile",
     "nnapi.runtime.device": "Device device devices unavailable_devices",
     "nnapi.runtime.event": "Event",
     "nnapi.runtime.execution": "Execution",
     "nnapi.runtime.memory": "DeviceMemory HardwareBuffer MemoryDesc copy_memory",
+    "nnapi.runtime.named": "Outputs",
     "nnapi.runtime.result": "Result",
     "nnapi.runtime.settings": "Partitioning settings",
     "nnapi.runtime.choice.tune": "tune",

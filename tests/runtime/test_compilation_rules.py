@@ -25,6 +25,7 @@ from nnapi.errors import (
     UnmappableError,
 )
 from nnapi.model.model import Model
+from nnapi.runtime import compiling
 from nnapi.runtime.executors.deadline import PATIENCE
 from tests.graphs import finished_sum, open_sum, sum_with
 from tests.runtime.device_cases import ABS, GIVEN, NEG, REFERENCE, Scripted, as_it_is, chain, chained, limited
@@ -123,9 +124,9 @@ def test_rule_067_a_time_limit_needs_one_chosen_device() -> None:
         finished.set_timeout(1)
     driver = Scripted(as_it_is)
     for unlimited in (0, 2**64 - 1):
-        compile(finished_sum(), Device(driver), timeout=unlimited)
+        compiling.compile(finished_sum(), [Device(driver)], timeout=unlimited)
         assert driver.options[-1].deadline is None
-    compile(finished_sum(), Device(driver), timeout=10**12)
+    compile(finished_sum(), Device(driver), timeout=1000)
     assert driver.options[-1].deadline is not None
 
 
@@ -190,10 +191,10 @@ def test_rule_071_a_time_limit_that_passed(monkeypatch: pytest.MonkeyPatch) -> N
     with monkeypatch.context() as patched:
         patched.setattr("nnapi.runtime.executors.deadline.PATIENCE", 60.0)
         with pytest.raises(MissedDeadlinePersistentError, match="preparing took longer than 1000000 ns"):
-            compile(chain(), Device(slow), timeout=1_000_000)
+            compile(chain(), Device(slow), timeout=0.001)
     hanging = Faulty(REFERENCE.driver, Fault.HANGS, Phase.PREPARE, seconds=60)
     with pytest.raises(MissedDeadlineTransientError, match="did not answer within the time limit") as found:
-        compile(chain(), Device(hanging), timeout=1_000_000)
+        compile(chain(), Device(hanging), timeout=0.001)
     assert "claimed" not in str(found.value)  # the device is not asked again, operation by operation
     hanging.released.set()
     assert PATIENCE < 1

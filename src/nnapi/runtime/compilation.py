@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakSet
 
@@ -35,6 +35,7 @@ from nnapi.runtime.executors.fast_path import Shortcut, is_open, shortcut
 from nnapi.runtime.executors.observed import Observe, Observed
 from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.inputs import check_inputs
+from nnapi.runtime.named import RunsByName
 from nnapi.runtime.planning.explain import as_data, as_text, describe_wait, summary
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.preferred_memory import PreferredMemory
@@ -57,7 +58,7 @@ Options = tuple[PreferenceCode | None, PriorityCode | None, int | None, int | No
 """Preference, priority, time limit and threads."""
 
 
-class Compilation(NotebookDisplay, PreferredMemory):
+class Compilation(NotebookDisplay, PreferredMemory, RunsByName):
     """A model being made ready; once finished it may be shared by any number of threads.
 
     Without ``devices`` the runtime chooses (``ANeuralNetworksCompilation_create``), with them it keeps to the list
@@ -188,11 +189,12 @@ class Compilation(NotebookDisplay, PreferredMemory):
             self.use(trial.active._replace(plan=ready.plan), None)
 
     def run(self, *inputs: Any, keep: Sequence[str | int] = ()) -> list[Array]:
-        """Run on arrays of the inputs' storage types; gives new arrays, in the order of ``model.outputs``.
+        """Run on arrays of the inputs' storage types; return new arrays, in the order of ``model.outputs``.
 
-        An input may be None where the model allows it to be omitted. ``keep`` names operands between operations, or
-        gives their indices; their values follow the outputs. For them the model is compiled once more, for the same
-        devices, with those operands as outputs: what an engine would join across them it does not.
+        Or run on a dictionary of inputs by name, and return :class:`Outputs`. An input may be None where the model
+        allows it to be omitted. ``keep`` names operands between operations, or gives their indices; their values follow
+        the outputs. For them the model is compiled once more, for the same devices, with those operands as outputs, so
+        that nothing is fused across them.
         """
         if keep:
             return self._run_keeping(inputs, find_computed(self.model, keep))
@@ -200,6 +202,8 @@ class Compilation(NotebookDisplay, PreferredMemory):
             outputs = self.shortcut(inputs)
             if outputs is not None:
                 return outputs
+        if len(inputs) == 1 and isinstance(inputs[0], Mapping):
+            return self(inputs[0])
         with COMPUTE:
             prepared, arrays = self.prepared, check_inputs(self.model, inputs)
             outputs = list(execute(prepared, Request(arrays)).outputs)

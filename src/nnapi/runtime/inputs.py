@@ -34,7 +34,10 @@ def _check_input(operand: Operand, value: Any) -> Array | None:
         return cast(Array, value)  # what nearly every call gives; the rest is for what it may also mean
     if value is None:
         return None
-    array = value if isinstance(value, np.ndarray) else np.asarray(value, type.dtype)
+    try:
+        array = value if isinstance(value, np.ndarray) else np.asarray(value, type.dtype)
+    except (TypeError, ValueError) as error:
+        raise BadDataError(f"{operand} cannot take {value!r}: {error}") from None
     if array.dtype == np.bool_:
         array = array.view(np.uint8)
     if not stores(type, array.dtype):

@@ -120,7 +120,7 @@ def test_a_driver_that_does_not_answer_in_time(tmp_path: Path, harm: str, phase:
     """The caller hears of it at the time limit; a while later the process is ended, and the next call finds another."""
     with once(tmp_path, harm, phase, grace=0.2) as found:
         if phase == "prepare":
-            pid, errors = miss(found, tmp_path / "done", lambda: compile(model(), found, timeout=1_000_000_000))
+            pid, errors = miss(found, tmp_path / "done", lambda: compile(model(), found, timeout=1))
         else:
             compiled = compile(model(), found)
             pid, errors = miss(found, tmp_path / "done", lambda: compute(compiled, 500_000_000))

@@ -11,7 +11,7 @@ import pytest
 import nnapi
 from nnapi import Execution, device
 from nnapi.drivers.base import PrepareOptions
-from nnapi.errors import BadDataError, OpFailedError, OutOfMemoryError
+from nnapi.errors import OpFailedError, OutOfMemoryError
 from nnapi.runtime.choice import knowledge, trial, tuner
 from nnapi.runtime.choice.knowledge import Cached, Measured, Predicted, Question, Unknown, recall
 from nnapi.runtime.choice.trial import GRACE, SHARE, Stage
@@ -338,11 +338,6 @@ def test_a_forked_child_tries_nothing(machine: Machine) -> None:
     runs = machine.second.runs
     machine.use(compilation)
     assert (found.stage, machine.second.runs) == (Stage.OVER, runs)
-
-
-def test_start_soon_says_that_it_is_the_default(machine: Machine) -> None:
-    with pytest.raises(BadDataError, match="by default"):
-        machine.compile(start="soon")
 
 
 def test_without_a_trial_nothing_is_known(machine: Machine) -> None:

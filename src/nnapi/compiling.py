@@ -1,0 +1,68 @@
+"""``nnapi.compile``: a model or a file, ready to run."""
+
+from __future__ import annotations
+
+import os
+from typing import Literal
+
+from nnapi.errors import BadDataError, need
+from nnapi.model.model import Model
+from nnapi.runtime import compiling
+from nnapi.runtime.cache.own_cache import Place
+from nnapi.runtime.compilation import Compilation
+from nnapi.runtime.device import Devices
+from nnapi.runtime.named import Duration, Preference, Priority, read_preference, read_priority, read_seconds
+
+FilePath = str | os.PathLike[str]
+
+
+def compile(
+    model: Model | FilePath,
+    devices: Devices | None = None,
+    preference: Preference | None = None,
+    *,
+    priority: Priority | None = None,
+    timeout: Duration | None = None,
+    threads: int | None = None,
+    relaxed: bool | None = None,
+    cache: Place | None = None,
+    start: Literal["soon"] | None = None,
+) -> Compilation:
+    """Choose devices for a model, prepare it, and return the compilation (``ANeuralNetworksCompilation_finish``).
+
+    ``model`` is a finished model, or the path of a .tflite or .onnx file. ``devices`` restricts the choice, by name or
+    Device; nothing falls back to others then. ``preference`` is ``"fast"`` (one answer, the default), ``"sustained"``
+    or ``"low_power"``; ``priority`` is ``"low"``, ``"medium"`` (the default) or ``"high"``; the codes of the C API work
+    too. ``timeout``, in seconds or as a timedelta, limits the preparation; it needs exactly one device. ``threads`` is
+    how many threads a run may use. ``relaxed`` permits or forbids float32 to be computed as float16, whatever the model
+    says.
+
+    ``cache`` is a directory, made if necessary, in which later compilations of the same model find what this one
+    prepared; with a 32-byte token beside it, it is what :meth:`Compilation.set_caching` takes. By default, models from
+    files are cached within limits in the user's cache directory; True caches any model there, False none.
+
+    An unknown model gets the plan that is predicted to be fastest. Other plans are tried on the inputs of real runs;
+    one that is faster and gives the same results, as far as rounding explains, takes over between two runs.
+    :meth:`Compilation.pin` and ``settings(tuning=False)`` prevent that; ``settings(tuning=True)`` waits for the
+    decision.
+
+    A model whose operations depend on dimensions that only a run knows is compiled for the shapes of each run, and the
+    compilations for the last few shapes are kept; :meth:`Compilation.explain` says what each cost.
+
+    Raises BadDataError if no device accepts some operation, with the reasons, or for an option that is not valid.
+    """
+    need(start is None, f"start={start!r} is gone: compile answers soon and changes over by default", BadDataError)
+    if isinstance(model, str | os.PathLike):
+        from nnapi.importers import load  # for files alone
+
+        model = load(model)
+    return compiling.compile(
+        model,
+        devices,
+        None if preference is None else read_preference(preference),
+        priority=None if priority is None else read_priority(priority),
+        timeout=None if timeout is None else read_seconds(timeout, "timeout"),
+        threads=threads,
+        relaxed=relaxed,
+        cache=cache,
+    )

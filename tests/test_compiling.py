@@ -1,0 +1,42 @@
+"""``nnapi.compile``: files, names of options, seconds."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nnapi
+from nnapi.errors import BadDataError, MissedDeadlineError
+
+DIGITS = Path(__file__).parents[1] / "examples" / "digits" / "digits_quant.tflite"
+REFERENCE = "nnapi-reference"
+
+
+@pytest.mark.parametrize("path", [DIGITS, str(DIGITS)])
+def test_a_file_is_loaded(path: Path | str) -> None:
+    with nnapi.compile(path, REFERENCE) as compilation:
+        (scores,) = compilation.run(np.zeros((1, 8, 8, 1), np.int8))
+    assert scores.shape == (1, 10)
+
+
+def test_options_have_names() -> None:
+    with nnapi.compile(DIGITS, REFERENCE, "low_power", priority="high") as compilation:
+        assert compilation._options[:2] == (
+            nnapi.PreferenceCode.PREFER_LOW_POWER,
+            nnapi.PriorityCode.PRIORITY_HIGH,
+        )
+    with pytest.raises(BadDataError, match="preference is 'quick'"):
+        nnapi.compile(DIGITS, REFERENCE, "quick")
+
+
+def test_time_limits_are_seconds() -> None:
+    for limit in (1000, 1000.0, timedelta(minutes=20)):
+        nnapi.compile(DIGITS, REFERENCE, timeout=limit).close()
+    with pytest.raises(MissedDeadlineError):
+        nnapi.compile(DIGITS, REFERENCE, timeout=1e-9)
+
+
+def test_start_soon_is_gone() -> None:
+    with pytest.raises(BadDataError, match="start='soon' is gone: compile answers soon"):
+        nnapi.compile(DIGITS, start="soon")
