@@ -80,7 +80,7 @@ def test_sizes(text: str, count: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "MB", "-1", "1 TB", "many"])
 def test_what_is_no_size(text: str) -> None:
-    with pytest.raises(Mistake, match="is no size"):
+    with pytest.raises(Mistake, match="is not a size"):
         parse_size(text)
 
 

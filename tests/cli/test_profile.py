@@ -97,7 +97,7 @@ def test_random_models_are_judged_by_the_name_that_other_processes_know(
 
 def test_bench_has_a_row_for_it(phone: Path, tmp_path: Path) -> None:
     file = tmp_path / "bench.json"
-    arguments = ("--against", "none", "--only-latency", "--rounds", 1, "--json", file)
+    arguments = ("--against", "none", "--only-latency", "--rounds", 1, "--output", file)
     result = call("bench", MODEL, "--profile", phone, *arguments)
     assert result.exit_code == 0, result.output
     (row,) = json.loads(file.read_text())["models"][0]["measurements"]

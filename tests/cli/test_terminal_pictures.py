@@ -17,7 +17,7 @@ def test_half_blocks() -> None:
     cell = "\x1b[38;2;255;0;0m\x1b[48;2;0;0;255m▀"
     assert to_blocks(PICTURE, 2) == f"{cell}{cell}\x1b[0m"
     cell = "\x1b[38;5;196m\x1b[48;5;21m▀"
-    assert to_blocks(PICTURE, 2, is_coloured=False) == f"{cell}{cell}\x1b[0m"
+    assert to_blocks(PICTURE, 2, is_colored=False) == f"{cell}{cell}\x1b[0m"
 
 
 def test_kitty() -> None:

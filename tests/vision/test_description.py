@@ -62,7 +62,7 @@ def test_labels_and_normalisation_are_those_of_the_file(model: Path, green: Path
     [
         (b"no block at all", "its metadata is not used: its bytes 4 to 8 are"),
         (block(labels=[("labels.txt", "")]), "its labels are not used: labels.txt, which it names, cannot be read"),
-        (block(mean=[1.0], std=[0.0]), "its normalisation is not used: it divides by 0"),
+        (block(mean=[1.0], std=[0.0]), "its normalization is not used: it divides by 0"),
     ],
 )
 def test_what_is_broken_is_one_warning(model: Path, green: Path, damage: bytes, words: str) -> None:

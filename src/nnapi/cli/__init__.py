@@ -22,7 +22,7 @@ COMMANDS = {
     "run": "Run a model on pictures, arrays, recordings or random values, and say what it sees.",
     "serve": "Serve devices through a socket until this is ended; applications find it by NNAPI_SERVICE.",
     "strace": "Run a program, and show each of its calls to libneuralnetworks.so with arguments, result and time.",
-    "tune": "Measure models on the devices of this machine, and keep what is fastest for later compilations.",
+    "tune": "Compare the plans of models now, and keep the fastest for later compilations.",
     "bench": "Measure models beside other engines; compare two runs.",
     "cache": "See and prune what is kept on disk.",
     "trace": "Record a trace of a model's runs (`nnapi trace MODEL -o FILE`), or read one (`nnapi trace parse FILE`).",

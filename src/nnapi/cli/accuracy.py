@@ -120,7 +120,7 @@ def _boxes(model: Model, given: Sequence[Boxes]) -> Metrics:
 
 
 def detector(model: Model) -> tuple[int, int, int, int] | None:
-    """Which outputs are scores, boxes, classes and count; None where the model is no detector."""
+    """The indexes of scores, boxes, classes and count among the outputs; None where the model is not a detector."""
     writers = {index: call for call in model.operations for index in call.outputs}
     roles: dict[int, int] = {}
     for place, output in enumerate(model.outputs):

@@ -46,7 +46,7 @@ MODELS = "run"
 
 
 class _Bench(TyperGroup):
-    """``nnapi bench MODEL…`` is ``nnapi bench run MODEL…``: what is no name of a command begins a list of models."""
+    """``nnapi bench MODEL…`` is ``nnapi bench run MODEL…``: a word that names no command begins a list of models."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         named = bool(args) and args[0] in self.commands

@@ -27,7 +27,7 @@ FORMATS: dict[str, Callable[[float], str]] = {
     "runs": lambda value: "yes" if value else "no",
     **dict.fromkeys(("top-1", "top-5", "mAP@.5", "mAP@[.5:.95]"), share),
 }
-"""How figures are written that are no seconds."""
+"""Formats of figures that are not seconds."""
 
 
 def diff(
@@ -66,7 +66,7 @@ def _read(file: Path) -> Benchmark:
     except NotAResultError as error:
         raise Mistake(f"{file}: {error}") from None
     except ValueError:
-        raise Mistake(f"{file}: it is no JSON") from None
+        raise Mistake(f"{file}: it is not JSON") from None
 
 
 def _show(out: Console, found: Difference, all_figures: bool) -> None:

@@ -21,7 +21,7 @@ from nnapi.store.entry import prune as remove
 app = typer.Typer(help="See and prune what is kept on disk.", rich_markup_mode="markdown")
 
 COMPILATIONS = "compilations"
-"""What entries are that lie in the directory itself."""
+"""Contents of entries that lie in the directory itself."""
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]?)b?", re.IGNORECASE)
 
@@ -90,7 +90,7 @@ def _find_places(directory: Path | None) -> dict[str, str | Path]:
             {COMPILATIONS: default_directory()} if Path(default_directory()).is_dir() else {}
         )
     if not directory.is_dir():
-        raise Mistake(f"{directory} is no directory")
+        raise Mistake(f"{directory} is not a directory")
     return {COMPILATIONS: directory}
 
 
@@ -103,7 +103,7 @@ def parse_size(text: str) -> int:
     """Bytes: ``0``, ``500MB``, ``1.5 GB``; a Mistake for anything else."""
     match = SIZE.fullmatch(text.strip())
     if match is None:
-        raise Mistake(f"{text!r} is no size; write 500MB, 2GB or a number of bytes")
+        raise Mistake(f"{text!r} is not a size; write 500MB, 2GB or a number of bytes")
     return int(float(match[1]) * UNITS[match[2].lower()])
 
 

@@ -23,7 +23,7 @@ from nnapi.testing.random.session import VALUES, Failure, Report, run
 from nnapi.testing.random.wording import describe
 
 REASONS = 10
-"""How many reasons of refusals are listed."""
+"""Reasons of refusals that are listed."""
 
 
 def check_random(
@@ -71,7 +71,7 @@ def _operations(name: str | None) -> tuple[Operation, ...]:
 
 
 def _teller(out: Console, step: Callable[[str], None]) -> Callable[[Report], None]:
-    """What moves the bar on, second by second, and prints each failure when it is known."""
+    """Move the bar on, second by second, and print each failure when it is known."""
     told, moved = 0, 0
 
     def tell(report: Report) -> None:

@@ -113,7 +113,7 @@ def _details(device: nnapi.Device) -> Table:
 
 
 def _by_performance(declared: Capabilities) -> list[tuple[list[str], Performance]]:
-    """What the device declares, equal figures together."""
+    """The declared figures of the device, equal ones together."""
     groups: dict[Performance, list[str]] = {}
     for name, performance in _figures(declared).items():
         groups.setdefault(Performance(*performance), []).append(name)

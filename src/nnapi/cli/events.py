@@ -1,4 +1,4 @@
-"""What is heard when: classes of the windows of a recording, as events from their beginning to their end."""
+"""Events in a recording: classes of its windows, from the beginning of each to its end."""
 
 from __future__ import annotations
 

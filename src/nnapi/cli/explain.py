@@ -24,7 +24,7 @@ def explain(
         typer.Option("--device", "-d", help="Choose among these devices only (may be repeated)."),
     ] = None,
     profile: ProfileFile = None,
-    html: Annotated[Path | None, typer.Option(help="Write a page with the graph, coloured by device.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page with the graph, colored by device.")] = None,
     int16_as_float: Int16AsFloat = False,
     weights: AsWeights = None,
     shapes: InputShapes = None,

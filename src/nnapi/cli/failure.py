@@ -1,4 +1,4 @@
-"""How the command fails: one line on stderr and an exit code, never a traceback."""
+"""Failures of the command: one line on stderr and an exit code, never a traceback."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Mistake(Exception):
 class Nnapi(TyperGroup):
     """The command. Exit code 0 when it did what was asked, 1 when it could not, 2 when it was called wrongly.
 
-    What went wrong is one line on stderr; with NNAPI_DEBUG=1 in the environment the traceback comes before it.
+    An error is one line on stderr; with NNAPI_DEBUG=1 in the environment the traceback comes before it.
     """
 
     def main(  # type: ignore[override]  # the positions of the other arguments differ between versions of Typer

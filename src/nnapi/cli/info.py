@@ -32,7 +32,7 @@ ANDROID = {1: "Android 8.1", 2: "Android 9", 3: "Android 10", 4: "Android 11", 5
 
 @dataclass(frozen=True)
 class Reason:
-    """What asks for a feature level: a facet, and the operations of one kind that have it (none for an operand)."""
+    """A need for a feature level: a facet, and the operations of one kind that have it (none for an operand)."""
 
     operation: str
     numbers: tuple[int, ...]
@@ -106,10 +106,10 @@ def _show(out: Console, name: str, loaded: nnapi.Model, about: str, notes: Seque
 
 
 def _print_operands(out: Console, title: str, operands: Sequence[Operand]) -> None:
-    rows = table(title, "type", "dimensions", "quantisation")
+    rows = table(title, "type", "dimensions", "quantization")
     for number, operand in enumerate(operands):
         rows.add_row(
-            Text(operand.name or str(number)), operand.type.name, _dimensions(operand), Text(_quantisation(operand))
+            Text(operand.name or str(number)), operand.type.name, _dimensions(operand), Text(_quantization(operand))
         )
     out.print(rows)
     out.print()
@@ -121,7 +121,7 @@ def _dimensions(operand: Operand) -> Text:
     return Text("×".join(str(dimension or "?") for dimension in operand.type.dimensions) or "any")
 
 
-def _quantisation(operand: Operand) -> str:
+def _quantization(operand: Operand) -> str:
     if not operand.type.scale:
         return ""
     return f"scale {operand.type.scale:.6g}, zero point {operand.type.zero_point}"
@@ -164,7 +164,7 @@ def _by_operation(reasons: Sequence[Reason]) -> dict[str, list[Reason]]:
 
 
 def find_reasons(model: nnapi.Model, level: int) -> list[Reason]:
-    """What in the model asks for that level: facets of operations, and where none does, operands."""
+    """The parts of the model that need that level: facets of operations, and where none does, operands."""
     numbers: dict[tuple[str, str], set[int]] = defaultdict(set)
     for call in model.operations:
         is_new = call.code in REGISTRY and first_level(REGISTRY[call.code]) == level

@@ -103,7 +103,7 @@ def _map_array(file: Path) -> Array:
 
 
 def _convert(array: Array, type: OperandType) -> tuple[Array, str]:
-    """The array as the type stores it: as it is, quantised, or converted where nothing but precision is lost."""
+    """The array as the type stores it: as it is, quantized, or converted where nothing but precision is lost."""
     found, wanted = array.dtype, type.dtype
     if found == wanted or (found == np.bool_ and wanted == np.uint8):
         return array.view(wanted), f"{found} as it is"

@@ -1,4 +1,4 @@
-"""How commands read a model: its file, and the options that say as what."""
+"""The model of a command: its file, and the options for reading it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nnapi.cli.failure import Mistake
 
 Int16AsFloat = Annotated[
     bool,
-    typer.Option("--int16-as-float", help="Take 16-bit codes of a .tflite file as the real numbers they stand for."),
+    typer.Option("--int16-as-float", help="Take 16-bit quantized values of a .tflite file as floats."),
 ]
 Weights = Literal["dynamic-range"]
 AsWeights = Annotated[

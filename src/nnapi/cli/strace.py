@@ -93,7 +93,7 @@ def _say_when_over(running: subprocess.Popen[bytes], address: str) -> None:
 
 @dataclass
 class Count:
-    """How often a function was called, how often in vain, and how long it took."""
+    """The calls of a function: their number, failures and time."""
 
     calls: int = 0
     failures: int = 0

@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 KITTY = ("xterm-kitty", "xterm-ghostty")
 SIXEL = ("foot", "mlterm", "yaft", "contour", "xterm-sixel")
-"""What TERM begins with in terminals that show pictures in these ways."""
+"""Beginnings of TERM in terminals that show pictures in these ways."""
 CELL = 8
 """Pixels that a column of the terminal is taken to have."""
 PIECE = 4096
 """Characters of kitty's protocol in one go."""
 STEPS = 6
-"""Shades of a channel in sixels and in the 256 colours of older terminals."""
+"""Shades of a channel in sixels and in the 256 colors of older terminals."""
 
 
 def draw_in_terminal(picture: Image, width: int, variables: Mapping[str, str]) -> str:
-    """The picture in so many columns, in the codes of the terminal that the environment tells; "" for one without."""
+    """The picture in so many columns as escape sequences of the terminal in the environment; "" for one without."""
     term = variables.get("TERM", "")
     if term == "dumb":
         return ""
@@ -33,14 +33,14 @@ def draw_in_terminal(picture: Image, width: int, variables: Mapping[str, str]) -
             return to_kitty(picture, width)
         if term.startswith(SIXEL):
             return to_sixels(picture, width * CELL)
-    return to_blocks(picture, width, is_coloured=variables.get("COLORTERM") in ("truecolor", "24bit"))
+    return to_blocks(picture, width, is_colored=variables.get("COLORTERM") in ("truecolor", "24bit"))
 
 
-def to_blocks(picture: Image, width: int, is_coloured: bool = True) -> str:
-    """A picture as lines of half blocks, two pixels one above the other in each, in all colours or the 256 of old."""
+def to_blocks(picture: Image, width: int, is_colored: bool = True) -> str:
+    """A picture as lines of half blocks, two pixels one above the other in each, in all colors or the 256 of old."""
     height = max(2, round(picture.height * width / picture.width / 2) * 2)
     pixels = np.asarray(picture.convert("RGB").resize((width, height)))
-    code = _code_of_all if is_coloured else _code_of_256
+    code = _code_of_all if is_colored else _code_of_256
     lines = []
     for above, below in zip(pixels[::2], pixels[1::2], strict=True):
         pairs = zip(above.tolist(), below.tolist(), strict=True)
@@ -73,7 +73,7 @@ def to_kitty(picture: Image, width: int) -> str:
 
 
 def to_sixels(picture: Image, width: int) -> str:
-    """Bands of six rows: each colour in turn draws its pixels of a band."""
+    """Bands of six rows: each color in turn draws its pixels of a band."""
     height = max(1, round(picture.height * width / picture.width))
     pixels = np.asarray(picture.convert("RGB").resize((width, height))).astype(np.int64)
     shades = (pixels * (STEPS - 1) + 127) // 255

@@ -44,7 +44,7 @@ def _printable(shown: Any, keeps_lines: bool = True) -> Any:
 
 
 def console() -> Console:
-    """Where results go: the terminal with its colours and width, or a pipe without."""
+    """The console for results: the terminal with its colors and width, or a pipe without."""
     wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDE
     return Console(highlight=False, soft_wrap=False, width=wide)
 
@@ -52,8 +52,8 @@ def console() -> Console:
 def print_json(value: Any) -> None:
     """Print a value as JSON; numbers that JSON lacks (infinities, NaN) become null.
 
-    What standard output cannot encode (in the C locale, or names of files that are not text) is escaped, and so are
-    control characters.
+    Text that standard output cannot encode (in the C locale, or names of files that are not text) is escaped, and so
+    are control characters.
     """
     text = json.dumps(finite(value), indent=2, ensure_ascii=False)
     text = CONTROLS_BUT_LINES.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

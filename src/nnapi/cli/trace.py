@@ -83,7 +83,7 @@ def _record(
     seed: int,
     step: Callable[[str], None],
 ) -> nnapi.Compilation:
-    """What is traced."""
+    """Load, compile and run the model, as the trace shows it."""
     step("reading the model")
     model = read()
     step("compiling")

@@ -1,4 +1,4 @@
-"""What the file of a model says of it, whatever its format: what it is for, how inputs are made, names of classes."""
+"""The metadata of a model's file, whatever its format: its task, how inputs are made, names of classes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TASKS_BY_NAME = {
     "ImageEmbedder": Task.EMBEDDING,
     "AudioEmbedder": Task.EMBEDDING,
 }
-"""What those who write TFLite's metadata call models."""
+"""Names of models in TFLite's metadata."""
 TASKS_OF_ONNX = {"classify": Task.CLASSIFICATION, "detect": Task.DETECTION, "pose": Task.POSE} | {
     str(task): task for task in Task
 }
@@ -47,7 +47,7 @@ PLAIN = Pixels()
 
 @dataclass(frozen=True)
 class Description:
-    """None, empty or 0 is what the file does not say; ``warning`` is what is wrong with what it says."""
+    """Metadata; None, empty or 0 where the file has none. ``warning`` names damage in it."""
 
     text: str = ""
     task: Task | None = None
@@ -60,7 +60,7 @@ class Description:
 
 
 def describe(file: Path) -> Description:
-    """What the file says; what is damaged in that is left out, with a warning."""
+    """Read the metadata of the file; damaged parts are left out, with a warning."""
     try:
         content = Memory.from_file(file).view().data.toreadonly()
     except OSError:
@@ -83,13 +83,13 @@ def _from_tflite(file: Path, metadata: Metadata) -> Description:
         try:
             labels = tuple(split_labels(read_associated_file(file, named).decode("utf-8-sig")))
         except UnicodeDecodeError:
-            warning = f"{file.name}: its labels are not used: {named} is no text in UTF-8"
+            warning = f"{file.name}: its labels are not used: {named} is not text in UTF-8"
         except BadDataError as error:
             warning = f"{file.name}: its labels are not used: {error.message}"
     threshold = next((each.threshold for each in metadata.outputs if each.threshold is not None), None)
     pixels = Pixels(first.mean or None, first.std or None)
     if 0 in first.std:
-        pixels, warning = Pixels(), f"{file.name}: its normalisation is not used: it divides by 0"
+        pixels, warning = Pixels(), f"{file.name}: its normalization is not used: it divides by 0"
     text = ": ".join(filter(None, (metadata.name, metadata.description)))
     anchors, rate = metadata.anchors, first.sample_rate
     return Description(text, _find_task(metadata), pixels, labels, threshold, rate, anchors, warning)

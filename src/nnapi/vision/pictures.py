@@ -1,4 +1,4 @@
-"""Pictures as the input of a model: turned upright, resized, with the channels and numbers that it takes."""
+"""Pictures as the input of a model: rotated upright, resized, with the channels and numbers that it takes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 MODES = {1: "L", 3: "RGB", 4: "RGBA"}
-"""How Pillow calls pictures of 1, 3 and 4 channels."""
+"""Pillow's names of pictures of 1, 3 and 4 channels."""
 FLOATS = (OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16)
 
 
@@ -49,7 +49,7 @@ class Pixels:
 
 
 def layout(type: OperandType) -> str:
-    """What the input's dimensions mean, a letter each: batch N, height H, width W, channels C (1 where not named).
+    """Name the input's dimensions by a letter each: batch N, height H, width W, channels C (1 where not named).
 
     Raises Unfit where one picture, gray or colored, does not fit.
     """
