@@ -1,4 +1,4 @@
-"""A driver in a process of its own: what its engine does to that process, the application is told and survives."""
+"""A driver in a process of its own: the application survives that process, and is told how it ended."""
 
 from __future__ import annotations
 
@@ -86,11 +86,11 @@ class Isolated:
         self._lock = make_lock()
 
     is_remote = True
-    """Whether what it does here is only to wait for another process."""
+    """The work is done in another process, for which this one waits."""
 
     @property
     def is_by_name(self) -> bool:
-        """Whether only those are given it who name it."""
+        """Return whether the device is used only by callers that name it."""
         return bool(getattr(self._known, "is_by_name", False))
 
     @property
@@ -208,7 +208,7 @@ class Isolated:
 
 
 def _source(driver: Any, device: str) -> dict[str, str]:
-    """How the process is to find the driver."""
+    """Return how the process finds the driver."""
     if isinstance(driver, str):
         is_place = ":" in driver
         return {"entry": driver if is_place else "", "device": device if is_place else driver, "pickle": ""}

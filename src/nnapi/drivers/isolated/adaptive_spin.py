@@ -1,4 +1,4 @@
-"""Whether to look at shared memory for a while before sleeping, and for how long: by what the last waits took.
+"""Spinning on shared memory before sleeping, for as long as the last waits make it worth.
 
 Looking is the shortest way to see what another processor writes. Where the other side has no processor to write with,
 as on a busy machine, it takes one away, and where the answer takes long it is in vain. Where waking up takes long, as
@@ -19,35 +19,35 @@ MOST = 200_000
 
 
 class AdaptiveSpin:
-    """What has come of one kind of wait. All times are nanoseconds."""
+    """The history of one kind of wait. All times are nanoseconds."""
 
     def __init__(self) -> None:
         self._misses = self._rest = self._usual = 0
         self._next_rest = RESTS[0]
 
     def budget(self, least: int) -> int:
-        """How long to look now: twice what such waits took lately, but ``least``; 0 where it is not worth it."""
+        """Return how long to look now: twice the time of recent waits, at least ``least``; 0 to sleep at once."""
         if self._rest:
             self._rest -= 1
             return 0
         return min(max(least, 2 * self._usual), MOST)
 
     def note_hit(self, took: int) -> None:
-        """A look saw what it waited for."""
+        """Note a look that saw the change."""
         self._misses, self._next_rest = max(0, self._misses - WORTH), RESTS[0]
         self._note(took)
 
     def note_miss(self) -> None:
-        """A look was in vain."""
+        """Note a look in vain."""
         self._misses += 1
         if self._misses >= MISSES:
             self._misses, self._rest = MISSES - 1, self._next_rest
             self._next_rest = min(2 * self._next_rest, RESTS[1])
 
     def note_sleep(self, took: int) -> None:
-        """A wait has slept, and took so long with that."""
+        """Note how long a wait took that slept."""
         self._note(took if took <= MOST else 0)
 
     def _note(self, took: int) -> None:
-        """Long waits count at once, and are forgotten slowly."""
+        """Count a long wait at once, and forget it slowly."""
         self._usual = max(took, self._usual - self._usual // 8)

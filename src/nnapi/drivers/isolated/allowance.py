@@ -1,4 +1,4 @@
-"""What a service allows each of its applications, whose worker process keeps to it."""
+"""Limits of each application of a service, which its worker process keeps."""
 
 from __future__ import annotations
 

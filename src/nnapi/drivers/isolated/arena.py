@@ -24,7 +24,7 @@ ALIGNED = 64
 """Bytes to which everything in an arena is aligned."""
 
 Place = tuple[int, Shape]
-"""Where an array begins, and its shape."""
+"""The offset of an array, and its shape."""
 
 
 def round_up(nbytes: int) -> int:
@@ -69,7 +69,7 @@ def new_arena(size: int) -> Iterator[tuple[Arena, int]]:
 
 
 def copy_in(arena: Arena | None, arrays: Sequence[Array | None], free: int) -> tuple[list[Place | None] | None, int]:
-    """Copy arrays into the arena, one behind the other from ``free`` on. Gives their places and where the last one
+    """Copy arrays into the arena, one behind the other from ``free`` on. Return their places and where the last one
     ends; None for the places, and copies nothing, where the arena is smaller."""
     places: list[Place | None] = []
     at = free

@@ -22,11 +22,11 @@ from nnapi.drivers.isolated.adaptive_spin import AdaptiveSpin
 
 SIZE = mmap.PAGESIZE
 REQUEST, BINDING = 0, 1
-"""What the application writes: the number of the run, and what is to be run."""
+"""Words that the application writes: the number of the run, and of the binding to run."""
 ANSWER, STATUS = 8, 9
-"""What the driver's process writes: the number of the run that has ended, and how."""
+"""Words that the driver's process writes: the number of the run that has ended, and its status."""
 ASLEEP = {"application": 16, "driver": 24}
-"""Whether that side sleeps, so that the other must ring. Each group of numbers has a cache line of its own."""
+"""Words that say that a side sleeps, so that the other must ring. Each group has a cache line of its own."""
 PROCESSOR = {"application": 2, "driver": 10}
 """The number of the processor that a side rang from."""
 DONE, FAILED = 0, 1
@@ -45,7 +45,7 @@ LONGEST = 1e9
 """Milliseconds that the system can be asked to wait for: eleven days, which nobody does."""
 
 IS_WEAK = platform.machine() not in ("x86_64", "AMD64", "i686")
-"""Whether this processor lets writes to memory overtake one another, and reads."""
+"""Processors that reorder reads and writes of memory need more fences."""
 ALONE = len(os.sched_getaffinity(0)) < 2
 
 _sched_getcpu = ctypes.CDLL(None).sched_getcpu
@@ -119,7 +119,7 @@ class Channel:
         return ()
 
     def _look(self, place: int, old: int, begin: int, least: int) -> bool:
-        """Whether the number changes soon, as far as it is worth looking."""
+        """Return whether the number changes while looking is worth it."""
         words, clock, spin = self.words, time.monotonic_ns, self._spin
         now, end = begin, begin + spin.budget(least)
         while now < end:
@@ -168,7 +168,7 @@ class Channel:
                 os.sched_setaffinity(0, allowed)
 
     def wait_for_message(self, end: float | None = None) -> Sequence[int] | None:
-        """The descriptors that are ready, the bell aside; None at the ``end``."""
+        """Return the descriptors that are ready, the bell aside; None at the ``end``."""
         while ready := self._poll.poll(milliseconds(end)):
             if others := self._others(ready):
                 return others
@@ -193,7 +193,7 @@ class Channel:
 
 
 def milliseconds(end: float | None) -> float | None:
-    """How long :func:`select.poll` has to wait for that end."""
+    """Return the milliseconds for :func:`select.poll` until that end."""
     return None if end is None else min(max(0.0, end - time.monotonic()) * 1e3, LONGEST)
 
 

@@ -216,7 +216,7 @@ class ChannelServer:
         return self._deliver(self._undelivered, 0)
 
     def _deliver(self, outputs: list[Array], free: int) -> Body:
-        """Put outputs into the arena, from ``free`` on; where it has no room say how much is needed, and wait."""
+        """Put outputs into the arena, from ``free`` on; where it is too small, say how much is needed, and wait."""
         arena = self._arena
         assert arena is not None
         places, end = copy_in(arena, outputs, free)

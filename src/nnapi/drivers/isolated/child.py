@@ -97,7 +97,7 @@ def _find_drivers(body: Body, broken: list[str]) -> Iterator[Driver]:
 
 
 def _drivers(loaded: Any) -> list[Driver]:
-    """What an entry point, or who made it up, stands for: a driver, or what makes one or several."""
+    """Return the drivers of a loaded entry point: a driver, or a callable that makes one or several."""
     made = loaded() if isinstance(loaded, type) or not isinstance(loaded, Driver) else loaded
     return made if isinstance(made, list) else [made]
 

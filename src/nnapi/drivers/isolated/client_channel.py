@@ -28,11 +28,11 @@ class ClientChannel(Channel):
     def __init__(self, connection: socket.socket, page: int, bell: int, other_bell: int) -> None:
         super().__init__("application", connection, page, bell, other_bell)
         self.bindings: dict[Any, Binding | None] = {}
-        """By the number of the prepared model and the shapes; None where there is no such way."""
+        """By the number of the prepared model and the shapes; None where the driver has no fast path."""
         self.arena: Arena | None = None
         self.runs = 0
         self.is_lost = False
-        """Whether it is of no use, or not before somebody has heard what it still has to say."""
+        """The channel cannot be used, at least until a late answer has been read."""
 
 
 def open_channel(connection: socket.socket, end: float | None = None) -> ClientChannel:
@@ -47,7 +47,7 @@ def open_channel(connection: socket.socket, end: float | None = None) -> ClientC
                 send(connection, {"kind": "channel"}, [theirs.fileno(), page, *bells])
                 break
             except BlockingIOError:
-                _wait_for_room(connection, end)
+                _wait_until_writable(connection, end)
     except OSError as error:
         ours.close()
         for descriptor in (page, *bells):
@@ -58,7 +58,7 @@ def open_channel(connection: socket.socket, end: float | None = None) -> ClientC
     return ClientChannel(ours, page, bells[1], bells[0])
 
 
-def _wait_for_room(connection: socket.socket, end: float | None) -> None:
+def _wait_until_writable(connection: socket.socket, end: float | None) -> None:
     """Return when the other side has read what filled the connection, or has gone."""
     poll = select.poll()
     poll.register(connection, select.POLLOUT)

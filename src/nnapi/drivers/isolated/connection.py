@@ -131,7 +131,7 @@ class Connection:
     # Calls
 
     def call(self, body: Body, descriptors: Sequence[int] = (), deadline: int | None = None) -> Message:
-        """What the driver answers; what it raised is raised. The message is the caller's to close."""
+        """Return the driver's answer, or raise its error. The caller closes the message."""
         channel = self.take()
         try:
             message = self.exchange(channel, body, descriptors, deadline)
@@ -141,7 +141,7 @@ class Connection:
             return message
 
     def exchange(self, channel: ClientChannel, body: Body, descriptors: Sequence[int], deadline: int | None) -> Message:
-        """What the driver answers on a channel, errors too. Where this raises, the channel is lost."""
+        """Return the driver's answer on a channel, errors too. Where this raises, the channel is lost."""
         self._tell_released()
         self._active.append(None)
         if spans.active:
@@ -162,7 +162,7 @@ class Connection:
     def _exchange(
         self, channel: ClientChannel, body: Body, descriptors: Sequence[int], deadline: int | None
     ) -> Message | None:
-        """What the driver answers; None where it did not answer in time."""
+        """Return the driver's answer; None where it did not come in time."""
         message = None
         try:
             with suppress(BrokenPipeError):  # the other side has said why it closed the channel
@@ -262,7 +262,7 @@ class Connection:
         return {**body, "trace": [self._recordings, operations]}
 
     def _spans(self) -> list[Span]:
-        """What the process has recorded; nothing where it has ended, and its memory with it."""
+        """Return the spans that the process has recorded; none where it has ended."""
         found: list[Span] = []
         with suppress(NnapiError):
             while part := self._next_spans(len(found)):
@@ -339,14 +339,14 @@ class Connection:
     # The end
 
     def note_death(self) -> DriverDiedError:
-        """What to raise when the process has gone."""
+        """Return the error to raise when the process has gone."""
         if self._end is None:
             self._process.has_ended(PATIENCE / 10)  # it may still be on its way
             return self.end("")
         return self._error(*self._end, was_alone=False)
 
     def end(self, reason: str) -> DriverDiedError:
-        """End the process for that reason; what to raise then. Without a reason it says itself why."""
+        """End the process for that reason, and return the error to raise. Without a reason its exit status is it."""
         was_alone = len(self._active) <= 1
         status, by_itself = self._process.end()
         with self._lock:

@@ -19,11 +19,11 @@ from nnapi.model.operand import Array
 
 ALIGNED = 64
 SMALL = 256
-"""Bytes up to which a constant is not worth a look at where it lies."""
+"""Bytes up to which a constant is copied without asking for its file."""
 
 
 def lay_out(arrays: Sequence[Array]) -> tuple[dict[str, Any], list[int]]:
-    """Where each constant lies, as values, and the open descriptors of the files that hold them."""
+    """Return the location of each constant, as values, and open descriptors of the files that hold them."""
     files: dict[int, int | None] = {}
     descriptors: list[int] = []
     places: list[list[int]] = []

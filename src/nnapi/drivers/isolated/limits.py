@@ -19,7 +19,7 @@ from nnapi.errors import OpFailedError
 
 
 class Machine(NamedTuple):
-    """How the system numbers its calls on one kind of processor."""
+    """Numbers of system calls on one kind of processor."""
 
     audit: int
     seccomp: int
@@ -64,7 +64,7 @@ OTHER_TABLE = 0x40000000
 LOAD, EQUAL, LEAST, ANY, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 """Instructions of the filter: load a word; jump where it equals, is at least, has any bit of; end."""
 NUMBER, AUDIT, ARGUMENTS = 0, 4, 16
-"""Where the filter finds the call's number, the kind of processor, the arguments."""
+"""Offsets at which the filter finds the call's number, the kind of processor, the arguments."""
 ALLOW, REFUSE = 0x7FFF0000, 0x00050000 | errno.EPERM
 PR_SET_NO_NEW_PRIVS = 38
 SET_FILTER, ALL_THREADS = 1, 1

@@ -13,7 +13,7 @@ class Live(Protocol):
 
     @property
     def is_alive(self) -> bool:
-        """Whether its process has not ended."""
+        """Return whether its process has not ended."""
 
     def forget(self) -> None:
         """Leave the process to the one that this was forked from."""

@@ -1,4 +1,4 @@
-"""What drivers are asked and answer, as plain values for messages, and made of those again.
+"""Questions and answers of drivers as plain values for messages, and back.
 
 Making something of values raises what it likes where they are not as they should be (:data:`WRONG`); it never runs code
 of the other side's choice.
@@ -33,9 +33,9 @@ from nnapi.trace import Span
 from nnapi.trace.labels import parse_label
 
 Values: TypeAlias = Any
-"""What JSON can say."""
+"""Values that JSON can express."""
 WRONG = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError)
-"""What reading values raises that are not what they should be."""
+"""Errors of reading values that are not as they should be."""
 
 
 def of_info(info: DeviceInfo) -> Values:
@@ -60,7 +60,7 @@ def _to_extension(values: Values) -> Extension:
 
 
 class Greeting(NamedTuple):
-    """What a driver says of itself first."""
+    """A driver's description of itself."""
 
     info: DeviceInfo
     capabilities: Capabilities
@@ -131,7 +131,7 @@ def to_attributes(values: Values) -> tuple[Attribute, ...]:
 
 
 def of_error(error: BaseException, who: str) -> Values:
-    """What a driver raised; anything but an NnapiError is reported as the runtime does it."""
+    """Return an error as values; anything but an NnapiError is reported as the runtime reports it."""
     if isinstance(error, NnapiError):
         return [int(error.code), str(error), isinstance(error, LoopTimeoutError)]
     if isinstance(error, MemoryError):

@@ -46,7 +46,7 @@ class RemotePrepared:
         self._outputs = [model.operands[index].type for index in model.outputs]
         self._lock = make_lock()
         self._thread = threading.local()
-        """What a thread's last run by the direct way met, to be raised by the general one that it takes next."""
+        """The error of a thread's last run on the fast path, raised by the general path that it takes next."""
         self._is_closed = False
         self._handle: Handle | None = None
         if now:
@@ -144,7 +144,7 @@ class RemotePrepared:
             try:
                 binding = channel.bindings.get((handle.number, shapes)) or self._bind(handle, channel, shapes)
                 if binding is None:
-                    raise OpFailedError("the driver has no direct way")
+                    raise OpFailedError("the driver has no fast path")
                 for view, array in zip(binding.inputs, inputs):  # noqa: B905  # who calls has compared the shapes
                     if view is not array:
                         view[...] = array
@@ -168,7 +168,7 @@ class RemotePrepared:
             self._put(handle.connection, channel)
 
     def _bind(self, handle: Handle, channel: ClientChannel, shapes: tuple[Shape, ...]) -> Binding | None:
-        """How the model is run directly on a channel, agreed upon with the process where that was not done before."""
+        """Return the binding that runs the model directly on a channel, made at first use."""
         key = handle.number, shapes
         if key in channel.bindings:
             return channel.bindings[key]

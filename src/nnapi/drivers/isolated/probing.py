@@ -14,7 +14,7 @@ PATIENCE = 60.0
 
 
 class Described(NamedTuple):
-    """What a device said of itself, for questions that come before its process is needed."""
+    """A device's description of itself, for questions that come before its process is needed."""
 
     info: DeviceInfo
     declared: Capabilities

@@ -50,7 +50,7 @@ class Process:
         self._lock = threading.Lock()
         self.pid = self._process.pid
         self.descriptor: int | None = None
-        """What can be read once the process has ended, where the system has such a thing."""
+        """A descriptor that can be read once the process has ended, where the system has them."""
         with suppress(OSError):
             self.descriptor = os.pidfd_open(self.pid)
 
@@ -59,7 +59,7 @@ class Process:
         return describe_end(self._end())
 
     def read_last_words(self) -> str:
-        """What the driver's engine wrote last while that was collected, in a line; nothing where it was not."""
+        """Return the last line that the driver's engine wrote while that was collected; nothing where it was not."""
         return "" if self._output is None else read_last_words(self._output)
 
     def _end(self) -> int:
@@ -73,7 +73,7 @@ class Process:
             return self._process.returncode or 0
 
     def has_ended(self, seconds: float) -> bool:
-        """Whether it ends by itself in that time."""
+        """Return whether it ends by itself in that time."""
         with self._lock, suppress(subprocess.TimeoutExpired):
             self._process.wait(seconds)
         return self._process.returncode is not None
@@ -102,7 +102,7 @@ class Process:
 
 
 def describe_end(status: int) -> tuple[str, bool]:
-    """How a process ended, by its exit status: the signal's number, negative, for one of those."""
+    """Return how a process ended, in words, by its exit status (negative for a signal), and whether by itself."""
     if status < 0:
         with suppress(ValueError):
             found = signal.Signals(-status)
@@ -140,7 +140,7 @@ class Background:
         self._queue.put(work)
 
     def call(self, work: Callable[[], T]) -> T:
-        """What the work gives or raises, done by the thread."""
+        """Have the thread do something, and return or raise its outcome."""
         with self._lock:
             if not self._is_started:
                 self._is_started = True

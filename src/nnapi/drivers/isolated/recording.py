@@ -1,4 +1,4 @@
-"""What the process of a driver records for its application."""
+"""Spans that the process of a driver records for its application."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECTIONS = {
 
 
 def section_of(body: Body, info: DeviceInfo, model: Model) -> Section:
-    """What a trace says of a question about a model; its operations have their numbers in the whole."""
+    """Return the section of a question in a trace; operations have their numbers in the whole model."""
     phase, name = SECTIONS[body["kind"]]
     layer = Layer.CPU if info.type == DeviceTypeCode.DEVICE_CPU else Layer.DRIVER
     operations = body["trace"][1]
@@ -35,7 +35,7 @@ SPANS = 1000
 
 
 class Recording:
-    """What a process records for its application: whenever that does, and until a run comes that it does not record."""
+    """The recording of a process, from a question that asks for it until a run that does not."""
 
     def __init__(self) -> None:
         self._number = 0

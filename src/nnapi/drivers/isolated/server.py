@@ -18,7 +18,7 @@ from nnapi.drivers.isolated.session import Session
 from nnapi.errors import NnapiError, OutOfMemoryError
 
 Find = Callable[[Body], Driver]
-"""Gives the driver that a connection's first message asks for."""
+"""Returns the driver that a connection's first message asks for."""
 
 
 class Server:

@@ -1,4 +1,4 @@
-"""What one application has of one driver: models, prepared models, and its limits."""
+"""Models, prepared models and limits of one application of a driver."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Held(NamedTuple):
     model: Model
     is_burst: bool = False
     is_borrowing: bool = False
-    """Whether its outputs may be views of the device's memory until its next run."""
+    """Its outputs may be views of the device's memory until its next run."""
     is_lent: bool = False
-    """Whether another number closes it."""
+    """Another number closes it."""
 
 
 class Session:
-    """What one application has of one driver, from its first message until its connection ends."""
+    """The state of one connection, from its first message until its end."""
 
     def __init__(self, allowance: Allowance = UNLIMITED, clock: memoryview | None = None, key: bytes = b"") -> None:
         """``clock`` has a number for each channel: when its run began (monotonic nanoseconds), 0 between two runs.
