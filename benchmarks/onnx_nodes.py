@@ -201,8 +201,12 @@ INTRODUCTION = """# ONNX
 `nnapi.load("model.onnx")` reads ONNX from opset 6 on, with the library `onnx` (`pip install 'nnapi[onnx]'`). Every
 operator has a rule, or is replaced by those that ONNX defines it by, or is refused with a reason; all that is refused
 in a file is listed in one error. Constants are computed while the file is read. int64 becomes int32 and float64
-becomes float32, with a note in `Model.notes`. Dimensions that the file leaves open stay open where NNAPI can say so, or
-are fixed by `nnapi.load(path, shapes={{"x": (1, 3, 224, 224)}})`.
+becomes float32, with a note in `Model.notes`.
+
+Dynamic dimensions stay dynamic where NNAPI can express that. Otherwise the model is compiled for the shapes of each
+run, and the last eight are kept; `explain()` says what each cost. Inputs that grow by one at each run, as a decoder's
+past keys, are padded to a multiple of 64 where that changes no result, which is tried with large random values as
+padding: 64 tokens take two compilations. `nnapi.load(path, shapes={{"x": (1, 3, 224, 224)}})` fixes dimensions.
 
 Images are NCHW in the file. They are turned once where a network begins and once where it ends, by TRANSPOSE, and not
 kept by NNAPI's layout argument: an engine that computes NHWC would turn them at both sides of every operation. Measured
