@@ -1,0 +1,277 @@
+"""Public architectures with random weights, exported by PyTorch: loaded, compared, exported again, timed.
+
+    python -m benchmarks.architectures [NAME…]
+
+Needs torch and onnxruntime; architectures of torchvision, timm and transformers are left out where those are not
+installed. Each runs in a process of its own. ``ratio`` is our time over ONNX Runtime's for one run, the smallest of
+20 in turns, with two threads each. The last line is a decoder that generates 64 tokens with past keys.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+VISION = {
+    "torchvision": "alexnet vgg11 resnet18 resnet50 squeezenet1_1 densenet121 googlenet inception_v3 mobilenet_v2 "
+    "mobilenet_v3_large shufflenet_v2_x1_0 mnasnet1_0 regnet_y_400mf resnext50_32x4d efficientnet_b0 convnext_tiny "
+    "vit_b_16 swin_t maxvit_t",
+    "timm": "mobilevit_s ghostnet_100 repvgg_a0 mixer_s16_224 deit_tiny_patch16_224 poolformer_s12 edgenext_small "
+    "levit_128 res2net50_26w_4s hrnet_w18_small",
+}
+"""Image classifiers by the library that has them."""
+TEXT = "Bert Roberta DistilBert Electra Albert MobileBert GPT2 MPNet SqueezeBert ConvBert Deberta"
+"""Encoders and decoders of transformers, four layers each."""
+SECONDS, RUNS = 240, 20
+
+
+def list_names() -> list[str]:
+    """The architectures whose library is installed."""
+    names = [f"{library}.{name}" for library, kinds in VISION.items() if find_spec(library) for name in kinds.split()]
+    if find_spec("transformers"):
+        names += [f"transformers.{name}" for name in TEXT.split()]
+    return [*names, "decoder"]
+
+
+def make(name: str) -> tuple[Any, list[Any]]:
+    """The module and inputs."""
+    import torch
+
+    torch.manual_seed(0)
+    library, _, kind = name.partition(".")
+    if library == "transformers":
+        import transformers
+
+        small = {"hidden_size": 128, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 256}
+        if kind == "GPT2":
+            small = {"n_embd": 128, "n_layer": 4, "n_head": 4}
+        if kind == "DistilBert":
+            small = {"dim": 128, "n_layers": 4, "n_heads": 4, "hidden_dim": 256}
+        config = getattr(transformers, f"{kind}Config")(**small)
+        config._attn_implementation = "eager"
+        inputs = [torch.randint(5, 900, (1, 32)), torch.ones(1, 32).long()]
+        return wrap_text(getattr(transformers, f"{kind}Model")(config)), inputs
+    size = 299 if kind == "inception_v3" else 224
+    if library == "timm":
+        import timm
+
+        return timm.create_model(kind, pretrained=False), [torch.randn(1, 3, size, size)]
+    import torchvision
+
+    return torchvision.models.get_model(kind, weights=None), [torch.randn(1, 3, size, size)]
+
+
+def wrap_text(model: Any) -> Any:
+    """A model of transformers as one of ids and a mask that gives hidden states."""
+    import torch
+
+    class Wrapped(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, ids: Any, mask: Any) -> Any:
+            return self.model(input_ids=ids, attention_mask=mask)[0]
+
+    return Wrapped()
+
+
+def save(module: Any, inputs: Sequence[Any], path: Path) -> None:
+    import torch
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        logging.disable(logging.WARNING)
+        names = [f"input{i}" for i in range(len(inputs))]
+        torch.onnx.export(
+            module.eval(),
+            tuple(inputs),
+            str(path),
+            input_names=names,
+            output_names=["output"],
+            opset_version=17,
+            dynamo=False,
+        )
+
+
+def try_one(name: str, folder: Path) -> dict[str, Any]:
+    """What becomes of an architecture: each step says what it found, or why not."""
+    import onnxruntime
+
+    import nnapi
+
+    found: dict[str, Any] = {"name": name}
+    module, inputs = make(name)
+    path = folder / "model.onnx"
+    save(module, inputs, path)
+    arrays = [each.numpy() for each in inputs]
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 2
+    session = onnxruntime.InferenceSession(str(path), options)
+    feed = {end.name: array for end, array in zip(session.get_inputs(), arrays, strict=True)}
+    theirs = session.run(None, feed)
+    begin = time.perf_counter()
+    model = nnapi.load(path)
+    compiled = nnapi.compile(model, threads=2)
+    found["compiled"] = round(time.perf_counter() - begin, 2)
+    ours = [array.astype(np.int32) if array.dtype == np.int64 else array for array in arrays]
+    found["error"] = distance(compiled.run(*ours), theirs)
+    found["ratio"] = round(best(lambda: compiled.run(*ours), lambda: session.run(None, feed)), 2)
+    print(json.dumps(found), flush=True)
+    for suffix, run in ((".onnx", run_onnxruntime), (".tflite", run_litert)):
+        try:
+            nnapi.export(model, folder / f"again{suffix}")
+        except nnapi.NnapiError as error:
+            found[suffix] = f"refused: {error.message[:80]}"
+            continue
+        found[suffix] = "aborted"
+        print(json.dumps(found), flush=True)
+        found[suffix] = distance(run(folder / f"again{suffix}", ours), theirs)
+    return found
+
+
+def run_onnxruntime(path: Path, arrays: Sequence[Any]) -> list[Any]:
+    from tests.exporters import exported_cases
+
+    return list(exported_cases.run_onnxruntime(path, arrays))
+
+
+def run_litert(path: Path, arrays: Sequence[Any]) -> list[Any]:
+    from tests.exporters import exported_cases
+
+    return list(exported_cases.run_litert(path, arrays))
+
+
+def distance(ours: Sequence[Any], theirs: Sequence[Any]) -> str:
+    """The largest difference relative to the largest value."""
+    apart = [
+        np.abs(a.astype(np.float64).reshape(b.shape) - b).max() / max(np.abs(b).max(), 1e-30)
+        for a, b in zip(ours, theirs, strict=True)
+    ]
+    return f"{max(apart):.0e}"
+
+
+def best(ours: Callable[[], object], theirs: Callable[[], object]) -> float:
+    """The ratio of the smallest times, taken in turns."""
+    times: list[list[float]] = [[], []]
+    for _ in range(RUNS):
+        for kept, run in zip(times, (ours, theirs), strict=True):
+            begin = time.perf_counter()
+            run()
+            kept.append(time.perf_counter() - begin)
+    return min(times[0]) / min(times[1])
+
+
+def generate(folder: Path, layers: int = 4, heads: int = 4, width: int = 256, tokens: int = 64) -> dict[str, Any]:
+    """A decoder that generates tokens with past keys: compilations, and all the time over ONNX Runtime's."""
+    import onnxruntime
+    import torch
+
+    import nnapi.onnx
+
+    class Decoder(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embed, self.head = torch.nn.Embedding(1000, width), torch.nn.Linear(width, 1000)
+            self.blocks = torch.nn.ModuleList(
+                torch.nn.ModuleDict(
+                    {
+                        "norm": torch.nn.LayerNorm(width),
+                        "in": torch.nn.Linear(width, 3 * width),
+                        "out": torch.nn.Linear(width, width),
+                        "up": torch.nn.Linear(width, 4 * width),
+                        "down": torch.nn.Linear(4 * width, width),
+                    }
+                )
+                for _ in range(layers)
+            )
+
+        def forward(self, ids: Any, mask: Any, *past: Any) -> Any:
+            x, present = self.embed(ids), []
+            bias = ((1 - mask.float()) * -1e9)[:, None, None, :]
+            for block, keys, values in zip(self.blocks, past[::2], past[1::2], strict=True):
+                parts = block["in"](block["norm"](x)).view(x.shape[0], x.shape[1], 3, heads, -1).permute(2, 0, 3, 1, 4)
+                keys, values = torch.cat([keys, parts[1]], 2), torch.cat([values, parts[2]], 2)
+                scores = parts[0] @ keys.transpose(2, 3) / (width // heads) ** 0.5 + bias
+                mixed = (scores.softmax(-1) @ values).transpose(1, 2).reshape(x.shape)
+                x = x + block["out"](mixed)
+                x = x + block["down"](torch.nn.functional.gelu(block["up"](x)))
+                present += [keys, values]
+            return self.head(x), *present
+
+    torch.manual_seed(0)
+    past = [torch.randn(1, heads, 3, width // heads) for _ in range(2 * layers)]
+    names = [f"past{i}" for i in range(2 * layers)]
+    axes = {
+        "mask": {1: "total"},
+        **{name: {2: "past"} for name in names},
+        **{f"present{i}": {2: "total"} for i in range(2 * layers)},
+    }
+    outputs = ["logits", *(f"present{i}" for i in range(2 * layers))]
+    path = folder / "decoder.onnx"
+    given = (torch.ones(1, 1).long(), torch.ones(1, 4).long(), *past)
+    torch.onnx.export(
+        Decoder().eval(), given, str(path), input_names=["ids", "mask", *names], output_names=outputs,
+        dynamic_axes=axes, opset_version=17, dynamo=False,
+    )  # fmt: skip
+
+    def run(make: Callable[[], Any]) -> tuple[float, float, list[int], Any]:
+        begin = time.perf_counter()
+        session, state, token, said = make(), [np.ones((1, heads, 1, width // heads), np.float32)] * (2 * layers), 1, []
+        ready = time.perf_counter() - begin
+        for length in range(1, tokens + 1):
+            feed = {"ids": np.array([[token]]), "mask": np.ones((1, length + 1), np.int64)}
+            logits, *state = session.run(None, {**feed, **dict(zip(names, state, strict=True))})
+            token = int(logits[0, -1].argmax())
+            said.append(token)
+        return time.perf_counter() - begin, ready, said, session
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 2
+    theirs, _, expected, _ = run(lambda: onnxruntime.InferenceSession(str(path), options))
+    mine = nnapi.onnx.SessionOptions(intra_op_num_threads=2)
+    total, _, said, session = run(lambda: nnapi.onnx.InferenceSession(str(path), mine))
+    return {
+        "name": "decoder",
+        "error": "same tokens" if said == expected else "other tokens",
+        "compilations": session.explain().count(": compiled in"),
+        "seconds": round(total, 2),
+        "ratio": round(total / theirs, 2),
+    }
+
+
+def main(names: Sequence[str]) -> None:
+    for name in names or list_names():
+        command = [sys.executable, "-m", "benchmarks.architectures", "--one", name]
+        try:
+            process = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+            lines, status = process.stdout.splitlines(), process.returncode
+            reason = (process.stderr.strip().splitlines() or [""])[-1]
+        except subprocess.TimeoutExpired:
+            lines, status, reason = [], -1, f"longer than {SECONDS} s"
+        found = json.loads(lines[-1]) if lines else {"name": name}
+        if status:
+            found["failed"] = reason[:160]
+        print(
+            "  ".join(f"{key} {value}" if key != "name" else f"{value:32}" for key, value in found.items()), flush=True
+        )
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--one"]:
+        with tempfile.TemporaryDirectory(prefix="architectures-") as name:
+            one = sys.argv[2]
+            print(json.dumps(generate(Path(name)) if one == "decoder" else try_one(one, Path(name))), flush=True)
+    else:
+        main(sys.argv[1:])
