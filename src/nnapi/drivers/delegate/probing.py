@@ -8,10 +8,10 @@ from nnapi.drivers.base import Verdict
 from nnapi.drivers.delegate.plugin import Plugin
 from nnapi.drivers.litert.interpreter import Program
 from nnapi.drivers.xnnpack.lowering import Lowered
-from nnapi.drivers.xnnpack.operators import Conv
 from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
-from nnapi.drivers.xnnpack.passes.unsigned_codes import can_be_unsigned, has_unsigned_filters, make_unsigned
+from nnapi.drivers.xnnpack.passes.unsigned_values import can_be_unsigned, has_unsigned_filters, make_unsigned
 from nnapi.errors import OpFailedError
+from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.formats.tflite.operators import facts
 from nnapi.formats.tflite.writer import serialise

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nnapi.drivers.xnnpack.operators import Conv
-from nnapi.drivers.xnnpack.passes.unsigned_codes import Change
+from nnapi.drivers.xnnpack.passes.unsigned_values import Change
+from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Operator, Tensor, constant
 from nnapi.lowering.tflite.context import flip_sign
 

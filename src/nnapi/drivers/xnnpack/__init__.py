@@ -83,9 +83,9 @@ class XnnpackDriver(HostMemory):
     def list_forms(self, model: Model) -> Sequence[str]:
         """List the other variants of a model: quantized sums as stored, on signed values or in float32, and quantized
         weights beside a float input as float weights."""
-        from nnapi.drivers.xnnpack.compile import has_codes_beside_numbers, is_closed, lower_model
+        from nnapi.drivers.xnnpack.compile import is_closed, is_dynamic_range, lower_model
         from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import find_figures
-        from nnapi.drivers.xnnpack.passes.unsigned_codes import can_be_unsigned, has_unsigned_filters
+        from nnapi.drivers.xnnpack.passes.unsigned_values import can_be_unsigned, has_unsigned_filters
         from nnapi.formats.tflite.operators import facts
 
         if not is_closed(model):
@@ -97,7 +97,7 @@ class XnnpackDriver(HostMemory):
         variants = [UNSIGNED] if has_unsigned_filters(graph) and can_be_unsigned(graph) else []
         if any(facts(operator.kind).sums and operator.input(0).type == "i8" for operator in graph.operators):
             variants += [SIGNED, IN_FLOAT] if find_figures().is_measured else [IN_FLOAT]
-        return [*variants, FLOAT_WEIGHTS] if any(map(has_codes_beside_numbers, graph.operators)) else variants
+        return [*variants, FLOAT_WEIGHTS] if any(map(is_dynamic_range, graph.operators)) else variants
 
     def timings(self) -> Timings:
         from nnapi.drivers.xnnpack.timings import find_timings  # on demand: only predictions need it

@@ -8,16 +8,16 @@ from nnapi.drivers.litert.artifact import Compiled, write_tail
 from nnapi.drivers.xnnpack import rules  # noqa: F401  (registers the lowering rules)
 from nnapi.drivers.xnnpack.lowering import Lowered, assume_shapes, is_closed, lower_model
 from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
-from nnapi.drivers.xnnpack.passes.dynamic_range import has_codes_beside_numbers, use_faster_weights, use_numbers
-from nnapi.drivers.xnnpack.passes.io_types import keep_ends_unsigned
+from nnapi.drivers.xnnpack.passes.dynamic_range import is_dynamic_range, use_faster_weights, use_float_weights
+from nnapi.drivers.xnnpack.passes.io_types import keep_unsigned_io
 from nnapi.drivers.xnnpack.passes.lstm_unroll import unroll_lstm
-from nnapi.drivers.xnnpack.passes.reduce_codes import reduce_codes
+from nnapi.drivers.xnnpack.passes.quantized_reductions import reduce_quantized
+from nnapi.drivers.xnnpack.passes.recompose import recompose
 from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import NOMINAL, Figures, count_macs, use_figures
-from nnapi.drivers.xnnpack.passes.signed_weights.real_numbers import compute_in_float
+from nnapi.drivers.xnnpack.passes.signed_weights.in_float import compute_in_float
 from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
 from nnapi.drivers.xnnpack.passes.signed_weights.width_to_depth import move_width_to_depth
-from nnapi.drivers.xnnpack.passes.unsigned_codes import make_unsigned
-from nnapi.drivers.xnnpack.passes.written_out import join_written_out
+from nnapi.drivers.xnnpack.passes.unsigned_values import make_unsigned
 from nnapi.formats.tflite.graph import Graph, Tensor
 from nnapi.formats.tflite.lstm_fuse import fuse_lstm_steps
 from nnapi.formats.tflite.state_variables import make_state_variables
@@ -33,8 +33,8 @@ __all__ = [
     "assume_shapes",
     "compile_graph",
     "find_large_constants",
-    "has_codes_beside_numbers",
     "is_closed",
+    "is_dynamic_range",
     "lower_model",
 ]
 
@@ -43,8 +43,8 @@ LARGE = 1024
 
 Pass = Callable[[Graph], Graph]
 PASSES: tuple[Pass, ...] = (
-    join_written_out,
-    reduce_codes,
+    recompose,
+    reduce_quantized,
     fuse_lstm_steps,
     unroll_lstm,
     remove_dead_operators,
@@ -53,12 +53,12 @@ PASSES: tuple[Pass, ...] = (
     sign_weights,
     compute_in_float,
     move_width_to_depth,
-    keep_ends_unsigned,
+    keep_unsigned_io,
 )
 """What becomes of a graph between lowering and writing, in this order. A pass changes no graph but gives another."""
-FLOAT_PASSES: tuple[Pass, ...] = (use_numbers, *PASSES)
+FLOAT_PASSES: tuple[Pass, ...] = (use_float_weights, *PASSES)
 """The same for the form of weights as numbers, of a model that permits them as codes."""
-UNSIGNED_PASSES: tuple[Pass, ...] = (reduce_codes, remove_dead_operators, make_unsigned)
+UNSIGNED_PASSES: tuple[Pass, ...] = (reduce_quantized, remove_dead_operators, make_unsigned)
 """The same for the form with unsigned codes."""
 
 

@@ -6,10 +6,10 @@ import pytest
 import nnapi
 from nnapi.drivers.base import PrepareOptions, Request
 from nnapi.drivers.xnnpack.compile import lower_model
-from nnapi.drivers.xnnpack.passes.dynamic_range import has_codes_beside_numbers, use_faster_weights, use_numbers
+from nnapi.drivers.xnnpack.passes.dynamic_range import is_dynamic_range, use_faster_weights, use_float_weights
 from nnapi.drivers.xnnpack.passes.lstm_unroll import unroll_lstm
 from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import NOMINAL, Dense, Figures, use_figures
-from nnapi.drivers.xnnpack.passes.unsigned_codes import can_be_unsigned
+from nnapi.drivers.xnnpack.passes.unsigned_values import can_be_unsigned
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from tests.drivers.xnnpack.engine_cases import engine
 from tests.dynamic_range_cases import CASES, make_input, recurrent
@@ -41,15 +41,15 @@ def list_filters(graph: Graph) -> list[str]:
 
 def test_only_products_with_numbers_change_and_share_what_they_have_shared() -> None:
     graph = make_graph()
-    assert [has_codes_beside_numbers(operator) for operator in graph.operators] == [True, False, True]
-    changed = use_numbers(graph)
+    assert [is_dynamic_range(operator) for operator in graph.operators] == [True, False, True]
+    changed = use_float_weights(graph)
     assert list_filters(changed) == ["f32", "i8", "f32"]
     assert changed.operators[0].input(1) is changed.operators[2].input(1)
     assert list_filters(graph) == ["i8"] * 3
 
 
 def test_numbers_are_those_behind_the_codes_along_their_axis() -> None:
-    numbers = use_numbers(make_graph()).operators[0].input(1)
+    numbers = use_float_weights(make_graph()).operators[0].input(1)
     assert numbers.value.reshape(3, 2).tolist() == [[2, -4], [4, 0], [1, 1]]
     assert not numbers.is_quantized
 
@@ -108,9 +108,9 @@ def test_a_cell_is_written_out_with_codes_or_numbers() -> None:
     model = nnapi.load(recurrent(), weights="dynamic-range")
     assert engine().driver.list_forms(model) == [FLOAT_WEIGHTS]
     cell = lower_model(model, dynamic_range=True).graph
-    assert has_codes_beside_numbers(cell.operators[0])
-    for graph, kind in ((cell, "i8"), (use_numbers(cell), "f32")):
+    assert is_dynamic_range(cell.operators[0])
+    for graph, kind in ((cell, "i8"), (use_float_weights(cell), "f32")):
         products = [op for op in unroll_lstm(graph).operators if op.kind == "FULLY_CONNECTED"]
         assert {op.input(1).type for op in products} == {kind}
         assert products[0].input(1).shape == (4 * 24, 16)
-    assert not has_codes_beside_numbers(lower_model(model).graph.operators[0])
+    assert not is_dynamic_range(lower_model(model).graph.operators[0])

@@ -7,7 +7,7 @@ import pytest
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.base import PrepareOptions
-from nnapi.drivers.xnnpack.passes.io_types import keep_ends_unsigned
+from nnapi.drivers.xnnpack.passes.io_types import keep_unsigned_io
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.model.operand import tensor
 from tests.drivers.xnnpack.engine_cases import Net, both, engine
@@ -65,12 +65,12 @@ def test_what_only_turns_codes_at_the_ends_is_left_out() -> None:
     inner = x.like(type="u8", zero_point=125), y.like(type="u8", zero_point=132)
     product = Operator("FULLY_CONNECTED", [inner[0], None, None], [inner[1]])
     operators = [Operator("QUANTIZE", [x], [inner[0]]), product, Operator("QUANTIZE", [inner[1]], [y])]
-    whole = keep_ends_unsigned(Graph(operators, [x], [y], (True, True)))
+    whole = keep_unsigned_io(Graph(operators, [x], [y], (True, True)))
     (only,) = whole.operators
     assert whole.flipped == (False, False)
     assert (only.kind, only.inputs[0].zero_point, only.outputs[0].zero_point) == ("FULLY_CONNECTED", 125, 132)
-    assert keep_ends_unsigned(Graph(operators, [x], [y], (False, False))).operators == operators
-    half = keep_ends_unsigned(Graph(operators, [x], [y], (False, True)))
+    assert keep_unsigned_io(Graph(operators, [x], [y], (False, False))).operators == operators
+    half = keep_unsigned_io(Graph(operators, [x], [y], (False, True)))
     assert [operator.kind for operator in half.operators] == ["QUANTIZE", "FULLY_CONNECTED"]
     assert half.inputs == [x]
 
@@ -79,5 +79,5 @@ def test_a_change_of_scale_is_no_turn() -> None:
     x, y = Tensor("i8", (1, 4), 0.5, -3), Tensor("u8", (1, 4), 0.25, 125)
     z = Tensor("f32", (1, 4))
     operators = [Operator("QUANTIZE", [x], [y]), Operator("DEQUANTIZE", [y], [z])]
-    graph = keep_ends_unsigned(Graph(operators, [x], [z], (True, False)))
+    graph = keep_unsigned_io(Graph(operators, [x], [z], (True, False)))
     assert [operator.kind for operator in graph.operators] == ["QUANTIZE", "DEQUANTIZE"]

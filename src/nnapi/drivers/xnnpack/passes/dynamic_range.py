@@ -12,7 +12,7 @@ from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.formats.tflite.operators import facts
 
 
-def has_codes_beside_numbers(operator: Operator) -> bool:
+def is_dynamic_range(operator: Operator) -> bool:
     """Whether an operator multiplies a float input by constant codes."""
     return bool(facts(operator.kind).weights) and operator.input(0).type == "f32" and bool(_find_codes(operator))
 
@@ -23,20 +23,20 @@ def _find_codes(operator: Operator) -> list[Tensor]:
     return [each for each in weights if each is not None and each.type == "i8" and each.data is not None]
 
 
-def use_numbers(graph: Graph) -> Graph:
+def use_float_weights(graph: Graph) -> Graph:
     """The same graph with the numbers behind all such codes."""
-    return _rewrite(graph, [has_codes_beside_numbers(operator) for operator in graph.operators])
+    return _rewrite(graph, [is_dynamic_range(operator) for operator in graph.operators])
 
 
 def use_faster_weights(graph: Graph) -> Graph:
     """The same graph with the numbers where the figures of the processor say that they are faster; cells are written
     out by then."""
-    if not any(map(has_codes_beside_numbers, graph.operators)) or not cost_model.figures().is_measured:
+    if not any(map(is_dynamic_range, graph.operators)) or not cost_model.figures().is_measured:
         return graph
     return _rewrite(
         graph,
         [
-            has_codes_beside_numbers(operator) and cost_model.estimate_dynamic_range(operator) > 0
+            is_dynamic_range(operator) and cost_model.estimate_dynamic_range(operator) > 0
             for operator in graph.operators
         ],
     )
@@ -48,13 +48,13 @@ def _rewrite(graph: Graph, chosen: list[bool]) -> Graph:
     operators: list[Operator] = []
     for operator, is_chosen in zip(graph.operators, chosen, strict=True):
         if is_chosen:
-            numbers |= {codes: find_numbers(codes) for codes in _find_codes(operator) if codes not in numbers}
+            numbers |= {codes: dequantize_filter(codes) for codes in _find_codes(operator) if codes not in numbers}
             operator = operator.like([x and numbers.get(x, x) for x in operator.inputs])
         operators.append(operator)
     return graph.with_operators(operators)
 
 
-def find_numbers(filter: Tensor) -> Tensor:
+def dequantize_filter(filter: Tensor) -> Tensor:
     """A filter of signed codes around zero as float32."""
     scales = np.asarray(filter.scale, np.float32)
     shape = [-1 if place == filter.axis else 1 for place in range(len(filter.shape))]

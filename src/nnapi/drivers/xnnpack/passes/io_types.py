@@ -12,7 +12,7 @@ from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.lowering.tflite.context import SHIFT
 
 
-def keep_ends_unsigned(graph: Graph) -> Graph:
+def keep_unsigned_io(graph: Graph) -> Graph:
     """The same graph with such inputs and outputs, which are flipped no more."""
     around: dict[Tensor, list[Operator]] = {
         end: [] for end, flipped in zip(graph.ends, graph.flipped, strict=False) if flipped

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from nnapi.drivers.xnnpack.passes.dynamic_range import find_numbers
+from nnapi.drivers.xnnpack.passes.dynamic_range import dequantize_filter
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.model.operand import Array
 from nnapi.ops.lstm_parameters import GATES
@@ -279,5 +279,5 @@ def _real(tensor: Tensor) -> Array:
     if tensor.type == "f32":
         return tensor.value
     if not isinstance(tensor.scale, float):
-        return find_numbers(tensor).value
+        return dequantize_filter(tensor).value
     return (tensor.value.astype(np.float32) - np.float32(tensor.zero_point)) * np.float32(tensor.unit)

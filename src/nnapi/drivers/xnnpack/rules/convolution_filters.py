@@ -54,7 +54,7 @@ def make_constant_filter(context: Context, name: str, channel: int) -> tuple[Ten
     return filter, _offsets(context, type.scale, NO_CHANNELS, is_repeated=True)
 
 
-def find_code_filter(context: Context, name: str, channel: int) -> Tensor | None:
+def find_quantized_filter(context: Context, name: str, channel: int) -> Tensor | None:
     """The codes of a float filter, for the engine to multiply a quantised input by; None where it has none such, or
     does not take them: codes around another number than zero, scales along another axis, or beyond its limits."""
     codes = context.find_codes(name)
@@ -157,7 +157,7 @@ class FilterContext(Context):
     def sum_products(self, kind: str, x: Tensor, name: str, channel: int, out: Tensor, **options: Any) -> Tensor:
         """By a constant filter as the engine takes it. Computed filters that are quantized it takes as float32 only."""
         options["activation"] = self.activation
-        codes = find_code_filter(self, name, channel) if facts(kind).weights and x.type == "f32" else None
+        codes = find_quantized_filter(self, name, channel) if facts(kind).weights and x.type == "f32" else None
         if codes is not None and codes.shape[-1] == x.shape[-1]:  # of one group
             return self.emit(kind, [x, codes, self.stored_tensor("bias")], out, **options)
         in_float = self.type(name).is_quantized and self.is_computed(name)

@@ -11,7 +11,7 @@ import numpy as np
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.drivers.xnnpack.passes.lstm_unroll import is_plain
-from nnapi.drivers.xnnpack.rules.convolution_filters import find_code_filter
+from nnapi.drivers.xnnpack.rules.convolution_filters import find_quantized_filter
 from nnapi.drivers.xnnpack.rules.recurrent_directions import both_outputs, join, link, step_of
 from nnapi.formats.tflite.graph import Operator, Tensor, constant
 from nnapi.lowering.lower import require
@@ -118,7 +118,7 @@ def _use_codes(context: Context, operator: Operator) -> Operator:
     """The cell with the codes of its weights, where they are permitted and it is written out: the engine's own would
     take one scale only."""
     places = {name: place for place, name in enumerate(MATRICES, 1) if operator.inputs[place] is not None}
-    codes = {place: find_code_filter(context, name, 0) for name, place in places.items()}
+    codes = {place: find_quantized_filter(context, name, 0) for name, place in places.items()}
     if not is_plain(operator, state_is_read=True) or None in codes.values():
         return operator
     return operator.like([codes.get(place, x) for place, x in enumerate(operator.inputs)])

@@ -11,7 +11,7 @@ from nnapi.drivers.xnnpack.passes.signed_weights.front import keep_front_unsigne
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.formats.tflite.options import convolution_options
 from nnapi.formats.tflite.schema import SAME
-from tests.drivers.xnnpack.passes.signed_weights.test_real_numbers import make_bias
+from tests.drivers.xnnpack.passes.signed_weights.test_in_float import make_bias
 from tests.drivers.xnnpack.passes.signed_weights.test_rewrite import filter_of
 
 SHALLOW = NOMINAL._replace(

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.xnnpack.compile import lower_model
-from nnapi.drivers.xnnpack.operators import Conv
 from nnapi.drivers.xnnpack.passes.signed_weights.width_to_depth import _make_dense, _repeat_moved, move_width_to_depth
+from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Operator, Tensor
 from nnapi.model.operand import ChannelQuantization, OperandType, tensor
 from tests.drivers.xnnpack.engine_cases import Net, both

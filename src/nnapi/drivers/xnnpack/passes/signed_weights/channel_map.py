@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from nnapi.drivers.xnnpack.operators import Conv
 from nnapi.drivers.xnnpack.passes.signed_weights import cost_model
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_order import Order
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outliers, Split
+from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.formats.tflite.operators import facts
 from nnapi.model.operand import Array

@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from nnapi.drivers.xnnpack.operators import Conv
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_order import Order, gather
+from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Operator, Tensor
 from nnapi.model.operand import Array
 

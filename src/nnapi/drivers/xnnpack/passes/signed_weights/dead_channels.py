@@ -14,8 +14,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from nnapi.codes import FuseCode
-from nnapi.drivers.xnnpack.operators import Conv
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outliers
+from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.model.operand import Array
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nnapi.drivers.xnnpack.operators import Conv
 from nnapi.drivers.xnnpack.passes.signed_weights import cost_model
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_map import estimate_alone
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outliers, split
 from nnapi.drivers.xnnpack.passes.signed_weights.space_to_depth import estimate_pairing
-from nnapi.drivers.xnnpack.passes.unsigned_codes import Change, is_possible, turn
+from nnapi.drivers.xnnpack.passes.unsigned_values import Change, is_possible, turn
+from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator
 
 

@@ -16,7 +16,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from nnapi.drivers.xnnpack.operators import Conv
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_map import MOST_SLICES, estimate_ways, map_channels
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_order import Order, gather
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import (
@@ -30,7 +29,8 @@ from nnapi.drivers.xnnpack.passes.signed_weights.dead_channels import clear_weig
 from nnapi.drivers.xnnpack.passes.signed_weights.front import keep_front_unsigned
 from nnapi.drivers.xnnpack.passes.signed_weights.space_to_depth import move_space_to_depth
 from nnapi.drivers.xnnpack.passes.signed_weights.split_depthwise import split_depthwise
-from nnapi.drivers.xnnpack.passes.unsigned_codes import turn
+from nnapi.drivers.xnnpack.passes.unsigned_values import turn
+from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.lowering.tflite.context import SHIFT
 from nnapi.model.operand import Array

@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nnapi.drivers.xnnpack.operators import Conv
 from nnapi.drivers.xnnpack.passes.signed_weights import cost_model
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import REACH, repeat_scale, replace_codes
+from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.formats.tflite.schema import SAME, VALID
 from nnapi.model.operand import Shape

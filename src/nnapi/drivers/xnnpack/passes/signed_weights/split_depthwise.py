@@ -12,11 +12,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import islice
 
-from nnapi.drivers.xnnpack.operators import Conv
 from nnapi.drivers.xnnpack.passes.signed_weights import cost_model
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_map import estimate_alone
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_order import Order, gather
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outliers
+from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 
 

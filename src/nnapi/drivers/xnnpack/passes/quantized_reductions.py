@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nnapi.drivers.xnnpack.operators import LONGEST_ROW, count_row
+from nnapi.drivers.xnnpack.long_rows import LONGEST_ROW, count_row
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 
 SUMS = ("MEAN", "SUM")
@@ -22,7 +22,7 @@ MOST_SUMMED = 2**16
 Makers = Mapping["Tensor | None", Operator]
 
 
-def reduce_codes(graph: Graph) -> Graph:
+def reduce_quantized(graph: Graph) -> Graph:
     """The same graph with such reductions on codes."""
     makers: Makers = {output: operator for operator in graph.operators for output in operator.outputs}
     operators: list[Operator] = []

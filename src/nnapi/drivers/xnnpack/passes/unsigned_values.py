@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nnapi.drivers.xnnpack.operators import Conv
-from nnapi.drivers.xnnpack.passes.dynamic_range import has_codes_beside_numbers
+from nnapi.drivers.xnnpack.passes.dynamic_range import is_dynamic_range
+from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.formats.tflite.operators import facts
 from nnapi.lowering.tflite.context import SHIFT
@@ -30,7 +30,7 @@ def can_be_unsigned(graph: Graph) -> bool:
 
 def is_possible(operator: Operator) -> bool:
     """Whether an operator can have unsigned codes."""
-    if has_codes_beside_numbers(operator):
+    if is_dynamic_range(operator):
         return False
     codes = [tensor for tensor in operator.tensors if tensor.type == "i8"]
     return not codes or (facts(operator.kind).unsigned and all(map(_has_one_scale, codes)))

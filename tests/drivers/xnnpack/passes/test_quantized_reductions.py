@@ -7,9 +7,9 @@ import pytest
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.xnnpack.compile import lower_model
-from nnapi.drivers.xnnpack.operators import LONGEST_ROW
+from nnapi.drivers.xnnpack.long_rows import LONGEST_ROW
 from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
-from nnapi.drivers.xnnpack.passes.reduce_codes import MOST_SUMMED, reduce_codes
+from nnapi.drivers.xnnpack.passes.quantized_reductions import MOST_SUMMED, reduce_quantized
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.model.operand import OperandType, tensor
 from nnapi.testing.compare import SINGLE, STEP, compare
@@ -45,7 +45,7 @@ def means(out: Any, axes: tuple[int, ...] = (1, 2), keep_dims: int = 1, is_read_
 
 
 def kinds(model: Any) -> list[str]:
-    graph = remove_dead_operators(reduce_codes(lower_model(model).graph))
+    graph = remove_dead_operators(reduce_quantized(lower_model(model).graph))
     return [operator.kind for operator in graph.operators]
 
 
@@ -106,7 +106,7 @@ def test_very_many_codes_are_added_up_as_numbers(kind: str, shape: tuple[int, in
     real, total = Tensor("f32", x.shape), Tensor("f32", y.shape)
     operators = [Operator("DEQUANTIZE", [x], [real]), Operator(kind, [real, constant([0])], [total])]
     graph = Graph([*operators, Operator("QUANTIZE", [total], [y])], [x], [y])
-    assert reduce_codes(graph).operators[-1].kind == (kind if most else "QUANTIZE")
+    assert reduce_quantized(graph).operators[-1].kind == (kind if most else "QUANTIZE")
 
 
 @pytest.mark.parametrize("type", ["uint8", "int8"])

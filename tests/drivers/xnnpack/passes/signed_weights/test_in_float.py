@@ -3,7 +3,7 @@
 import numpy as np
 
 from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import NOMINAL, Dense, Figures, use_figures
-from nnapi.drivers.xnnpack.passes.signed_weights.real_numbers import compute_in_float
+from nnapi.drivers.xnnpack.passes.signed_weights.in_float import compute_in_float
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 
 FLOAT = NOMINAL._replace(signed=Dense(1e-8, 0.0, 1e-10), unsigned=Dense(1e-8, 0.0, 1e-10))

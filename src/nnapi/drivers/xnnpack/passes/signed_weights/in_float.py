@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nnapi.drivers.xnnpack.operators import Conv
 from nnapi.drivers.xnnpack.passes.signed_weights import cost_model
+from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.model.operand import Array
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnapi.drivers.xnnpack.operators import Conv, count_row
+from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Operator, Tensor
 
 
@@ -46,11 +46,3 @@ def test_an_input_that_is_left_out_cannot_be_had() -> None:
         Operator("CONV_2D", [None, None, None], []).input(2)
     with pytest.raises(TypeError, match=r"a tensor \(i8\[2\]\) is computed"):
         Tensor("i8", (2,)).value  # noqa: B018
-
-
-@pytest.mark.parametrize(
-    ("shape", "axes", "count"),
-    [((2, 3, 4), [2], 4), ((2, 3, 4), [1], 1), ((2, 3, 4), [0, 2], 4), ((2, 3, 4), [1, 2], 12), ((2, 3, 1, 1), [1], 3)],
-)
-def test_what_lies_in_a_row_is_counted(shape: tuple[int, ...], axes: list[int], count: int) -> None:
-    assert count_row(shape, axes) == count

@@ -10,7 +10,7 @@ import nnapi
 from nnapi.drivers.xnnpack import XnnpackDriver
 from nnapi.drivers.xnnpack.compile import lower_model
 from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
-from nnapi.drivers.xnnpack.passes.written_out import join_written_out
+from nnapi.drivers.xnnpack.passes.recompose import recompose
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.runtime.device import Device, device
 from tests.importers.tflite.against_litert import case
@@ -47,7 +47,7 @@ def load(kind: str, x: T, y: T, path: Path) -> nnapi.Model:
 
 
 def kinds(graph: Graph) -> list[str]:
-    return [operator.kind for operator in remove_dead_operators(join_written_out(graph)).operators]
+    return [operator.kind for operator in remove_dead_operators(recompose(graph)).operators]
 
 
 def run(model: nnapi.Model, x: Any, which: Device | None = None) -> Any:

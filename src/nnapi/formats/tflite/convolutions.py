@@ -1,25 +1,11 @@
-"""Views of single operators that name each input, and bounds of XNNPACK's kernels."""
+"""A view of convolutions and other sums of products that names what each input is."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from nnapi.formats.tflite.graph import Operator, Tensor
-
-LONGEST_ROW = 4096
-"""Codes in a row that are added up as codes: sums of twice as many overflow on some processors."""
-
-
-def count_row(shape: Sequence[int], axes: Collection[int]) -> int:
-    """How many numbers that lie in a row become one along those axes."""
-    count = 1
-    for axis in reversed(range(len(shape))):
-        if axis not in axes and shape[axis] > 1:
-            break
-        count *= shape[axis]
-    return count
 
 
 class Conv:

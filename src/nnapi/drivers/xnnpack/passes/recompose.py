@@ -30,7 +30,7 @@ LAST = {"SELECT": (ROUND, SIGN, TRUTH), "CAST": (BYTE,)}
 """The patterns by the kind of their last operator."""
 
 
-def join_written_out(graph: Graph) -> Graph:
+def recompose(graph: Graph) -> Graph:
     """The same graph with one operator for each of these; what nobody reads any more is left for others to remove."""
     makers: Makers = {output: operator for operator in graph.operators for output in operator.outputs}
     return graph.with_operators([_join(operator, makers) or operator for operator in graph.operators])
