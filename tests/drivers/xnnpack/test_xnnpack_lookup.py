@@ -1,4 +1,4 @@
-"""EMBEDDING_LOOKUP, HASHTABLE_LOOKUP, REVERSE and TOPK_V2 on the engine."""
+"""EMBEDDING_LOOKUP, HASHTABLE_LOOKUP, LSH_PROJECTION, REVERSE and TOPK_V2 on the engine."""
 
 from typing import Any
 
@@ -103,3 +103,22 @@ def test_of_equal_values_the_last_comes_first() -> None:
     )
     for values, indices in both(model, np.array([1, 3, 3, 0, 3], np.float32)):
         assert (values.tolist(), indices.tolist()) == ([3, 3], [4, 2])
+
+
+@pytest.mark.parametrize("kind", [2, 3])
+@pytest.mark.parametrize(
+    "weight", [(tensor("float32", (4,)), np.array([0.5, -2, 1, 3], np.float32)), (tensor("float32"), None)]
+)
+def test_lsh_projection(kind: int, weight: Any) -> None:
+    """Without weights each item counts once."""
+    seeds = tensor("float32", (3, 2)), np.arange(6, dtype=np.float32).reshape(3, 2) / 7
+    items = tensor("int32", (4, 2)), np.arange(8, dtype=np.int32).reshape(4, 2)
+    run(Op.LSH_PROJECTION, [seeds, items, weight, scalar(OperandCode.INT32, kind)], tensor("int32"))
+
+
+def test_lsh_projection_refuses_what_is_stored_otherwise() -> None:
+    """Its bytes are hashed."""
+    seeds = tensor("float32", (3, 2)), np.arange(6, dtype=np.float32).reshape(3, 2) / 7
+    items = tensor("float16", (4, 2)), np.arange(8, dtype=np.float16).reshape(4, 2)
+    inputs = [seeds, items, (tensor("float32"), None), scalar(OperandCode.INT32, 3)]
+    assert "the bytes of input are hashed" in refusal(single(Op.LSH_PROJECTION, inputs, [tensor("int32")]))

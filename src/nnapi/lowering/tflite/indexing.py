@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import DTYPES, Tensor, constant
 from nnapi.formats.tflite.schema import ELEMENTS
@@ -50,8 +52,9 @@ def hashtable_lookup(context: Context, lookups: Tensor, keys: Tensor, values: Te
 
 @lower(Op.LSH_PROJECTION)
 def lsh_projection(context: Context, hash: Tensor, input: Tensor, weight: Tensor | None, type: int) -> Tensor:
-    """The deprecated sparse type gives each hash by itself, without its number."""
+    """The deprecated sparse type gives each hash by itself, without its number. LiteRT needs the weights, of 1 too."""
     require(type != 1, "TensorFlow Lite's LSH_PROJECTION has no sparse type without offsets")
     is_same = DTYPES[input.type] == context.type("input").dtype
     require(is_same, f"the bytes of input are hashed, which is {context.type('input').name} and becomes {input.type}")
-    return context.emit("LSH_PROJECTION", [hash, input, weight], type=1 if type == 3 else type)
+    weights = weight or constant(np.ones(input.shape[0]), "f32")
+    return context.emit("LSH_PROJECTION", [hash, input, weights], type=1 if type == 3 else type)
