@@ -238,6 +238,20 @@ def test_without_memory_the_active_plan_goes_on(machine: Machine, error: Excepti
     assert compilation.plan.devices == ("first",)
 
 
+def test_a_trial_that_fails_in_a_run_is_over(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    compilation = machine.compile()
+    machine.begin(compilation)
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("unexpected")
+
+    monkeypatch.setattr(trial.Trial, "_challenge", fail)
+    machine.use(compilation, 20)
+    assert machine.trial(compilation).stage is Stage.OVER
+    assert not isinstance(compilation.prepared, Observed)
+    np.testing.assert_array_equal(compilation.run(X)[0], EXPECTED)
+
+
 def test_threads_that_share_a_compilation(machine: Machine) -> None:
     compilation = machine.compile()
     machine.begin(compilation)

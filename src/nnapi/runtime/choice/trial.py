@@ -84,6 +84,8 @@ class Trial:
         """``guard`` is shown the plan that takes over. ``notify`` is called with the trial at the first run."""
         self.question, self.active, self.key = question, active, question.key
         self.stage = Stage.WAITING
+        self.is_reported = True
+        """Whether runs are reported to it."""
         self.recorded: float | None = None
         self.spent = self.cost = 0.0
         """Seconds in runs, and in turns."""
@@ -314,6 +316,7 @@ class Trial:
         """Time the next runs of the active plan."""
         self._recent.clear()
         self._skips = 1
+        self.is_reported = True
         self.stage = Stage.WATCHING
 
     def has_drifted(self) -> bool | None:

@@ -125,7 +125,10 @@ class Tuner:
 
 def advance(trial: Trial, owner: Owner, now: float, *, is_time_to_watch: bool = False) -> None:
     """Take the next step of a trial: prepare, compare, conclude, or watch."""
-    if trial.stage is Stage.WAITING:
+    if trial.stage is Stage.OVER and trial.is_reported:  # it was stopped in a run
+        owner.use(trial.active, None)
+        trial.is_reported = False
+    elif trial.stage is Stage.WAITING:
         if trial.first_run and now - trial.first_run >= DELAY:
             trial.prepare()
     elif trial.stage is Stage.COMPARING:
@@ -139,11 +142,11 @@ def advance(trial: Trial, owner: Owner, now: float, *, is_time_to_watch: bool = 
             trial.restart()
         elif drifted is False:
             trial.stop()
-            owner.use(trial.active, None)
     elif is_time_to_watch and trial.recorded:
         trial.watch()
         owner.use(trial.active, trial.observe)
     if trial.is_decided:
+        trial.is_reported = False
         owner.use(trial.conclude(), None)
 
 
