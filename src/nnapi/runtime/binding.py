@@ -1,4 +1,4 @@
-"""What an execution is given: buffers and regions of memories, tested against the model's inputs and outputs.
+"""Arguments of an execution: buffers and regions of memories, tested against the model's inputs and outputs.
 
 The order of the tests is that of the specification: nulls, state, index, type, memory or length, already set, length.
 """

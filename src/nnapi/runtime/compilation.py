@@ -73,7 +73,7 @@ class Compilation(NotebookDisplay, PreferredMemory, RunsByName):
         need(candidates, "no devices are listed", BadDataError)
         need(all(device is not None for device in candidates), "a device is None", UnexpectedNullError)
         need(len({id(device) for device in candidates}) == len(candidates), "a device is listed twice", BadDataError)
-        need(all(isinstance(device, Device) for device in candidates), "something listed is no Device", BadDataError)
+        need(all(isinstance(device, Device) for device in candidates), "something listed is not a Device", BadDataError)
         if not model.is_finished:
             raise BadStateError(f"{model!r} is not finished")
         self.model = model
@@ -294,7 +294,7 @@ class Compilation(NotebookDisplay, PreferredMemory, RunsByName):
 
     @property
     def prepared(self) -> Prepared:
-        """What runs the plan; BadStateError until finish has succeeded."""
+        """The prepared plan; BadStateError until finish has succeeded."""
         return self._need_ready().prepared
 
     @property
@@ -316,7 +316,7 @@ class Compilation(NotebookDisplay, PreferredMemory, RunsByName):
         return f"{as_text(plan)}\n\n{describe_wait(plan, self._waited)}"
 
     def explanation(self) -> dict[str, Any]:
-        """What :meth:`explain` says, as plain values ready for JSON."""
+        """The content of :meth:`explain` as plain values, ready for JSON."""
         trial = self._trial and self._trial.describe()
         return as_data(self.plan) | {"waited_seconds": self._waited, "trial": trial or None}
 

@@ -31,7 +31,7 @@ log = Log("nnapi.Manager")
 GROUP = "nnapi.drivers"
 REFERENCE = "nnapi-reference"
 PROFILE = ".toml"
-"""What names of devices end with that are files of profiles."""
+"""Suffix of devices' names that are files of profiles."""
 RUNTIME_FEATURE_LEVEL = 8
 
 
@@ -85,7 +85,7 @@ class Device:
 
     @property
     def layer(self) -> Layer:
-        """Whose time its driver's is in traces: the CPU's, as that of Android's CPU fallback, or a driver's; that of
+        """The layer of its driver in traces: the CPU's, as that of Android's CPU fallback, or a driver's; that of
         the way there and back where the driver is in a process of its own, which tells the rest."""
         if getattr(self.driver, "is_remote", False):
             return Layer.IPC
@@ -214,7 +214,7 @@ def _discover() -> tuple[list[Device], list[Unavailable]]:
                     except Exception as error:
                         broken.append(_explain(getattr(driver, "name", entry.name), error))
             for name in sorted(_isolated_names() - {"all", *(device.name for device in available)}):
-                log.warning("NNAPI_ISOLATED names %s, which is no device here", name)
+                log.warning("NNAPI_ISOLATED names %s, which is not a device here", name)
             available.sort(key=lambda device: device.name == REFERENCE)
             _found = available, broken
         return _found

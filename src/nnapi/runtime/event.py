@@ -53,7 +53,7 @@ class Event:
     def from_sync_fence_fd(fd: int) -> FenceEvent:
         """An event over any pollable descriptor (``ANeuralNetworksEvent_createFromSyncFenceFd``).
 
-        The descriptor is duplicated. Raises BadDataError for 0 and below, and for what is no open descriptor.
+        The descriptor is duplicated. Raises BadDataError for 0 and below, and for numbers of closed descriptors.
         """
         need(fd is not None and fd > 0, f"file descriptor {fd} must be above 0", BadDataError)
         return FenceEvent(fd)

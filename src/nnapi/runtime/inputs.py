@@ -13,7 +13,7 @@ from nnapi.model.operand import DTYPES, Array, combine, stores
 from nnapi.runtime.executors.executors import wrap_error
 
 ASSUMED_DIMENSION = 1
-"""What a dimension counts as that is known at the run only, mostly a batch; the drivers assume the same."""
+"""The assumed size of a dynamic dimension, mostly a batch; the drivers assume the same."""
 
 
 def check_inputs(model: Model, inputs: Sequence[Any]) -> list[Array | None]:

@@ -39,7 +39,7 @@ class Role:
 
 
 class MemoryDesc:
-    """What an opaque memory will be used for (``ANeuralNetworksMemoryDesc``): roles first, then :meth:`finish`."""
+    """The intended use of an opaque memory (``ANeuralNetworksMemoryDesc``): roles first, then :meth:`finish`."""
 
     def __init__(self) -> None:
         self.roles: list[Role] = []
@@ -57,7 +57,7 @@ class MemoryDesc:
         self._add_role(compilation, "output", index, frequency)
 
     def set_dimensions(self, dimensions: Sequence[int]) -> None:
-        """What is known of its dimensions; 0 is unknown, several calls add up (``..._setDimensions``)."""
+        """Set its dimensions as far as they are known; 0 is unknown, several calls add up (``..._setDimensions``)."""
         need(dimensions is not None, "dimensions are None", UnexpectedNullError)
         self._state.need("open", to="set dimensions")
         scalar = self.type is not None and self.type.is_scalar

@@ -1,4 +1,4 @@
-"""What an entry point of drivers gives, where some look for hardware first, which takes long: the answer is kept."""
+"""Loading an entry point of drivers. Some look for hardware first, which takes long: the answer is kept."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def make_drivers(loaded: Any) -> Any:
 
 
 def _find_answer(search: Probed) -> Any:
-    """What is kept of an earlier process, else what is found out now."""
+    """Return the answer that an earlier process kept, else ask now."""
     key = search.identify()
     kept = recall_record(RecordKind.PROBES, key, dict)
     if kept is not None and "answer" in kept:

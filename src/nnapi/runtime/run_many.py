@@ -47,7 +47,7 @@ long the first runs are watched before any are handed over."""
 MOST = 64
 """Inputs in a lot."""
 HEEDLESS = DeviceTypeCode.DEVICE_CPU, DeviceTypeCode.DEVICE_GPU
-"""Devices to which the number of threads is nothing: the reference, and what is no processor."""
+"""Devices that ignore the number of threads: the reference, and devices that are not processors."""
 LOTS_AHEAD = 2
 """Lots for each run in flight that may be begun before the first of them is given back: one runs, one waits."""
 
@@ -143,7 +143,7 @@ def count_inputs(inputs: Iterable[Any]) -> int | None:
 
 
 class _Opener(NamedTuple):
-    """What gives each thread its own way to run."""
+    """Opens a way to run for each thread."""
 
     runnable: Runnable
     repeat: RunOne | None

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Partitioning(IntEnum):
-    """What ``debug.nn.partition`` says about automatic compilations."""
+    """The values of ``debug.nn.partition``, for automatic compilations."""
 
     NONE = 0
     WITH_FALLBACK = 1
@@ -19,7 +19,7 @@ class Partitioning(IntEnum):
 
 
 class Settings(NamedTuple):
-    """What stands above the environment's variables; None leaves it to them."""
+    """Settings that override environment variables; None leaves it to them."""
 
     partitioning: Partitioning | None = None
     tuning: bool | None = None
@@ -33,8 +33,8 @@ _current: ContextVar[Settings] = ContextVar("nnapi.settings", default=NONE)
 def settings(*, partitioning: Partitioning | None = None, tuning: bool | None = None) -> Iterator[Settings]:
     """Settings for the compilations that this thread, or this task, finishes inside the ``with`` block.
 
-    ``partitioning`` stands above DEBUG_NN_PARTITION, ``tuning`` above NNAPI_TUNING: whether compilations measure
-    devices and compare plans before they are finished. None keeps what an outer block, or the environment, says.
+    ``partitioning`` overrides DEBUG_NN_PARTITION. ``tuning`` overrides NNAPI_TUNING: with True compilations try other
+    plans before they are finished, with False never. None keeps the setting of an outer block or of the environment.
     """
     outer = _current.get()
     chosen = Settings(
@@ -61,13 +61,13 @@ def partitioning() -> Partitioning:
 
 
 def tunes() -> bool:
-    """Whether plans are compared by running them: as :func:`settings` say, else unless NNAPI_TUNING is 0."""
+    """Whether other plans are tried: as :func:`settings` say, else unless NNAPI_TUNING is 0."""
     chosen = _current.get().tuning
     return os.environ.get("NNAPI_TUNING", "") != "0" if chosen is None else chosen
 
 
 def tunes_first() -> bool:
-    """Whether that is waited for: as :func:`settings` say, else if NNAPI_TUNING says so. By default it is done later,
-    in the background, and a compilation goes by what is known and predicted."""
+    """Whether compilations wait for that: as :func:`settings` say, else if NNAPI_TUNING says so. By default other plans
+    are tried beside real runs."""
     chosen = _current.get().tuning
     return os.environ.get("NNAPI_TUNING", "") not in ("", "0") if chosen is None else chosen

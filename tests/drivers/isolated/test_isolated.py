@@ -381,7 +381,7 @@ def test_devices_named_in_the_environment(
     with found:
         assert compile(model(), found).run(X)[0].tolist() == [1, 2, 3, 4]
     told = [record.message for record in caplog.records if "NNAPI_ISOLATED" in record.message]
-    assert told == (["NNAPI_ISOLATED names other, which is no device here"] if "other" in named else [])
+    assert told == (["NNAPI_ISOLATED names other, which is not a device here"] if "other" in named else [])
 
 
 def test_a_driver_asks_for_a_process(monkeypatch: pytest.MonkeyPatch) -> None:

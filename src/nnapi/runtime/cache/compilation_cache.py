@@ -34,7 +34,7 @@ SHARES = 4
 """Entries that the runtime's own cache has room for at least: a larger one would drive all others out."""
 
 Places = Sequence[tuple[int, int]]
-"""What tells the parts of a compound plan apart: for each operation the index of its model, the whole being 0, and its
+"""The identity of a partition of a compound plan: for each operation the index of its model, the whole being 0, and its
 own. Empty for a model that one device has whole."""
 
 
@@ -42,7 +42,7 @@ class Cache:
     """A directory and a 32-byte token (``ANeuralNetworksCompilation_setCaching``). The directory may not exist.
 
     After an entry was written the oldest ones are removed until all take at most ``limit`` bytes. One that is the
-    runtime's ``own`` is nobody's wish: trouble with it is no news, and what was chosen in it must be worth keeping.
+    runtime's ``own`` was not asked for: trouble with it is not reported, and it keeps decided plans only.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Cache:
         self._paths: dict[tuple[Any, ...], str] = {}
 
     def restore(self, device: Device, model: Model, options: PrepareOptions, places: Places = ()) -> Prepared | None:
-        """What an entry says is prepared; None, with the reason in the log, where there is none that will do."""
+        """Restore the prepared model from an entry; None, with the reason in the log, where none fits."""
         path, driver = self._path(device, options, places), device.caches
         content = self._read(path)
         if content is None or driver is None:
@@ -125,7 +125,7 @@ class Cache:
             os.unlink(path)
 
     def _read(self, path: str) -> Content | None:
-        """What a file holds, read once."""
+        """Return the content of a file, which is read once."""
         if path not in self._contents:
             content = self._contents[path] = read_entry(path, Memory.from_file)
             if content is not None:
@@ -172,5 +172,5 @@ class Cache:
 
 
 def _describe_purpose(model: Model, options: PrepareOptions) -> str:
-    """What an entry is for, as far as its name does not say."""
+    """Return the purpose of an entry, as far as its name does not tell."""
     return digest(hash_content(model), f"{options.threads!r}{options.form}".encode()).hex()

@@ -19,7 +19,7 @@ from nnapi.runtime.cache.compilation_cache import Cache
 from nnapi.runtime.device import Device
 from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.planning.exclusions import exclusions_of
-from nnapi.runtime.planning.plan import Alternative, Decision, Decisions, Figures, OnlyPlan, Plan, Run
+from nnapi.runtime.planning.plan import Alternative, Decision, Decisions, Explanation, OnlyPlan, Plan, Run
 from nnapi.runtime.settings import tunes
 from nnapi.trace.log import Log
 
@@ -27,7 +27,7 @@ log = Log("nnapi.CompilationCache")
 
 
 class KeptPlans:
-    """What the cache keeps of a model for these devices and options."""
+    """The cached plans of a model for these devices and options."""
 
     def __init__(
         self, cache: Cache, model: Model, devices: Sequence[Device], options: PrepareOptions, compares: bool
@@ -37,7 +37,7 @@ class KeptPlans:
         """Whether nobody asked for it: a plan that is to be chosen anew is not kept then."""
         versions = [[d.name, d.version, *sorted(exclusions_of(d.driver).reasons)] for d in devices]
         self.conditions = [versions, options.threads, len(os.sched_getaffinity(0)), compares]
-        """What a kept plan depends on besides the model and what the names of files tell."""
+        """The conditions of a cached plan besides the model and the name of the file."""
         self._is_for_all = not any(device.is_out for device in devices)
         """Else the plan is one for this process alone."""
 
@@ -91,7 +91,7 @@ class KeptPlans:
 
 
 def write_plan(plan: Plan, conditions: Sequence[Any]) -> bytes:
-    """A simple plan as it is kept: a line that every compilation reads, and one for who asks for the decisions.
+    """Write a simple plan: a line that every compilation reads, and one with the decisions, for ``explain``.
 
     Where no other device was asked, none is for this: who wants to know asks them then.
     """
@@ -128,8 +128,8 @@ def _read_decisions(model: Model, devices: Sequence[str], columns: bytes) -> Seq
     ]
 
 
-def explain_run(run: Run, devices: Sequence[Device], preference: PreferenceCode, threads: int | None) -> Figures:
-    """Why one of the devices runs a whole model, for who wants to know: all are asked, and what is measured counts."""
+def explain_run(run: Run, devices: Sequence[Device], preference: PreferenceCode, threads: int | None) -> Explanation:
+    """Explain why one of the devices runs a whole model: all are asked for verdicts, and the shipped timings count."""
     from nnapi.runtime.costs.prices import find_tables
     from nnapi.runtime.planning.planner import explain_choice
 

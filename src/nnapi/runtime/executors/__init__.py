@@ -1,1 +1,1 @@
-"""What runs a plan: prepared parts, their fallback, the fast path, queues and worker threads."""
+"""Running a plan: prepared partitions, their fallback, the fast path, queues and worker threads."""

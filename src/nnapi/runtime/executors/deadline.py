@@ -28,7 +28,7 @@ def pick_earlier(a: int | None, b: int | None) -> int | None:
 
 
 def run_in_time(work: Callable[[], T], deadline: int | None, who: str) -> T:
-    """What ``work`` gives or raises; MissedDeadlineTransientError when it does not end in time.
+    """Return what ``work`` returns, or raise what it raises; MissedDeadlineTransientError when it does not end in time.
 
     Work that goes on too long is left alone, with the thread that does it.
     """

@@ -1,4 +1,4 @@
-"""What stands around prepared models when a compilation runs them: whose turn it is, and what to fall back on.
+"""Wrappers around prepared models that a compilation runs: turns on a device, and fallback.
 
 Each is a Prepared like a driver's.
 """
@@ -81,7 +81,7 @@ class Fallback:
 
 
 class OnDevice:
-    """What a driver prepared, run when it is its turn on the device; nothing but an NnapiError escapes from it.
+    """A model that a driver prepared, run when it is its turn on the device. Only an NnapiError escapes from it.
 
     A driver that does not answer within the time limit is left alone: the thread that waits for it is given up.
     """
@@ -158,7 +158,7 @@ class OnDevice:
 
 
 def wrap_error(error: Exception, who: str) -> NnapiError:
-    """What a driver is reported with that let anything else than an NnapiError escape."""
+    """Return the error that reports any other exception of a driver."""
     if isinstance(error, MemoryError):
         return OutOfMemoryError(f"{who}: no memory left: {error}")
     return OpFailedError(f"{who} failed: {type(error).__name__}: {error}")
@@ -175,7 +175,7 @@ def execute(prepared: Prepared, request: Request) -> Outcome:
 
 
 class Lent:
-    """What somebody else prepared and closes: here closing does nothing."""
+    """A borrowed Prepared, which its owner closes: here closing does nothing."""
 
     def __init__(self, prepared: Prepared) -> None:
         self._prepared = prepared

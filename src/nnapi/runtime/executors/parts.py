@@ -20,11 +20,11 @@ from nnapi.runtime.planning.plan import Plan, Run
 from nnapi.trace import Phase, Section, span
 
 Guard = Callable[[Run, Prepared], Prepared]
-"""What stands between a part and the failures of its device."""
+"""Wraps the prepared model of a partition, for failures of its device."""
 
 
 class Part(NamedTuple):
-    """What a driver made of one device's share of a plan; ``places`` tell it from others in the cache."""
+    """The prepared model of one device's share of a plan; ``places`` identify it in the cache."""
 
     device: Device
     model: Model
@@ -71,7 +71,7 @@ def prepare_plan(
 
 
 def run_on(device: Device, run: Run, prepared: Prepared, options: PrepareOptions) -> OnDevice:
-    """What a driver prepared, to be run when it is its turn; a trace names the operations' numbers in the whole."""
+    """Return a prepared model to be run when it is its turn; a trace names the operations' numbers in the whole."""
     section = Section(device.layer, Phase.EXECUTION, device.name, model=run.model.name, operations=list(run.operations))
     return OnDevice(device, prepared, options.priority, section, partial(note_death, device.driver, run.model))
 

@@ -1,4 +1,4 @@
-"""Whose turn it is on a device: as many at a time as it has room for, by priority, then by arrival."""
+"""Turns on a device: as many executions at a time as it has room for, by priority, then by arrival."""
 
 from __future__ import annotations
 

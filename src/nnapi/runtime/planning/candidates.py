@@ -12,7 +12,7 @@ NEAR = 1.15
 """A plan is not divided where a single device is predicted to take less than this many times its time: predictions are
 not better than that, and engines on several threads hinder each other."""
 DEAR = 1.5
-"""A divided plan that is predicted to cost this many times the best one is no candidate."""
+"""A divided plan that is predicted to cost this many times the best one is not a candidate."""
 MOST = 0.75
 """A device that takes this share of the operations, if not all, is a candidate as well, whatever it costs."""
 LARGEST = 8

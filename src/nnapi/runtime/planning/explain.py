@@ -48,7 +48,7 @@ def _list_alternatives(plan: Plan) -> list[str]:
 
 
 def _describe_times(plan: Plan) -> str:
-    """What the plan was predicted to take and took, and the same of the runner-up."""
+    """Describe the predicted and measured time of the plan, and of the runner-up."""
     text = _describe_both(plan.predicted, plan.measured)
     if not plan.alternatives:
         return text
@@ -84,12 +84,12 @@ def as_text(plan: Plan) -> str:
 
 
 def list_notes(plan: Plan) -> list[str]:
-    """What is to be said of the plan, and of what its model permits."""
+    """List the notes on the plan, and on what its model permits."""
     return [DYNAMIC_RANGE, *plan.notes] if plan.model.dynamic_range else list(plan.notes)
 
 
 def describe_wait(plan: Plan, seconds: float) -> str:
-    """What a compilation waited for until it could answer, and how long."""
+    """Say how long a compilation took until it was ready."""
     return f"ready after {_format_seconds(seconds)}: until {' and '.join(plan.devices)} was chosen and had prepared it"
 
 

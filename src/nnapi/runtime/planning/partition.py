@@ -83,7 +83,7 @@ class Problem(NamedTuple):
         return total
 
     def floor(self) -> float:
-        """What no assignment can be cheaper than: each operation where it is cheapest, and nothing moved in between."""
+        """Return a lower bound: each operation where it is cheapest, and nothing moved in between."""
         total = sum(min(costs) for costs in self.compute)
         for flow in self.flows:
             if flow.producer is None and flow.consumers:

@@ -111,7 +111,7 @@ class Plan(NotebookDisplay):
         form: str = "",
     ) -> None:
         self.model, self.steps, self.notes = model, steps, notes
-        self._work_out: Callable[[], Figures] = lambda: (decisions, predicted, alternatives)
+        self._work_out: Callable[[], Explanation] = lambda: (decisions, predicted, alternatives)
         self.compared: tuple[Alternative, ...] | None = None
         """The plans that trials compared it with; None before a trial has ended."""
         self.measured = measured
@@ -123,7 +123,7 @@ class Plan(NotebookDisplay):
 
     @property
     def decisions(self) -> Sequence[Decision]:
-        """Who computes each operation, and why."""
+        """The device of each operation, and the reasons."""
         return self._work_out()[0]
 
     @property
@@ -148,8 +148,8 @@ class Plan(NotebookDisplay):
 
     @property
     def identity(self) -> str:
-        """What tells the plan from other candidates: its name, and where each operation is if devices share them."""
-        import zlib  # for who compares plans
+        """The key of the plan among candidates: its name, and a digest of the device of each operation."""
+        import zlib  # on demand: only comparisons need it
 
         chosen = "\n".join(decision.chosen for decision in self.decisions)
         return f"{self.name} ({zlib.crc32(chosen.encode()):08x})"
@@ -201,16 +201,16 @@ class Plan(NotebookDisplay):
         return changed
 
 
-Figures = tuple[Sequence[Decision], float, tuple[Alternative, ...]]
+Explanation = tuple[Sequence[Decision], float, tuple[Alternative, ...]]
 """The decision for each operation, the predicted seconds of all, and what else was possible."""
 
 
 class OnlyPlan(Plan):
-    """The plan of one device where no other was asked: its ``figures`` are worked out when somebody wants them."""
+    """The plan of one device where no other was asked: ``explain`` is called on demand."""
 
-    def __init__(self, model: Model, run: Run, figures: Callable[[], Figures], notes: tuple[str, ...]) -> None:
+    def __init__(self, model: Model, run: Run, explain: Callable[[], Explanation], notes: tuple[str, ...]) -> None:
         super().__init__(model, (run,), (), 0.0, notes=notes)
-        self._work_out = cache(figures)
+        self._work_out = cache(explain)
 
 
 def _find_touching(step: Step, operand: int) -> set[str]:

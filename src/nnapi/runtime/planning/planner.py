@@ -20,7 +20,7 @@ from nnapi.runtime.planning.partition import FORBIDDEN, Flow, Problem, partition
 from nnapi.runtime.planning.plan import (
     Alternative,
     Decision,
-    Figures,
+    Explanation,
     If,
     OnlyPlan,
     Plan,
@@ -113,12 +113,12 @@ def _make_only_plan(
     """The plan where there is one device, which takes everything: nothing is predicted before somebody asks."""
     assignment = [0] * len(model.operations)
 
-    def figures() -> Figures:
+    def explain() -> Explanation:
         problem = _make_problem(model, [device], verdicts, preference, tables)
         return tuple(_make_decisions(model, [device], verdicts, problem, assignment)), problem.cost(assignment), ()
 
     _log_choice(model, [device], assignment)
-    return OnlyPlan(model, run_everything_on(model, device.name), figures, tuple(dict.fromkeys(exclusions.values())))
+    return OnlyPlan(model, run_everything_on(model, device.name), explain, tuple(dict.fromkeys(exclusions.values())))
 
 
 @Section(Layer.RUNTIME, Phase.COMPILATION, "ModelBuilder::partitionTheWork")
@@ -142,8 +142,8 @@ def make_first_plan(
         verdicts = _ask_for_verdicts(model, devices[place], {})
         if all(verdict.supported for verdict in verdicts):
             _log_choice(model, devices, [place] * count)
-            figures = partial(explain_choice, model, devices, place, preference, measured, known=verdicts)
-            return OnlyPlan(model, run_everything_on(model, devices[place].name), figures, ())
+            explain = partial(explain_choice, model, devices, place, preference, measured, known=verdicts)
+            return OnlyPlan(model, run_everything_on(model, devices[place].name), explain, ())
     return None
 
 
@@ -155,7 +155,7 @@ def explain_choice(
     tables: Tables,
     *,
     known: Sequence[Verdict] | None = None,
-) -> Figures:
+) -> Explanation:
     """Why each operation of a model is where it is, all of them on the device at ``place``, whose verdicts may be
     ``known``, and what else was possible."""
     assignment = [place] * len(model.operations)
