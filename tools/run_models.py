@@ -32,7 +32,7 @@ PICTURES = {
 """The input of models by a part of their names; others get a cat."""
 SOUNDS = ("speech", "yamnet", "kws", "keyword", "wakeword")
 NUMBERS = ("ad01", "dtln", "hello", "add_trivial", "text")
-HEAD = """# Models that were tried
+HEAD = """# Models that were run
 
 What `nnapi run MODEL INPUT` says of published models, made by `python -m tools.run_models`. Drawn is what `--picture`
 writes. Models without an input got random values.
@@ -61,15 +61,13 @@ def _row(file: Path, images: Path) -> str:
     name = _input(file.name)
     result = CliRunner().invoke(app, ["run", str(file), *([str(images / name)] if name else []), "--json"])
     if result.exit_code:
-        said = result.stderr.strip().removeprefix("nnapi: ")
-        return f"| {file.stem} | {name or '–'} | refused: {_shorten(said)} | – | – |"
+        said = result.stderr.strip().splitlines()[-1].removeprefix("nnapi: ").rpartition("]: ")[2]
+        return f"| {file.stem} | {name or '–'} | refused: {_shorten(said.rpartition('): ')[2] or said)} | – | – |"
     found = json.loads(result.stdout)
     (run,) = found["runs"]
     drawn = next((words for key, words in DRAWN.items() if key in run), "caption" if name and run["classes"] else "–")
     guesses = [note.partition(";")[0] for note in found["notes"]]
-    guesses += [
-        part["done"].rpartition("(guessed: ")[2].rstrip(")") for part in run["inputs"] if "(guessed" in part["done"]
-    ]
+    guesses += [_guess(part["done"]) for part in run["inputs"] if "(guessed" in part["done"]]
     return f"| {file.stem} | {name or '–'} | {_shorten(run['seen'])} | {drawn} | {'; '.join(guesses) or '–'} |"
 
 
