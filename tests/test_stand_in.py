@@ -13,12 +13,16 @@ from nnapi import stand_in
 from tests.tflite_writer import T, single
 
 PROGRAM = """
+import importlib.util
 import sys
 import numpy
 import tflite_runtime.interpreter as runtime
 import tensorflow as tf
 from ai_edge_litert.interpreter import Interpreter, OpResolverType, Tensor
-assert Interpreter is runtime.Interpreter is tf.lite.Interpreter, "others"
+from tensorflow.lite.python.interpreter import Interpreter as Inner
+assert Interpreter is runtime.Interpreter is tf.lite.Interpreter is Inner, "others"
+for name in ("tflite_runtime", "tensorflow", "tensorflow.lite.python", "ai_edge_litert.interpreter"):
+    assert importlib.util.find_spec(name).name == name
 interpreter = Interpreter(model_path=sys.argv[1], num_threads=1)
 interpreter.allocate_tensors()
 interpreter.set_tensor(0, numpy.ones((2, 2), numpy.float32))
@@ -38,6 +42,25 @@ def test_a_program_for_litert_runs_unchanged(tmp_path: Path) -> None:
     assert "#0 RELU" in ran.stderr
 
 
+@pytest.mark.engine
+def test_tensorflow_that_is_installed_gets_our_interpreter_inside_too(tmp_path: Path) -> None:
+    pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
+    lite = tmp_path / "tensorflow" / "lite"
+    (lite / "python").mkdir(parents=True)
+    (lite / "python" / "interpreter.py").write_text("class Interpreter: ...\nkept = 1\n")
+    (lite / "experimental.py").write_text("")
+    (lite / "__init__.py").write_text("from tensorflow.lite import experimental\n")
+    (lite.parent / "__init__.py").write_text("from tensorflow import lite\n")
+    (tmp_path / "program.py").write_text(
+        "import tensorflow as tf\nfrom tensorflow.lite.python.interpreter import Interpreter, kept\n"
+        "assert Interpreter is tf.lite.Interpreter\nprint(Interpreter.__mro__[1].__module__, kept)\n"
+    )
+    command = [sys.executable, "-m", "nnapi.litert", str(tmp_path / "program.py")]
+    there = os.environ | {"PYTHONPATH": str(tmp_path)}
+    ran = subprocess.run(command, capture_output=True, text=True, env=there, check=False)
+    assert ran.stdout == "nnapi.litert.interpreter 1\n", ran.stderr
+
+
 def test_a_module_that_is_not_installed_has_our_names_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "no_such", None)
     monkeypatch.delitem(sys.modules, "no_such")
@@ -45,7 +68,7 @@ def test_a_module_that_is_not_installed_has_our_names_only(monkeypatch: pytest.M
     from no_such.inner import answer  # type: ignore[import-not-found]
 
     assert answer == 42
-    with pytest.raises(AttributeError, match="'no_such.inner' is a stand-in of nnapi's, without 'question'"):
+    with pytest.raises(AttributeError, match="'no_such.inner' is replaced by nnapi, which has no 'question' for it"):
         sys.modules["no_such.inner"].question  # noqa: B018
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 
 class StandIn(ModuleType):
-    """A module with names of ours in front of its own. This library itself still gets the module's own."""
+    """A drop-in replacement of a module: our names in front of its own. This library itself gets the module's own."""
 
     def __init__(self, name: str, ours: Mapping[str, object]) -> None:
         super().__init__(name)
@@ -24,18 +24,19 @@ class StandIn(ModuleType):
         with suppress(ImportError):
             self._own = importlib.import_module(name)
         self.__path__ = list(getattr(self._own, "__path__", []))
+        self.__spec__ = getattr(self._own, "__spec__", None) or ModuleSpec(name, None, is_package=True)
 
     def __getattr__(self, name: str) -> object:
         asking = sys._getframe(1).f_globals.get("__name__", "")
         if name in self._ours and asking.partition(".")[0] != "nnapi":
             return self._ours[name]
         if self._own is None:
-            raise AttributeError(f"module {self.__name__!r} is a stand-in of nnapi's, without {name!r}")
+            raise AttributeError(f"module {self.__name__!r} is replaced by nnapi, which has no {name!r} for it")
         return getattr(self._own, name)
 
 
 def put_in_place(name: str, ours: Mapping[str, object]) -> None:
-    """Let whoever imports the module ``name`` from now on find ours in it, whether it is installed or not."""
+    """Replace the module ``name``, installed or not, for every import from now on."""
     parent, _, last = name.rpartition(".")
     module = sys.modules[name] = StandIn(name, ours)
     if parent:

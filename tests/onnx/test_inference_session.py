@@ -319,7 +319,8 @@ def test_providers_are_devices() -> None:
 def test_a_program_for_onnx_runtime_runs_unchanged(tmp_path: Path) -> None:
     (tmp_path / "model.onnx").write_bytes(dense())
     (tmp_path / "program.py").write_text(
-        "import sys, numpy, onnxruntime as ort\n"
+        "import importlib.util, sys, numpy, onnxruntime as ort\n"
+        "assert importlib.util.find_spec('onnxruntime').name == 'onnxruntime'\n"
         "from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument\n"
         "ort.set_default_logger_severity(3)\n"
         "session = ort.InferenceSession(sys.argv[1])\n"

@@ -11,6 +11,8 @@ from typing import Any
 from nnapi import litert, stand_in
 
 MODULES = "ai_edge_litert.interpreter", "tflite_runtime.interpreter"
+INSIDE = "tensorflow.lite.python.interpreter"
+"""A module inside TensorFlow that programs import from too."""
 
 
 def main() -> None:
@@ -46,7 +48,8 @@ def _put_in_place(ours: dict[str, object]) -> None:
     for name in MODULES:
         stand_in.put_in_place(name, ours)
     if find_spec("tensorflow") is None:
-        stand_in.put_in_place("tensorflow.lite", ours)
+        for name in ("tensorflow.lite", INSIDE):
+            stand_in.put_in_place(name, ours)
         stand_in.put_in_place("tensorflow.lite.experimental", {"load_delegate": ours["load_delegate"]})
         return
 
@@ -54,7 +57,11 @@ def _put_in_place(ours: dict[str, object]) -> None:
         tensorflow.lite.Interpreter = ours["Interpreter"]
         tensorflow.lite.experimental.load_delegate = ours["load_delegate"]
 
-    sys.meta_path.insert(0, stand_in.AfterImport("tensorflow", change))
+    def change_inside(interpreter: ModuleType) -> None:
+        vars(interpreter).update(ours)
+
+    for name, changes in (("tensorflow", change), (INSIDE, change_inside)):
+        sys.meta_path.insert(0, stand_in.AfterImport(name, changes))
 
 
 if __name__ == "__main__":
