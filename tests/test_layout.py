@@ -45,6 +45,7 @@ ALIASES = {
     "drivers.timings": "drivers.base",
     "drivers.telemetry": "drivers.base",
     "drivers.windows": "drivers.base",
+    "drivers.wrapping": "drivers.base",
     "drivers.limited": "drivers.wrappers",
     "drivers.faulty": "drivers.wrappers",
     "drivers.isolated": "drivers.wrappers",

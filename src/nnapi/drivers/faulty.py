@@ -118,6 +118,8 @@ class Faulty:
 
 
 class _FaultyPrepared:
+    """Without sessions or a fast path, so that every run passes through ``execute``."""
+
     def __init__(self, faulty: Faulty, model: Model, prepared: Prepared) -> None:
         self._faulty, self._model, self._prepared = faulty, model, prepared
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Generic, TypeAlias, TypeVar
 
-from nnapi.drivers.base import Outcome, Prepared, Request
+from nnapi.drivers.base import Inference, Outcome, Prepared, Request
+from nnapi.drivers.wrapping import find_direct
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError, need
 from nnapi.locks import make_lock
 from nnapi.model.operand import Shape
@@ -113,6 +114,10 @@ class PreparedPerShapes(Generic[P]):
 
     def prepare_for(self, shapes: Shapes) -> P:
         return self._prepared.get(shapes)
+
+    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
+        """Return the fast path of what is prepared for these shapes, which is prepared now if it is not yet."""
+        return find_direct(self.prepare_for(tuple(shapes)), shapes, borrow)
 
     def close(self) -> None:
         for prepared in self._prepared.close():

@@ -10,11 +10,12 @@ from weakref import WeakSet
 import numpy as np
 
 from nnapi.drivers.base import Bound, Prepared, Request
+from nnapi.drivers.wrapping import find_bound, find_direct, open_session
 from nnapi.errors import BadDataError, BadStateError, UnexpectedNullError, need
 from nnapi.locks import make_lock
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
-from nnapi.runtime.executors.executors import execute, find_bound, find_direct, open_session
+from nnapi.runtime.executors.executors import execute
 from nnapi.runtime.executors.fast_path import is_open, shortcut
 from nnapi.runtime.executors.observed import Observe, Observed, report, unwrap
 from nnapi.runtime.inputs import check_inputs

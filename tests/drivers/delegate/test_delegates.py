@@ -109,7 +109,7 @@ def test_any_number_of_threads_may_run_it(device: Device) -> None:
 
 def test_a_closed_model_runs_no_more(small: str) -> None:
     prepared = driver(small).prepare(make_model(), PrepareOptions())
-    run_directly = prepared.direct([SHAPE], False)  # type: ignore[union-attr]
+    run_directly = prepared.direct([SHAPE], False)
     np.testing.assert_array_equal(run_directly([X])[0], 4 * X)
     prepared.close()
     for attempt in (lambda: run_directly([X]), lambda: prepared.execute(Request([X]))):

@@ -152,7 +152,7 @@ def test_it_starts_when_it_is_needed_and_ends_when_it_is_closed() -> None:
 
 def driver_error(compiled: object) -> NnapiError:
     """What the connection that a compilation was made with says of its end."""
-    inner = compiled.prepared._prepared  # type: ignore[attr-defined]
+    inner = compiled.prepared.inner  # type: ignore[attr-defined]
     error: NnapiError = inner._handle.connection.note_death()
     return error
 

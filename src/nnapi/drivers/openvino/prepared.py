@@ -124,9 +124,6 @@ class PreparedOpenVino:
 class OpenModel(PreparedPerShapes[PreparedOpenVino]):
     """A model whose inputs have dynamic dimensions, compiled for each combination."""
 
-    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
-        return self.prepare_for(tuple(shapes)).direct(shapes, borrow)
-
 
 class _Run:
     """An inference request and its memory: small tensors are copied, the engine borrows large ones."""

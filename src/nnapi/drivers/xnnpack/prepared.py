@@ -67,9 +67,6 @@ class PreparedGraph:
 class OpenGraph(PreparedPerShapes[PreparedGraph]):
     """A model whose inputs have dimensions, or are omitted, as only a run decides: a graph for each case."""
 
-    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference:
-        return self.prepare_for(tuple(shapes)).direct(shapes, borrow)
-
 
 class Session:
     """An interpreter of one's own, for one run at a time."""

@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Sequence
 
 from nnapi.drivers.base import Request
+from nnapi.drivers.wrapping import find_direct
 from nnapi.errors import NnapiError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.runtime.choice.evidence import Evidence, Standing
 from nnapi.runtime.choice.judge import find_difference
 from nnapi.runtime.choice.knowledge import Comparison
-from nnapi.runtime.executors.executors import find_direct
 from nnapi.runtime.executors.parts import ClaimedError, ReadyPlan
 from nnapi.runtime.planning.plan import Plan
 from nnapi.trace import mute

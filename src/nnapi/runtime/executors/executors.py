@@ -16,8 +16,8 @@ from nnapi.drivers.base import (
     Outcome,
     Prepared,
     Request,
-    Sessions,
 )
+from nnapi.drivers.wrapping import Borrowed, Wrapping, find_bound, find_direct
 from nnapi.errors import (
     DeadObjectError,
     NnapiError,
@@ -37,20 +37,21 @@ log = Log("nnapi.ExecutionBuilder")
 NoteDeath = Callable[[DriverDiedError], bool]
 
 
-class Fallback:
+class Fallback(Wrapping):
     """A Prepared, and a second one, made at the first need if it can be, that repeats what the first fails at.
 
     What the caller must decide (buffers too small, loops too long) is final. The repetition knows no deadline.
     """
 
     def __init__(self, what: str, first: Prepared, make_second: Callable[[], Prepared | None]) -> None:
-        self._what, self._first, self._make_second = what, first, make_second
+        super().__init__(first)
+        self._what, self._make_second = what, make_second
         self._second: Prepared | None = None
         self._lock = make_lock()
 
     def execute(self, request: Request) -> Outcome:
         try:
-            return self._first.execute(request)
+            return self.inner.execute(request)
         except (OutputInsufficientSizeError, LoopTimeoutError):
             raise
         except Exception as error:
@@ -62,25 +63,16 @@ class Fallback:
             log.warning("%s failed, falling back to the CPU: %s", self._what, error)
             return self._second.execute(Request(request.inputs, None, request.loop_timeout))
 
-    def session(self) -> Prepared:
-        """For one caller's runs, one at a time."""
-        return Fallback(self._what, open_session(self._first), self._make_second)
-
-    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
-        """The first one's: a run that fails is repeated by :meth:`execute`, which falls back."""
-        return find_direct(self._first, shapes, borrow)
-
-    def bind(self, shapes: Sequence[Shape]) -> Bound | None:
-        """As :meth:`direct`."""
-        return find_bound(self._first, shapes)
+    def wrap(self, session: Prepared) -> Prepared:
+        return Fallback(self._what, session, self._make_second)
 
     def close(self) -> None:
-        self._first.close()
+        super().close()
         if self._second is not None:
             self._second.close()
 
 
-class OnDevice:
+class OnDevice(Wrapping):
     """A model that a driver prepared, run when it is its turn on the device. Only an NnapiError escapes from it.
 
     A driver that does not answer within the time limit is left alone: the thread that waits for it is given up.
@@ -97,7 +89,8 @@ class OnDevice:
     ) -> None:
         """``section`` is what a trace says of each run. ``note_death`` is told when one ends the driver's process, and
         says whether there is to be another; ``deaths`` are empty until there is not."""
-        self._device, self._prepared, self._priority, self._section = device, prepared, priority, section
+        super().__init__(prepared)
+        self._device, self._priority, self._section = device, priority, section
         self._queue = device.queue
         self._note_death = note_death
         self._deaths: list[str] = [] if deaths is None else deaths
@@ -108,7 +101,7 @@ class OnDevice:
         self._queue.enter(self._priority, request.deadline)
         try:
             if request.deadline is None:
-                return self._execute_traced(request) if spans.active else self._prepared.execute(request)
+                return self._execute_traced(request) if spans.active else self.inner.execute(request)
             return run_in_time(lambda: self._execute_traced(request), request.deadline, self._device.name)
         except DriverDiedError as error:
             if self._note_death is not None and self._note_death(error):
@@ -123,16 +116,17 @@ class OnDevice:
 
     def _execute_traced(self, request: Request) -> Outcome:
         with self._section:
-            return self._prepared.execute(request)
+            return self.inner.execute(request)
+
+    def wrap(self, session: Prepared) -> Prepared:
+        return OnDevice(self._device, session, self._priority, self._section, self._note_death, self._deaths)
 
     def session(self) -> Prepared:
-        """For one caller's runs, one at a time."""
-        session = Lent(self._prepared) if self._deaths else open_session(self._prepared)
-        return OnDevice(self._device, session, self._priority, self._section, self._note_death, self._deaths)
+        return self.wrap(Borrowed(self.inner)) if self._deaths else super().session()
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
         """The driver's, when it is its turn."""
-        inner = None if self._deaths else find_direct(self._prepared, shapes, borrow)
+        inner = None if self._deaths else find_direct(self.inner, shapes, borrow)
         if inner is None:
             return None
         enter, leave, priority, deaths = self._queue.enter, self._queue.leave, self._priority, self._deaths
@@ -150,11 +144,8 @@ class OnDevice:
 
     def bind(self, shapes: Sequence[Shape]) -> Bound | None:
         """As :meth:`direct`."""
-        bound = None if self._deaths else find_bound(self._prepared, shapes)
+        bound = None if self._deaths else find_bound(self.inner, shapes)
         return bound and Bound(bound.inputs, self._queue.in_turn(bound.run, self._priority))
-
-    def close(self) -> None:
-        self._prepared.close()
 
 
 def wrap_error(error: Exception, who: str) -> NnapiError:
@@ -172,35 +163,3 @@ def execute(prepared: Prepared, request: Request) -> Outcome:
         raise
     except Exception as error:
         raise wrap_error(error, "the plan") from error
-
-
-class Lent:
-    """A borrowed Prepared, which its owner closes: here closing does nothing."""
-
-    def __init__(self, prepared: Prepared) -> None:
-        self._prepared = prepared
-        self.execute = prepared.execute
-
-    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
-        """The shorter way of what is lent."""
-        return find_direct(self._prepared, shapes, borrow)
-
-    def close(self) -> None:
-        """Leave it open for its owner."""
-
-
-def open_session(prepared: Prepared) -> Prepared:
-    """A session, to be closed by who asks for it: of its own where there are any, else of what everybody uses."""
-    return prepared.session() if isinstance(prepared, Sessions) else Lent(prepared)
-
-
-def find_direct(prepared: Prepared, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
-    """The shorter way to run, where there is one."""
-    direct = getattr(prepared, "direct", None)  # isinstance of a protocol takes longer than some models
-    return None if direct is None else direct(shapes, borrow)
-
-
-def find_bound(prepared: Prepared, shapes: Sequence[Shape]) -> Bound | None:
-    """The device's memory for inputs, where it has any."""
-    bind = getattr(prepared, "bind", None)
-    return None if bind is None else bind(shapes)

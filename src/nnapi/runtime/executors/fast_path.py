@@ -14,9 +14,9 @@ from numpy import dtype, ndarray
 
 from nnapi.codes import OperandCode
 from nnapi.drivers.base import Inference, Prepared
+from nnapi.drivers.wrapping import find_direct
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, Shape
-from nnapi.runtime.executors.executors import find_direct
 from nnapi.trace.log import Log
 
 log = Log("nnapi.ExecutionBuilder")

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from nnapi.drivers.base import Bound, Inference, Outcome, Prepared, Request
+from nnapi.drivers.wrapping import Wrapping, find_bound, find_direct
 from nnapi.model.operand import Array, Shape
-from nnapi.runtime.executors.executors import find_bound, find_direct, open_session
 from nnapi.trace import spans
 
 Observe: TypeAlias = Callable[[Sequence[Array | None], Sequence[Array], float], None]
@@ -34,11 +34,12 @@ def unwrap(prepared: Prepared) -> Prepared:
     return prepared.inner if isinstance(prepared, Observed) else prepared
 
 
-class Observed:
+class Observed(Wrapping):
     """A Prepared that reports each run. Runs with a deadline, and runs that are traced, are not reported."""
 
     def __init__(self, inner: Prepared, observe: Observe) -> None:
-        self.inner, self.observe = inner, observe
+        super().__init__(inner)
+        self.observe = observe
 
     def execute(self, request: Request) -> Outcome:
         if request.deadline is not None or spans.active:
@@ -48,8 +49,8 @@ class Observed:
         self.observe(request.inputs, outcome.outputs, time.perf_counter() - start)
         return outcome
 
-    def session(self) -> Prepared:
-        return Observed(open_session(self.inner), self.observe)
+    def wrap(self, session: Prepared) -> Prepared:
+        return Observed(session, self.observe)
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
         infer = find_direct(self.inner, shapes, borrow)
@@ -70,6 +71,3 @@ class Observed:
         if bound is None:
             return None
         return Bound(bound.inputs, report(bound.run, bound.inputs, self.observe))
-
-    def close(self) -> None:
-        self.inner.close()
