@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from nnapi.model.model import Model
+from nnapi.model.model import Lifetime, Model
 from nnapi.model.parameter import ScalarParameter, Several, ValuesParameter
 from nnapi.testing.build import build
 from nnapi.testing.example import Example, OperandSpec, Source
@@ -31,6 +31,12 @@ def fix_parameters(example: Example) -> Example:
         operands.append(OperandSpec("TENSOR_FLOAT32", (1,), lifetime=Source.SUBGRAPH_INPUT))
     main = replace(example.main, operands=tuple(operands), inputs=tuple(inputs))
     return replace(example, main=main, inputs=inputs)
+
+
+def computes_parameters(example: Example) -> bool:
+    """Whether operations of an example compute parameters of others, which no constant can replace."""
+    model = build(example)
+    return any(model.operands[index].lifetime is Lifetime.TEMPORARY for index in find_parameters(model))
 
 
 def find_parameters(model: Model) -> set[int]:
