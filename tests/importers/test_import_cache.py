@@ -11,6 +11,7 @@ import pytest
 import nnapi
 from nnapi.errors import BadDataError
 from nnapi.importers import import_cache
+from nnapi.importers.import_cache import make_key
 from nnapi.importers.source_files import SeveralFiles, identify
 from nnapi.model.content_hash import hash_content
 from nnapi.model.lazy_model import LazyModel
@@ -136,7 +137,7 @@ def test_what_is_kept_and_damaged_counts_as_nothing(text: str, path: Path) -> No
     keep(path).write_text(text)
     assert not is_known(path)
     keep(path)
-    key = identify(nnapi.Memory.from_file(path)).key
+    key = make_key(identify(nnapi.Memory.from_file(path)))
     found = records.recall_record(RecordKind.MODELS, key, dict)
     assert found is not None
     assert is_known(path)
@@ -230,3 +231,11 @@ def test_a_trace_shows_nothing_of_a_file_that_is_read_later(path: Path) -> None:
     with recording() as recorder:
         assert known.operations
     assert [span for span in recorder.spans() if "Model_finish" in str(span)] == []
+
+
+def test_other_code_reads_a_file_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may import another model, which no cached compilation fits."""
+    keep(path)
+    assert is_known(path)
+    monkeypatch.setattr(import_cache, "find_last_change", lambda: b"another time")
+    assert not is_known(path)

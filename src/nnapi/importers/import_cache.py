@@ -25,6 +25,7 @@ from nnapi.model.model import Lifetime, Model, Operand
 from nnapi.model.operand import OperandType
 from nnapi.store.directories import RecordKind
 from nnapi.store.records import keep_record, recall_record
+from nnapi.store.sources import find_last_change
 from nnapi.trace import mute
 
 SETTLED = 2_000_000_000
@@ -71,7 +72,12 @@ class Origin(SourceFile):
         ends = [[_as_data(model.operands[index]) for index in side] for side in (model.inputs, model.outputs)]
         known = {"file": file, "digest": hash_content(model).hex(), "ends": ends}
         known["others"] = [[other.path, other.file] for other in self.others]
-        keep_record(RecordKind.MODELS, file.key, known, model=model.name)
+        keep_record(RecordKind.MODELS, make_key(file), known, model=model.name)
+
+
+def make_key(file: Identity) -> str:
+    """Return the name of a file's record, which depends on the code that imports it."""
+    return f"{file.key} {find_last_change().hex()}"
 
 
 def _load_again(path: str, digest: bytes) -> Model:
@@ -98,7 +104,7 @@ def load(memory: Memory, path: str, options: ImportOptions = NO_OPTIONS) -> Mode
 
 def recall(file: Identity, memory: Memory, path: str) -> Model | None:
     """The model of a file that was imported before, described when that is needed; None where nothing is known."""
-    known = recall_record(RecordKind.MODELS, file.key, _parse)
+    known = recall_record(RecordKind.MODELS, make_key(file), _parse)
     if known is None or known.file != file or not all(other.is_same for other in known.others):
         return None
     name, origin = os.path.basename(path), Origin(file, path, known.others, is_kept=True)

@@ -145,6 +145,7 @@ def test_rule_094_a_driver_that_gives_no_entry(raised: Exception, tmp_path: Path
 
 
 def test_rule_095_a_token_used_for_another_model(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")  # everyday use of two kinds of options is nothing to warn of
     once(tmp_path, Slow())
     driver = Slow()
     assert once(tmp_path, driver, doubled("tripled", 3)).run(TWO)[0].tolist() == [3, 6]

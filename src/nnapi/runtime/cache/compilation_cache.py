@@ -66,7 +66,7 @@ class Cache:
             return None
         self._contents[path] = None
         if content.purpose != _describe_purpose(model, options):
-            log.warning("%s ignored: it was made for another model, or for other options", path)
+            log.debug("%s ignored: it was made for another model, or for other options", path)
             return None
         try:
             restored = driver.restore(model, CacheEntry(content.payload, content.file), options)

@@ -8,8 +8,6 @@ is the code of today, so the name of an entry depends on that too.
 from __future__ import annotations
 
 import os
-from contextlib import suppress
-from functools import cache
 
 from nnapi.model.content_hash import hash_content
 from nnapi.model.model import Model
@@ -18,13 +16,12 @@ from nnapi.runtime.settings import tunes
 from nnapi.store.digest import digest
 from nnapi.store.directories import RecordKind, directory_of
 from nnapi.store.files import make_directory
+from nnapi.store.sources import find_last_change
 
 LIMIT = 1 << 28
 """Bytes of all its entries."""
 Place = str | os.PathLike[str] | tuple[str | os.PathLike[str], bytes] | bool
 """A directory, or one and the token of the model; True for the runtime's own, False for none."""
-MAKERS = "drivers", "formats", "importers", "lowering", "model", "ops"
-"""The packages that decide what an entry holds."""
 
 
 def open_cache(model: Model, given: Place | None) -> Cache | None:
@@ -46,20 +43,4 @@ def open_own_cache(model: Model) -> Cache | None:
         make_directory(directory)
     except OSError:
         return None
-    return Cache(directory, digest(hash_content(model), _find_last_change()), LIMIT, is_own=True)
-
-
-@cache
-def _find_last_change() -> bytes:
-    """When the newest of the sources was written that entries are made with, and how many there are."""
-    package = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-    folders = [os.path.join(package, maker) for maker in MAKERS]
-    times = []
-    for folder in folders:
-        with suppress(FileNotFoundError), os.scandir(folder) as found:
-            for each in found:
-                if each.name.endswith(".py"):
-                    times.append(each.stat().st_mtime_ns)
-                elif "." not in each.name and each.name != "__pycache__" and each.is_dir():
-                    folders.append(each.path)
-    return repr((len(times), max(times, default=0))).encode()
+    return Cache(directory, digest(hash_content(model), find_last_change()), LIMIT, is_own=True)
