@@ -21,6 +21,7 @@ WITHOUT_A_ROOM = {"benchmarks", "clients", "clients/tflite_delegate", "docs", "e
 TESTED_BY = {
     "drivers/openvino/timings.py": "drivers/test_timings.py",
     "drivers/xnnpack/timings.py": "drivers/test_timings.py",
+    "runtime/choice/first_runs.py": "runtime/choice/test_trial.py",
     "runtime/choice/history.py": "runtime/choice/test_trial.py",
     "runtime/executors/observed.py": "runtime/choice/test_trial.py",
     "runtime/preferred_memory.py": "runtime/test_compilation_rules.py",

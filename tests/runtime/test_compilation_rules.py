@@ -48,7 +48,7 @@ def test_rule_063_chosen_devices() -> None:
     for chosen, error, message in (
         ([], BadDataError, "no devices are listed"),
         ([REFERENCE, REFERENCE], BadDataError, "a device is listed twice"),
-        (["nnapi-reference"], BadDataError, "no Device"),
+        (["nnapi-reference"], BadDataError, "not a Device"),
         ([REFERENCE, None], UnexpectedNullError, "a device is None"),
     ):
         with pytest.raises(error, match=message):

@@ -299,6 +299,11 @@ class Forms(Protocol):
         """List the variants other than the usual one of a model that the driver takes whole, each in words."""
         ...
 
+    def predict_form(self, model: Model) -> str:
+        """Return the variant that is predicted to be fastest on this processor; nothing for the usual one, which is the
+        same on every processor."""
+        ...
+
 
 @runtime_checkable
 class Probed(Protocol):

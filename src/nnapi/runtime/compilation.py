@@ -25,7 +25,8 @@ from nnapi.model.parts import find_computed
 from nnapi.notebook_display import NotebookDisplay
 from nnapi.runtime.attributes import Attributes
 from nnapi.runtime.cache.compilation_cache import Cache
-from nnapi.runtime.choice.knowledge import Predicted, Question, Unknown
+from nnapi.runtime.choice.first_runs import FirstRuns
+from nnapi.runtime.choice.knowledge import Cached, Measured, Predicted, Question, Unknown
 from nnapi.runtime.choice.preparation import prepare
 from nnapi.runtime.device import Device, Devices, list_named
 from nnapi.runtime.device import devices as all_devices
@@ -39,7 +40,7 @@ from nnapi.runtime.named import RunsByName
 from nnapi.runtime.planning.explain import as_data, as_text, describe_wait, summary
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.preferred_memory import PreferredMemory
-from nnapi.runtime.settings import Partitioning, partitioning
+from nnapi.runtime.settings import Partitioning, partitioning, tunes_first
 from nnapi.trace import Layer, Phase, Section, spans
 from nnapi.trace.log import Log
 
@@ -159,17 +160,21 @@ class Compilation(NotebookDisplay, PreferredMemory, RunsByName):
 
                 ready, self._trial = tuner.begin(question, ready, knowledge, self, mode)
             self._waited = time.perf_counter() - begin
+        observe = self._trial.observe if self._trial else None
+        if isinstance(knowledge, Cached | Measured) and ready.plan.measured and not tunes_first():
+            observe = FirstRuns(self, question, ready, mode).observe
         if deadline is not None and time.monotonic_ns() > deadline:
             raise MissedDeadlinePersistentError(f"preparing took longer than {self._timeout} ns")
-        self.use(ready, self._trial.observe if self._trial else None)
+        self.use(ready, observe, self._trial)
         self.state.value = "ready"
         if log.is_verbose:
             log.info("%s", summary(ready.plan))
 
-    def use(self, ready: ReadyPlan, observe: Observe | None) -> None:
-        """Run this plan from the next run on, bursts too, and report the runs."""
+    def use(self, ready: ReadyPlan, observe: Observe | None, trial: Trial | None = None) -> None:
+        """Run this plan from the next run on, bursts too, and report the runs; a ``trial`` is kept alive."""
         if self.state.value == "closed":
             return
+        self._trial = trial or self._trial
         prepared = Observed(ready.prepared, observe) if observe else ready.prepared
         has_changed = self._ready is not None and self._ready.plan is not ready.plan
         self._ready, self.shortcut = ready._replace(prepared=prepared), shortcut(self.model, prepared)

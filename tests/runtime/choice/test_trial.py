@@ -314,6 +314,24 @@ def test_a_plan_that_takes_as_long_as_ever_is_watched_for_a_moment(machine: Mach
     assert machine.trial(compilation).stage is Stage.OVER
 
 
+def test_a_plan_that_drifted_since_an_earlier_process_is_tried_again(machine: Machine) -> None:
+    first = machine.compile()
+    machine.begin(first)
+    machine.use(first)
+    same = machine.compile()
+    machine.use(same, 9)
+    assert isinstance(same.prepared, Observed)
+    machine.use(same, 2)
+    assert not isinstance(same.prepared, Observed)
+    machine.second.seconds = 3e-3
+    drifted = machine.compile()
+    assert drifted.plan.devices == ("second",)
+    machine.use(drifted, 11)
+    machine.clock.now += 1
+    machine.use(drifted, 100)
+    assert drifted.plan.devices == ("first",)
+
+
 def test_variants_of_one_device_are_challengers(machine: Machine) -> None:
     machine.second.seconds = 9e-3
     machine.first.variants, machine.first.times = ["upside down"], {"upside down": 0.3e-3}
@@ -322,6 +340,19 @@ def test_variants_of_one_device_are_challengers(machine: Machine) -> None:
     machine.use(compilation)
     assert (compilation.plan.devices, compilation.plan.form) == (("first",), "upside down")
     assert machine.compile().plan.form == "upside down"
+
+
+def test_the_predicted_variant_answers_first_and_the_usual_one_is_tried(machine: Machine) -> None:
+    machine.second.seconds = 9e-3
+    machine.first.variants, machine.first.times = ["upside down"], {"upside down": 2e-3}
+    machine.first.predicted = "upside down"
+    compilation = machine.compile()
+    assert compilation.plan.form == "upside down"
+    machine.begin(compilation)
+    machine.use(compilation)
+    assert compilation.plan.form == ""
+    with nnapi.settings(tuning=False):
+        assert machine.compile().plan.form == ""
 
 
 def test_the_fastest_of_several_takes_over_at_once(machine: Machine) -> None:

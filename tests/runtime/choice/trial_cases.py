@@ -38,11 +38,15 @@ class Fake(Limited):
         self.prepared = 0
         self.runs = 0
         self.variants: list[str] = []
+        self.predicted = ""
         self.error: Exception | None = None
         self.times: dict[str, float] = {}
 
     def list_forms(self, model: Model) -> Sequence[str]:
         return self.variants
+
+    def predict_form(self, model: Model) -> str:
+        return self.predicted
 
     def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
         self.prepared += 1

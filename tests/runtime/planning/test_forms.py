@@ -16,6 +16,9 @@ class Shaping(Limited):
     def list_forms(self, model: Model) -> list[str]:
         return ["upside down"]
 
+    def predict_form(self, model: Model) -> str:
+        return ""
+
 
 def test_plans_that_are_not_compared_have_the_usual_variant() -> None:
     reference = device("nnapi-reference")

@@ -36,8 +36,9 @@ WORTH_SHARING = 10_000_000
 """MACs below which threads cost more than they help."""
 UNSIGNED = "unsigned as stored"
 """The variant of a model without signed filters."""
-SIGNED = "all filters signed"
-"""The variant of a quantized model that computes all sums on signed values."""
+MIXED = "types by the processor"
+"""The variant of a quantized model that computes each sum on signed or unsigned values or in float32, as the figures of
+the processor predict. The usual variant computes all on signed values, on every processor."""
 IN_FLOAT = "sums in float32"
 """The variant of a quantized model that computes sums on dequantized values."""
 FLOAT_WEIGHTS = "float weights"
@@ -96,8 +97,12 @@ class XnnpackDriver(HostMemory):
         graph = lowered.graph
         variants = [UNSIGNED] if has_unsigned_filters(graph) and can_be_unsigned(graph) else []
         if any(facts(operator.kind).sums and operator.input(0).type == "i8" for operator in graph.operators):
-            variants += [SIGNED, IN_FLOAT] if find_figures().is_measured else [IN_FLOAT]
+            variants += [MIXED, IN_FLOAT] if find_figures().is_measured else [IN_FLOAT]
         return [*variants, FLOAT_WEIGHTS] if any(map(is_dynamic_range, graph.operators)) else variants
+
+    def predict_form(self, model: Model) -> str:
+        """Return MIXED where it is offered, else the usual variant."""
+        return MIXED if MIXED in self.list_forms(model) else ""
 
     def timings(self) -> Timings:
         from nnapi.drivers.xnnpack.timings import find_timings  # on demand: only predictions need it
@@ -141,7 +146,7 @@ class XnnpackDriver(HostMemory):
         del asked
         need_supported(result.verdicts)
         passes = {UNSIGNED: UNSIGNED_PASSES, FLOAT_WEIGHTS: FLOAT_PASSES}.get(options.form, PASSES)
-        figures = {SIGNED: ALL_SIGNED, IN_FLOAT: ALL_FLOAT}.get(options.form) or find_figures()
+        figures = {MIXED: find_figures(), IN_FLOAT: ALL_FLOAT}.get(options.form, ALL_SIGNED)
         found = compile_graph(model, result.graph, shapes, assumed, passes, figures)
         give_back(find_large_constants(model))
         del result  # and with it what was made of the constants

@@ -27,6 +27,9 @@ processes had the core meanwhile."""
 HOPELESS = 1.0
 """Log ratio below which a plan is dropped after two pairs."""
 
+DRIFT = 1.5
+"""Ratio to the recorded seconds, or its inverse, from which on trials begin again."""
+
 
 class Standing(StrEnum):
     """Standing of a plan beside the active one."""
@@ -90,3 +93,8 @@ def bayes_factor(values: list[float]) -> float:
     freedom, spread = count - 1, 1 + count * PRIOR**2
     square = count * (mean / deviation) ** 2 / freedom
     return float(spread**-0.5 * ((1 + square) / (1 + square / spread)) ** (count / 2))
+
+
+def has_drifted(seconds: float, recorded: float) -> bool:
+    """Whether runs take much longer or shorter than recorded."""
+    return not 1 / DRIFT < seconds / recorded < DRIFT

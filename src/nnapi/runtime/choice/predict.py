@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from nnapi.codes import PreferenceCode
+from nnapi.drivers.base import Forms
 from nnapi.drivers.timings import Timings
 from nnapi.errors import BadDataError
 from nnapi.model.model import Model
@@ -75,6 +76,9 @@ def predict_plan(question: Question, found: Prediction, claims: Sequence[Claimed
         if not claims:
             raise
         raise claims[-1].kind("; ".join(dict.fromkeys(exclude(claims).values()))) from None
+    if question.has_choice and plan.is_simple:
+        driver = next(device.driver for device in question.devices if device.name == plan.only_run.device)
+        plan = plan.with_form(driver.predict_form(model) if isinstance(driver, Forms) else "")
     return plan.on_threads(found.threads)
 
 

@@ -2,8 +2,8 @@
 
 | knowledge | compilation | afterwards |
 |---|---|---|
-| Cached | restore | nothing |
-| Measured | prepare the recorded plan | nothing |
+| Cached | restore | trials if the first runs take much longer or shorter than recorded |
+| Measured | prepare the recorded plan | the same |
 | Predicted | prepare the recorded plan | trials |
 | Unknown | predict, prepare, record | trials |
 | Fixed | prepare | nothing |

@@ -20,7 +20,7 @@ from nnapi.locks import make_lock
 from nnapi.model.borrowed import hold
 from nnapi.model.operand import Array
 from nnapi.runtime.choice.challenger import Challenger, Inputs, count_runs, label, open_inference, time_turn
-from nnapi.runtime.choice.evidence import Standing
+from nnapi.runtime.choice.evidence import Standing, has_drifted
 from nnapi.runtime.choice.history import describe
 from nnapi.runtime.choice.knowledge import MEASURED, PREDICTED, Comparison, Question, Record, keep
 from nnapi.runtime.executors.fast_path import is_open
@@ -47,8 +47,6 @@ GAP, LEAST_GAP = 2.0, 5e-3
 """Runs and seconds that a gap between runs must have, for the tuner to use it."""
 JUDGED = frozenset({1, 2, 4, 8, 16})
 """Pairs whose results are compared."""
-DRIFT = 1.5
-"""Ratio to the recorded seconds, or its inverse, from which on trials begin again."""
 
 
 class Stage(Enum):
@@ -323,8 +321,7 @@ class Trial:
         """Whether runs take much longer or shorter than recorded; None before enough of them were timed."""
         if len(self._recent) < RECENT or not self.recorded:
             return None
-        ratio = self.seconds / self.recorded
-        return not 1 / DRIFT < ratio < DRIFT
+        return has_drifted(self.seconds, self.recorded)
 
     def restart(self) -> None:
         """Begin again, without the pairs so far."""
