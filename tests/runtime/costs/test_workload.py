@@ -23,7 +23,7 @@ def convolved(batch: int = 1, dimension: int = 3) -> Model:
     b = Builder()
     x = b.input(tensor("float32", (batch, 5, 7, 2)))
     filter = np.ones((4, dimension, dimension, 2), np.float32)
-    b.output(b.conv_2d(x, filter, np.zeros(4, np.float32), **SAME, out=tensor("float32", (batch, 5, 7, 4))))
+    b.output(b.conv_2d(x, filter, np.zeros(4, np.float32), **SAME, out=tensor("float32", (batch, 5, 7, 4))))  # type: ignore[call-overload]
     return b.finish()
 
 
@@ -39,14 +39,14 @@ def test_an_unknown_batch_counts_as_one() -> None:
 def test_a_depthwise_convolution_sums_over_places_only() -> None:
     b = Builder()
     x = b.input(tensor("float32", (1, 5, 7, 4)))
-    b.output(b.depthwise_conv_2d(x, np.ones((1, 3, 3, 4), np.float32), np.zeros(4, np.float32), **SAME, multiplier=1))
+    b.output(b.depthwise_conv_2d(x, np.ones((1, 3, 3, 4), np.float32), np.zeros(4, np.float32), **SAME, multiplier=1))  # type: ignore[call-overload]
     assert only(b.finish())[:3] == (Kind.DEPTHWISE, Element.FLOAT32, 5 * 7 * 4 * 9)
 
 
 def test_one_channel_into_several_is_a_dense_convolution() -> None:
     b = Builder()
     x = b.input(tensor("float32", (1, 5, 7, 1)))
-    b.output(b.depthwise_conv_2d(x, np.ones((1, 3, 3, 8), np.float32), np.zeros(8, np.float32), **SAME, multiplier=8))
+    b.output(b.depthwise_conv_2d(x, np.ones((1, 3, 3, 8), np.float32), np.zeros(8, np.float32), **SAME, multiplier=8))  # type: ignore[call-overload]
     found = only(b.finish())
     assert found[:3] == (Kind.CONVOLUTION, Element.FLOAT32, 5 * 7 * 8 * 9)
     assert (found.pixels, found.taps) == (5 * 7, 5 * 7 * 9)
