@@ -90,7 +90,7 @@ def test_no_trace(tmp_path: Path, text: str) -> None:
     (tmp_path / "file").write_text(text)
     result = ran("parse", tmp_path / "file")
     assert result.exit_code == 1
-    assert result.stderr.startswith(f"nnapi: {tmp_path / 'file'}: this is no trace")
+    assert result.stderr.startswith(f"nnapi: {tmp_path / 'file'}: this is not a trace")
 
 
 def test_nothing_of_nnapi(tmp_path: Path) -> None:

@@ -91,5 +91,5 @@ def test_reads_what_others_write() -> None:
 
 @pytest.mark.parametrize("text", ["{", "{}", "[" * 100_000, '{"traceEvents": 3}', "3"])
 def test_no_trace(text: str) -> None:
-    with pytest.raises(BadDataError, match="this is no trace"):
+    with pytest.raises(BadDataError, match="this is not a trace"):
         from_chrome(text)

@@ -69,7 +69,7 @@ def test_damaged_lines_are_told() -> None:
 @pytest.mark.parametrize("text", ["", "hello", "<html></html>", "\x00\x01"])
 def test_no_trace(tmp_path: Path, text: str) -> None:
     (tmp_path / "file").write_text(text)
-    with pytest.raises(BadDataError, match="this is no trace"):
+    with pytest.raises(BadDataError, match="this is not a trace"):
         read_trace(tmp_path / "file")
 
 

@@ -87,7 +87,9 @@ def test_an_engine_that_fails_to_tell_is_left_in_one_piece(caplog: pytest.LogCap
         _, call = recorded(profile)
         assert len(recorded(profile)) == 2
     assert call.args == {"model": "net", "holds": [4, 7], "kinds": ["ADD", "MUL"]}
-    assert [record.message for record in caplog.records] == ["engine does not tell its operations apart: no library"]
+    assert [record.message for record in caplog.records] == [
+        "engine cannot be profiled, its operations share one section: no library"
+    ]
 
 
 def test_a_section_that_has_not_ended_is_not_divided() -> None:

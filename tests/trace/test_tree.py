@@ -54,7 +54,7 @@ def test_violations_are_told() -> None:
     assert message == "inner is nested in outer, a layer that does not call its own"
     inner = node("inner", Layer.RUNTIME, Phase.TERMINATION)
     (message,) = rearrange(root(node("outer", Layer.RUNTIME, Phase.PREPARATION, inner)))
-    assert message == "inner is nested in outer, a phase that it is no part of"
+    assert message == "inner is nested in outer, a phase that it does not belong to"
 
 
 def test_unspecified_phases_are_those_around() -> None:

@@ -69,7 +69,7 @@ def test_default_shows_a_line_but_no_details(capsys: pytest.CaptureFixture[str])
 
 
 def test_unknown_parts() -> None:
-    with pytest.raises(BadDataError, match="vlog has no compiler, only model"):
+    with pytest.raises(BadDataError, match="vlog does not know compiler, only model"):
         vlog("model compiler")
 
 
@@ -85,7 +85,7 @@ def test_filters(capsys: pytest.CaptureFixture[str]) -> None:
 def test_filter_words() -> None:
     assert parse_filters("A:I B *:s") == {"A": logging.INFO, "B": 1, "*": 100}
     assert parse_filters("") == {"*": 1}
-    with pytest.raises(BadDataError, match="'A:X' is no filter"):
+    with pytest.raises(BadDataError, match="'A:X' is not a filter"):
         parse_filters("A:X")
 
 
@@ -155,5 +155,6 @@ def test_mistakes_in_the_environment_do_not_stop_anybody() -> None:
     environment = {"DEBUG_NN_VLOG": "everything", "PATH": ""}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert (
-        done.stderr == "DEBUG_NN_VLOG or ANDROID_LOG_TAGS: vlog has no everything, only " + " ".join(PARTS) + " all\n"
+        done.stderr
+        == "DEBUG_NN_VLOG or ANDROID_LOG_TAGS: vlog does not know everything, only " + " ".join(PARTS) + " all\n"
     )

@@ -1,4 +1,4 @@
-"""What happened, and when: sections that are recorded, written as traces and read back; logs."""
+"""Traces of this process: sections recorded on every thread, trace files written and read, logs."""
 
 import typing
 
@@ -46,6 +46,6 @@ if not typing.TYPE_CHECKING:  # type checkers would take every name for one that
     def __getattr__(name: str) -> object:
         if name not in ("Part", "Recorder", "Span"):
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from nnapi.trace import recorder  # which only those need who record
+        from nnapi.trace import recorder  # on demand: only recording needs it
 
         return getattr(recorder, name)

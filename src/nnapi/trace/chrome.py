@@ -1,4 +1,4 @@
-"""Chrome's trace-event format in JSON, which Perfetto and chrome://tracing open: written and read."""
+"""Chrome's trace-event format in JSON, which Perfetto and chrome://tracing open: writing and reading."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RECORDER = "nnapi"
 
 
 def to_chrome(spans: Iterable[Span]) -> dict[str, Any]:
-    """The spans as an object of the format. Times are microseconds of the monotonic clock."""
+    """Return the spans as an object of the format. Times are microseconds of the monotonic clock."""
     spans = list(spans)
     threads = {(span.process, span.thread): span.thread_name for span in spans}
     events = [
@@ -32,7 +32,7 @@ def to_chrome(spans: Iterable[Span]) -> dict[str, Any]:
 
 
 def to_json(spans: Iterable[Span]) -> str:
-    """The text of :func:`to_chrome`, an event a line."""
+    """Return the text of :func:`to_chrome`, one event a line."""
     trace = to_chrome(spans)
     events = ",\n".join(json.dumps(event, ensure_ascii=False) for event in trace.pop("traceEvents"))
     return f'{{"traceEvents": [\n{events}\n], {json.dumps(trace)[1:]}\n'
@@ -61,17 +61,17 @@ def _common(span: Span) -> dict[str, Any]:
 
 
 def from_chrome(text: str) -> Trace:
-    """The marks of such a file: of ours, or of any other in which names carry NNAPI's marks.
+    """Read the marks of a file in this format; names may come from any recorder that writes NNAPI's marks.
 
-    Raises BadDataError for text that is no JSON or holds no list of events.
+    Raises BadDataError for text that is not JSON or has no list of events.
     """
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BadDataError(f"this is no trace: the JSON cannot be read: {error}") from None
+        raise BadDataError(f"this is not a trace: the JSON cannot be read: {error}") from None
     events = data.get("traceEvents") if isinstance(data, dict) else data
     if not isinstance(events, list):
-        raise BadDataError("this is no trace: JSON without traceEvents")
+        raise BadDataError("this is not a trace: JSON without traceEvents")
     other = data.get("otherData") if isinstance(data, dict) else None
     is_ours = isinstance(other, dict) and other.get("recorder") == RECORDER
     threads: defaultdict[tuple[int, int], list[tuple[float, float, str]]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""What a recording keeps of each thread: its sections that have ended, packed as numbers."""
+"""The ended sections of one thread, packed as integers."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
-"""What has ended: a section."""
+"""A section that has ended."""
 
 
 class EndedSections(Generic[T]):
-    """The sections of a thread that have ended, as numbers: a tuple for each would take six times as much."""
+    """The sections of a thread that have ended, as integers: a tuple for each would take six times as much memory."""
 
     __slots__ = ("_numbers", "_places", "_sections")
 
@@ -28,7 +28,7 @@ class EndedSections(Generic[T]):
         self._numbers.extend((place, start, end, depth))
 
     def __iter__(self) -> Iterator[tuple[T, int, int, int]]:
-        """Section, start, end, depth of what has ended so far; the thread may go on meanwhile."""
+        """Yield section, start, end and depth of each section that has ended so far; the thread may add more."""
         numbers = self._numbers[:]
         for at in range(0, len(numbers) - 3, 4):
             place, start, end, depth = numbers[at : at + 4]

@@ -1,4 +1,4 @@
-"""What the name of a section says: ``[NN_LR_PE]ANeuralNetworksExecution_compute`` is the runtime executing."""
+"""Labels: layer and phase in a section's name. ``[NN_LR_PE]ANeuralNetworksExecution_compute``: the runtime executes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class Layer(StrEnum):
-    """Whose time it is, from the top down."""
+    """The layer that spends the time, from the top down."""
 
     APPLICATION = "LA"
     RUNTIME = "LR"
@@ -24,7 +24,7 @@ class Layer(StrEnum):
 
 
 class Phase(StrEnum):
-    """What the time is spent on."""
+    """The phase that the time belongs to."""
 
     OVERALL = "PO"
     """A run of the application, for example one case of a benchmark."""
@@ -33,7 +33,7 @@ class Phase(StrEnum):
     BENCHMARK = "PBM"
     """Executions that are measured."""
     INITIALIZATION = "PI"
-    """What happens once and belongs to no model."""
+    """Work that is done once and belongs to no model."""
     PREPARATION = "PP"
     """Describing a model."""
     COMPILATION = "PC"
@@ -41,7 +41,7 @@ class Phase(StrEnum):
     INPUTS_AND_OUTPUTS = "PIO"
     """Within an execution: setting inputs and outputs, allocating buffers."""
     TRANSFORMATION = "PTR"
-    """Within an execution: bringing data into the form that the computation needs."""
+    """Within an execution: converting data to the layout and type that the computation needs."""
     COMPUTATION = "PCO"
     """Within an execution: computing operations' outputs."""
     RESULTS = "PR"
@@ -58,7 +58,7 @@ PHASES = (Phase.INITIALIZATION, Phase.PREPARATION, Phase.COMPILATION, Phase.EXEC
 """The phases of a run."""
 
 EXECUTION_PHASES = (Phase.INPUTS_AND_OUTPUTS, Phase.TRANSFORMATION, Phase.COMPUTATION, Phase.RESULTS)
-"""The parts of an execution."""
+"""The phases within an execution."""
 
 SUBPHASES: dict[Phase, tuple[Phase, ...]] = {
     Phase.OVERALL: (Phase.WARM_UP, Phase.BENCHMARK, *PHASES),
@@ -66,7 +66,7 @@ SUBPHASES: dict[Phase, tuple[Phase, ...]] = {
     Phase.BENCHMARK: (Phase.EXECUTION,),
     Phase.EXECUTION: EXECUTION_PHASES,
 }
-"""What may be nested in a phase as a part of it."""
+"""The phases that may be nested in a phase and count for it."""
 
 
 class Label(NamedTuple):
@@ -92,9 +92,9 @@ NNAPI_NAME = r"(?s)(?P<markers>.*)\[NN_(?P<layer>L[A-Z]+)_(?P<phase>P[A-Z]+)\](?
 
 @lru_cache(maxsize=4096)
 def parse_label(text: str) -> Label:
-    """The label that a section's name carries; a name without one is IGNORED.
+    """Return the label in a section's name; a name without one is IGNORED.
 
-    So is a name whose layer or phase does not exist. ``HIDL::…`` and ``AIDL::…`` are the stubs of Android's drivers.
+    A name whose layer or phase does not exist is IGNORED too. Android's driver stubs write ``HIDL::…`` and ``AIDL::…``.
     """
     match = re.fullmatch(NNAPI_NAME, _correct(text))
     if match is None:
@@ -108,7 +108,7 @@ def parse_label(text: str) -> Label:
 
 
 def _correct(text: str) -> str:
-    """The name, with the marks put right that early versions of Android wrote wrongly."""
+    """Return the name with the marks corrected that early versions of Android wrote wrongly."""
     if "ANeuralNetworksEvent_free" in text or "ANeuralNetworksExecution_free" in text:
         return text.replace("_PT]", "_PE]")
     if "getSupportedExtensions" in text:
@@ -119,14 +119,14 @@ def _correct(text: str) -> str:
 
 
 def _of_stub(text: str) -> tuple[Layer, Phase]:
-    """Layer and phase of the sections that Android's generated stubs of drivers write by themselves."""
+    """Return layer and phase of a section that Android's generated driver stubs write."""
     return _stub_layer(text), _stub_phase(text)
 
 
 def _stub_layer(text: str) -> Layer:
     side = text.rpartition("::")[2]
     if side in ("client", "server") and "notify" in text:
-        return Layer.IGNORED  # a call from the driver back up; its time is part of the call down
+        return Layer.IGNORED  # a call from the driver back up; the call down includes its time
     if side in ("client", "passthrough"):
         return Layer.IPC
     if side == "server" or "getCapabilities" in text or "getSupportedOperations" in text:

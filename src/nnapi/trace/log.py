@@ -1,6 +1,6 @@
-"""Loggers that are looked up when there is something to be said: importing ``logging`` takes as long as a small model.
+"""Loggers that import ``logging`` on demand: the import takes as long as a small model.
 
-While nobody has imported it nobody can have asked for details, so that only warnings are worth it.
+Until somebody imports ``logging``, nobody can have asked for details, so only warnings import it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Log:
 
     @property
     def is_verbose(self) -> bool:
-        """Whether anybody is told what is no warning."""
+        """Whether messages below a warning are shown or handled."""
         if "logging" not in sys.modules:
             return False
         from logging import INFO
@@ -43,7 +43,7 @@ class Log:
             self.logger.info(message, *args, stacklevel=2)
 
     def warning(self, message: str, *args: Any) -> None:
-        """Never an error of its own: without a descriptor or memory for importing logging it goes to stderr."""
+        """Log a warning; never raises. Without a file descriptor or memory to import logging, it goes to stderr."""
         try:
             logger = self.logger
         except (ImportError, OSError, MemoryError):

@@ -26,13 +26,13 @@ class Mark:
 
     @property
     def name(self) -> str:
-        """What begins; empty at an end."""
+        """The name of the section that begins; empty at an end."""
         return self.text.split("|", 2)[2] if self.text.count("|") >= 2 else ""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """The marks of a file, in the order of the file, and what could not be read of it."""
+    """The marks of a file, in the order of the file, and notes on lines that could not be read."""
 
     marks: tuple[Mark, ...]
     notes: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ BEGIN = re.compile(r"B\|(\d{1,18})\|")
 
 
 def from_ftrace(text: str) -> Trace:
-    """The marks of a systrace's HTML or of ftrace's text."""
+    """Read the marks of a systrace's HTML or of ftrace's text."""
     lines = text.splitlines()
     start, end = _trace_part(lines)
     processes: dict[int, int] = {}
@@ -68,13 +68,14 @@ def from_ftrace(text: str) -> Trace:
         elif DAMAGED.search(line):
             unread.append(number)
     if not marks and not unread and not any(HEADER.match(line) for line in lines):
-        raise BadDataError("this is no trace: neither a systrace, nor ftrace's text, nor Chrome's JSON")
+        raise BadDataError("this is not a trace: neither a systrace, nor ftrace's text, nor Chrome's JSON")
     notes = (f"{_lines(unread)} could not be read",) if unread else ()
     return Trace(tuple(marks), notes, any(line.startswith(ORIGIN) for line in lines[start:end]))
 
 
 def _trace_part(lines: list[str]) -> tuple[int, int]:
-    """First line of the trace and first line after it. A page holds other things too, text need not have a header."""
+    """Return the first line of the trace and the first line after it. A page holds other data too; text may lack a
+    header."""
     start = next((number for number, line in enumerate(lines) if HEADER.match(line)), None)
     if start is None:
         return 0, len(lines)

@@ -1,4 +1,4 @@
-"""From a trace to the statistics of the runs in it, and messages on what could not be told."""
+"""Statistics of the runs in a trace, and notes on times that cannot be determined."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Run:
 
 @dataclass(frozen=True)
 class Report(NotebookDisplay):
-    """The runs in a trace, and what of it could not be told."""
+    """The runs in a trace, and notes on times that cannot be determined."""
 
     runs: tuple[Run, ...]
     notes: tuple[str, ...] = field(default=())
 
 
 def parse_file(file: str | Path) -> Report:
-    """Read a trace (systrace's HTML, ftrace's text, Chrome's JSON). Raises BadDataError for a file that is none."""
+    """Read a trace (systrace's HTML, ftrace's text, Chrome's JSON). Raises BadDataError for any other file."""
     try:
         return parse(read_trace(file))
     except BadDataError as error:
@@ -50,9 +50,9 @@ def parse_file(file: str | Path) -> Report:
 
 
 def read_trace(file: str | Path) -> Trace:
-    """The marks of an Android systrace (HTML), of ftrace's text or of Chrome's JSON.
+    """Read the marks of an Android systrace (HTML), of ftrace's text or of Chrome's JSON.
 
-    Raises BadDataError for a file without any trace in it, OSError for one that cannot be read.
+    Raises BadDataError for a file without a trace, OSError for a file that cannot be read.
     """
     data = Path(file).read_bytes()
     text = data.decode("utf-8", errors="replace")
@@ -96,12 +96,12 @@ def _processes(marks: Sequence[Mark]) -> _Processes:
 
 
 def _by_process(marks: list[Mark], drivers: set[int]) -> tuple[list[list[Mark]], list[str]]:
-    """The marks in groups of which each has one run at a time: one group, unless processes run at the same time."""
+    """Group the marks so that each group has one run at a time: one group, unless processes run at the same time."""
     if not _overlap(marks):
         return [marks], []
     clients = {mark.process: None for mark in marks if RUN in mark.text}
     notes = [
-        f"{len(clients)} processes run at the same time: they are told apart, but not what the drivers did for each"
+        f"{len(clients)} processes run at the same time: their own times are separate, those of the drivers are not"
     ]
     others = {mark.process for mark in marks} - set(clients) - drivers
     if others:
@@ -151,7 +151,8 @@ def _runs(marks: Sequence[Mark], processes: _Processes, is_ours: bool, end: floa
 
 
 def _swap(processes: _Processes, thread: int, is_ours: bool) -> dict[Layer, Layer]:
-    """Android's CPU fallback and its sample drivers are the same code: the process decides which of them it is."""
+    """Return layers to rename: Android's CPU fallback and its sample drivers share code, and the process tells which it
+    is."""
     if is_ours:
         return {}
     is_driver = processes.of[thread] in processes.drivers

@@ -1,4 +1,4 @@
-"""What engines do within one call, which nobody sees from outside: by a profile of runs made for that alone."""
+"""Profiles of engines: the operators within one call, measured in extra runs."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ ENOUGH = 0.05
 class Profile(Generic[T]):
     """The section of an engine's call, divided among its operators when the recording is read.
 
-    ``measure`` is given what was last given to :meth:`of`, and runs the engine with its own profiler on. The calls that
-    were recorded lasted as long as they lasted, without a profiler, which would have slowed them; the profile says how
-    their time is shared out. If it fails, the calls stay in one piece.
+    ``measure`` gets the last subject given to :meth:`of`, and runs the engine with its own profiler on. Recorded calls
+    run without a profiler, which would slow them; their time is divided in the proportions of the profile. If profiling
+    fails, calls are not divided.
     """
 
     def __init__(self, section: Section, measure: Callable[[T], Costs]) -> None:
@@ -39,7 +39,7 @@ class Profile(Generic[T]):
         section.parts = self._measure_parts
 
     def of(self, subject: T) -> Section:
-        """What to record a call of the engine under."""
+        """Return the section to record a call of the engine with."""
         self._subject = subject
         return self._section
 
@@ -48,15 +48,17 @@ class Profile(Generic[T]):
             if self._parts is None and self._subject is not None:
                 try:
                     self._parts = parts(self._measure(self._subject))
-                except Exception as error:  # a trace that tells less is better than none
-                    log.warning("%s does not tell its operations apart: %s", self._section.label.name, error)
+                except Exception as error:  # a trace with less detail is better than none
+                    log.warning(
+                        "%s cannot be profiled, its operations share one section: %s", self._section.label.name, error
+                    )
                     self._parts = ()
                 self._subject = None
             return self._parts or ()
 
 
 def typical(run: Callable[[], Sequence[float]], most: int = MOST) -> list[float]:
-    """What each figure that ``run`` gives is on average over the half of some runs in which it is least."""
+    """Return each time that ``run`` gives, averaged over the fastest half of several runs."""
     runs: list[Sequence[float]] = []
     end = time.monotonic() + ENOUGH
     while len(runs) < LEAST or (len(runs) < most and time.monotonic() < end):
@@ -66,7 +68,7 @@ def typical(run: Callable[[], Sequence[float]], most: int = MOST) -> list[float]
 
 
 def parts(costs: Costs) -> list[Part]:
-    """Parts of one section after the other, in proportion to their costs."""
+    """Divide a section into consecutive ones, in proportion to their costs."""
     total = sum(cost for _, cost in costs) or 1.0
     bounds = accumulate((cost / total for _, cost in costs), initial=0.0)
     return [

@@ -1,4 +1,4 @@
-"""What happened while sections were recorded, on every thread: for who records (:mod:`nnapi.trace.spans`)."""
+"""The recorder behind :mod:`nnapi.trace.spans`: sections of every thread, and the spans made of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nnapi.trace.labels import Label
 
 
 class Recorded(Protocol):
-    """A section: how it is labelled, what is kept with it, what gives its parts."""
+    """A section: its label, its arguments, and the function that gives the sections within it."""
 
     @property
     def label(self) -> Label: ...
@@ -39,7 +39,7 @@ class Span(NamedTuple):
     depth: int = 0
     """How many sections of its thread are open around it."""
     cookie: int | None = None
-    """Tells apart the asynchronous sections of one name; None for sections of a thread."""
+    """Distinguishes the asynchronous sections of one name; None for sections of a thread."""
     is_complete: bool = True
     """Whether the section had ended when the recording did."""
 
@@ -78,7 +78,7 @@ class Recorder(NotebookDisplay):
         self._asynchronous: dict[tuple[str, int], tuple[Recorded, int, int, str]] = {}
         self._more: list[Span] = []
         self.sources: list[Callable[[], Iterable[Span]]] = []
-        """What gives the spans of other processes so far, whenever the recording is read."""
+        """Functions that return the spans of other processes so far; called whenever the recording is read."""
 
     def begin(self, section: Recorded) -> None:
         if THIS_THREAD.muted:
@@ -108,7 +108,7 @@ class Recorder(NotebookDisplay):
         return THIS_THREAD.muted
 
     def find_open(self) -> Recorded | None:
-        """The section that is open on this thread, the innermost one; None where there is none."""
+        """Return the innermost open section of this thread; None where there is none."""
         stack = THIS_THREAD.open if THIS_THREAD.recorder is self else []
         return stack[-1][0] if stack else None
 
@@ -125,14 +125,14 @@ class Recorder(NotebookDisplay):
                 self._more.append(_asynchronous_span(begun, end, cookie))
 
     def add(self, spans: Iterable[Span]) -> None:
-        """Take in what another process recorded."""
+        """Add the spans that another process recorded."""
         with self._lock:
             self._more += spans
 
     def spans(self) -> list[Span]:
-        """Everything so far, in the order of beginning. What has not ended is cut off now and marked incomplete.
+        """Return all spans so far, in the order of beginning. Unended sections are cut off now and marked incomplete.
 
-        Engines whose calls are to be divided are profiled now, each for a tenth of a second or so, the first time.
+        The first call profiles engines whose calls are to be divided, each for about a tenth of a second.
         """
         elsewhere = [span for source in self.sources for span in source()]
         now, process = time.monotonic_ns(), os.getpid()
@@ -171,7 +171,8 @@ def _asynchronous_span(begun: tuple[Recorded, int, int, str], end: int, cookie: 
 
 
 def _divide(whole: Span, parts: Sequence[Part], told: dict[int, Mapping[str, Any]]) -> list[Span]:
-    """A section and its parts, which say themselves what it ``holds``; ``told`` keeps what is left for it to say."""
+    """Return a span and the spans within it. These name the operations that it ``holds``; ``told`` caches its other
+    arguments."""
     if not parts:
         return [whole]
     length, depth = whole.end - whole.start, whole.depth + 1
@@ -186,12 +187,12 @@ def _divide(whole: Span, parts: Sequence[Part], told: dict[int, Mapping[str, Any
 
 
 def _number(spans: list[Span]) -> list[Span]:
-    """The spans in the order of beginning, with operations of a part of a model numbered as in the whole.
+    """Return the spans in the order of beginning, with a partition's operations numbered as in the whole model.
 
-    A driver knows the numbers within the part that it was given; the span of the step around it knows the others.
+    A driver knows only the numbers within its partition; the span of the step around it has the model's numbers.
     """
     ordered = sorted(spans, key=lambda span: (span.start, span.depth))
-    renumbered: dict[tuple[int, int], Mapping[str, Any]] = {}  # the spans of a section share what is said of them
+    renumbered: dict[tuple[int, int], Mapping[str, Any]] = {}  # the spans of a section share their arguments
     steps: dict[tuple[int, int], Span] = {}
     for place, span in enumerate(ordered):
         thread = span.process, span.thread
@@ -208,7 +209,8 @@ def _number(spans: list[Span]) -> list[Span]:
 
 
 def _renumber(args: Mapping[str, Any], numbers: Sequence[int]) -> Mapping[str, Any]:
-    """With the number of an operation, or of those that an engine ``holds`` and does not tell apart, in the whole."""
+    """Return the arguments with an operation's number in the whole model, or the numbers of all that an engine
+    ``holds``."""
     if "operation" in args and args["operation"] < len(numbers):
         return {**args, "operation": numbers[args["operation"]]}
     if "holds" in args and max(args["holds"], default=0) < len(numbers):

@@ -1,13 +1,13 @@
-"""Recording what happens when: sections with a beginning and an end, on every thread.
+"""Recording sections, with a beginning and an end, on every thread.
 
     COMPUTE = Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_compute")
 
-    with COMPUTE:                                     # made once, used often: the cheapest form
+    with COMPUTE:                                     # made once, used often: the cheapest way
     with span(Layer.CPU, Phase.COMPUTATION, "CONV_2D", operation=3):
-    with section("[NN_LA_PE]runInference"):           # what applications write; also a decorator
+    with section("[NN_LA_PE]runInference"):           # for applications; also a decorator
 
 All of them do nothing until :func:`start`. One recorder exists in a process at a time; the clock is the machine's
-monotonic one, so that spans of several processes can be put together.
+monotonic one, so spans of several processes can be merged.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ T = TypeVar("T")
 
 
 class Section:
-    """What is to be recorded whenever a ``with`` block, or a function it decorates, runs. It may be used again.
+    """A section that is recorded whenever a ``with`` block, or a function it decorates, runs. It can be reused.
 
-    ``parts`` gives what fills it, for what cannot be seen from here (:class:`Part`). It is asked when the recording is
-    read, so that it may take its time.
+    ``parts`` returns the sections within it that an engine runs unseen (:class:`Part`). It is called when the recording
+    is read, so it may be slow.
     """
 
     __slots__ = ("args", "label", "parts")
@@ -75,8 +75,8 @@ active = False
 
 _RECORDING = Section.__enter__, Section.__exit__
 _IDLE: Any = "".format
-"""Stands for both methods while nothing is recorded: takes any arguments, gives something false, and costs a third of a
-function in Python. Nobody else knows of it."""
+"""Replaces both methods while nothing is recorded: takes any arguments, returns a false value, and costs a third of a
+Python function. Nothing else uses it."""
 
 
 def _switch(recorder: Recorder | None) -> None:
@@ -92,9 +92,9 @@ NOTHING = Section(Layer.IGNORED, Phase.UNSPECIFIED, "")
 
 
 def span(layer: Layer, phase: Phase, name: str, /, *, operation: int | None = None, **args: Any) -> Section:
-    """A section made on the spot, for ``with``; ``operation`` and ``args`` are kept with it (JSON values).
+    """Make a section for one ``with`` block; ``operation`` and ``args`` (JSON values) are recorded with it.
 
-    It costs under 100 ns while nothing is recorded, if layer and phase are at hand: before Python 3.12 looking up a
+    It costs under 100 ns while nothing is recorded, if layer and phase are local: before Python 3.12 looking up a
     member of an enumeration takes longer than all the rest.
     """
     if _recorder is None:
@@ -104,9 +104,9 @@ def span(layer: Layer, phase: Phase, name: str, /, *, operation: int | None = No
 
 @functools.lru_cache(maxsize=4096)
 def section(mark: str) -> Section:
-    """A section of the application, for ``with`` or as a decorator: ``[NN_LA_PE]runInference``.
+    """Return a section of the application, for ``with`` or as a decorator: ``[NN_LA_PE]runInference``.
 
-    The prefixes of the NNAPI guide are ``[NN_LA_PI]`` (initialisation), ``[NN_LA_PP]`` (preparation), ``[NN_LA_PC]``
+    The prefixes of the NNAPI guide are ``[NN_LA_PI]`` (initialization), ``[NN_LA_PP]`` (preparation), ``[NN_LA_PC]``
     (compilation) and ``[NN_LA_PE]`` (execution). A name without one shows in traces but not in the statistics.
     """
     return Section.of(parse_label(mark))
@@ -142,20 +142,20 @@ def is_enabled() -> bool:
 
 
 def here() -> tuple[Recorder, Recorded | None] | None:
-    """What records this thread now, and the section that is open on it; None where nothing does."""
+    """Return the recorder of this thread and the section open on it; None while nothing is recorded."""
     return None if _recorder is None or _recorder.is_muted else (_recorder, _recorder.find_open())
 
 
 def current() -> Recorder | None:
-    """What records now."""
+    """Return the current recorder; None while nothing is recorded."""
     return _recorder
 
 
 def start() -> Recorder:
-    """Record from now on. Raises BadStateError if that is so already."""
+    """Begin to record. Raises BadStateError if a recording is active."""
     if _recorder is not None:
         raise BadStateError("a trace is being recorded already")
-    from nnapi.trace.recorder import Recorder  # which few processes have a use for
+    from nnapi.trace.recorder import Recorder  # on demand: few processes record
 
     recorder = Recorder()
     _switch(recorder)
@@ -163,7 +163,7 @@ def start() -> Recorder:
 
 
 def stop() -> list[Span]:
-    """Stop recording; what was recorded. Raises BadStateError if nothing is being recorded."""
+    """Stop recording and return the spans. Raises BadStateError if nothing is being recorded."""
     recorder = _recorder
     if recorder is None:
         raise BadStateError("no trace is being recorded")
@@ -173,7 +173,7 @@ def stop() -> list[Span]:
 
 @contextmanager
 def recording() -> Iterator[Recorder]:
-    """Record during a ``with`` block; ``spans()`` of what it gives are the spans, also afterwards."""
+    """Record during a ``with`` block; ``spans()`` of the recorder returns the spans, also afterwards."""
     recorder = start()
     try:
         yield recorder
@@ -184,7 +184,7 @@ def recording() -> Iterator[Recorder]:
 
 @contextmanager
 def mute() -> Iterator[None]:
-    """Record nothing of what this thread does within a ``with`` block: trial runs, which are nobody's executions."""
+    """Record nothing of this thread within a ``with`` block: trial runs are nobody's executions."""
     from nnapi.trace.recorder import THIS_THREAD
 
     before, THIS_THREAD.muted = THIS_THREAD.muted, True

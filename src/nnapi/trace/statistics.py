@@ -48,7 +48,7 @@ class Statistics:
     self_times: Times
     executions: Mapping[Phase, int]
     cases: Mapping[Phase, tuple[Times, Times]]
-    """For WARM_UP and BENCHMARK, times and self times of EXECUTION and its parts."""
+    """For WARM_UP and BENCHMARK, times and self times of EXECUTION and the phases within it."""
 
     @property
     def has_cpu(self) -> bool:
@@ -111,9 +111,10 @@ def _driver_execution(threads: Sequence[Totals], case: Phase) -> float | None:
 
 
 def _runtime_execution(threads: Sequence[Totals], case: Phase) -> float | None:
-    """From the start of each asynchronous computation to the end of the wait for it, and the synchronous functions.
+    """Return the time from the start of each asynchronous computation to the end of its wait, plus the synchronous
+    functions.
 
-    None if the trace has none of them. Several threads that compute at once cannot be told apart, and a wait that
+    None if the trace has none of them. Computations of several threads at once cannot be distinguished, and a wait that
     begins after the end of the computation counts as well.
     """
     if not any(t.thread.intervals.get((case, name)) for t in threads for name in (*STARTS, *SYNCHRONOUS)):
@@ -133,7 +134,7 @@ def _asynchronous(thread: Totals, case: Phase) -> float:
 
 
 def _mark_unmeasured(time: float, phase: Phase, layer: Layer) -> float:
-    """NaN for a zero that means that nobody measured: applications and the insides of drivers need not be traced."""
+    """Return NaN for a zero that was not measured: applications and the insides of drivers need not be traced."""
     is_optional = layer is Layer.APPLICATION or (layer is Layer.DRIVER and phase in EXECUTION_PHASES)
     return math.nan if time == 0.0 and is_optional else time
 
@@ -144,7 +145,7 @@ def _add_totals(times: Times) -> None:
 
 
 def _self_times(times: Times) -> Times:
-    """What is left of each layer's time without the layer below it that has any."""
+    """Return each layer's time without the time of the next lower layer that has any."""
     result: Times = {phase: {TOTAL: layers[TOTAL]} for phase, layers in times.items()}
     for phase, layers in times.items():
         below = 0.0
@@ -161,7 +162,7 @@ def _self_times(times: Times) -> Times:
 
 
 def _is_driver_idle(phase: Phase, layer: Layer, times: Times) -> bool:
-    """Whether the driver was only asked what it can do: then the CPU's time is no part of the driver's or the IPC's."""
+    """Whether the driver only answered queries: then the CPU's time does not belong to the driver's or the IPC's."""
     is_below = phase is Phase.OVERALL and layer in (Layer.DRIVER, Layer.IPC)
     return is_below and times[Phase.EXECUTION][Layer.DRIVER] == 0.0
 
@@ -171,7 +172,7 @@ def _or_zero(time: float) -> float:
 
 
 def _sum(times: Iterable[float]) -> float:
-    """The plain sum, one after the other: `sum` compensates rounding errors from Python 3.12 on, which shows."""
+    """Return the plain sum, in order: `sum` compensates rounding errors from Python 3.12 on, which shows."""
     total = 0.0
     for time in times:
         total += time

@@ -1,4 +1,4 @@
-"""Writing spans as Android's systrace: ftrace's text, alone or as part of a page. Perfetto opens both."""
+"""Spans written as Android's systrace: ftrace's text, alone or in a page. Perfetto opens both."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _line(span: Span, time: float, text: str) -> str:
 
 
 def _title(span: Span) -> str:
-    """The mark's name. Arguments have no place in it but the number and the results of an operation."""
+    """Return the mark's name. Of the arguments it holds only the number and the results of an operation."""
     parts = [str(span.label)]
     if "operation" in span.args:
         parts.append(f"#{span.args['operation']}")

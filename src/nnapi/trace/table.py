@@ -12,7 +12,7 @@ from nnapi.trace.parse import Report, Run
 from nnapi.trace.statistics import EXECUTION, TOTAL, Statistics, Times
 
 COMPUTE, SHARE = "PEO", "PEp"
-"""An execution less its input, output and results; a layer's part of all executions in per cent."""
+"""An execution without its input, output and results; a layer's share of all executions in percent."""
 
 NAMES = {
     Layer.APPLICATION: "Application",
@@ -43,10 +43,10 @@ Values = dict[str, float]
 
 
 def values(statistics: Statistics, *, total_times: bool = False, per_execution: bool = False) -> Values:
-    """What the table shows. NaN is a time that was not measured.
+    """Return the values of the table. NaN is a time that was not measured.
 
     Self times unless ``total_times``. ``per_execution`` divides the columns of the execution by the number of
-    executions, those of the benchmark alone if the trace tells them from the warm-up.
+    executions, of the benchmark alone if the trace separates it from the warm-up.
     """
     times = dict(statistics.times if total_times else statistics.self_times)
     has_benchmark = per_execution and Phase.BENCHMARK in statistics.cases
@@ -145,7 +145,7 @@ def _json(value: float) -> float | None:
 
 
 def to_json(report: Report, *, total_times: bool = False, per_execution: bool = False) -> str:
-    """The complete runs of a report as a JSON list. Incomplete ones would look like whole ones and are left out."""
+    """Return the complete runs of a report as a JSON list. Incomplete runs would look complete and are omitted."""
     runs = [
         describe(run, total_times=total_times, per_execution=per_execution) for run in report.runs if run.is_complete
     ]
@@ -153,7 +153,7 @@ def to_json(report: Report, *, total_times: bool = False, per_execution: bool = 
 
 
 def detail(run: Run) -> Iterator[str]:
-    """What the figures of a run consist of: for each thread, layer and phase the sections that count."""
+    """Yield the sections behind the times of a run, for each thread, layer and phase."""
     for totals in run.threads:
         for (case, layer, phase), items in totals.items.items():
             where = f"[{case}] " if case is not Phase.OVERALL else ""

@@ -12,7 +12,7 @@ CASES = (Phase.WARM_UP, Phase.BENCHMARK)
 
 
 class Case:
-    """What the application is doing as a whole: warming up, measuring or neither. All threads of a run share it."""
+    """The state of the whole application: warming up, measuring or neither. All threads of a run share it."""
 
     def __init__(self) -> None:
         self._open: list[Phase] = []

@@ -1,11 +1,11 @@
-"""The sections of one thread as a tree, put in the form that the statistics count.
+"""The sections of one thread as a tree, rearranged for the statistics.
 
-Applications and runtimes do not always nest as the layers do: initialisation happens in the middle of a preparation, an
-IPC layer calls back into the runtime, the application says "compilation" while the runtime already terminates. Such
-sections are copied to where they belong, and the originals are taken off the time of what they are nested in.
+Applications and runtimes do not always nest as the layers do: a preparation contains an initialization, an IPC layer
+calls back into the runtime, the application marks "compilation" while the runtime already terminates. Such sections are
+copied to where they belong, and the originals are subtracted from the sections around them.
 
-The order of children decides the order in which times are added, and thereby the last digits of the statistics. It is
-the order of Android's own statistics: what moves goes to the end.
+The order of children decides the order in which times are added, and thereby the last digits of the statistics. As in
+Android's own statistics, moved sections go to the end.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Node:
     children: list[Node] = field(default_factory=list)
     is_subtracted: bool = False
     is_placeholder: bool = False
-    """Stands for a section that ended when another took its place, until its own end comes."""
+    """A placeholder for a section that another one replaced, until its own end comes."""
 
     @property
     def is_root(self) -> bool:
@@ -46,7 +46,7 @@ class Node:
 
     @property
     def around(self) -> Node:
-        """The section that this one lies in, as all but the root do."""
+        """The section around this one; the root has none."""
         return need_value(self.parent, "the root lies in no section")
 
     @property
@@ -67,7 +67,7 @@ class Node:
 
     @property
     def is_detail(self) -> bool:
-        """Whether the section only tells more about the one around it, and is not counted by itself."""
+        """Whether the section only details the one around it, and is not counted by itself."""
         parent = self.parent
         if parent is None or parent.is_root or self.layer is not parent.layer or self.is_subtracted:
             return False
@@ -78,7 +78,7 @@ class Node:
 
 
 def preorder(root: Node) -> list[Node]:
-    """The nodes below the root, each before its children."""
+    """List the nodes below the root, each before its children."""
     found, waiting = [], [root]
     while waiting:
         node = waiting.pop()
@@ -88,7 +88,7 @@ def preorder(root: Node) -> list[Node]:
 
 
 def rearrange(root: Node) -> list[str]:
-    """Bring a complete tree into the form that is counted. What is nested against the rules is told in messages."""
+    """Rearrange a complete tree for counting. Returns messages on sections that are nested against the rules."""
     _dissolve(root, lambda node: node.layer is Layer.IGNORED)
     _dissolve(root, lambda node: node.is_placeholder)
     for node in [node for node in preorder(root) if _is_misplaced(node)]:
@@ -99,7 +99,7 @@ def rearrange(root: Node) -> list[str]:
 
 
 def _dissolve(root: Node, is_gone: Callable[[Node], bool]) -> None:
-    """Take nodes out; their children take their place, at the end of the list."""
+    """Remove nodes; their children replace them, at the end of the list."""
     for node in [root, *preorder(root)]:
         if is_gone(node) and not node.is_root:
             continue
@@ -115,7 +115,7 @@ def _dissolve(root: Node, is_gone: Callable[[Node], bool]) -> None:
 
 
 def _is_wrongly_in_application(node: Node) -> bool:
-    """Whether the application says one phase and the runtime in it another that is no part of it."""
+    """Whether the application names one phase and the runtime within it another that does not belong to it."""
     around = node.around
     return (
         around.layer is Layer.APPLICATION
@@ -160,7 +160,7 @@ def _insert_application(node: Node) -> None:
 
 
 def subtractions(root: Node) -> dict[Node, float]:
-    """For each node below the root the milliseconds that are taken off the section around it."""
+    """Return, for each node below the root, the milliseconds that are subtracted from the section around it."""
     taken: dict[Node, float] = {}
     for node in reversed(preorder(root)):
         if node.is_detail:
@@ -174,7 +174,7 @@ def subtractions(root: Node) -> dict[Node, float]:
 
 
 def _time_left(node: Node, taken: dict[Node, float]) -> float:
-    """Milliseconds of a section without what is taken off it."""
+    """Return the milliseconds of a section without those subtracted from it."""
     time = node.milliseconds
     for child in node.children:
         time -= taken[child]
@@ -185,8 +185,8 @@ def _time_left(node: Node, taken: dict[Node, float]) -> float:
 class Counted:
     """A section of a rearranged tree: its milliseconds, and whether they count for its layer and phase.
 
-    ``is_alone`` says that it is part of an execution without a section of its layer around it for the execution itself,
-    so that its time stands for that too.
+    ``is_alone``: it is a phase of an execution, and no section of its layer covers the execution itself, so its time
+    also counts as the execution's.
     """
 
     node: Node
@@ -196,7 +196,7 @@ class Counted:
 
 
 def count(root: Node) -> Iterator[Counted]:
-    """The sections below the root in the order in which their times are added."""
+    """Yield the sections below the root in the order in which their times are added."""
     taken = subtractions(root)
     executing: dict[Layer | None, int] = {}
     waiting: list[tuple[Node, bool]] = [(child, True) for child in reversed(root.children)]
@@ -220,7 +220,7 @@ def _violations(root: Node) -> Iterator[str]:
         if around is None or node.is_subtracted:
             continue
         if not _may_follow(around.phase, node.phase):
-            yield f"{node.mark} is nested in {around.mark}, a phase that it is no part of"
+            yield f"{node.mark} is nested in {around.mark}, a phase that it does not belong to"
         is_called = around.layer is None or node.layer in (around.layer, Layer.UTILITY)
         if not is_called and node.layer not in CALLS.get(around.layer or Layer.OTHER, ()):
             yield f"{node.mark} is nested in {around.mark}, a layer that does not call its own"

@@ -1,9 +1,9 @@
-"""Logs: one logger for each component, named by its tag in Android's log, and what the NNAPI guide says of them.
+"""Logs: one logger for each component, named by its tag in Android's log.
 
-The loggers are ``nnapi.ExecutionPlan``, ``nnapi.ModelBuilder`` and so on; applications configure them as any others.
-:func:`vlog` is for those who do not: it turns on the details of some parts, as the property ``debug.nn.vlog`` does on
-Android. In the environment DEBUG_NN_VLOG does it for a whole process, ANDROID_LOG_TAGS chooses what is shown, and
-ANDROID_PRINTF_LOG=threadtime how.
+The loggers are ``nnapi.ExecutionPlan``, ``nnapi.ModelBuilder`` and so on; applications configure them like any others.
+:func:`vlog` turns on the details of some components without that, as the property ``debug.nn.vlog`` does on Android.
+The environment variable DEBUG_NN_VLOG does it for a whole process, ANDROID_LOG_TAGS filters the messages, and
+ANDROID_PRINTF_LOG=threadtime sets the format.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "memory": ("Memory",),
     "driver": ("Driver",),
 }
-"""The parts of the runtime whose details can be asked for, and their tags."""
+"""The components whose details can be shown, and their tags."""
 
 TALKATIVE = frozenset({"ExecutionPlan"})
-"""Tags that say a line for every operation at the level INFO, as Android's log does."""
+"""Tags that log a line for every operation at the level INFO, as Android's log does."""
 
 SILENT = 100
 PRIORITIES = {
@@ -48,12 +48,13 @@ FILTER = re.compile(r"(?P<tag>[^:]+)(?::(?P<priority>[vdiwefasVDIWEFAS]))?")
 
 
 def vlog(parts: str, *, filters: str | None = None, format: str = "brief") -> None:
-    """Show the details of parts: ``model compilation execution cpuexe manager memory driver``, or ``all`` or ``1``.
+    """Show the details of components: ``model compilation execution cpuexe manager memory driver``, or ``all`` or
+    ``1``.
 
-    The names may be separated by spaces, commas or colons; parts that are not named fall back to one line per
-    compilation and warnings, and so do all with an empty string. ``filters`` are those of logcat
-    (``ExecutionPlan:V *:S``), ``format`` is ``brief`` or ``threadtime``. Where the application has set up no handler
-    that would show them, the logs go to stderr. Raises BadDataError for names that do not exist.
+    Names are separated by spaces, commas or colons. Components that are not named log warnings and one line per
+    compilation; an empty string names none. ``filters`` are those of logcat (``ExecutionPlan:V *:S``), ``format`` is
+    ``brief`` or ``threadtime``. Logs go to stderr, unless the application has set up a handler that shows them. Raises
+    BadDataError for unknown names.
     """
     names = _parts(parts)
     formatter, levels = Formatter(format), parse_filters(filters or "")
@@ -77,31 +78,31 @@ def _parts(text: str) -> set[str]:
         return set(PARTS)
     unknown = sorted(words - set(PARTS))
     if unknown:
-        raise BadDataError(f"vlog has no {', '.join(unknown)}, only {' '.join(PARTS)} all")
+        raise BadDataError(f"vlog does not know {', '.join(unknown)}, only {' '.join(PARTS)} all")
     return words
 
 
 def parse_filters(text: str) -> dict[str, int]:
-    """The least level to show for each tag, and for ``*``, all others; BadDataError for what is no filter of logcat.
+    """Return the least level to show for each tag, and for ``*``, all others.
 
-    A tag without a priority shows everything of it.
+    A tag without a priority shows everything of it. Raises BadDataError for a word that is not a filter of logcat.
     """
     levels = {"*": PRIORITIES["V"]}
     for word in text.replace(",", " ").split():
         match = FILTER.fullmatch(word)
         if match is None:
-            raise BadDataError(f"{word!r} is no filter; TAG:P is one, with one of V D I W E F S for P")
+            raise BadDataError(f"{word!r} is not a filter; filters are TAG:P, with one of V D I W E F S for P")
         levels[match["tag"]] = PRIORITIES[(match["priority"] or "V").upper()]
     return levels
 
 
 def tag_of(record: logging.LogRecord) -> str:
-    """The tag of Android's log."""
+    """Return the tag of Android's log."""
     return record.name.removeprefix("nnapi.")
 
 
 def letter(level: int) -> str:
-    """The priority of Android's log."""
+    """Return the priority of Android's log."""
     return next((name for name, least in reversed(PRIORITIES.items()) if least <= level and name not in "AS"), "V")
 
 
@@ -139,11 +140,11 @@ def _native(record: logging.LogRecord) -> int:
 
 
 class _Stderr(logging.StreamHandler):  # type: ignore[type-arg]
-    """What :func:`vlog` puts up, and takes down again."""
+    """The handler that :func:`vlog` adds and removes."""
 
 
 def _is_heard(logger: logging.Logger | None) -> bool:
-    """Whether somebody has put up a handler for it; a NullHandler hears nothing."""
+    """Whether the logger or one above it has a handler; a NullHandler does not count."""
     while logger is not None:
         if any(not isinstance(handler, logging.NullHandler) for handler in logger.handlers):
             return True
@@ -157,7 +158,7 @@ def _remove(top: logging.Logger) -> None:
 
 
 def from_environment(environment: Mapping[str, str]) -> None:
-    """Do what DEBUG_NN_VLOG, ANDROID_LOG_TAGS and ANDROID_PRINTF_LOG ask for; a mistake in them is a warning."""
+    """Apply DEBUG_NN_VLOG, ANDROID_LOG_TAGS and ANDROID_PRINTF_LOG; a mistake in them is a warning."""
     parts, filters = environment.get("DEBUG_NN_VLOG", ""), environment.get("ANDROID_LOG_TAGS", "")
     if not parts.strip() and not filters.strip():
         return
