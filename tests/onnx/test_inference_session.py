@@ -14,30 +14,12 @@ import numpy as np
 import pytest
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
-from onnx import TensorProto, helper, numpy_helper  # noqa: E402  # it may be missing
+from onnx import helper  # noqa: E402  # it may be missing
 
 import nnapi.onnx as ours  # noqa: E402  # which needs it
 from nnapi.onnx.providers import choose  # noqa: E402
 from nnapi.runtime.specializations import MOST_SHAPES  # noqa: E402
-
-rng = np.random.default_rng(4)
-FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
-
-
-def save(nodes: list[Any], inputs: list[Any], outputs: list[Any], constants: dict[str, Any] | None = None) -> bytes:
-    takes, gives = ([helper.make_tensor_value_info(*each) for each in side] for side in (inputs, outputs))
-    held = [numpy_helper.from_array(np.asarray(value), name) for name, value in (constants or {}).items()]
-    graph = helper.make_graph(nodes, "graph", takes, gives, initializer=held)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], producer_name="tests")
-    model.ir_version = 8
-    helper.set_model_props(model, {"task": "sums"})
-    return bytes(model.SerializeToString())
-
-
-def dense(rows: int | str = 2) -> bytes:
-    nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Add", ["p", "b"], ["y"])]
-    constants = {"w": rng.normal(size=(3, 4)).astype(np.float32), "b": np.ones(4, np.float32)}
-    return save(nodes, [("x", FLOAT, [rows, 3])], [("y", FLOAT, [rows, 4])], constants)
+from tests.onnx.session_cases import BOOL, FLOAT, INT64, dense, rng, save, session  # noqa: E402
 
 
 def kinds() -> bytes:
@@ -49,10 +31,6 @@ def kinds() -> bytes:
     ]
     outputs = [("sum", INT64, [3]), ("less", BOOL, [3]), ("most", INT64, [])]
     return save(nodes, [("a", INT64, [3]), ("b", INT64, [3])], outputs)
-
-
-def session(content: bytes, **options: Any) -> ours.InferenceSession:
-    return ours.InferenceSession(content, providers=["nnapi-reference"], **options)
 
 
 def both(content: bytes) -> tuple[Any, Any]:
@@ -183,6 +161,30 @@ def test_bound_inputs_and_outputs() -> None:
         binding.bind_ortvalue_output("y", made)
         each.run_with_iobinding(binding)
         np.testing.assert_array_equal(made.numpy(), expected)
+
+
+def test_element_types_are_bound_by_their_onnx_numbers() -> None:
+    x, y = np.ones((2, 3), np.float32), np.zeros((2, 4), np.float32)
+    mine = session(dense())
+    binding = mine.io_binding()
+    binding.bind_input("x", "cpu", 0, FLOAT, [2, 3], x.ctypes.data)
+    binding.bind_output("y", "cpu", 0, FLOAT, [2, 4], y.ctypes.data)
+    mine.run_with_iobinding(binding)
+    np.testing.assert_array_equal(y, mine.run(None, {"x": x})[0])
+    assert ours.OrtValue.ortvalue_from_shape_and_type([2], INT64).numpy().dtype == np.int64
+    with pytest.raises(ours.InvalidArgument, match="element type 99 is not one that NNAPI has"):
+        binding.bind_input("x", "cpu", 0, 99, [2, 3], x.ctypes.data)
+
+
+def test_a_vector_of_values_is_run() -> None:
+    mine, x = session(dense()), np.ones((2, 3), np.float32)
+    mine.disable_fallback()
+    feeds, fetches = ours.OrtValueVector(), ours.OrtValueVector()
+    feeds.push_back(ours.OrtValue.ortvalue_from_numpy(x))
+    mine.run_with_ortvaluevector(None, ["x"], feeds, ["y"], fetches, [ours.OrtDevice.make("cpu", 0)])
+    mine.enable_fallback()
+    np.testing.assert_array_equal(fetches[0].numpy(), mine.run(None, {"x": x})[0])
+    assert [info.name for info in (*mine.get_input_memory_infos(), *mine.get_output_memory_infos())] == ["Cpu"] * 2
 
 
 def test_memory_that_is_not_the_host_s_is_refused() -> None:

@@ -6,6 +6,7 @@
 
 from nnapi.onnx.failures import Fail, InvalidArgument, InvalidProtobuf, NoSuchFile, NotImplemented
 from nnapi.onnx.io_binding import IOBinding
+from nnapi.onnx.memory_info import OrtDevice, OrtMemoryInfo, OrtValueVector
 from nnapi.onnx.options import (
     ExecutionMode,
     GraphOptimizationLevel,
@@ -30,7 +31,10 @@ __all__ = [
     "NoSuchFile",
     "NodeArg",
     "NotImplemented",
+    "OrtDevice",
+    "OrtMemoryInfo",
     "OrtValue",
+    "OrtValueVector",
     "RunOptions",
     "SessionOptions",
     "get_all_providers",

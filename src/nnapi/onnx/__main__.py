@@ -6,7 +6,11 @@ from argparse import REMAINDER, ArgumentParser
 
 from nnapi import onnx, stand_in
 
-FAILURES = "Fail", "InvalidArgument", "InvalidProtobuf", "NoSuchFile", "NotImplemented"
+INSIDE = (
+    *("Fail", "InvalidArgument", "InvalidProtobuf", "NoSuchFile", "NotImplemented"),
+    *("OrtMemoryInfo", "OrtValueVector"),
+)
+"""Names that programs import from ONNX Runtime's compiled module."""
 
 
 def main() -> None:
@@ -17,9 +21,7 @@ def main() -> None:
     options = parser.parse_args()
     ours = {name: getattr(onnx, name) for name in onnx.__all__}
     stand_in.put_in_place("onnxruntime", ours)
-    stand_in.put_in_place(
-        "onnxruntime.capi.onnxruntime_pybind11_state", {name: getattr(onnx, name) for name in FAILURES}
-    )
+    stand_in.put_in_place("onnxruntime.capi.onnxruntime_pybind11_state", {name: getattr(onnx, name) for name in INSIDE})
     stand_in.run_program(options.program, options.arguments)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from nnapi.model.operand import Array
 from nnapi.onnx.failures import InvalidArgument
 from nnapi.onnx.ort_value import OrtValue, need_host
+from nnapi.onnx.types import dtype_from
 
 
 class Runs(Protocol):
@@ -40,7 +41,9 @@ class IOBinding:
     def bind_input(
         self, name: str, device_type: str, device_id: int, element_type: Any, shape: Sequence[int], buffer_ptr: int
     ) -> None:
-        """An input in the program's memory, which must live until it is bound anew."""
+        """Bind an input to the program's memory, which must live until it is bound anew.
+
+        ``element_type`` is a type of NumPy's or a number of TensorProto.DataType."""
         need_host(device_type)
         self.inputs[name] = _at(buffer_ptr, element_type, shape)
 
@@ -53,7 +56,7 @@ class IOBinding:
         shape: Sequence[int] | None = None,
         buffer_ptr: int | None = None,
     ) -> None:
-        """An output: into the program's memory, or into new memory at each run where none is given."""
+        """Bind an output to the program's memory, or to new memory at each run where none is given."""
         need_host(device_type)
         self.outputs[name] = None if buffer_ptr is None else OrtValue(_at(buffer_ptr, element_type, shape or ()))
 
@@ -96,6 +99,6 @@ class IOBinding:
 
 def _at(address: int, element_type: Any, shape: Sequence[int]) -> Array:
     """The program's memory at an address, as an array."""
-    dtype = np.dtype(element_type)
+    dtype = dtype_from(element_type)
     length = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    return np.frombuffer((c_char * length).from_address(address), dtype).reshape(shape)
+    return np.frombuffer(memoryview((c_char * length).from_address(address)), dtype).reshape(shape)

@@ -1,7 +1,8 @@
-"""What a program asks of a session: what has a meaning here is heeded, the rest is taken without effect."""
+"""The options of sessions and runs; those without a meaning here are accepted without effect."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -41,6 +42,10 @@ class SessionOptions:
     log_severity_level: int = -1
     log_verbosity_level: int = 0
     logid: str = ""
+    use_per_session_threads: bool = True
+    enable_profiling: bool = False
+    """Whether the session records a trace, which ``end_profiling`` writes."""
+    profile_file_prefix: str = "onnxruntime_profile_"
     optimized_model_filepath: str = ""
     """Where a session writes the model as this library has it, an .onnx file."""
     entries: dict[str, str] = field(default_factory=dict)
@@ -72,6 +77,31 @@ class SessionOptions:
     def add_external_initializers(self, names: Sequence[str], values: Sequence[OrtValue]) -> None:
         """The same for several."""
         self.initializers.update(zip(names, values, strict=True))
+
+
+STORED: dict[str, type] = {
+    "intra_op_num_threads": int,
+    "inter_op_num_threads": int,
+    "execution_mode": ExecutionMode,
+    "graph_optimization_level": GraphOptimizationLevel,
+    "enable_profiling": bool,
+}
+"""The options that a model may store, and their types."""
+
+
+def read_stored_options(config: str) -> SessionOptions:
+    """Read the options in a model's ``ort_config``, a JSON text. RuntimeError for a value that is not valid."""
+    options = SessionOptions()
+    try:
+        stored = json.loads(config).get("session_options", {})
+        for name in STORED.keys() & stored.keys():
+            value = stored[name]
+            if type(value) is not int or value < 0:
+                raise ValueError(f"{name} is {value!r}, not a number from zero")
+            setattr(options, name, STORED[name](value))
+    except (ValueError, AttributeError) as error:
+        raise RuntimeError(f"the options stored in the model cannot be read: {error}") from error
+    return options
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ import numpy as np
 from nnapi.importers.onnx.tensors import ELEM_OF
 from nnapi.model.operand import Array
 from nnapi.onnx.failures import InvalidArgument
-from nnapi.onnx.types import type_of
+from nnapi.onnx.types import dtype_from, type_of
 
 
 class OrtValue:
@@ -29,9 +29,9 @@ class OrtValue:
     def ortvalue_from_shape_and_type(
         cls, shape: Sequence[int], element_type: Any, device_type: str = "cpu", device_id: int = 0
     ) -> OrtValue:
-        """Memory for results."""
+        """Make memory for results; ``element_type`` is a type of NumPy's or a number of TensorProto.DataType."""
         need_host(device_type)
-        return cls(np.zeros(shape, element_type))
+        return cls(np.zeros(shape, dtype_from(element_type)))
 
     def numpy(self) -> Array:
         """A copy as an array."""

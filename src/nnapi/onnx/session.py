@@ -11,18 +11,18 @@ import numpy as np
 
 from nnapi.errors import NnapiError
 from nnapi.model.operand import Array, Shape
+from nnapi.onnx.arrays import as_described, as_stored, check_input, static_shape
 from nnapi.onnx.failures import Fail, InvalidArgument
 from nnapi.onnx.io_binding import IOBinding
-from nnapi.onnx.options import RunOptions, SessionOptions
+from nnapi.onnx.memory_info import OrtMemoryInfo
+from nnapi.onnx.options import RunOptions, SessionOptions, read_stored_options
 from nnapi.onnx.ort_value import OrtValue
+from nnapi.onnx.profile import Profile
 from nnapi.onnx.providers import choose, list_unknown
-from nnapi.onnx.session_file import ModelMetadata, NodeArg, SessionFile, dtype_of, is_fixed
-from nnapi.onnx.types import type_of
+from nnapi.onnx.session_file import ModelMetadata, NodeArg, SessionFile, is_fixed
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.compiling import compile
 from nnapi.runtime.specializations import Specializations
-
-LIMITS = np.iinfo(np.int32)
 
 
 class InferenceSession:
@@ -46,11 +46,15 @@ class InferenceSession:
         self._providers, self._devices = choose(providers)
         self._cache = cache
         self._file = SessionFile(path_or_bytes, self._options)
+        stored = self._file.metadata.custom_metadata_map.get("ort_config")
+        if stored and os.environ.get("ORT_LOAD_CONFIG_FROM_MODEL") == "1":
+            self._options = read_stored_options(stored)
         self._specializations = Specializations(self._compile)
         if all(is_fixed(end) for end in self._file.inputs):
-            self._specializations.at(tuple(_static_shape(end) for end in self._file.inputs))
+            self._specializations.at(tuple(static_shape(end) for end in self._file.inputs))
         if self._options.optimized_model_filepath:
             self._file.write(self._options)
+        self._profile = Profile(self._options.profile_file_prefix) if self._options.enable_profiling else None
 
     def get_inputs(self) -> list[NodeArg]:
         return list(self._file.inputs)
@@ -85,6 +89,29 @@ class InferenceSession:
     def get_session_options(self) -> SessionOptions:
         return self._options
 
+    def disable_fallback(self) -> None:
+        """Do nothing: a run that fails raises, and no other provider repeats it."""
+
+    def enable_fallback(self) -> None:
+        """Do nothing, as :meth:`disable_fallback`."""
+
+    def get_input_memory_infos(self) -> list[OrtMemoryInfo]:
+        """Return the memory of each input: the processor's."""
+        return [OrtMemoryInfo() for _ in self._file.inputs]
+
+    def get_output_memory_infos(self) -> list[OrtMemoryInfo]:
+        """Return the memory of each output."""
+        return [OrtMemoryInfo() for _ in self._file.outputs]
+
+    def get_profiling_start_time_ns(self) -> int:
+        """Return when profiling began, in nanoseconds of the monotonic clock; 0 where the session is not profiled."""
+        return self._profile.start_ns if self._profile else 0
+
+    def end_profiling(self) -> str:
+        """Write the trace to a file and return its name; an empty one where the session is not profiled any more."""
+        profile, self._profile = self._profile, None
+        return profile.end() if profile else ""
+
     def io_binding(self) -> IOBinding:
         return IOBinding(self)
 
@@ -99,13 +126,13 @@ class InferenceSession:
     ) -> list[Array]:
         """The outputs named, all where none are. InvalidArgument for what does not fit, ValueError for what lacks."""
         wanted = self._places(output_names)
-        arrays = [_as_stored(array) for array in self._check(input_feed)]
+        arrays = [as_stored(array) for array in self._check(input_feed)]
         try:
             results = self._specializations.run(arrays)
         except NnapiError as error:
             raise Fail(str(error)) from error
         ends = self._file.outputs
-        return [_as_described(results[place], ends[place]) for place in wanted]
+        return [as_described(results[place], ends[place]) for place in wanted]
 
     def run_with_ort_values(
         self,
@@ -115,6 +142,19 @@ class InferenceSession:
     ) -> list[OrtValue]:
         """As :meth:`run`, with values in and out."""
         return [OrtValue(np.asarray(each)) for each in self.run(output_names, input_dict_ort_values, run_options)]
+
+    def run_with_ortvaluevector(
+        self,
+        run_options: RunOptions | None,
+        feed_names: Sequence[str],
+        feeds: Sequence[OrtValue],
+        fetch_names: Sequence[str],
+        fetches: list[OrtValue],
+        fetch_devices: Sequence[Any],
+    ) -> None:
+        """Run on ``feeds``; ``fetches`` gets the outputs named, in memory of the processor."""
+        feed = dict(zip(feed_names, feeds, strict=True))
+        fetches[:] = self.run_with_ort_values(fetch_names, feed, run_options)
 
     def run_async(
         self,
@@ -159,7 +199,7 @@ class InferenceSession:
         unknown = set(feed) - {end.name for end in ends}
         if unknown:
             raise InvalidArgument(f"there is no input {', '.join(sorted(unknown))}")
-        return [_check_input(end, feed[end.name]) for end in ends]
+        return [check_input(end, feed[end.name]) for end in ends]
 
     def _compile(self, shapes: tuple[Shape, ...]) -> Compilation:
         model, threads = self._file.model(shapes), self._options.intra_op_num_threads or None
@@ -167,50 +207,3 @@ class InferenceSession:
             return compile(model, self._devices, threads=threads, cache=self._cache)
         except NnapiError as error:
             raise Fail(str(error)) from error
-
-
-def _check_input(end: NodeArg, value: Any) -> Array:
-    """An input as an array of the file's type. InvalidArgument where it is of another, or of another shape."""
-    dtype = dtype_of(end)
-    if isinstance(value, OrtValue):
-        value = value.view()
-    array: Array = value if isinstance(value, np.ndarray) else np.asarray(value, None if np.isscalar(value) else dtype)
-    if array.dtype != dtype:
-        raise InvalidArgument(f"{end.name} is of type {end.type}, not {type_of(array.dtype)}")
-    fits = not end.is_ranked or (
-        len(array.shape) == len(end.shape)
-        and all(
-            not isinstance(wanted, int) or wanted == have for wanted, have in zip(end.shape, array.shape, strict=True)
-        )
-    )
-    if not fits:
-        raise InvalidArgument(f"{end.name} is of shape {end.shape}, not {list(array.shape)}")
-    return array
-
-
-def _static_shape(end: NodeArg) -> Shape:
-    """The shape as NNAPI has it: a scalar is one element."""
-    return tuple(size for size in end.shape if isinstance(size, int)) or (1,)
-
-
-def _as_stored(array: Array) -> Array:
-    """What NNAPI has for an array: 32 bits for more, at least one dimension."""
-    if not array.shape:
-        array = array.reshape(1)
-    if array.dtype == np.float64:
-        return array.astype(np.float32)
-    if array.dtype.kind in "iu" and array.dtype.itemsize != 1 and array.dtype != np.int32:
-        if array.size and not (LIMITS.min <= int(array.min()) and int(array.max()) <= LIMITS.max):
-            raise InvalidArgument("an input exceeds 32 bits")
-        return array.astype(np.int32)
-    return array
-
-
-def _as_described(result: Array, end: NodeArg) -> Array:
-    """A result as the file describes it."""
-    dtype = dtype_of(end)
-    if dtype == np.bool_ and result.dtype == np.uint8:
-        result = result.view(np.bool_)
-    elif result.dtype != dtype:
-        result = result.astype(dtype)
-    return result.reshape(()) if end.is_ranked and not end.shape else result

@@ -1,0 +1,62 @@
+"""Arrays of a program as NNAPI stores them, and results as an ONNX file describes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nnapi.model.operand import Array, Shape
+from nnapi.onnx.failures import InvalidArgument
+from nnapi.onnx.ort_value import OrtValue
+from nnapi.onnx.session_file import NodeArg, dtype_of
+from nnapi.onnx.types import type_of
+
+LIMITS = np.iinfo(np.int32)
+
+
+def check_input(end: NodeArg, value: Any) -> Array:
+    """Return an input as an array of the file's type. InvalidArgument where its type or shape differs."""
+    dtype = dtype_of(end)
+    if isinstance(value, OrtValue):
+        value = value.view()
+    array: Array = value if isinstance(value, np.ndarray) else np.asarray(value, None if np.isscalar(value) else dtype)
+    if array.dtype != dtype:
+        raise InvalidArgument(f"{end.name} is of type {end.type}, not {type_of(array.dtype)}")
+    fits = not end.is_ranked or (
+        len(array.shape) == len(end.shape)
+        and all(
+            not isinstance(wanted, int) or wanted == have for wanted, have in zip(end.shape, array.shape, strict=True)
+        )
+    )
+    if not fits:
+        raise InvalidArgument(f"{end.name} is of shape {end.shape}, not {list(array.shape)}")
+    return array
+
+
+def static_shape(end: NodeArg) -> Shape:
+    """Return the shape in NNAPI, where a scalar is one element."""
+    return tuple(size for size in end.shape if isinstance(size, int)) or (1,)
+
+
+def as_stored(array: Array) -> Array:
+    """Return an array in NNAPI's types: 32 bits for 64, at least one dimension."""
+    if not array.shape:
+        array = array.reshape(1)
+    if array.dtype == np.float64:
+        return array.astype(np.float32)
+    if array.dtype.kind in "iu" and array.dtype.itemsize != 1 and array.dtype != np.int32:
+        if array.size and not (LIMITS.min <= int(array.min()) and int(array.max()) <= LIMITS.max):
+            raise InvalidArgument("an input exceeds 32 bits")
+        return array.astype(np.int32)
+    return array
+
+
+def as_described(result: Array, end: NodeArg) -> Array:
+    """Return a result in the type and shape of the file."""
+    dtype = dtype_of(end)
+    if dtype == np.bool_ and result.dtype == np.uint8:
+        result = result.view(np.bool_)
+    elif result.dtype != dtype:
+        result = result.astype(dtype)
+    return result.reshape(()) if end.is_ranked and not end.shape else result
