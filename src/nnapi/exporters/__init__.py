@@ -1,4 +1,4 @@
-"""How models become files: an NNAPI model, wherever it comes from, as a .tflite or .onnx file."""
+"""Write an NNAPI model, wherever it comes from, to a .tflite or .onnx file."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def _write_onnx(model: Model, path: Path) -> None:
 
 
 FORMATS: dict[str, Callable[[Model, Path], None]] = {".tflite": _write_tflite, ".onnx": _write_onnx}
-"""What writes a file, by its suffix."""
+"""The function that writes a file, by the suffix."""
 
 
 def export(model: Model, path: str | os.PathLike[str]) -> None:
-    """Write a finished model to a file, which the suffix says the format of: .tflite or .onnx.
+    """Write a finished model to a .tflite or .onnx file; the suffix selects the format.
 
-    Names, types and quantisation are kept and nothing is computed otherwise than the model says. Raises BadDataError,
-    with a message that lists every operation that cannot be written and the reason, and then writes nothing; OSError
-    where the file cannot be written, and then leaves the old one, or none.
+    Names, types and quantization are preserved, and the file computes the same results as the model. Raises
+    BadDataError that lists every operation that cannot be written, with the reason, and then writes nothing. Raises
+    OSError where the file cannot be written; an old file of that name is then left unchanged.
     """
     target = Path(path)
     need(target.suffix in FORMATS, f"{target.name}: models are written as {' or '.join(FORMATS)}", BadDataError)

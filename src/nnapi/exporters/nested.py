@@ -1,4 +1,4 @@
-"""IF and WHILE on their way into a file: the models that a model refers to become parts of it."""
+"""Export IF and WHILE: the models that a model refers to become graphs within its file."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ C = TypeVar("C", bound=Context)
 
 
 class NestingLowering(Lowering[V, C], Generic[V, C]):
-    """A lowering that also takes the operations on models. What is within those has no dimensions left open, for the
-    types that go in decide them."""
+    """A lowering that also takes IF and WHILE. Nested models have no dynamic dimensions: the types of their inputs
+    decide them."""
 
     @abstractmethod
     def choose(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
@@ -42,7 +42,7 @@ class NestingLowering(Lowering[V, C], Generic[V, C]):
             self.types[index] = type
 
     def say_refused(self) -> str:
-        """What cannot be written, each kind of operation with each reason once; empty where all can."""
+        """Return the operations that cannot be written, grouped by kind and reason; empty where all can."""
         groups: dict[tuple[str, str], list[int]] = {}
         for call, verdict in zip(self.model.operations, self.verdicts, strict=True):
             if not verdict.supported:
@@ -55,18 +55,18 @@ class NestingLowering(Lowering[V, C], Generic[V, C]):
         return "; ".join(parts)
 
     def given_types(self, given: Sequence[int]) -> list[OperandType]:
-        """The types of operands that go into a nested model."""
+        """Return the types of the operands that are passed to a nested model."""
         types = [self.types[index] for index in given]
         return [type for type in types if type is not None]
 
 
 def _say_places(numbers: Sequence[int]) -> str:
-    """Numbers of operations, those that follow one another as #3–#5."""
+    """Format the numbers of operations, consecutive ones as #3–#5."""
     runs = [[*run] for _, run in groupby(enumerate(sorted(numbers)), lambda each: each[1] - each[0])]
     return ", ".join(f"#{run[0][1]}" if len(run) == 1 else f"#{run[0][1]}–#{run[-1][1]}" for run in runs)
 
 
 def need_alike(name: str, first: Sequence[OperandType], second: Sequence[OperandType]) -> None:
-    """Refuse what differs in its dimensions by the way that is taken, which a file must know."""
+    """Raise Unsupported where dimensions depend on the branch that is taken: a file must state them."""
     for a, b in zip(first, second, strict=False):
         require(a.dimensions == b.dimensions, f"{name} differ in their dimensions: {a} and {b}")

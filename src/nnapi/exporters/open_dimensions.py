@@ -1,4 +1,4 @@
-"""Dimensions that a model leaves open: what is written with 1 in their place must hold for others too."""
+"""Dynamic dimensions in files: a graph that is written with 1 for each must hold for other sizes too."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 
 OTHER = 2
-"""What stands in their place when a model is lowered once more."""
+"""The size of each dynamic dimension in the second lowering, which is compared with the first."""
 REST = -1
-"""What the formats' RESHAPE takes for a dimension that follows from the others, and SLICE for all that is left."""
+"""The value by which RESHAPE infers a dimension from the others and SLICE takes all remaining elements."""
 
 
 class Constant(Protocol):
@@ -51,7 +51,7 @@ def settle(
 ) -> None:
     """Write into the first operators what holds for the dimensions of both, and refuse what does not say it."""
     if len(first) != len(second):
-        raise BadDataError(f"it cannot be written as {format}: its operations depend on dimensions that are open")
+        raise BadDataError(f"it cannot be written as {format}: its operations depend on dynamic dimensions")
     for a, b, (ours, theirs) in zip(first, second, parameters, strict=True):
         if a.kind != b.kind or ours != theirs:
             raise _refusal(a, format)

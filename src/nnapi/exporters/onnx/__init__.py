@@ -1,4 +1,5 @@
-"""NNAPI models as ONNX files: one rule for each operation, codes between QuantizeLinear and DequantizeLinear."""
+"""Write NNAPI models as ONNX files: one rule for each operation, quantized values between QuantizeLinear and
+DequantizeLinear."""
 
 from __future__ import annotations
 

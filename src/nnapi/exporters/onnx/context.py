@@ -1,4 +1,4 @@
-"""What a rule is given: one call of the model, its values, and the nodes that it appends."""
+"""The argument of each rule: one call of the model, its values, and the nodes that the rule appends."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ NHWC_TO_NCHW, NCHW_TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
 
 
 class Context(lowering.Context):
-    """One call on its way into the file. Codes are computed with as the numbers that they stand for, between
-    DequantizeLinear and QuantizeLinear. ``turned`` are constants that other calls have with their axes in another
-    order."""
+    """One call while it is exported.
+
+    Quantized values are computed with as floats, between DequantizeLinear and QuantizeLinear. ``turned`` caches
+    constants that other calls have transposed.
+    """
 
     def __init__(self, call: Call, turned: dict[tuple[Value, tuple[int, ...]], Value]) -> None:
         super().__init__(call)
@@ -47,20 +49,20 @@ class Context(lowering.Context):
         return output
 
     def compute(self, kind: str, *inputs: Value | None, **attributes: Any) -> Value:
-        """The call's first result, by a node on the numbers behind the inputs."""
+        """Return the call's first result, computed by a node on the dequantized inputs."""
         reals = [None if value is None else self.real(value) for value in inputs]
         return self.store(self.emit(kind, reals, self.result().like(real=True), **attributes))
 
     def move(self, kind: str, inputs: Sequence[Value | None], **attributes: Any) -> Value:
-        """The call's first result, by a node that only moves elements."""
+        """Return the call's first result, made by a node that only moves elements."""
         return self.emit(kind, inputs, self.result(), **attributes)
 
     def real(self, value: Value) -> Value:
-        """The numbers behind codes; other values themselves."""
+        """Return a quantized value dequantized; other values unchanged."""
         return value if value.codes is None else self.dequantise(value, value.codes)
 
     def dequantise(self, value: Value, codes: OperandType, axis: int = 0) -> Value:
-        """The numbers behind codes of a type; where it has a scale per channel, along that axis."""
+        """Dequantize a value by a type; ``axis`` is the axis of its scales where it has one per channel."""
         if codes.channel is not None:
             scales = constant(codes.channel.scales, np.float32)
             zeros = constant(np.zeros(len(codes.channel.scales)), value.element)
@@ -70,18 +72,19 @@ class Context(lowering.Context):
         return self.emit("DequantizeLinear", [value, *parameters], value.like(element=np.float32))
 
     def dequantise_sums(self, bias: Value, type: OperandType) -> Value:
-        """The numbers behind a bias, whose zero point is 0 and need not be said."""
+        """Dequantize a bias; its zero point is 0 and is omitted."""
         scales = constant(type.channel.scales if type.channel else type.scale, np.float32)
         return self.emit("DequantizeLinear", [bias, scales], bias.like(element=np.float32), axis=0)
 
     def quantise(self, real: Value, type: OperandType) -> Value:
-        """Numbers as codes of a type."""
+        """Quantize float values to a type."""
         out = value_of(type.with_dimensions(real.shape), real.name)
         real = self.cast(real, np.float32)
         return self.emit("QuantizeLinear", [real, *self._parameters(type, out.element)], out)
 
     def store(self, real: Value, position: int = 0, *, activated: bool = True) -> Value:
-        """A result as the call gives it: with the activation, if it is the first, as codes where it has codes."""
+        """Return a result as the call declares it: quantized where its type is, and the first one with the fused
+        activation."""
         if activated and position == 0:
             real = self.activate(real, self.activation)
         type = self.call.results[position]
@@ -94,7 +97,7 @@ class Context(lowering.Context):
             return self.emit("Relu", [value], value.like())
         return self.clip(value, *BOUNDS[activation])
 
-    # Short ways to say what many rules need
+    # Shorthands
 
     def clip(self, value: Value, low: float, high: float) -> Value:
         bounds = (constant(bound, value.element) for bound in (low, high))
@@ -105,7 +108,7 @@ class Context(lowering.Context):
         return constant(number, value.element)
 
     def cast(self, value: Value, element: Any) -> Value:
-        """The same numbers in another type, which is there already of some."""
+        """Convert a value to another element type; a value of that type is returned unchanged."""
         if value.element == element:
             return value
         return self.emit("Cast", [value], value.like(element=element), to=np.dtype(element))
@@ -153,7 +156,7 @@ class Context(lowering.Context):
     def to_nhwc(self, value: Value) -> Value:
         return self.transpose(value, NCHW_TO_NHWC)
 
-    # What cells are written out with
+    # Operations for decomposed cells
 
     def product(self, x: Value, weights: Value, bias: Value | None) -> Value:
         return self.emit("Gemm", [x, weights, bias], x.like((x.shape[0], weights.shape[0])), transB=1)

@@ -31,7 +31,7 @@ class Conversion(NestingLowering[Value, Context]):
         self.nodes: list[Node] = []
         self._turned: dict[tuple[Value, tuple[int, ...]], Value] = {}
 
-    # What the framework asks
+    # Methods of Lowering
 
     def context(self, call: Call) -> Context:
         return Context(call, self._turned)
@@ -76,7 +76,8 @@ class Conversion(NestingLowering[Value, Context]):
         return then.result_types()
 
     def repeat(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
-        """ONNX's Loop asks at the end of a pass whether there is another; of the first it is told from outside."""
+        """Append a Loop. ONNX evaluates the condition at the end of a pass; the condition of the first pass is a
+        separate input."""
         condition, body = models
         values, types = [self.value(index) for index in given], self.given_types(given)
         before = self.within(condition, values, types)

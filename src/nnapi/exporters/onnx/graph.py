@@ -1,4 +1,4 @@
-"""What an ONNX file is made of, as plain values: values, nodes and the graph they form."""
+"""The contents of an ONNX file as plain values: values, nodes and the graph that they make up."""
 
 from __future__ import annotations
 
@@ -29,13 +29,16 @@ ELEMENTS: Mapping[int, np.dtype[Any]] = {
         OperandCode.TENSOR_BOOL8: np.bool_,
     }.items()
 }
-"""Element types of the file by operand code."""
+"""Element types of the file by NNAPI's operand code."""
 
 
 @dataclass(eq=False, slots=True)
 class Value:
-    """A tensor of the file. ``codes`` says what its elements stand for where they are codes; ``data`` is the value of
-    a constant; ``open`` names the dimensions that the model leaves open, by axis: they are 1 in ``shape``."""
+    """A tensor of the file.
+
+    ``codes`` is the quantized type of its elements, if they are quantized; ``data`` is the value of a constant.
+    ``open`` names the dynamic dimensions by axis; they are 1 in ``shape``.
+    """
 
     element: np.dtype[Any]
     shape: Shape
@@ -46,7 +49,7 @@ class Value:
 
     @property
     def meaning(self) -> OperandType:
-        """What codes stand for; OpFailedError for what are none."""
+        """Return the quantized type; raise OpFailedError where the value is not quantized."""
         return need_value(self.codes, f"{self.name} has no codes")
 
     @property
@@ -56,7 +59,7 @@ class Value:
     def like(
         self, shape: Sequence[int] | None = None, *, element: Any = None, data: Array | None = None, real: bool = False
     ) -> Value:
-        """A new value that differs in what is given; with ``real`` of the numbers that codes stand for."""
+        """Return a new value that differs in the given attributes; with ``real`` its elements are dequantized."""
         if real and self.codes is not None:
             element = np.float32
         plain = real or element is not None
@@ -110,11 +113,11 @@ class Node:
         return (each for each in self.attributes.values() if isinstance(each, Graph))
 
     def plain(self) -> dict[str, Any]:
-        """The attributes that are no graphs."""
+        """Return the attributes that are not graphs."""
         return {name: each for name, each in self.attributes.items() if not isinstance(each, Graph)}
 
     def read(self) -> Iterator[Value]:
-        """What the node reads, within its graphs too."""
+        """Yield the values that the node reads, also within its graphs."""
         yield from (value for value in self.inputs if value is not None)
         for graph in self.graphs():
             yield from graph.outputs

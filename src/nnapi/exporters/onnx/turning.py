@@ -14,7 +14,7 @@ Abs Neg Exp Log Floor Sin Sqrt Tanh Sigmoid Relu HardSwish Reciprocal Not Cast C
 Pow And Or Xor Equal Less LessOrEqual Greater GreaterOrEqual Where QuantizeLinear DequantizeLinear Concat
 """
 EACH_ELEMENT = frozenset(_EACH_ELEMENT.split())
-"""Operators that give each element from those at the same place; Concat once its axis is another."""
+"""Operators that compute each element from the elements at the same index; Concat too, once its axis is adapted."""
 
 
 def sink_transposes(graph: Graph, is_open: bool = False) -> Graph:
@@ -23,7 +23,7 @@ def sink_transposes(graph: Graph, is_open: bool = False) -> Graph:
 
 
 class _Sinking:
-    """``turned`` says of values that no node has written yet what they are the Transpose of."""
+    """``turned`` maps each value that no node has written yet to the source of its Transpose."""
 
     def __init__(self, is_open: bool) -> None:
         self.is_open = is_open
@@ -81,7 +81,7 @@ class _Sinking:
         return True
 
     def _as_source(self, value: Value | None, order: Order, node: Node) -> Value | None:
-        """What an input is before it is turned in that order; None where nothing cheap gives that."""
+        """Return an input before its transposition by that order; None where that is not free."""
         if value is None:
             return None
         if value in self.turned:
@@ -111,7 +111,7 @@ class _Sinking:
 
 
 def _moves_nothing(shape: Sequence[int], order: Order) -> bool:
-    """Whether only axes of one element change places."""
+    """Return whether the order moves only axes of one element."""
     rest = [axis for axis in order if shape[axis] != 1]
     return rest == sorted(rest)
 

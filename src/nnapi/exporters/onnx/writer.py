@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import onnx
 
 OPSET, WIDE_OPSET = 20, 21
-"""The opset, and the one for codes of 16 bits: ONNX Runtime 1.31 mistakes the types of codes where it could do with the
-first."""
+"""The default opset, and the one for 16-bit quantized values: with the first, ONNX Runtime 1.31 mistakes the types of
+quantized values."""
 IR_VERSIONS = {OPSET: 9, WIDE_OPSET: 10}
 """The version of the format that came with an opset."""
 INSTALL = "writing ONNX needs the library onnx: pip install 'nnapi[onnx]'"
@@ -73,7 +73,7 @@ def _has_wide_codes(graph: Graph) -> bool:
 
 
 class _Writer:
-    """``names`` are those that are taken, whatever graph they stand in."""
+    """``names`` are the names that are taken in any graph of the file."""
 
     def __init__(self, graph: Graph, data_name: str) -> None:
         self.names: dict[Value, str] = {}

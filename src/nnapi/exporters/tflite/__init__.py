@@ -20,7 +20,7 @@ from nnapi.store.files import PUBLIC, replace_file
 __all__ = ["write"]
 
 DEFAULT_KEY = "serving_default"
-"""What a file of one signature calls it, as converters do."""
+"""The name of a file's only signature, as converters write it."""
 
 
 def write(model: Model, path: Path) -> None:

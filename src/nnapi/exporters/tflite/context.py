@@ -15,7 +15,7 @@ lower = RULES.lower
 
 
 class Context(canonical.Context):
-    """One call on its way into the file."""
+    """One call while it is exported."""
 
     def sum_products(self, kind: str, x: Tensor, name: str, channel: int, out: Tensor, **options: Any) -> Tensor:
         """Input, filter and output all signed or all unsigned: signed filters of TensorFlow Lite have a zero point of 0
@@ -35,7 +35,7 @@ class Context(canonical.Context):
         return out if result is out else self.emit("QUANTIZE", [result], out)
 
     def _with_type(self, tensor: Tensor, type: str) -> Tensor:
-        """The same values as signed or unsigned ones of 8 bits."""
+        """Return the same float values with signed or unsigned 8-bit storage."""
         if tensor.type == type:
             return tensor
         flipped = flip_sign(tensor)

@@ -1,4 +1,4 @@
-"""From a model to the graph of a file: each operation by its rule, or refused with the reason."""
+"""Lower a model to the graph of a file: each operation by its rule, or refused with the reason."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ assert recurrent  # imported for its rules
 
 
 class Conversion(NestingLowering[Tensor, Context]):
-    """One model on its way into a file. Its operators stand in the model's order, none rewritten. ``subgraphs`` are
-    those of the whole file to which control flow refers, by their numbers from 1 on."""
+    """One model while it is exported.
+
+    Its operators follow the model's order, unchanged. ``subgraphs`` are the subgraphs of the whole file that control
+    flow refers to; the first has index 1.
+    """
 
     rules = RULES
     as_types = ("filter", "weights", "bias")
@@ -37,7 +40,7 @@ class Conversion(NestingLowering[Tensor, Context]):
         self.subgraphs: list[Graph] = [] if subgraphs is None else subgraphs
         self._given: dict[int, Tensor] = {}
 
-    # What the framework asks
+    # Methods of Lowering
 
     def context(self, call: Call) -> Context:
         return Context(call, self.find_constant, self.value)
@@ -90,7 +93,7 @@ class Conversion(NestingLowering[Tensor, Context]):
         return then.result_types()
 
     def repeat(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
-        """TFLite's body hands on what NNAPI's leaves as it is."""
+        """Append a WHILE. TFLite's body passes through the state that NNAPI's body leaves unchanged."""
         types = self.given_types(given)
         condition, body = (self._lower_nested(model, types) for model in models)
         need_alike("the state before and after a pass", types, body.result_types())
@@ -161,7 +164,7 @@ class Conversion(NestingLowering[Tensor, Context]):
             self.values[index] = self._name_tensor(result, self.model.operands[index])
 
     def _name_tensor(self, tensor: Tensor, operand: Operand) -> Tensor:
-        """A tensor with its operand's name, and what is open of its dimensions, which are 1 in the file."""
+        """Give a tensor its operand's name and its dynamic dimensions, which are 1 in the file."""
         tensor.name = operand.name
         open_ones = operand.type.dimensions
         if 0 in open_ones and len(open_ones) == len(tensor.shape):

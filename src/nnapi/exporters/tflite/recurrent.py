@@ -1,6 +1,7 @@
-"""Cells that TFLite has itself: they keep their state in variables, which every run begins with the states given.
+"""Recurrent cells that TFLite has itself.
 
-They are written as functions here, whose new states follow the output; ``state_variables`` makes variables of them.
+TFLite's cells keep their state in variables, which every run sets to the given states. They are written as functions
+here, whose new states follow the output; ``state_variables`` makes variables of them.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from nnapi.model.operand import OperandType
 from nnapi.ops.lstm_parameters import list_norms, list_operands
 
 ACTIVATIONS = (1, 3, 4)
-"""RELU, RELU6 and TANH, those of an LSTM that TFLite's computes, in its numbers."""
+"""The activation codes that TFLite's LSTM computes: RELU, RELU6 and TANH."""
 
 
 def _with_tensors(rule: Callable[..., Sequence[Tensor]]) -> Callable[..., Sequence[Tensor]]:
-    """A rule for cells, which is given tensors also where other rules are given types."""
+    """Return a rule that gets tensors also where other rules get types."""
 
     def lower_cell(context: Context, **arguments: Any) -> Sequence[Tensor]:
         types = [name for name, argument in arguments.items() if isinstance(argument, OperandType)]
@@ -45,7 +46,7 @@ def sequence_lstm(
     time_major: bool,
     **operands: Tensor | None,
 ) -> Sequence[Tensor]:
-    """One operator, unless the model asks for the last states, which TFLite does not give."""
+    """Append one operator; decompose where the model asks for the last states, which TFLite does not return."""
     projection = operands["projection_weights"]
     has_room = projection is None or projection.shape[0] <= projection.shape[1]  # TFLite's scratch is for the cells
     if len(context.call.results) > 1 or activation not in ACTIVATIONS or not has_room:

@@ -149,7 +149,7 @@ def dequantize(context: Context, input: Value) -> Value:
 
 @lower(Op.CAST)
 def cast(context: Context, input: Value) -> Value:
-    """The stored numbers as they are; what a byte cannot hold is the nearest that it can."""
+    """Convert the stored values; values outside the range of a byte saturate."""
     out = context.result()
     if input.element == out.element:
         return input

@@ -69,7 +69,7 @@ def blocks(context: Context, input: Value, block_size: int) -> Value:
 
 @lower(Op.SPACE_TO_BATCH_ND)
 def space_to_batch(context: Context, input: Value, block_shape: Array, paddings: Array) -> Value:
-    """Written out: what is cut into blocks is turned so that the places within a block come first."""
+    """Decompose into Reshape and Transpose, so that the offsets within a block come first."""
     (down, across), around = map(int, block_shape), [(0, 0), *paddings.tolist(), (0, 0)]
     x = context.pad(input, around, 0)
     n, height, width, depth = x.shape
@@ -89,7 +89,7 @@ def batch_to_space(context: Context, input: Value, block_shape: Array) -> Value:
 
 @lower(Op.CHANNEL_SHUFFLE)
 def channel_shuffle(context: Context, input: Value, num_groups: int, axis: int) -> Value:
-    """Written out: groups and their channels change places."""
+    """Decompose into Reshape and Transpose: swap the axis of groups with that of their channels."""
     axis, shape = axis_of(axis, len(input.shape)), input.shape
     split = (*shape[:axis], num_groups, shape[axis] // num_groups, *shape[axis + 1 :])
     order = np.arange(len(split))

@@ -15,7 +15,7 @@ from nnapi.ops.shapes import Padding, Pair
 
 
 def _bias(context: Context, bias: Value, input: Value, filter: Value) -> Value:
-    """The numbers of a bias, whose codes have the product of the scales of input and filter."""
+    """Dequantize a bias, whose scale is the product of the scales of input and filter."""
     if input.codes is None or filter.codes is None:
         return bias
     channel = filter.codes.channel
@@ -28,7 +28,7 @@ def _bias(context: Context, bias: Value, input: Value, filter: Value) -> Value:
 
 
 def _filter(context: Context, filter: Value, axis: int) -> Value:
-    """The numbers of a filter whose output channels lie along an axis."""
+    """Dequantize a filter whose output channels lie along ``axis``."""
     return filter if filter.codes is None else context.dequantise(filter, filter.codes, axis)
 
 

@@ -1,4 +1,4 @@
-"""Operations that move elements, which hand on codes as they are."""
+"""Operations that move elements and pass quantized values through."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def reduce(context: Context, input: Value, axes: Array, keep_dims: int) -> Value
 
 
 def _mean_of_codes(context: Context, input: Value, along: list[int], keep_dims: bool) -> Value:
-    """The highest code not above the mean of the codes, which is a whole number of their count's parts."""
+    """Return the mean of quantized values, rounded down to a quantized value. The mean is a multiple of 1 / count."""
     x, scale = context.real(input), input.meaning.scale
     shape = [1 if i in along else size for i, size in enumerate(x.shape)]
     mean = context.emit("ReduceMean", [x, constant(along)], x.like(shape), keepdims=1)
