@@ -139,7 +139,7 @@ def test_16_bits_as_real_numbers_with_a_note(tmp_path: Path) -> None:
     x, other, y = (T("INT16", (2,), 0.25, 0) for _ in range(3))
     (tmp_path / "codes.tflite").write_bytes(write_operator("ADD", [x, other], y, "AddOptions"))
     text = shown(tmp_path / "codes.tflite", "--int16-as-float")
-    assert "16-bit codes are real numbers" in text
+    assert "16-bit quantized values are float32" in text
     assert "TENSOR_FLOAT32" in text
     (note,) = json.loads(shown(tmp_path / "codes.tflite", "--int16-as-float", "--json"))["notes"]
     assert "0.125" in note

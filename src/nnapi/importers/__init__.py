@@ -20,7 +20,7 @@ from nnapi.model.model import Model
 from nnapi.trace import Layer, Phase, Section
 
 Source: TypeAlias = "str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO"
-"""Where a model is read from: a file by its path, its bytes, or itself, open for reading in binary."""
+"""The source of a model: a path, the file's bytes, or a file that is open for reading in binary mode."""
 
 
 @Section(Layer.APPLICATION, Phase.PREPARATION, "load")
@@ -31,21 +31,24 @@ def load(
     int16_as_float: bool = False,
     weights: Weights | None = None,
 ) -> Model:
-    """The model in a file, ready to be compiled; constants are views of the mapped file, which must not change.
+    """Load the model in a file, ready to be compiled; constants are views of the mapped file, which must not change.
 
-    ``source`` is a path, the file's bytes, or a file that is open for reading in binary, of which the model is what
-    follows its position; one that cannot be mapped, as a pipe or a member of an archive, is read.
+    ``source`` is a path, the file's bytes, or a file that is open for reading in binary mode; the model begins at its
+    position. A file that cannot be mapped, such as a pipe or a member of an archive, is read into memory. The formats
+    are .tflite and, with the library ``onnx`` (``pip install 'nnapi[onnx]'``), .onnx.
 
-    Reads .tflite and, with the library ``onnx`` (``pip install 'nnapi[onnx]'``), .onnx. ``shapes`` fixes dimensions of
-    inputs, by name, that an .onnx file leaves open, as ``{"x": (1, 3, 224, 224)}``. With ``int16_as_float`` tensors of
-    16-bit codes in a .tflite file, which NNAPI has no operations for, are float32, its inputs and outputs too; a note
-    in ``Model.notes`` says how far that may lead away. With ``weights="dynamic-range"`` weights of 8 or 4 bits beside
-    float inputs in a .tflite file stay codes, and devices may compute with these and quantise the inputs, as TensorFlow
-    Lite does: :meth:`Model.permit_dynamic_range`. By default they are the real numbers that they stand for.
+    ``shapes`` sets dynamic dimensions of an .onnx file's inputs, by name, as in ``{"x": (1, 3, 224, 224)}``.
 
-    Raises OSError where the file cannot be opened, and BadDataError, with a message, where it is no model, is damaged,
-    or uses operations that NNAPI cannot express (all of them are listed). OutOfMemoryError and OpFailedError where the
-    process runs out of memory or of descriptors.
+    With ``int16_as_float``, 16-bit quantized tensors of a .tflite file become float32, also its inputs and outputs:
+    NNAPI has no operations on them. A note in ``Model.notes`` states how large the difference may be.
+
+    With ``weights="dynamic-range"``, 8-bit and 4-bit weights beside float inputs in a .tflite file stay quantized.
+    Devices may then compute with the quantized weights and quantize the inputs, as TensorFlow Lite does:
+    :meth:`Model.permit_dynamic_range`. By default such weights are dequantized.
+
+    Raises OSError where the file cannot be opened. Raises BadDataError where it is not a model, is damaged, or uses
+    operations that NNAPI cannot express; all of them are listed. Raises OutOfMemoryError and OpFailedError where the
+    process runs out of memory or of file descriptors.
     """
     return import_cache.load(*_open(source), ImportOptions(shapes or {}, int16_as_float, weights))
 

@@ -74,7 +74,7 @@ def _describe(model: Model, value: Value) -> int:
 
 
 def _is_plain(type: OperandType) -> bool:
-    """Whether there are no scales per channel, or nothing is wrong with them."""
+    """Return whether the type has no scales per channel, or valid ones."""
     channel = type.channel
     return channel is None or (
         type.dimensions[channel.dimension : channel.dimension + 1] == (len(channel.scales),)

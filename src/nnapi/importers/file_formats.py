@@ -24,8 +24,8 @@ DYNAMIC_RANGE: Weights = "dynamic-range"
 
 
 class ImportOptions(NamedTuple):
-    """What somebody asks of an import: dimensions of inputs, that 16-bit codes become real numbers, and how weights of
-    dynamic range are kept."""
+    """Options of an import: dimensions of inputs, whether 16-bit quantized values become floats, and how dynamic-range
+    weights are represented."""
 
     shapes: Shapes = MappingProxyType({})
     int16_as_float: bool = False
@@ -36,17 +36,15 @@ NO_OPTIONS = ImportOptions()
 
 
 def is_dynamic_range(weights: str | None) -> bool:
-    """Whether weights stay codes, as somebody asks; BadDataError for what nobody can ask."""
+    """Return whether weights stay quantized; raise BadDataError for an unknown value of the option."""
     is_known = weights in (None, DYNAMIC_RANGE)
     need(is_known, f"weights is {weights!r}, must be {DYNAMIC_RANGE!r} or None", BadDataError)
     return weights is not None
 
 
 class FileFormat(NamedTuple):
-    """``recognise`` says whether content is of the format. ``read`` makes a model of a memory.
-
-    ``read`` is also given the path of the file, or what to call the content where there is no file.
-    """
+    """``recognise`` returns whether content has the format. ``read`` makes a model from a memory and the path of the
+    file; content without a file has a description instead of a path."""
 
     name: str
     recognise: Callable[[Content], bool]
@@ -88,7 +86,7 @@ OTHERS = {
     b"\x1f\x8b": "compressed with gzip",
     b"\x08": "perhaps a protocol buffer",
 }
-"""What a file that no row recognises may be, by its first bytes."""
+"""Names of other file formats, by their first bytes, for the message of a refusal."""
 
 
 def read(memory: Memory, path: str, options: ImportOptions = NO_OPTIONS) -> Model:

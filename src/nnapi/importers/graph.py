@@ -1,9 +1,9 @@
 """The model under construction: values, and the NNAPI operations that compute them.
 
-Rules append operations through :meth:`Graph.emit`. Whether NNAPI takes a combination of types, and which quantisation
-it fixes for a result, stands in the signature of the operation; where the file asks for another one, ``emit`` goes
-through real numbers (DEQUANTIZE, the operation, QUANTIZE) or, for booleans that an operation only has to move,
-through bytes. Operations on constants are computed here and now.
+Rules append operations through :meth:`Graph.emit`. The signature of an operation decides which types NNAPI takes and
+which quantization a result must have. Where the file has another quantization, ``emit`` inserts DEQUANTIZE before and
+QUANTIZE after the operation. Where an operation only moves booleans, it moves them as bytes. Operations on constants
+are computed during the import.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Value:
 
     @property
     def is_quantized(self) -> bool:
-        """Whether codes stand for real numbers; a bias of int32 with a scale counts."""
+        """Return whether the value is quantized; an int32 bias with a scale counts."""
         return self.type.is_quantized or (self.type.code == INT32 and self.type.scale > 0)
 
     @property
@@ -152,7 +152,7 @@ class Graph:
         return Value(type, name, _freeze(np.full(type.dimensions, value, type.dtype)))
 
     def ints(self, values: Sequence[int] | Sequence[Sequence[int]] | Array) -> Value:
-        """A TENSOR_INT32 constant of the numbers' shape."""
+        """Return a TENSOR_INT32 constant of the shape of ``values``."""
         return self.constant(np.asarray(values, np.int32))
 
     def no_value(self, code: int = FLOAT32) -> Value:
@@ -244,7 +244,8 @@ class Graph:
         return results
 
     def _emit_real(self, code: OperationCode, inputs: Sequence[Value], outputs: Sequence[Value]) -> bool:
-        """Compute on real numbers what NNAPI does not compute on these codes; whether it does on real ones."""
+        """Compute on floats where NNAPI lacks the operation on these quantized types; return whether it has it on
+        floats."""
         if not any(value.is_quantized for value in (*inputs, *outputs)):
             return False
         reals = [
@@ -277,7 +278,7 @@ class Graph:
     # Conversions
 
     def real(self, value: Value) -> Value:
-        """The real numbers behind codes, as TENSOR_FLOAT32; anything else as it is."""
+        """Return a quantized value dequantized to TENSOR_FLOAT32; other values unchanged."""
         if not value.is_quantized:
             return value
         if value not in self._reals:
@@ -291,8 +292,8 @@ class Graph:
         return self._reals[value]
 
     def real_at_run(self, codes: Value) -> Value:
-        """The real numbers behind a constant's codes, of which the model holds the codes: a DEQUANTIZE in it says what
-        they stand for."""
+        """Return a quantized constant dequantized by an operation of the model, so that the model stores the quantized
+        values."""
         if codes not in self._decoded:
             real = self._decoded[codes] = Value(OperandType(FLOAT32, codes.shape), f"{codes.name}:real")
             self.steps.append(Step(OperationCode.DEQUANTIZE, [codes], [real]))
@@ -300,7 +301,8 @@ class Graph:
         return self._decoded[codes]
 
     def widen(self, value: Value, target: Value) -> bool:
-        """Whether ``target`` could be made the float32 constant of another constant's numbers, as CAST would."""
+        """Make ``target`` the float32 constant of another constant's values, as CAST does; return whether that was
+        possible."""
         if value.array is None or target.type.code != FLOAT32 or target.shape != value.shape:
             return False
         granted = self.allowance.grants(target.type.nbytes)
@@ -327,8 +329,8 @@ class Graph:
 
 
 def _passes(operation: Operation, match: Match, inputs: Sequence[Value], outputs: Sequence[Value]) -> bool:
-    """Whether dimensions that are not known yet pass through: they are among the numbers that are moved, none of those
-    that say where to. A run that knows them may be told a shape by them."""
+    """Return whether dynamic dimensions pass through: they belong to the values that are moved, not to those that
+    control the movement. At run time a shape may depend on them."""
     moved = match.inputs.get(output_slot(operation, 0).like or "", ())
     if all(i in moved for i, value in enumerate(inputs) if value.open_dimensions):
         return operation.does(Trait.MOVES | Trait.RESTATES) and all(value.array is not None for value in outputs)

@@ -1,8 +1,7 @@
-"""Files that were imported before: what is to be known of their models in order to compile them from a cache.
+"""A cache of imported files: the facts that compiling their models from a compilation cache needs.
 
-A file is taken for the one that it was by what the system says of it: its place, its size, and when it was last changed
-(as ``git status`` does it). What is known of it is kept when something made of its model enters a compilation cache.
-Where nothing is known the file is read.
+A file is identified by its device, inode, size and modification time, as in ``git status``. Its facts are cached when
+something made from its model enters a compilation cache. A file without cached facts is read.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class Origin(SourceFile):
         *,
         is_kept: bool = False,
     ) -> None:
-        """``is_kept`` says that what is to be known of the file is kept already."""
+        """``is_kept`` is true where the facts of the file are cached already."""
         super().__init__(file, path)
         self.others = others
         self._is_kept = is_kept
@@ -55,7 +54,7 @@ class Origin(SourceFile):
 
     @property
     def is_same(self) -> bool:
-        """Whether what lies there now, and in the other places, is what it was."""
+        """Return whether the file, and the other files that it names, are unchanged."""
         return super().is_same and all(other.is_same for other in self.others)
 
     def reduce(self, model: Model) -> tuple[Any, ...] | None:
@@ -116,8 +115,8 @@ def recall(file: Identity, memory: Memory, path: str) -> Model | None:
 
 
 class Known(NamedTuple):
-    """What is kept of a file: its identity, the digest of its model, that one's inputs and outputs, and the files that
-    it names."""
+    """The cached facts of a file: its identity, the digest of its model, the model's inputs and outputs, and the files
+    that it names."""
 
     file: Identity
     digest: bytes
@@ -132,9 +131,9 @@ def _parse(data: Any) -> Known:
 
 
 def _read(origin: Origin, memory: Memory, path: str, digest: bytes) -> Model:
-    """The model, read only now; BadDataError where it is another by now.
+    """Read the model now; raise BadDataError where the file holds another model by now.
 
-    A trace shows nothing of that: it happens in a phase that reading a model is not part of.
+    The read is muted in traces: it happens in a phase that reading a model does not belong to.
     """
     with mute():
         model = file_formats.read(memory, path)

@@ -17,7 +17,7 @@ from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Shape
 
 MOST_PIECES = 1024
-"""Pieces that int32 tensors are cut into at most to be joined again."""
+"""The largest number of pieces that an int32 tensor is split into before they are concatenated again."""
 
 
 def transpose(node: Node, value: Value, order: Sequence[int], to: Value | None = None) -> Value:
@@ -27,7 +27,7 @@ def transpose(node: Node, value: Value, order: Sequence[int], to: Value | None =
     if value.type.code != INT32:
         return node.emit(OperationCode.TRANSPOSE, value, node.graph.ints(list(order)), to=to)
     count = math.prod(node.static_shape_of(value))
-    node.graph.reserve(4 * count)  # NNAPI transposes no int32: the place of each element is listed
+    node.graph.reserve(4 * count)  # NNAPI does not transpose int32: gather by the index of each element
     places = np.arange(count, dtype=np.int32).reshape(value.shape).transpose(order).reshape(-1)
     flat = node.reshape(value, (count,))
     moved = node.apply(OperationCode.GATHER, flat, node.i32(0), node.graph.ints(places), shape=(count,))
@@ -35,7 +35,7 @@ def transpose(node: Node, value: Value, order: Sequence[int], to: Value | None =
 
 
 def concatenate(node: Node, values: Sequence[Value], axis: int, to: Value | None = None) -> Value:
-    """Values joined along an axis."""
+    """Concatenate values along an axis."""
     if to is None:
         shape = list(values[0].shape)
         shape[axis] = sum(value.shape[axis] for value in values)

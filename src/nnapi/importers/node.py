@@ -157,5 +157,5 @@ class Node(ABC):
         return value.shape
 
     def reals(self) -> list[Value]:
-        """All inputs, codes as the real numbers that they stand for."""
+        """Return all inputs, quantized ones dequantized."""
         return [self.graph.real(value) for value in self.inputs]

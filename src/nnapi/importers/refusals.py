@@ -1,4 +1,4 @@
-"""What a file asks for and NNAPI cannot express: how rules say it, and the one error that lists all of it."""
+"""Refusals of what NNAPI cannot express: the exception that rules raise, and the one error that lists all of them."""
 
 from __future__ import annotations
 

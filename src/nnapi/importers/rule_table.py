@@ -10,9 +10,10 @@ Rule = TypeVar("Rule", bound=Callable[..., Any])
 
 
 class RuleTable(Generic[Rule]):
-    """The rules in the modules of a package; ``families`` lists, by module, the operations whose rules stand in it.
+    """The rules in the modules of a package.
 
-    The package's module ``inexpressible`` has ``REASONS`` why others have none.
+    ``families`` lists the operations of each module. The package's module ``inexpressible`` has ``REASONS`` for the
+    operations without a rule.
     """
 
     def __init__(self, package: str, families: Mapping[str, Sequence[str]]) -> None:

@@ -1,7 +1,6 @@
-"""Files that models are imported from, as they were then: whether they are still the same.
+"""The files that models are imported from, and whether they are unchanged.
 
-A file is taken for the one that it was by what the system says of it: its place, its size, and when it was last changed
-(as ``git status`` does it).
+A file is identified by its device, inode, size and modification time, as in ``git status``.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from nnapi.model.model import Model
 
 
 class Identity(NamedTuple):
-    """What tells a file, and its content, from others. Times are in nanoseconds."""
+    """The identity of a file and its content. Times are in nanoseconds."""
 
     device: int
     inode: int
@@ -26,7 +25,7 @@ class Identity(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What is known of the file is kept under it."""
+        """Return the key under which the facts of the file are cached."""
         return f"{self.device:x}-{self.inode:x}"
 
 
@@ -47,8 +46,11 @@ class SourceFile:
         self.file, self.path = file, os.path.abspath(path)
 
     def need_unchanged(self) -> None:
-        """Raise BadDataError where the file was changed in place, so that the mapped constants are no longer those of
-        the model. Another file of that name does no harm; what is written through a mapping may not show."""
+        """Raise BadDataError where the file was changed in place: the mapped constants are then no longer those of the
+        model.
+
+        Replacing the file by another one does no harm. Writes through a mapping may go undetected.
+        """
         now = self.identify()
         if now and now[:2] == self.file[:2] and (now.size, now.modified) != (self.file.size, self.file.modified):
             raise BadDataError(f"{self.path} has changed since it was loaded: load it again")
@@ -59,7 +61,7 @@ class SourceFile:
         return self.identify() == self.file
 
     def identify(self) -> Identity | None:
-        """What lies there now; None for nothing."""
+        """Return the identity of the file at the path now; None where there is none."""
         try:
             return _identify(os.stat(self.path))
         except OSError:

@@ -1,4 +1,4 @@
-"""Networks of 16-bit codes as real numbers, on request."""
+"""Networks of 16-bit quantized values, imported as floats on request."""
 
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ def test_a_network_computes_what_litert_does() -> None:
     (ours,) = nnapi.compile(model, "nnapi-reference").run(given)
     (theirs,) = litert(content, [given])
     assert np.abs(ours - theirs).max() <= 3 * 2e-3
-    assert any("16-bit codes are real numbers" in note and "0.001" in note for note in model.notes)
+    assert any("16-bit quantized values are float32" in note and "0.001" in note for note in model.notes)
 
 
 def test_biases_of_32_bits_mean_what_those_of_64_do() -> None:

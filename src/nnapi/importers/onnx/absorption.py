@@ -1,7 +1,7 @@
-"""Constants that follow a linear operation, taken into its filter and its bias.
+"""Fold constants that follow a linear operation into its filter and bias.
 
-A sum or a factor for each channel, as a bias of its own or a normalisation is written, and results in another order
-cost a pass over the whole tensor each; within the filter they cost nothing.
+A separate bias, a normalization with a sum and a factor for each channel, or a transposition each cost a pass over the
+whole tensor; within the filter they cost nothing.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from nnapi.model.operand import Array, OperandType
 
 
 class Linear(NamedTuple):
-    """Where an operation has its activation, which axis of its filter is that of its results, and whether these may be
-    given in any order."""
+    """The input index of an operation's activation, the filter axis of its output channels, and whether their order is
+    fixed."""
 
     activation: int
     axis: int
@@ -33,7 +33,7 @@ LINEAR = {
     OperationCode.GROUPED_CONV_2D: Linear(10, 0, is_ordered=True),
     OperationCode.DEPTHWISE_CONV_2D: Linear(10, 3, is_ordered=True),
 }
-"""Linear operations, with padding that is given in numbers."""
+"""Linear operations, in the overloads with explicit padding."""
 SUMS = {OperationCode.ADD: 1, OperationCode.SUB: -1}
 FACTORS = {OperationCode.MUL: 1, OperationCode.DIV: -1}
 
@@ -77,7 +77,7 @@ class Absorption:
         return True
 
     def _only_maker(self, value: Value) -> Step | None:
-        """What writes a value that nothing else reads."""
+        """Return the step that writes a value, if nothing else reads it."""
         return self.makers.get(value) if self.counts[value] == 1 else None
 
 

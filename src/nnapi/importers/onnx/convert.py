@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     import onnx
 
 INCONSISTENT = (ArithmeticError, LookupError, ValueError, TypeError, AttributeError, struct.error, AssertionError)
-"""What arithmetic on parameters that contradict each other raises."""
+"""The exceptions that inconsistent parameters cause."""
 DEEPEST = 20
 """Functions may use others so deep."""
 
@@ -169,7 +169,7 @@ class Conversion:
         self.readers = Readers(nodes, outputs)
         for proto in nodes:
             self.state.nodes_left -= 1
-            need(self.state.nodes_left >= 0, f"it would be written out to more than {MOST_NODES} nodes", BadDataError)
+            need(self.state.nodes_left >= 0, f"inlining makes more than {MOST_NODES} nodes", BadDataError)
             self._convert(functions.resolve_attributes(proto, outer or {}))
 
     def _convert(self, proto: onnx.NodeProto) -> None:
@@ -233,8 +233,8 @@ class Conversion:
     def apply_rule(
         self, kind: str, tensors: Sequence[Tensor | None], node: Node, wanted: OperandType | None = None
     ) -> Tensor:
-        """What the rule of another operator makes of tensors, with the attributes of a node; in codes of the type that
-        is ``wanted``."""
+        """Apply the rule of another operator to tensors, with the attributes of a node; ``wanted`` is the quantized
+        type of the result."""
         found = RULES[kind](Node(self, node.proto, tensors, self.schema(kind), kind, wanted))
         return self._tensor(node.proto, node.name, found if isinstance(found, Value | Tensor) else found[0])
 
@@ -248,14 +248,14 @@ class Conversion:
         ]
 
     def apply_operator(self, kind: str, tensors: Sequence[Tensor | None], name: str, **attributes: Any) -> Tensor:
-        """What the rule of an operator makes of tensors."""
+        """Apply the rule of an operator to tensors."""
         from onnx import helper
 
         proto = helper.make_node(kind, [tensor.name if tensor else "" for tensor in tensors], [name], **attributes)
         return self.apply_rule(kind, tensors, Node(self, proto, tensors, self.schema(kind)))
 
     def inline_graph(self, graph: onnx.GraphProto, inputs: Sequence[Tensor]) -> list[Tensor]:
-        """The nodes of a subgraph take the place of the node that has it; gives its outputs."""
+        """Insert the nodes of a subgraph instead of the node that has it; return its outputs."""
         inner = Conversion(self.state, self.graph, self.opsets, self.depth + 1)
         inner.nhwc_images, inner._in_file_order = self.nhwc_images, self._in_file_order
         inner.tensors = self.tensors.copy()
@@ -292,7 +292,7 @@ class Conversion:
             raise Refused(*dict.fromkeys(reasons))
 
     def _inline_function(self, body: functions.Body, tensors: Sequence[Tensor | None]) -> list[Result | None]:
-        """The nodes of a function take the node's place."""
+        """Insert the nodes of a function instead of the node that calls it."""
         inner = Conversion(self.state, self.graph, body.opsets, self.depth + 1)
         inner.nhwc_images, inner._in_file_order = self.nhwc_images, self._in_file_order
         given = dict(zip(body.inputs, tensors, strict=False))
@@ -337,7 +337,8 @@ class Conversion:
         return INT64 if value.type.code == CODES[INT64] else ELEMS[OperandCode(value.type.code)]
 
     def _elem_of_codes(self, proto: onnx.NodeProto, value: Value) -> int:
-        """Bytes where the operator gives what it is given, and that are the bytes of these codes; else real numbers."""
+        """Return the ONNX element type of a quantized result: a byte type where the operator passes its input through
+        and the bytes match, else float."""
         domain = "" if proto.domain in DEFAULT else proto.domain
         schema = _schema(proto.op_type, self.opsets.get(domain, 1), domain)
         for i, name in enumerate(proto.input if schema is not None and schema.outputs else ()):
@@ -352,7 +353,7 @@ class Conversion:
 
 
 def _is_plain(type: OperandType) -> bool:
-    """Whether 8-bit codes stand for themselves."""
+    """Return whether a type has scale 1 and zero point 0, so that the stored values are the values."""
     return (type.scale, type.zero_point) == (1.0, 0)
 
 

@@ -75,7 +75,7 @@ def _read_for(file: File, path: str, shapes: Shapes, names: Sequence[str], input
 
 
 def _find_inexpressible(file: File, path: str, shapes: Shapes, dynamic: Mapping[str, Shape]) -> list[Refusal]:
-    """What is refused for the same reason whatever the sizes are: reasons that speak of sizes differ."""
+    """Return the refusals that do not depend on the sizes: reasons that name sizes differ between the guesses."""
     found: dict[Refusal, None] | None = None
     for size in GUESSES:
         guess = {name: tuple(each or size for each in shape) for name, shape in dynamic.items()}

@@ -16,8 +16,8 @@ Attributes = Mapping[str, "onnx.AttributeProto"]
 
 @dataclass(frozen=True)
 class Body:
-    """What takes the place of a node: the operators of a function, what they call its inputs and outputs, their opsets,
-    and the attributes that they may refer to."""
+    """The body of a function: its operators, the names of its inputs and outputs, its opsets, and the attributes that
+    it may refer to."""
 
     nodes: Sequence[onnx.NodeProto]
     inputs: Sequence[str]
@@ -67,7 +67,7 @@ def _body(function: onnx.FunctionProto, proto: onnx.NodeProto, defaults: Attribu
 
 
 def resolve_attributes(proto: onnx.NodeProto, attributes: Attributes) -> onnx.NodeProto:
-    """A node of a function with the attributes in place that it takes from the function's."""
+    """Return a node of a function with the attributes resolved that refer to the function's."""
     if not any(each.ref_attr_name for each in proto.attribute):
         return proto
     import onnx

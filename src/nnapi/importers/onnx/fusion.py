@@ -1,4 +1,4 @@
-"""What follows a node in the file and can be said by the node's own operation: an activation, a quantisation."""
+"""Nodes that fuse into the operation of the node before them: an activation, a quantization."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RECTIFIERS = {(0.0, 6.0): FuseCode.FUSED_RELU6, (-1.0, 1.0): FuseCode.FUSED_RELU
 
 
 class Fusion(NamedTuple):
-    """The fused activation after a node, and the type of the codes that its result is quantised to, None without."""
+    """The fused activation after a node, and the quantized type of its result, None without one."""
 
     activation: FuseCode
     codes: OperandType | None
@@ -29,7 +29,7 @@ NONE = Fusion(FuseCode.FUSED_NONE, None)
 
 
 class Readers:
-    """Who reads which name among the nodes of a graph."""
+    """The readers of each name among the nodes of a graph."""
 
     def __init__(self, nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> None:
         self._readers: dict[str, list[onnx.NodeProto | None]] = {name: [None] for name in outputs}
@@ -40,7 +40,7 @@ class Readers:
                 self._readers.setdefault(name, []).append(None)
 
     def fusion(self, name: str, tensors: Mapping[str, Tensor]) -> Fusion:
-        """What follows the only reader of a name, and the only reader of what that gives."""
+        """Return the activation and quantization that follow a name, each only where it is the single reader."""
         node = self._only(name)
         activation = FuseCode.FUSED_NONE if node is None else _activation(node, tensors)
         if node is not None and activation != FuseCode.FUSED_NONE:
@@ -91,7 +91,7 @@ def _codes(node: onnx.NodeProto, tensors: Mapping[str, Tensor]) -> OperandType |
 
 
 def type_of_codes(scale: Tensor | None, point: Tensor | None) -> OperandType | None:
-    """The type of codes of one constant scale and zero point, None where NNAPI has none."""
+    """Return the quantized type of one constant scale and zero point, None where NNAPI has none."""
     if scale is None or scale.array is None or scale.array.size != 1 or scale.array.dtype.kind != "f":
         return None
     number = float(scale.array.reshape(()))

@@ -1,4 +1,4 @@
-"""What the graphs of one file share while they are converted."""
+"""The state that the graphs of one file share during the conversion."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nnapi.importers.onnx.reader import File
 from nnapi.importers.refusals import Refusal
 
 MOST_NODES = 200_000
-"""Nodes that functions and loops may be written out to."""
+"""The largest number of nodes after functions and loops are inlined."""
 MADE_UP = 256 << 20
 """Bytes of constants that may be made up besides those in proportion to the file: ONNX has an operator for weights of
 one number all over, which networks without training data are published with."""

@@ -44,12 +44,12 @@ def image_shape(shape: Shape, is_nhwc: bool) -> Shape:
 
 
 def image(node: Node, i: int) -> Value:
-    """Input ``i`` as an NHWC image of real numbers."""
+    """Return input ``i`` as an NHWC image of float values."""
     return node.read_numbers(i, image_codes(node, i))
 
 
 def image_codes(node: Node, i: int) -> Value:
-    """Input ``i`` as an NHWC image, which may be one of codes."""
+    """Return input ``i`` as an NHWC image, which may be quantized."""
     tensor = node.tensor(i)
     if tensor.rank not in IMAGES:
         raise Refused(f"NNAPI has images of two dimensions, the input is of rank {tensor.rank}")
@@ -101,8 +101,10 @@ def broadcast_shape(shapes: Sequence[Shape]) -> Shape:
 
 
 def align(node: Node, *indices: int, of_constants: bool = False) -> tuple[list[Value], Layout]:
-    """Inputs as values that stretch to each other element by element, and the layout of what comes of them;
-    ``of_constants``: constants too are the codes that stand for them."""
+    """Return inputs as values that broadcast to each other, and the layout of the result.
+
+    With ``of_constants``, float constants that the file stores quantized are returned quantized.
+    """
     tensors = [node.tensor(i) for i in indices]
     shape = broadcast_shape([tensor.dims for tensor in tensors])
     if any(tensor.is_nhwc and tensor.rank == len(shape) for tensor in tensors):
@@ -115,7 +117,7 @@ def align(node: Node, *indices: int, of_constants: bool = False) -> tuple[list[V
 
 
 def _read_bytes(node: Node, i: int, value: Value) -> Value:
-    """The value of input ``i``: bytes mean themselves here, though they may be codes elsewhere."""
+    """Return the value of input ``i``; bytes are taken as integers, even if they are quantized elsewhere."""
     return node.bare(value) if node.tensor(i).elem in BYTES else value
 
 
@@ -146,7 +148,7 @@ def _broadcast_to_image(node: Node, i: int, shape: Shape, of_constants: bool) ->
 
 
 def _lower_rank(node: Node, values: Sequence[Value], shapes: Sequence[Shape], shape: Shape) -> list[Value]:
-    """Values of a high rank under fewer dimensions: neighbours that stretch alike become one."""
+    """Return values of a high rank with fewer dimensions: adjacent axes that broadcast alike are merged."""
     expressible(all(OPEN not in each for each in shapes), f"rank {len(shape)} with open dimensions")
     padded = [(1,) * (len(shape) - len(each)) + tuple(each) for each in shapes]
     groups: list[list[int]] = []
@@ -171,7 +173,7 @@ def view_around(node: Node, value: Value, shape: Shape, axis: int) -> Value:
 
 
 PLACES = {4: (0, 3, 1, 2), 3: (0, 3, 2)}
-"""Where an axis of the file lies in an NHWC image, by the rank in the file."""
+"""The axis in an NHWC image of each axis in the file, by the rank in the file."""
 
 
 def read_as_stored(node: Node, i: int) -> tuple[Value, dict[int, int], bool]:
@@ -183,7 +185,7 @@ def read_as_stored(node: Node, i: int) -> tuple[Value, dict[int, int], bool]:
 
 
 def collapse(shape: Shape, kinds: Sequence[object]) -> tuple[Shape, list[int]]:
-    """A shape in which neighbours of one kind are one dimension, and the axis of the result that each axis became."""
+    """Merge adjacent dimensions of one kind; return the shape and, for each axis, the axis of the result."""
     sizes: list[int] = []
     places: list[int] = []
     last: object = object()

@@ -27,10 +27,11 @@ HIGHEST_RANK = 4
 
 
 class Node(AnyNode):
-    """A node with its inputs as tensors. ``since`` is the opset in which its operator got its present meaning.
+    """A node with its inputs as tensors.
 
-    ``kind`` is the operator as which it is computed, if that is another; ``wanted`` the codes in which its result is
-    wanted, where that does not follow from the file.
+    ``since`` is the opset that defined the present meaning of its operator. ``kind`` is the operator whose rule
+    applies, if it is another one. ``wanted`` is the quantized type of the result, where it does not follow from the
+    file.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class Node(AnyNode):
 
     @property
     def wanted(self) -> OperandType | None:
-        """The codes in which the file wants the result, None where it wants real numbers."""
+        """Return the quantized type of the result in the file, None where it is not quantized."""
         return self.fusion.codes
 
     def activation_operand(self) -> Value:
@@ -116,7 +117,7 @@ class Node(AnyNode):
         return size
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """An attribute, what the schema has in its place, or ``default``. Texts come as str."""
+        """Return an attribute, else the schema's default, else ``default``. Strings are returned as str."""
         from onnx import helper
 
         found = self._attributes.get(name)
@@ -146,11 +147,11 @@ class Node(AnyNode):
     # Values
 
     def input(self, i: int) -> Value:
-        """Input ``i`` in real numbers, ordered as in the file; bytes mean themselves."""
+        """Return input ``i`` as float values in the file's axis order; bytes without a scale stay integers."""
         return self.read_numbers(i, self.codes(i))
 
     def read_numbers(self, i: int, value: Value) -> Value:
-        """What the value of input ``i`` stands for in the file: real numbers, or bytes without a scale."""
+        """Return the value of input ``i`` as the file means it: floats, or bytes without a scale."""
         return self.bare(value) if self.tensor(i).elem in BYTES else self.graph.real(value)
 
     def bare(self, value: Value) -> Value:
@@ -158,7 +159,7 @@ class Node(AnyNode):
         return self.restate(value, 1.0, 0) if value.type.is_quantized else value
 
     def restate(self, value: Value, scale: float, zero_point: int) -> Value:
-        """The same codes, which stand for other numbers."""
+        """Return the same stored values with another scale and zero point."""
         if (value.type.scale, value.type.zero_point) == (scale, zero_point):
             return value
         type = OperandType(value.type.code, value.shape, scale, zero_point)
@@ -167,8 +168,10 @@ class Node(AnyNode):
         return self.apply(OperationCode.CAST, value, type=type)
 
     def codes(self, i: int, *, of_constants: bool = False) -> Value:
-        """Input ``i``, which may be codes that stand for real numbers, ordered as in the file; of constants too, where
-        they are wanted ``of_constants``."""
+        """Return input ``i`` in the file's axis order; it may be quantized.
+
+        With ``of_constants``, so may float constants that the file stores quantized.
+        """
         tensor = self.tensor(i)
         if of_constants and tensor.codes is not None:
             return tensor.codes
@@ -179,7 +182,7 @@ class Node(AnyNode):
         return self.reshape(value, tuple(shape) or (1,))
 
     def constant(self, array: Array, like: Value | None = None) -> Value:
-        """A constant tensor of numbers, in the type of a value where that is given."""
+        """Return a constant tensor, in the type of ``like`` where that is given."""
         if like is not None:
             type = OperandType(like.type.code, array.shape or (1,), like.type.scale, like.type.zero_point)
             array = array.astype(type.dtype)

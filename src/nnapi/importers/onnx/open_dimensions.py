@@ -14,11 +14,11 @@ from nnapi.model.operand import OperandType, Shape
 from nnapi.model.operation import REGISTRY
 
 SIZES = (720, 1680)
-"""What stands for an open dimension. Both have many divisors, which reshapes ask for."""
+"""The two sizes tried for a dynamic dimension. Both have many divisors, which reshapes need."""
 
 
 def shapes_of(code: OperationCode, inputs: Sequence[Value], outputs: Sequence[OperandType]) -> list[Shape]:
-    """The dimensions of an operation's results, none at all where they cannot be told."""
+    """Return the dimensions of an operation's results, empty where they cannot be inferred."""
     tried = [_with_size(code, inputs, outputs, size) for size in SIZES]
     if None in tried:
         return [()] * len(outputs)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 OLDEST = 6
 """The opset of the default domain from which on files are read."""
 NEWEST = 1000
-"""What a file counts as that names no opset of the default domain: the newest that the library knows."""
+"""The opset of a file that names none for the default domain: the newest that the library knows."""
 DEFAULT = ("", "ai.onnx")
 """Names of the default domain."""
 EXTERNAL = 1
@@ -89,8 +89,8 @@ def _parse(memory: Memory) -> onnx.ModelProto:
     try:
         proto.ParseFromString(memory.view().data.toreadonly())
     except DecodeError:
-        raise BadDataError("it is no ONNX model, or damaged: its protocol buffer cannot be parsed") from None
-    need(proto.HasField("graph"), "it is no ONNX model: it has no graph", BadDataError)
+        raise BadDataError("it is not an ONNX model, or damaged: its protocol buffer cannot be parsed") from None
+    need(proto.HasField("graph"), "it is not an ONNX model: it has no graph", BadDataError)
     return proto
 
 

@@ -1,4 +1,4 @@
-"""What a node's rule sees of the conversion around it: a file's main graph, or a branch or body within it."""
+"""The interface between a node's rule and the conversion around it: of a file's main graph, a branch or a body."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 
 
 class Scope(Protocol):
-    """What is known and made so far. ``nhwc_images`` are images by the tensors they come from, ``activated`` are values
-    that the activation after them was applied to already."""
+    """The state of a conversion.
+
+    ``nhwc_images`` are images by the tensors they come from; ``activated`` are values that already include the
+    activation after them.
+    """
 
     state: ImportState
     graph: Graph
@@ -35,7 +38,7 @@ class Scope(Protocol):
         """The value of a tensor in the order of dimensions that the file means."""
 
     def schema(self, kind: str) -> Any:
-        """What ONNX declares of an operator of the default domain."""
+        """Return the ONNX schema of an operator of the default domain."""
 
     def is_read(self, value: Value) -> bool:
         """Whether anything reads the value."""
@@ -43,13 +46,13 @@ class Scope(Protocol):
     def apply_rule(
         self, kind: str, tensors: Sequence[Tensor | None], node: Any, wanted: OperandType | None = None
     ) -> Tensor:
-        """The result of another operator's rule, in the place of ``node``, in codes of the type that is ``wanted``."""
+        """Return the result of another operator's rule, applied instead of ``node``, with quantized type ``wanted``."""
 
     def apply_rules(self, kind: str, tensors: Sequence[Tensor | None], node: Any) -> list[Tensor | None]:
-        """All results of another operator's rule, in the place of ``node``."""
+        """Return all results of another operator's rule, applied instead of ``node``."""
 
     def apply_operator(self, kind: str, tensors: Sequence[Tensor | None], name: str, **attributes: Any) -> Tensor:
         """The result of the rule of an operator, without a node of its own in the file."""
 
     def inline_graph(self, graph: onnx.GraphProto, inputs: Sequence[Tensor]) -> list[Tensor]:
-        """The results of a graph within the file, written out here."""
+        """Inline a graph of the file; return its results."""

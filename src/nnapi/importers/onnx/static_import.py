@@ -21,7 +21,7 @@ def read_file(file: File, path: str, shapes: Shapes | None = None) -> Model:
     """The model in a file that is open, for dimensions of its own; raises what :func:`read` does."""
     try:
         model = _import(file, os.path.basename(path), shapes or {})
-    except INCONSISTENT as error:  # names that are no UTF-8 come as bytes, and so on
+    except INCONSISTENT as error:  # names that are not UTF-8 are bytes, for example
         raise BadDataError(f"it is damaged ({type(error).__name__}: {error})") from None
     if file.mapped:
         model.origin = SeveralFiles(path, list(file.mapped))

@@ -81,12 +81,13 @@ def declared_shape(type: Any) -> Shape:
 
 @dataclass(eq=False, slots=True)
 class Tensor:
-    """A tensor. ``array`` is a constant in the file's type, ``value`` what the graph has for it (of a constant it is
-    made when asked for). ``shape`` is the file's; the value may lay the same elements under other dimensions.
+    """A tensor of the file.
 
-    ``is_nhwc``: the value is an NHWC image of what the file calls NCHW. ``is_open``: the array holds dimensions of a
-    tensor, and -1 for those that only a run knows. ``is_refused``: it stands for what could not be expressed.
-    ``codes``: of a constant of real numbers, those that stand for them in the file.
+    ``array`` is a constant in the file's type. ``value`` is its value in the graph; that of a constant is made on
+    demand. ``shape`` is the file's; the value may hold the same elements with other dimensions. ``is_nhwc``: the value
+    is an NHWC image of a tensor that is NCHW in the file. ``is_open``: the array holds dimensions of a tensor, -1 for
+    dynamic ones. ``is_refused``: the tensor replaces one that NNAPI cannot express. ``codes``: for a float constant,
+    the quantized constant that the file stores for it.
     """
 
     name: str
@@ -124,8 +125,8 @@ class Tensor:
         return self.value if self.is_nhwc else None
 
     def materialise(self) -> Value:
-        """What the graph has for it, as it lies there; of a constant it is made when first asked for, under the
-        dimensions that NNAPI takes."""
+        """Return its value in the graph, in the stored layout. A constant's is made at first use, with dimensions that
+        NNAPI takes."""
         if self.value is None:
             expressible(self.constant.size, f"{self.name} has no elements")
             type = operand_type(self.elem, self.constant.shape, self.name)
@@ -149,7 +150,7 @@ def constant(name: str, array: Array, *, in_file: bool = False, is_open: bool = 
 
 
 def code_of(elem: int, name: str) -> O:
-    """The code of the operand type that holds an ONNX type; Refused where none does."""
+    """Return the code of the operand type that holds an ONNX type; raise Refused where none does."""
     code = CODES.get(elem)
     if code is None:
         what = NAMES[elem] if 0 <= elem < len(NAMES) else f"number {elem}"
@@ -163,7 +164,7 @@ def operand_type(elem: int, shape: Shape, name: str) -> OperandType:
 
 
 def as_stored(array: Array, type: OperandType, name: str) -> Array:
-    """A constant as its operand type stores it; Refused where that cannot hold its numbers."""
+    """Return a constant as its operand type stores it; raise Refused where values do not fit."""
     if array.dtype == type.dtype:
         return array
     if array.dtype.kind in "iu" and type.code == O.TENSOR_INT32 and array.size:

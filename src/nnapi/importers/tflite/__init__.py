@@ -11,10 +11,11 @@ from nnapi.model.model import Model
 
 
 def read(memory: Memory, path: str, *, int16_as_float: bool = False, dynamic_range: bool = False) -> Model:
-    """The model in a mapped .tflite file; its constants are views of the mapping. ``int16_as_float``: 16-bit
-    codes are the real numbers that they stand for. ``dynamic_range``: weights of float operations stay codes.
+    """Import the model in a mapped .tflite file; its constants are views of the mapping.
 
-    Raises UnsupportedOperationsError listing the operations that NNAPI cannot express, BadDataError for a damaged file.
+    ``int16_as_float``: 16-bit quantized values become floats. ``dynamic_range``: weights of float operations stay
+    quantized. Raises UnsupportedOperationsError that lists the operations that NNAPI cannot express, and BadDataError
+    for a damaged file.
     """
     file = File(memory.view().data.toreadonly())
     name = os.path.basename(path)

@@ -24,7 +24,7 @@ from nnapi.model.nesting import inner_first
 from nnapi.model.operand import Array, OperandType
 
 INCONSISTENT = (ArithmeticError, LookupError, ValueError, TypeError, struct.error)
-"""What arithmetic on parameters that contradict each other raises."""
+"""The exceptions that inconsistent parameters cause."""
 
 
 DEEPEST = 50
@@ -32,7 +32,7 @@ DEEPEST = 50
 
 
 class Import:
-    """What the subgraphs of one file share while they are converted."""
+    """The state that the subgraphs of one file share during the conversion."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Import:
         self.keeps_state = keeps_state
         self.dynamic_range = dynamic_range
         self.coarsest = 0.0
-        """The largest scale of 16-bit codes that are real numbers here."""
+        """The largest scale of the 16-bit quantized values that became floats."""
         self._models: dict[int, Model | None] = {}
         self._as_models: set[int] = set()
         self._open: set[int] = set()
@@ -240,8 +240,8 @@ class Conversion:
         inputs = [*(self._values[index] for index in self.subgraph.inputs), *self.states.values()]
         if self.whole.coarsest:
             self.note(
-                "16-bit codes are real numbers, neither rounded nor cut off: each differs by half of its scale at "
-                f"most, {self.whole.coarsest / 2:.3g} for the coarsest, and what follows by what it makes of that"
+                "16-bit quantized values are float32, neither rounded nor clamped: each differs by at most half of "
+                f"its scale, {self.whole.coarsest / 2:.3g} for the coarsest; later operations carry the difference on"
             )
         model.notes = tuple(self.whole.notes)
         model.permit_dynamic_range(self.whole.dynamic_range)
@@ -283,14 +283,14 @@ class Conversion:
         return Value(type, tensor.name, array, is_view)
 
     def _in_blocks(self, tensor: Tensor, blocks: Blocks) -> Value:
-        """Codes with a scale for each block of a row, as the numbers that they stand for."""
+        """Dequantize values with a scale for each block of a row."""
         type = OperandType(OperandCode.TENSOR_FLOAT32, tensor.shape)
         scales, points = (self._part(tensor, index) for index in (blocks.scales, blocks.zero_points))
         if scales is None:
             raise Refused(f"{tensor} has no scales")
         expressible(points is None or not points.any(), f"{tensor} has a zero point for each block")
         self.graph.reserve(type.nbytes)
-        self.note("weights with a scale per block are used as real numbers; TFLite quantises the input as well")
+        self.note("weights with a scale per block are dequantized; TFLite quantizes the input as well")
         codes, _ = read_constant(tensor, self.whole.file.content)
         return Value(type, tensor.name, in_blocks(codes, scales, blocks.size, str(tensor)))
 
@@ -314,7 +314,7 @@ class Conversion:
         return self.graph.full(type, type.zero_point, tensor.name)
 
     def _is_real(self, tensor: Tensor) -> bool:
-        """Whether codes are to be the real numbers that they stand for: those of 16 bits, and biases beside them."""
+        """Return whether ``int16_as_float`` dequantizes the tensor: 16-bit activations, and biases beside them."""
         return self.whole.int16_as_float and tensor.type in ("INT16", "INT64") and bool(tensor.scales)
 
     def _type(self, tensor: Tensor) -> OperandType:

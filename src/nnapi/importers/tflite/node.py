@@ -29,7 +29,7 @@ class Scope(Protocol):
     """Variables that somebody else keeps between runs, as they come in."""
 
     keeps_weights: bool
-    """Whether weights of float operations stay codes."""
+    """Whether weights of float operations stay quantized."""
 
     def read(self, index: int) -> Value:
         """The value of a tensor."""
@@ -102,10 +102,8 @@ class TfliteNode(Node):
         self.scope.bind(self.operator.inputs[i], value)
 
     def make_states(self, values: Mapping[int, Value]) -> list[Value]:
-        """Outputs for what becomes of the variables that are inputs, where somebody keeps them: else none.
-
-        ``values`` are the inputs as the operation has them, by their numbers.
-        """
+        """Return outputs for the new states of the variables that are inputs, where the variables are used, else none.
+        ``values`` are the inputs as the operation takes them, by index."""
         if not all(self.has(i) and self.operator.inputs[i] in self.scope.states for i in values):
             return []
         states = [self.temporary(value.type, "state") for value in values.values()]
@@ -159,7 +157,7 @@ class TfliteNode(Node):
             return self.i32(0)
         expressible(0 <= code < SIGN_BIT, f"its fused activation {code} is not one of NNAPI's")
         if code == TANH or (result or self.output).type.code == INT32:
-            expressible(code != TANH or self.output.is_float, "its fused TANH is of codes")
+            expressible(code != TANH or self.output.is_float, "its fused TANH is quantized")
             self._after = FUSED[code]
             return self.i32(0)
         return self.i32(code)

@@ -60,7 +60,7 @@ def operand_type(tensor: Tensor) -> OperandType:
     if code is None:
         raise Refused(f"{tensor} is of type {tensor.type}, which NNAPI does not have")
     if tensor.blocks:
-        raise Refused(f"{tensor} has a scale for each block of codes, which NNAPI does not know")
+        raise Refused(f"{tensor} has a scale for each block of values, which NNAPI does not support")
     if len(tensor.scales) > 1:
         return _per_channel(tensor, dimensions)
     scale, zero_point = (tensor.scales or (1.0,))[0], (tensor.zero_points or (0,))[0]
@@ -100,7 +100,7 @@ def read_constant(tensor: Tensor, content: memoryview) -> tuple[Array, bool]:
 
 
 def read_codes(tensor: Tensor, content: memoryview) -> Array:
-    """A constant's codes as the file stores them."""
+    """Return a constant's quantized values as the file stores them."""
     assert tensor.region is not None
     dtype, shape, (offset, have) = DTYPES[tensor.type], tensor.shape or (1,), tensor.region
     length = math.prod(shape) * dtype.itemsize
@@ -109,7 +109,7 @@ def read_codes(tensor: Tensor, content: memoryview) -> Array:
 
 
 def as_real(codes: Array, tensor: Tensor) -> Array:
-    """The numbers behind symmetric codes, of one scale or of one for each channel."""
+    """Dequantize symmetric values, of one scale or of one for each channel."""
     scales = np.asarray(tensor.scales, np.float64)
     expressible(not bytes(tensor.zero_points).strip(b"\0"), f"{tensor} is {tensor.type} with a zero point")
     if scales.size > 1:
@@ -121,7 +121,7 @@ def as_real(codes: Array, tensor: Tensor) -> Array:
 
 
 def in_blocks(codes: Array, scales: Array, size: int, name: str) -> Array:
-    """The numbers behind rows of codes that have a scale for every ``size`` of them."""
+    """Dequantize rows of values that have a scale for every ``size`` of them."""
     shape = (*codes.shape[:-1], codes.shape[-1] // size) if size > 0 and codes.shape[-1] % size == 0 else None
     need(
         scales.shape == shape,
@@ -133,7 +133,7 @@ def in_blocks(codes: Array, scales: Array, size: int, name: str) -> Array:
 
 
 def _nibbles(packed: Array) -> Array:
-    """Signed 4-bit numbers, the low 4 bits of each byte first."""
+    """Unpack signed 4-bit integers, the low 4 bits of each byte first."""
     nibbles = np.stack([packed & 15, packed >> 4], -1).reshape(-1).astype(np.int8)
     return nibbles - ((nibbles & 8) << 1)
 

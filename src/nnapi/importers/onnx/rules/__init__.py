@@ -23,7 +23,7 @@ Rule: TypeAlias = "Callable[[Node], Result | Sequence[Result | None]]"
 
 
 def kind_of(domain: str, kind: str) -> str:
-    """What an operator is called here: one outside the default domain by both names."""
+    """Return the key of an operator: its name, after its domain unless that is the default one."""
     return f"{domain}:{kind}" if domain else kind
 
 

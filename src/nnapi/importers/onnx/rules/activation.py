@@ -39,7 +39,7 @@ def direct(node: Node) -> Tensor:
 
 
 def _done_before(node: Node) -> Tensor:
-    """What the operation before computed with this activation, which is called by this node's result."""
+    """Return the input, in which the previous operation already applied this activation, under this node's name."""
     tensor = node.tensor(0)
     tensor.materialise().name = node.name
     return replace(tensor, name=node.name)
@@ -127,7 +127,7 @@ def selu(node: Node) -> Tensor:
 
 @rule("ThresholdedRelu")
 def thresholded_relu(node: Node) -> Tensor:
-    """What is above a bound, else zero."""
+    """Lower ThresholdedRelu: values above a bound, else zero."""
     x, layout = real_input(node)
     above = node.apply(
         OperationCode.GREATER,

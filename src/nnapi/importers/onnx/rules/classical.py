@@ -1,4 +1,4 @@
-"""Operators of the domain ai.onnx.ml, which converters of scikit-learn write, on tensors of numbers."""
+"""Operators of the domain ai.onnx.ml, which converters of scikit-learn write, on numeric tensors."""
 
 from __future__ import annotations
 

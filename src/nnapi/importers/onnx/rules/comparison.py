@@ -80,9 +80,9 @@ def select(node: Node, condition: Value, x: Value, y: Value, shape: Shape) -> Va
 
 @rule("IsNaN")
 def is_nan(node: Node) -> Tensor:
-    """What does not equal itself."""
+    """Lower IsNaN: a value that does not equal itself."""
     x, layout = real_input(node)
-    expressible(x.type.code in FLOATS, "only floats may be no numbers")
+    expressible(x.type.code in FLOATS, "only floats may be NaN")
     return layout.result(node, node.apply(OperationCode.NOT_EQUAL, x, x, type=OperandType(BOOL8)), BOOL)
 
 

@@ -1,5 +1,4 @@
-"""If, Loop and Scan: a branch that is known and steps that can be counted take the node's place; NNAPI's IF and WHILE
-do the rest."""
+"""If, Loop and Scan: static branches and loops with a static count are inlined; others become NNAPI's IF and WHILE."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ from nnapi.importers.onnx.tensors import Tensor, constant
 from nnapi.importers.refusals import Refused, expressible
 
 MOST_STEPS = 256
-"""Steps of a loop that are written out one by one at most."""
+"""The largest number of passes of a loop that are inlined."""
 ENDLESS = 2**31 - 1
 
 

@@ -90,7 +90,8 @@ def conv(node: Node) -> Tensor:
 
 
 def convolve(node: Node, x: Value, filter: Value, bias: Value | None, type: OperandType | None) -> Tensor:
-    """Input 0 by a filter of [out, height, width, in for each group]; the result in codes of a type."""
+    """Convolve input 0 with a filter of [out, height, width, in per group]; ``type`` is the quantized type of the
+    result."""
     shape = node.shape(0)
     place = windows(node, node.shape(1)[2:], shape[2:])
     groups, channels = int(node.attribute("group", 1)), shape[1]
@@ -160,7 +161,7 @@ def _zeros(node: Node, x: Value, units: int) -> Value:
 
 @rule("ConvTranspose")
 def conv_transpose(node: Node) -> Tensor:
-    """Filters are IOHW; a dilated one is written out with zeros."""
+    """Lower ConvTranspose. Filters are IOHW; a dilated one is expanded with zeros."""
     shape, kernel = node.shape(0), node.shape(1)
     x = image(node, 0)
     groups = int(node.attribute("group", 1))

@@ -36,8 +36,8 @@ ARITHMETIC = {
 
 
 def real_input(node: Node, i: int = 0, *, of_any_rank: bool = False) -> tuple[Value, Layout]:
-    """An input in real numbers in whatever order it lies, with as few dimensions as most of NNAPI's operations take,
-    and its layout."""
+    """Return an input as float values in its stored layout, and the layout; its rank is reduced to the one that most
+    NNAPI operations take."""
     (value,), layout = align(node, i)
     value = node.graph.real(value) if node.tensor(i).elem not in BYTES else value
     if value.rank > HIGHEST_RANK and value.type.is_known and not of_any_rank:
@@ -46,7 +46,7 @@ def real_input(node: Node, i: int = 0, *, of_any_rank: bool = False) -> tuple[Va
 
 
 def floats(node: Node, *indices: int) -> tuple[list[Value], Layout]:
-    """Inputs that stretch to each other, in real numbers; Refused where they are integers."""
+    """Return inputs that broadcast to each other, as float values; raise Refused where they are integers."""
     values, layout = align(node, *indices)
     reals = [node.graph.real(value) for value in values]
     for value in reals:
@@ -157,7 +157,7 @@ def cast(node: Node) -> Tensor:
 
 
 def cast_to(node: Node, elem: int) -> Tensor:
-    """Stored numbers in another type."""
+    """Convert stored values to another type."""
     target, source = node.type_for(elem).code, node.tensor(0).elem
     x, layout = real_input(node)
     if elem in NARROWED and source not in NARROWED:

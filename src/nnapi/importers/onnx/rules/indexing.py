@@ -115,7 +115,7 @@ def normalise_indices(node: Node, i: int, size: int) -> Value:
 
 @rule("GatherElements")
 def gather_elements(node: Node) -> Tensor:
-    """The place of each element in the input laid flat: that of its own, but along the axis that of its index."""
+    """Lower GatherElements: gather from the flattened input; along the axis the index replaces the coordinate."""
     tensor, shape, own = node.tensor(0), node.static_shape(1), node.static_shape(0)
     axis = node.axis(int(node.attribute("axis", 0)), tensor.rank)
     picked = node.apply(
@@ -128,7 +128,7 @@ def gather_elements(node: Node) -> Tensor:
 
 
 def flat_places(node: Node, i: int, own: Shape, axis: int) -> Value:
-    """Indices along an axis, input ``i``, as places in a tensor laid flat."""
+    """Return indices along an axis, input ``i``, as offsets in the flattened tensor."""
     shape = node.static_shape(i)
     strides = [math.prod(own[k + 1 :]) for k in range(len(own))]
     node.graph.reserve(8 * math.prod(shape))
@@ -235,7 +235,8 @@ def top_k(node: Node) -> list[Tensor]:
 
 @rule("OneHot")
 def one_hot(node: Node) -> Tensor:
-    """Where an index equals the place along the new axis; negative ones count from the end, others are nowhere."""
+    """Lower OneHot: compare indices with positions along the new axis. Negative ones count from the end; indices out of
+    range match nothing."""
     shape, depth = node.shape(0), int(node.array(1).reshape(()) if node.array(1).ndim == 0 else node.array(1)[0])
     expressible(depth > 0, f"its depth is {depth}")
     axis = node.axis(int(node.attribute("axis", -1)), len(shape) + 1)

@@ -16,7 +16,7 @@ BY_REASON = {
     "RandomUniformLike",
     "NNAPI models do not learn": "Adagrad Adam Gradient Momentum",
     "NNAPI's suppression of boxes gives boxes, not their indices": "NonMaxSuppression",
-    "NNAPI decodes no pictures": "ImageDecoder",
+    "NNAPI does not decode images": "ImageDecoder",
     "NNAPI samples images on grids only": "DeformConv",
 }
 

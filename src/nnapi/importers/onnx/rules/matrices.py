@@ -50,7 +50,7 @@ def matmul(node: Node) -> Tensor:
 
 
 def fully_connected_in_codes(node: Node, a: Shape, b: Shape, *, transposed: bool) -> Value | None:
-    """The rows of input 0 times a constant matrix of shape ``b``, all in codes; None where they are not.
+    """Multiply input 0 by a constant matrix of shape ``b``, all quantized; return None where they are not.
 
     With a scale for each unit it is a convolution of single pixels. ``transposed``: the matrix is [units, depth].
     """

@@ -113,7 +113,7 @@ def gelu(node: Node) -> Result:
 
 
 def _half(node: Node, x: Tensor, part: Tensor) -> Tensor:
-    """Half of x, times 1 and a part."""
+    """Return 0.5 · x · (1 + part)."""
     return compose(
         node,
         "Mul",

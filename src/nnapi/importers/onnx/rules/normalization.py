@@ -128,7 +128,7 @@ def hardmax(node: Node) -> Tensor:
 
 @rule("LpNormalization")
 def lp_normalization(node: Node) -> Tensor:
-    """What has no length stays zero."""
+    """Lower LpNormalization; vectors of length zero stay zero."""
     shape, p = node.shape(0), int(node.attribute("p", 2))
     expressible(len(shape) <= HIGHEST_RANK and p in (1, 2), f"its p is {p}, its rank {len(shape)}")
     axis = node.axis(int(node.attribute("axis", -1)), len(shape))

@@ -81,7 +81,7 @@ def pad_with(node: Node, value: Value, along: Widths, number: float) -> Value:
         return node.apply(OperationCode.PAD_V2, value, node.graph.ints(along), node.real(number, value))
     code = int(number) if not value.is_quantized else round(number / value.type.scale) + value.type.zero_point
     limits = np.iinfo(value.type.dtype)
-    expressible(limits.min <= code <= limits.max, f"it pads with {number:g}, which its codes do not reach")
+    expressible(limits.min <= code <= limits.max, f"it pads with {number:g}, outside the range of its quantized type")
     if value.is_quantized:
         scalar = node.graph.scalar(OperandCode.INT32, code)
         return node.apply(OperationCode.PAD_V2, value, node.graph.ints(along), scalar)

@@ -80,7 +80,7 @@ def _with_zeros(node: Node, x: Value, place: Windows) -> tuple[Value, Windows]:
 
 
 def _max_pool_dilated(node: Node, x: Value, place: Windows) -> Value:
-    """The largest of the images that begin at each place of the window."""
+    """Return the maximum over the strided images, one for each filter tap of the window."""
     lowest = _lowest(x)
     x = pad_with(node, x, [(0, 0), *place.pads, (0, 0)], lowest)
     _, height, width, _ = node.static_shape_of(x)

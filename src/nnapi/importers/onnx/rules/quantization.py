@@ -1,4 +1,4 @@
-"""QuantizeLinear and DequantizeLinear, whose pairs disappear where an operation computes with codes."""
+"""QuantizeLinear and DequantizeLinear, whose pairs disappear where an operation computes on quantized values."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ def quantize(node: Node) -> Tensor:
 
 
 def quantize_to(node: Node, value: Value, type: OperandType) -> Value:
-    """A value as codes of a type: itself where it is of that type."""
+    """Quantize a value to a type; a value of that type is returned unchanged."""
     if (value.type.code, value.type.scale, value.type.zero_point) == (type.code, type.scale, type.zero_point):
         return value
     return node.apply(OperationCode.QUANTIZE, node.graph.real(value), type=type)
 
 
 def _compute_codes(node: Node, elem: int) -> Tensor:
-    """By arithmetic: scales that are computed, or one for each place along an axis."""
+    """Quantize by arithmetic, for scales that are computed or one for each index along an axis."""
     shape = node.shape(0)
     x = node.input(0)
-    expressible(x.type.code in FLOATS, "NNAPI quantises floats only")
+    expressible(x.type.code in FLOATS, "NNAPI quantizes floats only")
     scale, point = (_along(node, i, shape) for i in (1, 2))
     codes = nearest_integer(node, divide(node, x, node.cast(scale, x.type.code)))
     if node.has(2):
@@ -92,7 +92,7 @@ def _along(node: Node, i: int, shape: Shape) -> Value:
 
 @rule("DequantizeLinear")
 def dequantize(node: Node) -> Tensor:
-    """The numbers behind codes, which go on as codes for as long as nobody asks for the numbers."""
+    """Lower DequantizeLinear; values stay quantized until an operation reads float values."""
     tensor = node.tensor(0)
     point = node.tensor(2) if node.has(2) else None
     if tensor.array is not None:
@@ -109,7 +109,8 @@ def dequantize(node: Node) -> Tensor:
 
 
 def _as_codes(node: Node, value: Value, type: OperandType) -> Value | None:
-    """The value itself as codes of a type: it is that already, or an input that nobody has read. None otherwise."""
+    """Return the value with a quantized type: it has that type, or it is an input that nothing has read. Else return
+    None."""
     if (value.type.scale, value.type.zero_point) == (type.scale, type.zero_point):
         return value
     plain = (value.type.scale, value.type.zero_point) == (1.0, 0)
@@ -120,7 +121,7 @@ def _as_codes(node: Node, value: Value, type: OperandType) -> Value | None:
 
 
 def _compute_numbers(node: Node) -> Tensor:
-    """By arithmetic: (codes - zero point) times scale."""
+    """Dequantize by arithmetic: (quantized value - zero point) · scale."""
     shape = node.shape(0)
     expressible(len(shape) <= HIGHEST_RANK, f"its rank is {len(shape)}")
     codes = whole_numbers(node, node.codes(0))
@@ -131,7 +132,7 @@ def _compute_numbers(node: Node) -> Tensor:
 
 
 def _constant_numbers(node: Node, codes: Array, point: Tensor | None) -> Tensor:
-    """A constant: its numbers for those who compute with them, and its codes for those who compute with codes."""
+    """Return a constant with its float values and its quantized values, for operations on either."""
     expressible(not node.attribute("block_size", 0) and node.array(1).ndim <= 1, "it has a scale for each block")
     scales, axis = node.array(1), 0
     lying = [1] * codes.ndim

@@ -1,4 +1,4 @@
-"""Operations on codes: what they read, filters that fit beside them, biases in their scale."""
+"""Operands of quantized operations: the inputs, filters that fit them, and biases in their scale."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ PER_CHANNEL = OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL
 
 
 def is_coded(tensor: Tensor) -> bool:
-    """Whether a tensor of real numbers is there as codes of one scale."""
+    """Return whether a float tensor is stored as quantized values of one scale."""
     value = tensor.codes if tensor.codes is not None else tensor.value
     return tensor.elem == FLOAT and value is not None and value.type.code in (QUANT8, SIGNED)
 
 
 def computes_in_codes(node: Node, *indices: int) -> bool:
-    """Whether a result is wanted in codes, and inputs are there in codes of the same kind."""
+    """Return whether the result is quantized in the file, and the inputs have the same quantized type code."""
     tensors = [node.tensor(i) for i in indices]
     if node.wanted is None or not all(is_coded(tensor) for tensor in tensors):
         return False
@@ -29,7 +29,8 @@ def computes_in_codes(node: Node, *indices: int) -> bool:
 
 
 def filter_beside(node: Node, x: Value, i: int) -> Value | None:
-    """A constant filter, input ``i``, in codes that NNAPI takes beside those of ``x``; None where there are none."""
+    """Return a constant filter, input ``i``, in a quantized type that NNAPI takes beside ``x``; None where there is
+    none."""
     codes = node.tensor(i).codes
     if codes is None or codes.array is None:
         return None
@@ -72,5 +73,5 @@ def bias_in_codes(node: Node, i: int, x: Value, filter: Value, units: int) -> Va
 
 
 def apply_in_codes(node: Node, code: OperationCode, *inputs: Value) -> Value:
-    """An operation whose result is of the wanted codes; in real numbers where NNAPI computes no such codes."""
+    """Append an operation with the quantized result type; on floats where NNAPI has no such quantized operation."""
     return node.apply(code, *inputs, type=node.wanted)

@@ -1,6 +1,6 @@
-"""Operators that say scales and zero points themselves: those of ONNX, and those that ONNX Runtime's quantiser writes.
+"""Operators with scales and zero points as inputs: those of ONNX, and those that ONNX Runtime's quantizer writes.
 
-Each is an operator on real numbers between DequantizeLinear and QuantizeLinear.
+Each is a float operator between DequantizeLinear and QuantizeLinear.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def dequantize_input(node: Node, x: int, scale: int, point: int, axis: int = 1) 
 def apply_quantized(
     node: Node, kind: str, tensors: Sequence[Tensor | None], scale: Tensor, point: Tensor | None
 ) -> Tensor:
-    """An operator on real numbers whose result is wanted in codes."""
+    """Apply a float operator whose result is quantized."""
     type = type_of_codes(scale, point)
     if type is None:
         raise Refused("the scale or zero point of its result is computed, or one for each channel")

@@ -27,7 +27,7 @@ FUNCTIONS = {
 TANH = 4
 """NNAPI's number for the activation of an LSTM."""
 MOST_STEPS = 256
-"""Steps that are written out one by one at most."""
+"""The largest number of time steps that are unrolled."""
 
 Cell = Callable[[Node, int, Sequence[Value], Value], list[Value]]
 
@@ -71,7 +71,7 @@ def gru(node: Node) -> Sequence[Tensor | None]:
 
 
 def _gru_step(node: Node, k: int, gates: Sequence[Value], last: Value) -> list[Value]:
-    """Update, reset, candidate, of which the input's part is given."""
+    """Compute one step of a GRU (update, reset, candidate) from the gates of the input."""
     recurrent = node.array(2)[k]
     units = recurrent.shape[1]
     biases = np.split(node.array(3)[k][3 * units :] if node.has(3) else np.zeros(3 * units, np.float32), 3)
@@ -109,7 +109,8 @@ def _product(node: Node, x: Value, weights: Array, bias: Array) -> Value:
 
 
 def _unroll_steps(node: Node, gates: int, step: Cell) -> list[list[Value]]:
-    """The outputs of each direction, and the last: the input's part of all gates at once, then step by step."""
+    """Return the outputs of each direction, and the last one: the input's product for all gates at once, then step by
+    step."""
     expressible(node.attribute("clip") is None, "it clips what is squashed")
     x, runs = _sequence(node), []
     steps, batch, depth = node.static_shape_of(x)
@@ -139,7 +140,7 @@ def _unroll_steps(node: Node, gates: int, step: Cell) -> list[list[Value]]:
 def _sequence(node: Node) -> Value:
     """The input, time first."""
     x = node.input(0)
-    expressible(x.type.code in FLOATS and x.rank == 3, "its input is no sequence of floats")
+    expressible(x.type.code in FLOATS and x.rank == 3, "its input is not a float sequence of rank 3")
     steps = node.shape(0)[1 if node.attribute("layout", 0) else 0]
     if node.has(4):
         expressible((node.array(4) == steps).all(), f"its sequences are shorter than {steps} steps")

@@ -26,7 +26,7 @@ CODES = {
     "ReduceSum": OperationCode.REDUCE_SUM,
 }
 IN_CODES = ("ReduceMax", "ReduceMean", "ReduceMin")
-"""Reductions that NNAPI computes in codes of the same scale."""
+"""Reductions that NNAPI computes on quantized values with one scale for input and result."""
 OF_BOOLEANS = {"ReduceMax": OperationCode.REDUCE_ANY, "ReduceMin": OperationCode.REDUCE_ALL}
 
 
@@ -85,7 +85,7 @@ def reduce(node: Node) -> Tensor:
     value, places, is_nhwc = _input_for_axes(node, axes, keep)
     if len(shape) > HIGHEST_RANK:
         laid, where = collapse(node.static_shape(0), [axis in axes for axis in range(len(shape))])
-        expressible(len(laid) <= HIGHEST_RANK, "it reduces along too many axes that are no neighbours")
+        expressible(len(laid) <= HIGHEST_RANK, "it reduces along too many axes that are not adjacent")
         value, places = node.view(value, laid), dict(enumerate(where))
     found = _reduce(node, value, sorted({places[axis] for axis in axes}))
     stays = is_nhwc and keep
@@ -129,7 +129,8 @@ def _reduce(node: Node, x: Value, axes: Sequence[int]) -> Value:
 
 
 def _stays_in_codes(node: Node, x: Value) -> bool:
-    """Whether the result is in codes of the input's scale, or wanted in none finer: NNAPI rounds a mean to those."""
+    """Return whether the result may have the input's scale: NNAPI rounds a mean to that scale, so the wanted one must
+    not be finer."""
     return node.kind != "ReduceMean" or (node.wanted is not None and x.type.scale <= node.wanted.scale)
 
 
@@ -181,7 +182,7 @@ def cumulative_product(node: Node) -> Tensor:
 
 
 def _move_along(node: Node, value: Value, distance: int, is_reverse: bool) -> Value:
-    """Elements moved along the middle axis of three, with ones in their place."""
+    """Shift elements along the middle axis of three, filling with ones."""
     outer, count, inner = value.shape
     ones = node.spread(value.type, 1, (outer, distance, inner))
     if count == distance:

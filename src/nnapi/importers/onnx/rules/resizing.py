@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FLAGS = ((False, False), (True, False), (False, True))
 """Corners aligned, and centres of pixels halved, as NNAPI has them."""
 LARGEST = 4096
-"""Elements along an axis of which the map is written out."""
+"""The largest number of elements along an axis for which the map is expanded."""
 
 
 @rule("Resize", "Upsample")

@@ -1,4 +1,4 @@
-"""GridSample: pixels at computed places, picked as rows of the image and mixed by how near they are.
+"""GridSample: pixels at computed locations, gathered as rows of the image and interpolated by distance.
 
 Coordinates are rows of x and y, so that both are computed at once.
 """
@@ -32,8 +32,8 @@ MOST_PIXELS = 1 << 24
 
 
 class Tap(NamedTuple):
-    """A column of pixels beside each place of the grid, and a row of them: as the pixel's number less that of the first
-    in its row, and as the number of this. One alone has no weights."""
+    """A column and a row of pixels near each location of the grid: the pixel's offset within its row, and the offset of
+    the row. A single tap has no weights."""
 
     x: Value
     y: Value
@@ -43,13 +43,13 @@ class Tap(NamedTuple):
 
 @rule("GridSample")
 def grid_sample(node: Node) -> Tensor:
-    """At each place of the grid the pixel there, or some around it."""
+    """Lower GridSample: interpolate the pixels around each location of the grid."""
     rank = node.tensor(0).rank
     expressible(rank == 4, f"NNAPI has images of two dimensions, the input is of rank {rank}")
     (count, depth, *sizes), grid = node.static_shape(0), node.static_shape(1)
     need(len(grid) == 4 and (grid[0], grid[3]) == (count, 2), f"its grid is {list(grid)}", BadDataError)
     mode, padding = str(node.attribute("mode", "linear")), node.attribute("padding_mode", "zeros")
-    edge = int(padding == "zeros")  # around the image, to pick where a place lies outside
+    edge = int(padding == "zeros")  # around the image, picked where a location lies outside
     height, width = (size + 2 * edge for size in sizes)
     expressible(count * height * width <= MOST_PIXELS, "its images have too many pixels")
     images = image(node, 0)
@@ -79,7 +79,7 @@ def _count_pixels(node: Node, sizes: Sequence[int], is_aligned: bool) -> Value:
 
 
 def _find_taps(node: Node, mode: str, place: Value) -> list[tuple[Value, Value | None]]:
-    """The pixels around a place, with their weights along both axes; no weight where there is only one."""
+    """Return the pixels around a location with their weights along both axes; no weight for a single pixel."""
     if mode == "nearest":
         return [(nearest_integer(node, place), None)]
     expressible(mode in ("linear", "cubic"), f"its mode is {mode}")
@@ -100,9 +100,9 @@ def _polynomial(node: Node, x: Value, first: float, *others: float) -> Value:
 
 
 def _reflect(node: Node, place: Value, sizes: Sequence[int], is_aligned: bool) -> Value:
-    """A place outside the image as often turned around at its edges as it takes to be inside."""
+    """Reflect a location outside the image at its edges until it is inside."""
     edge = 0.0 if is_aligned else -0.5
-    height, width = (max(size - 1 - 2 * edge, 1) for size in sizes)  # a single pixel has no span, all places are at 0
+    height, width = (max(size - 1 - 2 * edge, 1) for size in sizes)  # a single pixel has no span, all locations are 0
     span, twice = _pair(node, width, height), _pair(node, 2 * width, 2 * height)
     beyond = node.apply(OperationCode.ABS, plus(node, place, -edge))
     turns = floor(node, node.apply(OperationCode.DIV, beyond, twice, node.i32(0)))
@@ -112,7 +112,7 @@ def _reflect(node: Node, place: Value, sizes: Sequence[int], is_aligned: bool) -
 
 
 def _place_tap(node: Node, place: Value, weight: Value | None, count: int, sizes: tuple[int, int], code: int) -> Tap:
-    """A tap at places inside images, its weights of the images' type."""
+    """Return a tap clamped to the image, with weights of the images' type."""
     height, width = sizes
     x, y = cut(node, multiply(node, place, _pair(node, 1, width)), 1, (1, 1))
     if count > 1:

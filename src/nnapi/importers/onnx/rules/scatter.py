@@ -30,7 +30,7 @@ COMBINED = {
     "min": OperationCode.MINIMUM,
 }
 MOST_PASSES = 64
-"""Elements that are combined at one place at most."""
+"""The largest number of elements that are combined at one index."""
 MOST_COMPARED = 1 << 24
 """Comparisons of a position with a computed index at most."""
 FUSING = (OperationCode.ADD, OperationCode.MUL)
@@ -126,7 +126,8 @@ def _count_from_start(indices: Array, size: int) -> Array:
 
 
 def _write_rows(node: Node, places: Array, shape: Shape) -> Tensor:
-    """Input 0 as rows, some of them those of input 2, or combined with these: at each place one after another."""
+    """Return input 0 as rows, some replaced by or combined with those of input 2; rows of the same index one after
+    another."""
     count, width = shape
     way = node.attribute("reduction", "none")
     expressible(way == "none" or way in COMBINED, f"its reduction is {way}")
@@ -146,7 +147,7 @@ def _write_rows(node: Node, places: Array, shape: Shape) -> Tensor:
 
 
 def _count_earlier(places: Array) -> Array:
-    """How often each place was named before."""
+    """Return, for each index, how often it occurred before."""
     order = np.argsort(places, kind="stable")
     first = np.searchsorted(places[order], places)
     rank = np.empty(places.size, np.int64)
@@ -161,7 +162,7 @@ def _pick(node: Node, x: Value, y: Value, picked: Array) -> Value:
 
 
 def _combine(node: Node, code: OperationCode, data: Value, written: Value, is_written: Array) -> Value:
-    """Rows combined with those written to their place; the others as they were."""
+    """Combine rows with those written to the same index; other rows are unchanged."""
     combined = node.apply(code, data, written, *([node.i32(0)] if code in FUSING else []))
     if is_written.all():
         return combined

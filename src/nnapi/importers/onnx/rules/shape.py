@@ -78,11 +78,11 @@ def unsqueeze(node: Node) -> Tensor:
 
 @rule("Transpose")
 def transpose_axes(node: Node) -> Tensor:
-    """What turns NHWC into NCHW costs nothing: the result is kept as the image that it was."""
+    """Lower Transpose; from NHWC to NCHW it is free, as the value stays the NHWC image."""
     tensor = node.tensor(0)
     shape = tensor.dims
     order = node.attribute("perm") or list(range(len(shape)))[::-1]
-    need(sorted(order) == list(range(len(shape))), f"{order} is no order of {len(shape)} axes", BadDataError)
+    need(sorted(order) == list(range(len(shape))), f"{order} is not an order of {len(shape)} axes", BadDataError)
     result = tuple(shape[axis] for axis in order)
     value, places, is_nhwc = read_as_stored(node, 0)
     if tuple(order) == TO_FIRST and not is_nhwc:
@@ -147,14 +147,14 @@ def concat(node: Node) -> Tensor:
 
 
 def _of_one_kind(node: Node, values: Sequence[Value]) -> Sequence[Value]:
-    """Bytes that are codes of different scales as bytes alone."""
+    """Return bytes of different scales as bytes without a scale."""
     kinds = {(value.type.scale, value.type.zero_point) for value in values}
     bytes = len(kinds) > 1 and node.tensor(0).elem in BYTES
     return [node.bare(value) for value in values] if bytes else values
 
 
 def join(node: Node, values: Sequence[Value], axis: int) -> Value:
-    """Values along an axis, codes of different scales as real numbers."""
+    """Concatenate values along an axis; quantized values of different scales are dequantized."""
     kinds = {(value.type.code, value.type.scale, value.type.zero_point) for value in values}
     if len(kinds) > 1 and node.wanted is not None and {value.type.code for value in values} == {node.wanted.code}:
         return node.apply(OperationCode.CONCATENATION, *values, node.i32(axis), type=node.wanted)
@@ -301,7 +301,8 @@ def trilu(node: Node) -> Tensor:
 
 @rule("ReverseSequence")
 def reverse_sequence(node: Node) -> Tensor:
-    """The beginning of each row, as long as its length says, is read backwards: the place of each element is listed."""
+    """Lower ReverseSequence: reverse the first ``length`` elements of each row, by a gather with the index of each
+    element."""
     shape, lengths = node.static_shape(0), node.array(1).reshape(-1)
     time, batch = int(node.attribute("time_axis", 0)), int(node.attribute("batch_axis", 1))
     expressible({time, batch} == {0, 1} and len(shape) >= 2, "its axes are not the first two")

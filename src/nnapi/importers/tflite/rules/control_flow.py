@@ -44,7 +44,7 @@ def call(node: TfliteNode) -> None:
 
 
 def _inline(node: TfliteNode) -> None:
-    """The operations of a subgraph take the operator's place."""
+    """Inline the operations of a subgraph."""
     (index,) = list_subgraphs(node.operator)
     results = node.scope.inline(index, node.inputs)
     for i, value in enumerate(results[: len(node.outputs)]):

@@ -143,20 +143,20 @@ def pointwise(node: TfliteNode, x: Value, weights: Value, bias: Value, act: Valu
 
 
 def read_weights(node: TfliteNode, i: int, j: int) -> tuple[Value, Value]:
-    """Input and weights; codes as weights of a float input become the numbers that they stand for."""
+    """Return input and weights; quantized weights of a float input are dequantized."""
     x, weights = node.input(i), node.input(j)
     if not (x.is_float and weights.is_quantized):
         return x, weights
     kept = keep_weights(node, weights)
     if kept is not None:
         return x, kept
-    node.note("8-bit weights of float operations are used as real numbers; TFLite quantises the input as well")
+    node.note("8-bit weights of float operations are dequantized; TFLite quantizes the input as well")
     return x, node.graph.real(weights)
 
 
 def keep_weights(node: TfliteNode, weights: Value) -> Value | None:
-    """The numbers behind weights of a float operation, of which the model holds the codes; None where nobody asks for
-    that, or NNAPI has no DEQUANTIZE of them."""
+    """Return quantized weights of a float operation dequantized by an operation of the model, which stores them
+    quantized. Return None where dynamic range is not requested, or NNAPI has no DEQUANTIZE of them."""
     is_possible = weights.array is not None and weights.rank <= HIGHEST_RANK and weights.type.dtype.itemsize == 1
     if not (node.scope.keeps_weights and is_possible):
         return None
@@ -165,7 +165,8 @@ def keep_weights(node: TfliteNode, weights: Value) -> Value | None:
 
 
 def bias_of(node: TfliteNode, i: int, x: Value, weights: Value, channels: int) -> Value:
-    """The bias, zeros where there is none; of codes with the scale that NNAPI demands: input times weights."""
+    """Return the bias, zeros where there is none; a quantized one has the scale that NNAPI demands: input times
+    weights."""
     is_quantized = x.is_quantized
     scale = 0.0 if weights.type.channel or not is_quantized else x.type.scale * weights.type.scale
     if not node.has(i):
@@ -177,7 +178,7 @@ def bias_of(node: TfliteNode, i: int, x: Value, weights: Value, channels: int) -
     tensor = node.tensor(i)
     if len(tensor.scales) > 1 and tensor.axis >= max(len(tensor.shape), 1):
         node.note("the scales of a bias follow from input and weights: those along an axis that it lacks are ignored")
-    expressible(bias.array is not None, "its bias is computed, of codes NNAPI needs a constant one")
+    expressible(bias.array is not None, "its bias is computed; quantized operations of NNAPI need a constant one")
     return with_type(bias, OperandType(bias.type.code, bias.shape, scale))
 
 
@@ -187,13 +188,13 @@ def with_type(value: Value, type: OperandType) -> Value:
 
 
 def real_bias(node: TfliteNode, i: int, bias: Value) -> Value:
-    """The numbers behind a bias of codes, beside an input whose codes are real numbers here."""
+    """Dequantize a bias beside an input that ``int16_as_float`` dequantized."""
     expressible(bias.array is not None and node.tensor(i).scales, "its bias is of integers without a scale")
     return node.graph.constant(as_real(bias.constant, node.tensor(i)).astype(np.float32), name=bias.name)
 
 
 def padding(node: TfliteNode, code: int) -> Value:
-    """The padding scheme as NNAPI numbers it."""
+    """Return the padding scheme by NNAPI's code."""
     if code not in PADDING:
         raise Refused(f"its padding scheme is {code}, must be 0 (SAME) or 1 (VALID)")
     return node.i32(PADDING[code])

@@ -76,7 +76,7 @@ class Parameters:
         return value
 
     def indices(self, name: str) -> list[int]:
-        """A vector of whole numbers, none below zero; BadDataError where it is none."""
+        """Return a vector of non-negative integers; raise BadDataError where it is something else."""
         value = self._map.get(name)
         found = [each for each in value if isinstance(each, int) and each >= 0] if isinstance(value, tuple) else []
         need(

@@ -157,7 +157,7 @@ def elu(node: TfliteNode) -> None:
 
 @rule("LEAKY_RELU")
 def leaky_relu(node: TfliteNode) -> None:
-    """PRELU with one slope for all; of codes, the slope is one code."""
+    """Lower LEAKY_RELU to PRELU with one slope; a quantized slope is one quantized value."""
     x, slope = node.input(0), float(node.options.alpha)
     if not x.is_quantized:
         node.emit(OperationCode.PRELU, x, node.like(x, slope))

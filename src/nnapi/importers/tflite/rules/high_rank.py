@@ -33,7 +33,7 @@ OF_EACH = [kind for kind in OF_HIGH_RANK if kind not in (*MOVES.split(), *REDUCT
 
 
 class RowNode(TfliteNode):
-    """An operator that computes each element by itself, on rows in place of its tensors."""
+    """An elementwise operator, on rows instead of its tensors."""
 
     def __init__(self, node: TfliteNode, rows: Sequence[Value], count: int) -> None:
         super().__init__(node.scope, node.operator)
@@ -73,7 +73,7 @@ def reshape(node: TfliteNode) -> None:
 @HIGH_RANK.rule("TRANSPOSE")
 def transpose_axes(node: TfliteNode) -> None:
     shape, order = shape_of(node, 0), node.numbers(1)
-    expressible(sorted(order) == list(range(len(shape))), f"{order} is no order of {len(shape)} axes")
+    expressible(sorted(order) == list(range(len(shape))), f"{order} is not an order of {len(shape)} axes")
     laid, places = merge_axes(shape, order)
     if len(laid) <= HIGHEST_RANK:
         row = view(node, node.row(0), *laid) if laid else node.row(0)
@@ -83,7 +83,7 @@ def transpose_axes(node: TfliteNode) -> None:
 
 
 def _move_one_by_one(node: TfliteNode, row: Value, sizes: Sequence[int], order: Sequence[int]) -> Value:
-    """Each axis brought to its place past those that lie before it, which are one then."""
+    """Move each axis to its position, past the axes before it, which are merged into one."""
     now = list(range(len(sizes)))
     for place, axis in enumerate(order):
         at = now.index(axis)
@@ -150,7 +150,7 @@ def reduce(node: TfliteNode) -> None:
     shape = shape_of(node, 0)
     axes = {node.axis(axis, len(shape)) for axis in node.numbers(1)}
     groups = _group_neighbours([axis in axes for axis in range(len(shape))])
-    expressible(len(groups) <= HIGHEST_RANK, f"it reduces along {len(axes)} axes that are no neighbours")
+    expressible(len(groups) <= HIGHEST_RANK, f"it reduces along {len(axes)} axes that are not adjacent")
     row = view(node, node.row(0), *(math.prod(shape[axis] for axis in group) for group in groups))
     gone = [k for k, group in enumerate(groups) if group[0] in axes]
     keep = node.i32(1) if node.kind == "MEAN" else node.flag(True)
@@ -178,7 +178,7 @@ def compute_each(node: TfliteNode) -> None:
 
 
 def _is_one(value: Value) -> bool:
-    """Whether a constant is one all over; of codes, as closely as numbers are stored."""
+    """Return whether all elements of a constant are 1, within 1e-5."""
     if value.array is None or value.type.channel:
         return False
     numbers = real_numbers(value.type, value.array) if value.is_quantized else value.array

@@ -21,7 +21,8 @@ from nnapi.model.operand import OperandType
 
 @rule("SLICE")
 def slice_block(node: TfliteNode) -> None:
-    """What begins a variable with a state, which is taken whole, has types that NNAPI does not slice."""
+    """Lower SLICE. One that initializes a variable with a whole state is passed through: NNAPI does not slice its
+    types."""
     if node.scope.subgraph.tensors[node.operator.outputs[0]].is_variable and node.input(0).shape == node.output.shape:
         node.bind(0, node.input(0))
         return
@@ -30,7 +31,7 @@ def slice_block(node: TfliteNode) -> None:
 
 @dataclass(frozen=True)
 class Along:
-    """What a strided slice takes along one axis; None for begin or end means as far as it goes."""
+    """The range of a strided slice along one axis; None for begin or end means as far as possible."""
 
     begin: int | None
     end: int | None
@@ -75,7 +76,7 @@ def write_slice(node: TfliteNode, x: Value, along: Sequence[Along], new_axes: Se
 
 
 def _plan(node: TfliteNode, rank: int) -> tuple[list[Along], list[int]]:
-    """What is taken along each axis of the input, and where in the result new axes appear."""
+    """Return the range along each axis of the input, and the positions of new axes in the result."""
     o = node.options
     begin, end, strides = (node.numbers(i) for i in (1, 2, 3))
     expressible(len(begin) == len(end) == len(strides), "its bounds are of different lengths")
@@ -201,7 +202,7 @@ def gather_nd(node: TfliteNode) -> None:
 
 
 def flat_places(node: TfliteNode, indices: Value, shape: Sequence[int]) -> Value:
-    """Coordinates, the last axis of ``indices``, as places when the leading axes of ``shape`` are laid flat."""
+    """Return coordinates, the last axis of ``indices``, as offsets in the flattened leading axes of ``shape``."""
     depth = indices.shape[-1]
 
     def combine(code: OperationCode, x: Value, y: Value) -> Value:
@@ -253,7 +254,7 @@ def top_k(node: TfliteNode) -> None:
 
 @rule("EMBEDDING_LOOKUP")
 def embedding_lookup(node: TfliteNode) -> None:
-    """Codes in a table of a float result are the numbers that they stand for."""
+    """Lower EMBEDDING_LOOKUP; a quantized table with a float result is dequantized."""
     lookups, values = node.inputs
     if node.output.is_float and values.is_quantized:
         values = node.graph.real(values)
@@ -267,7 +268,7 @@ def hashtable_lookup(node: TfliteNode) -> None:
 
 @rule("LSH_PROJECTION")
 def lsh_projection(node: TfliteNode) -> None:
-    kinds = {1: 3, 2: 2}  # SPARSE and DENSE in TFLite's numbers and in NNAPI's
+    kinds = {1: 3, 2: 2}  # SPARSE and DENSE: TFLite's code, NNAPI's code
     kind = node.options.type
     expressible(kind in kinds, f"its type is {kind}, must be 1 (SPARSE) or 2 (DENSE)")
     hashes, x = node.input(0), node.input(1)

@@ -49,7 +49,7 @@ def read_windows(node: TfliteNode) -> Windows:
 
 @rule("CUSTOM:MaxPoolingWithArgmax2D")
 def max_pooling_with_places(node: TfliteNode) -> None:
-    """The place of the first maximum in its window, and a tenth so that it may be cut off: as real numbers."""
+    """Return the maxima, and the index of the first one in each window as a float, plus 0.1 for truncation."""
     w, x = read_windows(node), node.graph.real(node.input(0))
     n, height, width, c = node.static_shape_of(x)
     tiles = (height % w.height, width % w.width) == (0, 0) and (w.stride_h, w.stride_w) == (w.height, w.width)
@@ -70,7 +70,7 @@ def max_pooling_with_places(node: TfliteNode) -> None:
 
 
 def combine(node: TfliteNode, code: OperationCode, x: Value, y: Value) -> Value:
-    """An operation on two values of real numbers that stretch to each other."""
+    """Append an operation on two float values that broadcast to each other."""
     shape = np.broadcast_shapes(x.shape, y.shape)
     if code in COMPARISONS:
         return node.apply(code, x, y, shape=shape, type=OperandType(BOOL8, shape))
@@ -86,7 +86,7 @@ def choose(node: TfliteNode, condition: Value, x: Value, y: Value) -> Value:
 
 
 def every(node: TfliteNode, x: Value, top: int, left: int, w: Windows, shape: Shape) -> Value:
-    """The pixel at one place of each window."""
+    """Return the pixel at one filter tap of each window."""
     steps = [1, w.stride_h, w.stride_w, 1]
     place = [node.graph.ints(each) for each in ([0, top, left, 0], list(x.shape), steps)]
     return node.apply(OperationCode.STRIDED_SLICE, x, *place, *[node.i32(0)] * 3, shape=shape)
@@ -94,10 +94,10 @@ def every(node: TfliteNode, x: Value, top: int, left: int, w: Windows, shape: Sh
 
 @rule("CUSTOM:MaxUnpooling2D")
 def max_unpooling(node: TfliteNode) -> None:
-    """Each number goes to its place in a window of zeros."""
+    """Write each value to its position in a window of zeros."""
     w, x, places = read_windows(node), node.graph.real(node.input(0)), node.graph.real(node.input(1))
     shape = node.static_shape_of(x)
-    expressible(w.width == w.height == w.stride_w == w.stride_h, "its windows are no squares side by side")
+    expressible(w.width == w.height == w.stride_w == w.stride_h, "its windows are not adjacent squares")
     whole = node.apply(OperationCode.FLOOR, places, shape=shape)
     zeros = node.graph.full(x.type)
     pieces = []
@@ -111,7 +111,7 @@ def max_unpooling(node: TfliteNode) -> None:
 
 
 class Affine(NamedTuple):
-    """The part of a matrix that moves points of a plane: the factors as [2, 2] and what is added as [2, 1]."""
+    """The rows of a matrix that move points of a plane: the factors as [2, 2] and the translation as [2, 1]."""
 
     factors: Value
     added: Value

@@ -1,4 +1,4 @@
-"""Conversions between types and forms: QUANTIZE, DEQUANTIZE, CAST, FAKE_QUANT, DENSIFY."""
+"""Conversions between types and representations: QUANTIZE, DEQUANTIZE, CAST, FAKE_QUANT, DENSIFY."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ QUANT8_SIGNED = OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
 
 @rule("QUANTIZE")
 def quantize(node: TfliteNode) -> None:
-    """From real numbers, or from codes to codes of another scale."""
+    """Lower QUANTIZE, of floats or of quantized values with another scale."""
     x = node.input(0)
     expressible(x.is_float or x.is_quantized, f"its input is {x.type.name}")
-    if node.output.is_float:  # codes that are real numbers here
+    if node.output.is_float:  # int16_as_float dequantized its output
         node.deliver(node.graph.real(x))
     else:
         node.graph.quantize(node.graph.real(x), node.output)
@@ -27,7 +27,7 @@ def quantize(node: TfliteNode) -> None:
 
 @rule("DEQUANTIZE")
 def dequantize(node: TfliteNode) -> None:
-    """Weights stored as float16 or codes become float32 here; values that are computed, when the model runs."""
+    """Lower DEQUANTIZE; constants become float32 during the import, computed values at run time."""
     x = node.input(0)
     if x.type.code == node.output.type.code:
         node.deliver(x)
@@ -42,7 +42,7 @@ def dequantize(node: TfliteNode) -> None:
 
 @rule("CAST", "STABLEHLO_CONVERT")
 def cast(node: TfliteNode) -> None:
-    """Stored numbers; NNAPI's CAST knows neither booleans nor signed bytes, which take detours."""
+    """Convert stored values. NNAPI's CAST supports neither booleans nor signed bytes; they are decomposed."""
     x, out = node.input(0), node.output
     source, target = x.type.code, out.type.code
     if source == target:
@@ -85,21 +85,21 @@ def _name_type(code: int, like: Value) -> OperandType:
 
 
 def _as_bytes(node: TfliteNode, out: Value) -> Value:
-    expressible((out.type.scale, out.type.zero_point) == (1.0, 0), "it casts to signed codes with a scale")
+    expressible((out.type.scale, out.type.zero_point) == (1.0, 0), "it casts to signed quantized values with a scale")
     return out
 
 
 @rule("DENSIFY")
 def densify(node: TfliteNode) -> None:
-    """What the file stores sparsely is whole as soon as it is read."""
+    """Lower DENSIFY: sparse constants are already dense once read."""
     node.bind(0, node.input(0))
 
 
 @rule("FAKE_QUANT")
 def fake_quant(node: TfliteNode) -> None:
-    """Round to the codes of an 8-bit range, and back."""
+    """Lower FAKE_QUANT: quantize to an 8-bit range, and dequantize."""
     o, x = node.options, node.input(0)
-    expressible(o.num_bits == 8 and not o.narrow_range, "NNAPI has codes of the full 8 bits only")
+    expressible(o.num_bits == 8 and not o.narrow_range, "NNAPI quantizes to the full 8 bits only")
     low, high = min(float(o.min), 0.0), max(float(o.max), 0.0)
     expressible(np.isfinite(high - low) and high > low, f"its range {low:g} to {high:g} is empty")
     scale = (high - low) / 255

@@ -26,7 +26,7 @@ MATRICES = range(1, 9)
 """Weights of an LSTM's input and last output."""
 BIASES = (12, 13, 14, 15, 17)
 MOST_STEPS = 256
-"""Time steps of an integer LSTM that are written out one by one at most."""
+"""The largest number of time steps of an integer LSTM that are unrolled."""
 
 
 @rule("UNIDIRECTIONAL_SEQUENCE_LSTM")
@@ -115,7 +115,7 @@ def bidirectional_lstm(node: TfliteNode) -> None:
 
 @rule("RNN")
 def rnn(node: TfliteNode) -> None:
-    """NNAPI's cell squashes by RELUs only; TANH is written out."""
+    """Lower RNN. NNAPI's cell has RELU activations only; TANH is decomposed."""
     cell, act = _cell(node, range(5)), node.options.activation
     if act == TANH:
         out = _tanh_step(node, cell[0], *cell[1:5])
@@ -184,7 +184,8 @@ def svdf(node: TfliteNode) -> None:
 
 
 def _cell(node: TfliteNode, positions: Sequence[int], kept: Sequence[int] = ()) -> list[Value]:
-    """Inputs of a cell in real numbers, omitted ones as such; those ``kept`` are weights that may stay codes."""
+    """Return inputs of a cell as float values, omitted ones as such; weights at ``kept`` may stay quantized in the
+    model."""
     values = []
     is_float = node.input(0).is_float
     for i in positions:
@@ -200,13 +201,13 @@ def _cell(node: TfliteNode, positions: Sequence[int], kept: Sequence[int] = ()) 
             values.append(codes)
             continue
         if value.is_quantized:
-            node.note("quantised recurrent cells are computed in real numbers")
+            node.note("quantized recurrent cells are computed in float32")
         values.append(node.graph.real(value))
     return values
 
 
 def _scalars(node: TfliteNode, x: Value) -> tuple[Value, ...]:
-    """Activation, which has the same numbers in both, and clips."""
+    """Return activation and clips; the activation has the same code in TFLite and NNAPI."""
     o = node.options
     return (node.i32(o.activation), node.real(o.cell_clip, x), node.real(o.proj_clip, x))
 

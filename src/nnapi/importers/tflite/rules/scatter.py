@@ -1,4 +1,4 @@
-"""Writing elements to places: NNAPI has no scatter, but a product with a matrix of ones at the places adds them up."""
+"""Scatter operators. NNAPI has no scatter; a product with a one-hot matrix adds the elements at their indices."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from nnapi.model.operand import OperandType
 
 @rule("SCATTER_ND")
 def scatter_nd(node: TfliteNode) -> None:
-    """Updates of the same place are added up."""
+    """Lower SCATTER_ND; updates of the same index are summed."""
     indices, updates, shape = node.input(0), node.graph.real(node.input(1)), node.numbers(2)
     node.deliver(_add_at(node, indices, updates, shape))
 
 
 @rule("SPARSE_TO_DENSE")
 def sparse_to_dense(node: TfliteNode) -> None:
-    """What lies between the values is the default, so the values are added as what they differ by."""
+    """Lower SPARSE_TO_DENSE: add the differences of the values from the default."""
     indices, shape = node.input(0), node.numbers(1)
     values, default = node.input(2), node.input(3)
     depth = indices.shape[-1] if indices.rank > 1 else 1

@@ -59,7 +59,7 @@ def expand_dims(node: TfliteNode) -> None:
 @rule("TRANSPOSE")
 def transpose_axes(node: TfliteNode) -> None:
     x, order = node.input(0), [node.axis(axis, node.input(0).rank) for axis in node.numbers(1)]
-    expressible(sorted(order) == list(range(x.rank)), f"{order} is no order of {x.rank} axes")
+    expressible(sorted(order) == list(range(x.rank)), f"{order} is not an order of {x.rank} axes")
     transpose(node, x, order, to=node.output)
 
 
@@ -157,7 +157,7 @@ def pad_with(node: TfliteNode) -> None:
 
 
 def pad_integers(node: TfliteNode, x: Value, number: int) -> None:
-    """NNAPI pads no int32: constants are joined to both ends."""
+    """Pad int32 by concatenating constants at both ends: NNAPI's PAD does not take int32."""
     pads = np.array(node.numbers(1)).reshape(-1, 2)
     for axis, (before, after) in enumerate(pads.tolist()):
         shape = list(node.static_shape_of(x))
@@ -176,7 +176,7 @@ def mirror_pad(node: TfliteNode) -> None:
     node.emit(OperationCode.MIRROR_PAD, node.input(0), node.input(1), node.i32(node.options.mode))
 
 
-# Dimensions as numbers, and tensors made of a number
+# Shapes as tensors, and tensors filled with a value
 
 
 @rule("SHAPE")
@@ -229,7 +229,7 @@ def broadcast_args(node: TfliteNode) -> None:
 
 @rule("ONE_HOT")
 def one_hot(node: TfliteNode) -> None:
-    """Where an index equals the place along the new axis."""
+    """Lower ONE_HOT: compare indices with positions along the new axis."""
     indices, depth = node.input(0), node.number(1)
     expressible(depth > 0, f"its depth is {depth}")
     node.graph.reserve(4 * depth)

@@ -26,7 +26,7 @@ def stablehlo_reshape(node: TfliteNode) -> None:
 @rule("STABLEHLO_TRANSPOSE")
 def stablehlo_transpose(node: TfliteNode) -> None:
     x, order = node.input(0), list(node.options.permutation)
-    expressible(sorted(order) == list(range(x.rank)), f"{order} is no order of {x.rank} axes")
+    expressible(sorted(order) == list(range(x.rank)), f"{order} is not an order of {x.rank} axes")
     transpose(node, x, order, to=node.output)
 
 
