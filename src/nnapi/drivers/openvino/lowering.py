@@ -120,26 +120,33 @@ def _make_readable(node: Node) -> Node:
     """Return a node that the engine may give as a result.
 
     It does not copy a model input that is an output. A result that is a reshape of a value with other readers makes
-    these readers read memory that nobody wrote. Such a result is a copy, in a form that the engine does not remove.
+    these readers read memory that nobody wrote. Such a result is a view of a copy.
     """
     if isinstance(node, ov.op.Parameter):
         return op.reshape(node, integers(list(node.get_output_shape(0))), False)
     output = node if isinstance(node, ov.Output) else node.output(0)
-    if not _is_view(output):
-        return node
-    if output.get_node().get_type_name() == "Convert" and output.get_element_type() == ov.Type.f16:
-        return op.convert(_copy(output.get_node().input_value(0)), "f16")  # the engine computes behind it in float32
-    return _copy(output)
+    return _detach(output) if _is_view(output) else node
+
+
+def _detach(output: Node) -> Node:
+    """Return a view of a copy. A copy of each view would not do: the engine computes several of them in one memory."""
+    node = output.get_node()
+    name, (source, *limits) = node.get_type_name(), node.input_values() or [None]
+    if name in RESHAPES:
+        return op.reshape(_detach(source), integers(output.shape), False)
+    if name == "FakeQuantize":
+        return op.fake_quantize(_detach(source), *limits, node.get_attributes()["levels"])
+    return op.convert(_detach(source), output.get_element_type()) if name == "Convert" else _copy(output)
 
 
 def _copy(output: Node) -> Node:
-    """Return the same value in a form that the engine neither removes nor computes in the memory of its input."""
+    """Return the same value in a form that the engine does not remove."""
     type = output.get_element_type()
-    if type in (ov.Type.u8, ov.Type.i8):
-        return op.convert(op.convert(output, "i32"), type.get_type_name())
     if type == ov.Type.i32:
         return op.maximum(output, output)
-    return op.prelu(output, op.constant(np.ones(1, type.to_dtype())))
+    if type.is_real():
+        return op.prelu(output, op.constant(np.ones(1, type.to_dtype())))
+    return op.convert(op.convert(output, "i32"), type)
 
 
 def _is_view(output: Node) -> bool:
