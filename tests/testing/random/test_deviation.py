@@ -274,3 +274,26 @@ def test_hidden_codes_that_may_be_equal_may_compare_so() -> None:
     expected = computed(Example("compared", Graph(operands, calls, (0, 1), (4,)), data, {})).expect(4)
     assert expected.value.tolist() == [True, True]
     assert (expected.allowance >= 1).tolist() == [True, False]
+
+
+def test_many_hidden_numbers_that_may_be_equal_may_all_differ() -> None:
+    """Half of them are equal where the reference computes, and half differ in the last place."""
+    many, bools = tensor(F32, 64), replace(tensor("TENSOR_BOOL8", 64), lifetime=Source.TEMPORARY_VARIABLE)
+    operands = (
+        taken(many),
+        replace(many, lifetime=Source.TEMPORARY_VARIABLE),
+        constant(F32, np.tile(np.array([1, 1 + 2**-23], np.float32), 32)),
+        bools,
+        constant("TENSOR_INT32", np.array([0], np.int32)),
+        constant("BOOL", np.bool_(True)),
+        given(tensor("TENSOR_BOOL8", 1)),
+    )
+    calls = (
+        OperationSpec("EXP", (0,), (1,)),
+        OperationSpec("NOT_EQUAL", (1, 2), (3,)),
+        OperationSpec("REDUCE_ALL", (3, 4, 5), (6,)),
+    )
+    example = Example("different", Graph(operands, calls, (0,), (6,)), {0: np.zeros(64, np.float32)}, {})
+    expected = computed(example).expect(6)
+    assert expected.value.tolist() == [False]
+    assert expected.allowance[0] >= 1

@@ -134,7 +134,11 @@ class Computation:
         return need_value(self.values[index], f"operand {index} is omitted")
 
     def _compare(self, pair: Sequence[int], output: int, bounds: Mapping[int, Array]) -> None:
-        """Let a comparison fall on either side where the two may be equal, as far as each may be off."""
+        """Let a comparison give either answer where the two may be equal, as far as each may be off.
+
+        All such elements are true in the first computation and false in the second: a reduction of many that are drawn
+        would find neither.
+        """
         numbers, off = [], np.zeros(())
         for index in pair:
             operand, value = self.example.main.operands[index], self._value(index)
@@ -144,8 +148,8 @@ class Computation:
         with np.errstate(invalid="ignore"):
             either = (off > 0) & ~(np.abs(numbers[0] - numbers[-1]) > off)
         for turn, other in enumerate(self.others):
-            turned = either & (self._rng.random(either.shape) < 0.5) if turn > 1 else either & (turn == 0)
-            other[output] = np.asarray(right.astype(bool) != turned, right.dtype)
+            answer = self._rng.random(either.shape) < 0.5 if turn > 1 else np.full(either.shape, turn == 0)
+            other[output] = np.asarray(np.where(either, answer, right != 0), right.dtype)
 
     def _is_root(self, name: str, inputs: Sequence[int]) -> bool:
         """Whether an exponent of negative numbers may be a whole number only as it is shown: else there is no power."""
