@@ -71,7 +71,11 @@ def test_json(runs: dict[str, Path]) -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("{", "it is not JSON"), ("{}", "it is no result of nnapi bench"), ("[1]", "it is no result of nnapi bench")],
+    [
+        ("{", "it is not JSON"),
+        ("{}", "it is not a result of nnapi bench"),
+        ("[1]", "it is not a result of nnapi bench"),
+    ],
 )
 def test_other_files(runs: dict[str, Path], tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "other.json").write_text(text)

@@ -29,7 +29,7 @@ def test_codes_that_differ() -> None:
     found = agreements.result()
     assert found is not None
     assert (found.largest, found.mean, found.differing, found.relative) == (3, 1.0, 0.5, 3 / 200)
-    assert str(found) == "≤ 3 codes"
+    assert str(found) == "≤ 3 steps"
 
 
 def test_numbers_are_relative_to_the_largest() -> None:

@@ -56,9 +56,9 @@ def test_wanted_values(folder: Path) -> None:
         ("file,label\n", "has no rows"),
         ("name,label\na.png,1\n", "needs a column 'file'"),
         ("file,label\nc.png,1\n", "names 'c.png', which does not exist"),
-        ("file,label\na.png,cat\n", "the label 'cat' is no number, and there is no file of labels"),
+        ("file,label\na.png,cat\n", "the label 'cat' is not a number, and there is no file of labels"),
         ("file,expected\na.png,no.npy\n", "a.png expects no.npy, which does not exist"),
-        ("file,label,ymin,xmin,ymax,xmax\na.png,1,0,0,x,1\n", "a.png: a corner is no number"),
+        ("file,label,ymin,xmin,ymax,xmax\na.png,1,0,0,x,1\n", "a.png: a corner is not a number"),
     ],
 )
 def test_damaged_tables(folder: Path, text: str, message: str) -> None:
@@ -74,5 +74,5 @@ def test_folders_without_a_data_set(tmp_path: Path) -> None:
 
 
 def test_unknown_names(folder: Path) -> None:
-    with pytest.raises(DatasetError, match="the label 'bird' is none of the labels"):
+    with pytest.raises(DatasetError, match="the label 'bird' is not one of the labels"):
         read_dataset(table(folder, "file,label\na.png,bird\n"), ["cat"])

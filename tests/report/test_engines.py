@@ -82,7 +82,7 @@ def test_what_an_engine_says_is_told_short() -> None:
 
 
 def test_onnx_must_lie_beside() -> None:
-    with pytest.raises(UnsuitableError, match=r"there is no digits_quant\.onnx beside the model"):
+    with pytest.raises(UnsuitableError, match=r"digits_quant\.onnx does not exist beside the model"):
         OnnxRuntime().open(DIGITS, 1)
 
 

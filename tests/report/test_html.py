@@ -50,7 +50,7 @@ def test_what_is_said_of_a_run() -> None:
         "there is no &lt;b&gt;.onnx&lt;/b&gt; file",
         "left out: not installed",
         "75.0 %",
-        "≤ 2 codes",
+        "≤ 2 steps",
         "4 labelled inputs",
     ):
         assert text in PAGE, text

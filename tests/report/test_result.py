@@ -26,8 +26,8 @@ def test_the_file_says_the_usual_figures() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ([], "no result of nnapi bench"),
-        ({"format": "other"}, "no result of nnapi bench"),
+        ([], "not a result of nnapi bench"),
+        ({"format": "other"}, "not a result of nnapi bench"),
         ({"format": "nnapi-bench", "version": 99}, "of version 99, this program reads 1"),
         ({"format": "nnapi-bench", "version": 1}, "damaged: KeyError: 'models'"),
         ({"format": "nnapi-bench", "version": 1, "models": [3]}, "damaged: TypeError"),

@@ -1,4 +1,4 @@
-"""How right outputs are: against another engine's, against labels, boxes or wanted values.
+"""Accuracy of outputs: against another engine's, against labels, boxes or expected values.
 
 The metrics are those of NNAPI's own benchmark suite: top-1 and top-5 for classifiers, mean average precision for
 detectors, mean squared error for everything else.
@@ -19,13 +19,13 @@ Array: TypeAlias = np.ndarray[Any, Any]
 
 IOU_THRESHOLDS = tuple(round(0.5 + 0.05 * step, 2) for step in range(10))
 RECALLS = np.linspace(0, 1, 101)
-"""Where COCO reads the curve of precision over recall."""
+"""The recalls at which COCO samples the precision."""
 
 
 @dataclass(frozen=True)
 class Boxes:
-    """Boxes in a picture: ``corners`` [N, 4] as ymin, xmin, ymax, xmax, ``classes`` [N], and ``scores`` [N] where
-    they were found and are not given."""
+    """Boxes in a picture: ``corners`` [N, 4] as ymin, xmin, ymax, xmax, ``classes`` [N], and ``scores`` [N] of detected
+    boxes; given boxes have none."""
 
     corners: Array
     classes: Array
@@ -41,7 +41,7 @@ class Agreements:
         self._unit = ""
 
     def add(self, types: Sequence[OperandType], expected: Sequence[Array], found: Sequence[Array]) -> None:
-        """Take in one run. Raises ValueError where shapes differ, or only one of two values is finite."""
+        """Add one run. Raises ValueError where shapes differ, or only one of two values is finite."""
         if len(expected) != len(found):
             raise ValueError(f"there are {len(found)} outputs, the reference has {len(expected)}")
         for number, (type, wanted, got) in enumerate(zip(types, expected, found, strict=True)):
@@ -66,7 +66,7 @@ class Agreements:
         self._unit = "codes" if type.is_quantized and self._unit in ("", "codes") else "real numbers"
 
     def result(self) -> Agreement | None:
-        """What was found; None before the first run."""
+        """The agreement of all runs; None before the first."""
         if not self._count:
             return None
         share = self._differing / self._count
@@ -74,23 +74,23 @@ class Agreements:
 
 
 def top(scores: Array, label: int, count: int) -> bool:
-    """Whether the label is among the ``count`` best classes; where scores are equal, the lower class is the better."""
+    """Whether the label is among the ``count`` best classes; of equal scores, the lower class ranks first."""
     return label in np.argsort(-scores.reshape(-1).astype(np.float64), kind="stable")[:count]
 
 
 def classification(outputs: Sequence[Array], labels: Sequence[int]) -> Mapping[str, float]:
-    """The shares of inputs whose label is the best class, and one of the best five."""
+    """Return the shares of inputs whose label is the best class, and one of the best five."""
     pairs = list(zip(outputs, labels, strict=True))
     return {f"top-{n}": float(np.mean([top(scores, label, n) for scores, label in pairs])) for n in (1, 5)}
 
 
 def squared_error(outputs: Sequence[Sequence[Array]], expected: Sequence[Sequence[Array]]) -> Mapping[str, float]:
-    """Mean over all inputs and values of the squared difference of real values. Raises ValueError for other shapes."""
+    """Return the mean over all inputs and values of the squared difference. Raises ValueError for other shapes."""
     total, count = 0.0, 0
     for found, wanted in zip(outputs, expected, strict=True):
         for got, want in zip(found, wanted, strict=True):
             if got.size != want.size:
-                raise ValueError(f"an output has shape {list(got.shape)}, the wanted one {list(want.shape)}")
+                raise ValueError(f"an output has shape {list(got.shape)}, the expected one {list(want.shape)}")
             difference = got.astype(np.float64).reshape(-1) - want.astype(np.float64).reshape(-1)
             total += float((difference**2).sum())
             count += difference.size
@@ -98,14 +98,14 @@ def squared_error(outputs: Sequence[Sequence[Array]], expected: Sequence[Sequenc
 
 
 def detection(found: Sequence[Boxes], given: Sequence[Boxes]) -> Mapping[str, float]:
-    """Mean average precision as COCO computes it: over ten overlaps from 0.5 to 0.95, and at 0.5 alone."""
+    """Return the mean average precision as COCO computes it: over ten overlaps from 0.5 to 0.95, and at 0.5 alone."""
     classes = sorted({int(c) for boxes in given for c in boxes.classes})
     table = np.array([[_average_precision(found, given, c, iou) for c in classes] for iou in IOU_THRESHOLDS])
     return {"mAP@[.5:.95]": float(table.mean()), "mAP@.5": float(table[0].mean())}
 
 
 def _average_precision(found: Sequence[Boxes], given: Sequence[Boxes], number: int, iou: float) -> float:
-    """Mean precision over the recalls, for one class."""
+    """Return the mean precision over the recalls, for one class."""
     scores: list[Array] = []
     hits: list[Array] = []
     wanted = 0
@@ -127,7 +127,7 @@ def _average_precision(found: Sequence[Boxes], given: Sequence[Boxes], number: i
 
 
 def _match(boxes: Array, truth: Array, iou: float) -> Array:
-    """For each box, best first, whether it covers a given box that no better one has taken."""
+    """Return, for each box, best first, whether it covers a given box that no better one has claimed."""
     overlaps = overlap(boxes, truth)
     hits = np.zeros(len(boxes), bool)
     for number in range(len(boxes) if len(truth) else 0):
@@ -139,7 +139,7 @@ def _match(boxes: Array, truth: Array, iou: float) -> Array:
 
 
 def overlap(a: Array, b: Array) -> Array:
-    """Intersection over union of every box of ``a`` [N, 4] with every one of ``b`` [M, 4], as [N, M]."""
+    """Return the intersection over union of every box of ``a`` [N, 4] with every one of ``b`` [M, 4], as [N, M]."""
     top_left = np.maximum(a[:, None, :2], b[None, :, :2])
     bottom_right = np.minimum(a[:, None, 2:], b[None, :, 2:])
     shared = np.clip(bottom_right - top_left, 0, None).prod(-1)

@@ -1,7 +1,7 @@
-"""Measuring models on engines, side by side: every engine in every round, on the same inputs and as many threads.
+"""Benchmarks: engines side by side on the same models, inputs and number of threads, every engine in every round.
 
-What an engine cannot do, or what takes the process down, is found out in a process of its own first, which also gives
-the peak memory. A run that is interrupted keeps what was measured by then.
+A separate process first runs each engine, for its peak memory, and to find engines that fail or end the process. An
+interrupted benchmark returns the measurements so far.
 """
 
 from __future__ import annotations
@@ -27,19 +27,22 @@ from nnapi.report.result import Agreement, Measurement
 from nnapi.report.timing import time_call, time_calls
 
 Step = Callable[[str], None]
-"""Is told what begins."""
+"""A callback that gets the name of the step that begins."""
 Judge = Callable[[Run], Mapping[str, float]]
-"""From a run to the metrics of a labelled data set."""
+"""Returns the metrics of a run on a labeled data set."""
 JudgeDevices = Callable[[Sequence[str]], Mapping[str, float]]
-"""The same for devices of ours, by their names, wherever they run."""
+"""Returns the same metrics for devices of nnapi, by their names, local or remote."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to measure. ``block`` is about how many seconds an engine runs in one round, ``patience`` how many in all
-    before it sits out the remaining rounds, ``requests`` how many inferences are in flight for the throughput. Loading
-    and compiling is done ``repeats`` times, or as often as ``preparing`` seconds allow. For ``settle`` seconds before a
-    turn the threads of the engine before it come to rest: OpenVINO's spin for one millisecond."""
+    """Settings of a benchmark.
+
+    An engine runs for about ``block`` seconds in a round; after ``patience`` seconds in all it skips the remaining
+    rounds. Throughput has ``requests`` inferences in flight. Loading and compiling is repeated ``repeats`` times, or as
+    often as ``preparing`` seconds allow. Before each turn there is a pause of ``settle`` seconds, for the previous
+    engine's threads: OpenVINO's spin for one millisecond.
+    """
 
     rounds: int = 10
     threads: int = 1
@@ -54,16 +57,17 @@ class Settings:
     throughput_rounds: int = 5
     throughput_seconds: float = 0.2
     apart: bool = True
-    """Whether each engine runs in a process of its own first, for its memory, and because it may take that down."""
+    """Whether a separate process runs each engine first, for its memory, and because the engine may end that process.
+    """
 
     def only_latency(self) -> Settings:
-        """The same without memory, throughput, and loading more than once."""
+        """Return the same settings without memory, throughput and repeated loading."""
         return replace(self, apart=False, throughput_rounds=0, repeats=1)
 
 
 @dataclass(frozen=True)
 class Subject:
-    """What is measured: a file, the arrays it runs on, and its outputs' types and values by the reference."""
+    """The subject of a benchmark: a model file, its inputs, and the types and reference values of its outputs."""
 
     file: Path
     inputs: Sequence[Array]
@@ -71,12 +75,12 @@ class Subject:
     expected: Sequence[Array] | None = None
     judge: Judge | None = None
     judge_devices: JudgeDevices | None = None
-    """Judges our own rows, in the place of ``judge``."""
+    """Used for the rows of nnapi instead of ``judge``."""
 
 
 @dataclass
 class Course:
-    """One engine's way through the measurement; figures are added as they come."""
+    """One engine's measurement in progress; timings are added as they come."""
 
     engine: Engine
     version: str
@@ -110,7 +114,7 @@ class Course:
 
 
 def available(engines: Sequence[Engine]) -> tuple[dict[Engine, str], dict[str, str]]:
-    """The engines that can be used with their versions, and the names of the others with the reasons."""
+    """Return the available engines with their versions, and the names of the others with the reasons."""
     found, absent = {}, {}
     for engine in engines:
         try:
@@ -123,14 +127,15 @@ def available(engines: Sequence[Engine]) -> tuple[dict[Engine, str], dict[str, s
 
 
 def steps(engines: int, settings: Settings) -> int:
-    """How often :func:`measure` calls ``step`` at most."""
+    """Return how often :func:`measure` calls ``step`` at most."""
     return 4 * engines + settings.rounds + settings.throughput_rounds
 
 
 def measure(
     subject: Subject, engines: Mapping[Engine, str], settings: Settings, step: Step
 ) -> tuple[list[Measurement], bool]:
-    """All engines on one model, and whether the user interrupted it; the figures gathered until then are kept."""
+    """Measure all engines on one model. Returns the result, and whether the user interrupted it; it then holds the
+    timings so far."""
     courses = [Course(engine, version) for engine, version in engines.items()]
     try:
         with _blas_threads(settings.threads):
@@ -143,7 +148,7 @@ def measure(
 
 
 def _blas_threads(count: int) -> AbstractContextManager[object]:
-    """NumPy's own threads, which nnapi-reference computes with, are as many as every other engine has."""
+    """Limit NumPy's threads, with which nnapi-reference computes, to the number that every other engine has."""
     from threadpoolctl import threadpool_limits
 
     limits: AbstractContextManager[object] = threadpool_limits(count, user_api="blas")
@@ -151,7 +156,7 @@ def _blas_threads(count: int) -> AbstractContextManager[object]:
 
 
 def _alone(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> None:
-    """Everything that is measured with one inference at a time."""
+    """Measure everything that has one inference at a time."""
     for course in _list_running(courses):
         step(f"{course.engine.name}: tuning")
         _try(course, partial(_tune, course, subject, settings))
@@ -171,7 +176,7 @@ def _list_running(courses: Sequence[Course]) -> list[Course]:
 
 
 def _try(course: Course, work: Callable[[], None]) -> None:
-    """Do a part of the work; what fails ends this engine's course and not the others'."""
+    """Do some work for one engine; if it fails, only this engine's measurement ends."""
     try:
         work()
     except UnsuitableError as error:
@@ -190,7 +195,8 @@ def _try_out(courses: Sequence[Course], subject: Subject, settings: Settings, st
 
 
 def peak_memory(engine: Engine, file: Path, inputs: Path, threads: int) -> tuple[int | None, str]:
-    """Bytes that a process holds at most which loads, compiles and runs the model once; or None and why it did not."""
+    """Return the peak memory, in bytes, of a process that loads, compiles and runs the model once; or None and the
+    reason."""
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
     done = subprocess.run(
         command(engine, file, inputs, threads), capture_output=True, text=True, env=environment, check=False
@@ -205,17 +211,17 @@ def peak_memory(engine: Engine, file: Path, inputs: Path, threads: int) -> tuple
 
 
 def _tune(course: Course, subject: Subject, settings: Settings) -> None:
-    """Have the fastest plan found and kept, which is neither compile time nor memory of later processes."""
+    """Find and cache the fastest plan, which counts neither as compile time nor as memory of later processes."""
     if isinstance(course.engine, Nnapi):
         course.engine.open(subject.file, settings.threads).prepare(1)
 
 
 def _prepare(course: Course, subject: Subject, settings: Settings) -> None:
-    """Load and compile, up to ``repeats`` times while that is quick; the last one is kept."""
+    """Load and compile, up to ``repeats`` times while that is quick; the last compilation is used."""
     begun = time.perf_counter()
     while len(course.load) < settings.repeats and (not course.load or time.perf_counter() - begun < settings.preparing):
         course.runs = []
-        gc.collect()  # the last one's memory is given back outside of what is timed
+        gc.collect()  # free the last compilation's memory outside of the timed block
         start = time.perf_counter()
         opened = course.engine.open(subject.file, settings.threads)
         loaded = time.perf_counter()
@@ -238,7 +244,7 @@ def _judge(course: Course, subject: Subject) -> None:
 
 
 def _time(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> None:
-    """Rounds in which every engine runs for a while; each round begins with another one."""
+    """Time rounds in which every engine runs for a while; each round begins with another engine."""
     spent = dict.fromkeys(map(id, courses), 0.0)
     for number in range(settings.rounds):
         step(f"round {number + 1} of {settings.rounds}")
@@ -254,14 +260,15 @@ def _round(course: Course, inputs: Sequence[Array], settings: Settings) -> None:
     run, samples = partial(course.runs[0], inputs), list[float]()
     course.latency.append(samples)
     time.sleep(settings.settle)
-    for _ in range(settings.warm_up):  # brings code and weights back into the caches
+    for _ in range(settings.warm_up):  # brings instructions and weights back into the caches
         if time_call(run) > settings.block:
             break
     samples.extend(time_calls(run, settings.block, most=settings.most_runs))  # also what an interruption leaves
 
 
 def _saturate(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> None:
-    """Throughput in rounds, as the latency: each engine with ``requests`` runs in flight, on one thread each."""
+    """Measure throughput in rounds, as the latency: each engine with ``requests`` runs in flight, each on its own
+    thread."""
     flights: dict[int, list[Run]] = {}
     quick = [course for course in _list_running(courses) if _is_quick(course, settings)]
     for number in range(settings.throughput_rounds):
@@ -285,7 +292,7 @@ def _throughput(course: Course, flights: dict[int, list[Run]], subject: Subject,
 
 
 def rate(runs: Sequence[Run], inputs: Sequence[Array], seconds: float) -> float:
-    """Inferences per second with every run on a thread of its own; each thread ends the inference it is in."""
+    """Return the inferences per second with every run on its own thread; each thread finishes its last inference."""
     counts = [0] * len(runs)
     errors: list[BaseException] = []
     barrier = threading.Barrier(len(runs) + 1)

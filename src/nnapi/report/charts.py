@@ -1,6 +1,6 @@
 """Charts of a benchmark, laid out in pixels; ``charts.svg.jinja`` draws them.
 
-Colours are CSS variables of the page, so that one drawing serves light and dark.
+Colors are CSS variables of the page, so that one drawing serves light and dark.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ WIDTH = 480
 ROW = 30
 LEGEND = 26
 LETTER = 6.7
-"""The width of a letter of 12 px: browsers alone know it exactly."""
+"""The estimated width of a letter of 12 px: only browsers know it exactly."""
 VALUE = 84
-"""What is left for the text at the end of a bar."""
+"""The width of the text at the end of a bar."""
 PLOT = 170
 """The height of the latency curves, above their axis."""
 COLOURS = 8
@@ -30,7 +30,7 @@ TICKS = (1, 2, 5)
 CURVE_POINTS = 160
 
 Colours = Mapping[str, int]
-"""From an engine's name to the number of its colour."""
+"""The index of each engine's color, by name."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Bar:
-    """A row: its name, its parts from left to right, where they end, and what is written there."""
+    """A row: its name, its segments from left to right, its end, and the text there."""
 
     name: str
     y: int
@@ -56,7 +56,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Bars:
-    """Horizontal bars; the legend names the colours of their parts."""
+    """Horizontal bars; the legend names the colors of their segments."""
 
     bars: Sequence[Bar]
     left: float
@@ -66,7 +66,7 @@ class Bars:
 
     @property
     def letters(self) -> int:
-        """How many letters of a name fit before its bar."""
+        """The number of letters of a name that fit before its bar."""
         return round((self.left - 8) / LETTER)
 
     @property
@@ -76,7 +76,7 @@ class Bars:
 
 @dataclass(frozen=True)
 class Curve:
-    """The spread of an engine's latencies: the points of its line."""
+    """The distribution of an engine's latencies: the points of its line."""
 
     name: str
     colour: str
@@ -85,7 +85,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Curves:
-    """Curves over a logarithmic axis; each tick is its place and its label."""
+    """Curves over a logarithmic axis; each tick is its position and its label."""
 
     curves: Sequence[Curve]
     ticks: Sequence[tuple[float, str]]
@@ -94,12 +94,12 @@ class Curves:
 
 
 def colours(names: Sequence[str]) -> Colours:
-    """A colour for each name, the same on the whole page."""
+    """Return a color index for each name, the same on the whole page."""
     return {name: number % COLOURS for number, name in enumerate(dict.fromkeys(names))}
 
 
 def latencies(model: ModelResult, colour: Colours) -> Curves | None:
-    """How the runs of each engine are spread over time, on a logarithmic axis of milliseconds."""
+    """Return the distribution of each engine's runs, on a logarithmic axis of milliseconds."""
     shown = [m for m in model.measurements if m.latency]
     if not shown:
         return None
@@ -121,7 +121,7 @@ def latencies(model: ModelResult, colour: Colours) -> Curves | None:
 
 
 def density(values: Any, low: float, high: float) -> list[tuple[float, float]]:
-    """A smooth curve over where the values lie, its highest point at 1, from ``low`` to ``high``."""
+    """Return the smoothed density of the values from ``low`` to ``high``, its maximum at 1."""
     spread = float(min(values.std(), (np.percentile(values, 75) - np.percentile(values, 25)) / 1.34 or np.inf))
     width = max(0.9 * spread * values.size**-0.2, (high - low) / 120)
     places = np.linspace(low, high, CURVE_POINTS)
@@ -130,7 +130,8 @@ def density(values: Any, low: float, high: float) -> list[tuple[float, float]]:
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """Round numbers between powers of ten ``low`` and ``high``: 1, 2 and 5 of each, or finer where those are few."""
+    """Return round numbers between powers of ten ``low`` and ``high``: 1, 2 and 5 of each, or finer where those are
+    few."""
     decades = range(math.floor(low) - 1, math.ceil(high) + 1)
     found: list[float] = []
     for steps in ((1,), TICKS, (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9), [1 + k / 20 for k in range(180)]):
@@ -147,14 +148,14 @@ def bars(
     value: Callable[[Measurement], float | None],
     label: Callable[[float], str],
 ) -> Bars | None:
-    """A bar for each engine that has the value; None where none has."""
+    """Return a bar for each engine that has the value; None where none has."""
     values = [(m.engine, value(m)) for m in measurements]
     rows = [(name, [("", v, f"var(--c{colour[name]})")]) for name, v in values if v is not None]
     return _lay_out(rows, label)
 
 
 def stages(measurements: Sequence[Measurement], label: Callable[[float], str]) -> Bars | None:
-    """Loading and compiling as one bar of two parts for each engine, by median."""
+    """Return loading and compiling as one bar of two segments for each engine, by median."""
     legend = {"load": "var(--stage-load)", "compile": "var(--stage-compile)"}
     rows = [
         (m.engine, [(name, float(np.median(getattr(m, name))), shade) for name, shade in legend.items()])
@@ -165,7 +166,7 @@ def stages(measurements: Sequence[Measurement], label: Callable[[float], str]) -
 
 
 def overview(models: Sequence[ModelResult]) -> Bars | None:
-    """How many times as fast the best of ours is as the best of the others, a bar for each model."""
+    """Return the speed of the best nnapi row relative to the best other engine, a bar for each model."""
     pairs = [(model.name, model.best(ours=True), model.best(ours=False)) for model in models]
     ratios = [(name, a.median / b.median) for name, b, a in pairs if a and b and a.median and b.median]
     rows = [(name, [("", ratio, "var(--good)" if ratio >= 1 else "var(--bad)")]) for name, ratio in ratios]
@@ -177,7 +178,8 @@ def _lay_out(
     label: Callable[[float], str],
     legend: Mapping[str, str] = {},
 ) -> Bars | None:
-    """A bar for each row: its name, and its parts with their names, values and colours. The sum stands behind it."""
+    """Lay out a bar for each row: its name, and its segments with their names, values and colors. The sum follows the
+    bar."""
     if not rows:
         return None
     left = min(WIDTH / 2, LETTER * max(len(name) for name, _ in rows) + 8)

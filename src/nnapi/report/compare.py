@@ -1,9 +1,9 @@
-"""Whether one benchmark differs from another by more than chance.
+"""Comparison of two benchmarks: which differences exceed chance.
 
-Times are compared by the Mann–Whitney U test on the medians of rounds, not on single runs: runs of one round are no
-independent samples, and with hundreds of them every breath of the machine would be significant. Testing many figures
-finds some by chance; the p-values are adjusted for that as Benjamini and Hochberg (1995) do. What is significant
-counts only where it is also larger than a threshold.
+Times are compared by the Mann–Whitney U test on the medians of rounds, not on single runs: runs of one round are not
+independent samples, and with hundreds of them all noise of the machine would be significant. Tests of many timings find
+some differences by chance; the p-values are adjusted for that as Benjamini and Hochberg (1995) do. A significant change
+counts only if it also exceeds a threshold.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from nnapi.report.result import Benchmark, Measurement
 ALPHA = 0.05
 THRESHOLD = 0.1
 ACCURACY_LOSS = 0.01
-"""How much of a share (top-1, top-5, mAP) may be lost."""
+"""The loss of a share (top-1, top-5, mAP) that is tolerated."""
 FEWEST = 4
-"""Samples on both sides below which the test can find nothing."""
+"""The least number of samples on both sides with which the test can find a difference."""
 RESAMPLES = 2000
 
 
 class Verdict(StrEnum):
-    """What a change is."""
+    """The verdict on a change."""
 
     SAME = "same"
     BETTER = "better"
     WORSE = "worse"
     UNKNOWN = "too few samples"
     MACHINE = "as another engine"
-    """Worse, but so is an engine that did not change with us, by as much: the machine was in another state."""
+    """Worse, but an engine that did not change with nnapi is worse by as much: the machine was in another state."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """One figure of one engine on one model in two runs.
+    """One measured value of one engine on one model in two benchmarks.
 
     ``ratio`` is after ÷ before, ``interval`` its 95 % confidence interval by bootstrap where there are samples, ``p``
-    the adjusted p-value, None for figures that are not tested.
+    the adjusted p-value, None for values that are not tested.
     """
 
     model: str
@@ -59,19 +59,19 @@ class Change:
 
 @dataclass(frozen=True)
 class Difference:
-    """All changes, and what is not comparable."""
+    """All changes, and the measurements that cannot be compared."""
 
     changes: tuple[Change, ...]
     notes: tuple[str, ...]
 
     @property
     def regressions(self) -> list[Change]:
-        """What of ours became worse. Other engines' changes tell about the machine, not about this library."""
+        """The changes of nnapi's rows for the worse. Other engines' changes show the machine, not this library."""
         return [change for change in self.changes if change.is_ours and change.verdict is Verdict.WORSE]
 
 
 def compare(before: Benchmark, after: Benchmark, alpha: float = ALPHA, threshold: float = THRESHOLD) -> Difference:
-    """Compare every figure that both runs have."""
+    """Compare every value that both benchmarks have."""
     old, new = _by_name(before), _by_name(after)
     shared = [key for key in old if key in new]
     changes = [change for key in shared for change in _changes(key[0], old[key], new[key])]
@@ -131,7 +131,7 @@ def _plain(model: str, old: Measurement, figure: str, before: float, after: floa
 
 
 def interval(before: Sequence[float], after: Sequence[float]) -> tuple[float, float]:
-    """95 % confidence interval of the ratio of medians, by resampling both sides; the same numbers every time."""
+    """Return the 95 % confidence interval of the ratio of medians, by resampling both sides with a fixed seed."""
     generator = np.random.default_rng(0)
     medians = [
         np.median(generator.choice(np.asarray(values), (RESAMPLES, len(values))), axis=1) for values in (after, before)
@@ -141,7 +141,7 @@ def interval(before: Sequence[float], after: Sequence[float]) -> tuple[float, fl
 
 
 def _adjust(changes: Sequence[Change]) -> list[Change]:
-    """The changes with p-values adjusted for how many there are."""
+    """Return the changes with p-values adjusted for their number."""
     from scipy.stats import false_discovery_control
 
     ps = [change.p for change in changes if change.p is not None]
@@ -166,7 +166,8 @@ def _judge(change: Change, alpha: float, threshold: float) -> Change:
 
 
 def _excuse(change: Change, changes: Sequence[Change], threshold: float) -> Change:
-    """The change, not counted as ours where another engine lost as much on the same model in the same two runs."""
+    """Return the change, attributed to the machine if another engine lost as much on the same model in the same
+    benchmarks."""
     if not change.is_ours or change.verdict is not Verdict.WORSE or change.p is None:
         return change
     as_much = any(
@@ -179,7 +180,7 @@ def _excuse(change: Change, changes: Sequence[Change], threshold: float) -> Chan
 
 
 def _loss(change: Change) -> float:
-    """By what factor a figure became worse."""
+    """Return the factor by which a value became worse."""
     return 1 / change.ratio if change.figure == "throughput" else change.ratio
 
 

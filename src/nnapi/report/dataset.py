@@ -1,11 +1,11 @@
-"""Labelled inputs in a folder: which files there are and what a model should say about each.
+"""Labeled inputs in a folder: the files and the result expected for each.
 
 Either a folder for each class, named by the class's number or name, with the inputs in it; or a file labels.csv:
 
 - ``file,label`` for classifiers, a number or a name;
 - ``file,label,ymin,xmin,ymax,xmax`` for detectors, one row a box, corners as shares of the picture's height and width
-  (a row with nothing after the file is a picture without any);
-- ``file,expected`` for anything else: .npy files of the outputs' real values, several with semicolons between them.
+  (a row with nothing after the file is a picture without boxes);
+- ``file,expected`` for anything else: .npy files of the outputs' float values, separated by semicolons.
 """
 
 from __future__ import annotations
@@ -24,26 +24,24 @@ CORNERS = ("ymin", "xmin", "ymax", "xmax")
 TABLE = "labels.csv"
 
 Truth: TypeAlias = int | Boxes | tuple[Path, ...]
-"""A class, boxes, or files of wanted outputs."""
+"""A class, boxes, or files of expected outputs."""
 
 
 class DatasetError(ValueError):
-    """A folder is no data set; the message says what is wrong where."""
+    """A folder is not a data set; the message names the file and the fault."""
 
 
 @dataclass(frozen=True)
 class Example:
-    """One input and what is true of it."""
+    """One input and its expected result."""
 
     file: Path
     truth: Truth
 
 
 def read_dataset(folder: Path, names: Sequence[str] | None = None) -> list[Example]:
-    """The examples in a folder, ordered by name; ``names`` are the model's classes, needed where labels are names.
-
-    Raises DatasetError.
-    """
+    """Return the examples in a folder, ordered by name; ``names`` are the model's classes, needed for labels that are
+    names. Raises DatasetError."""
     table = folder / TABLE
     if table.is_file():
         return _from_table(table, _numbers(names))
@@ -53,7 +51,7 @@ def read_dataset(folder: Path, names: Sequence[str] | None = None) -> list[Examp
 
 
 def _numbers(names: Sequence[str] | None) -> Callable[[str], int]:
-    """From what a label says to the class's number."""
+    """Return a function from a label to the class's number."""
     places: dict[str, int] = {}
     for place, name in enumerate(names or ()):
         for synonym in (name, *name.split(",")):
@@ -65,7 +63,7 @@ def _numbers(names: Sequence[str] | None) -> Callable[[str], int]:
             return found
         if label.strip().isdigit():
             return int(label)
-        known = "is none of the labels" if names else "is no number, and there is no file of labels"
+        known = "is not one of the labels" if names else "is not a number, and there is no file of labels"
         raise DatasetError(f"the label {label!r} {known}")
 
     return number
@@ -122,5 +120,5 @@ def _boxes(rows: Sequence[Mapping[str, str]], number: Callable[[str], int]) -> B
     try:
         corners = np.array([[float(row[name]) for name in CORNERS] for row in rows], np.float64).reshape(-1, 4)
     except ValueError as error:
-        raise DatasetError(f"{rows[0]['file']}: a corner is no number: {error}") from None
+        raise DatasetError(f"{rows[0]['file']}: a corner is not a number: {error}") from None
     return Boxes(corners, np.array([number(row["label"]) for row in rows], np.int64), np.ones(len(rows)))

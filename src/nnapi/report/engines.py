@@ -1,8 +1,8 @@
-"""Engines that a benchmark runs a model file on: ours, and others directly, each behind the same small face.
+"""Engines that a benchmark runs a model file on: nnapi, and others directly, all behind one small interface.
 
-What :func:`command` starts opens one engine, runs one model once and prints the peak memory of the process. That
-process imports little but NumPy and the engine, so the figures compare engines and not what surrounds them: nothing
-large is imported here before it is needed. And an engine that takes its process down takes down that one.
+The program that :func:`command` starts opens one engine, runs one model once and prints the peak memory of its process.
+It imports little but NumPy and the engine, so the measured memory is the engine's; nothing large is imported here
+before it is needed. An engine that crashes ends only that process.
 """
 
 from __future__ import annotations
@@ -27,44 +27,44 @@ File: TypeAlias = str | os.PathLike[str]
 Run: TypeAlias = Callable[[Sequence[Array]], list[Array]]
 """One inference: an array per input to an array per output, in the order of the file."""
 LONGEST = 240
-"""Characters of an engine's error message that are repeated."""
+"""Characters of an engine's error message that are printed."""
 
 
 def find_version(package: str) -> str:
-    """The version of a package; ModuleNotFoundError where there is none."""
+    """Return the version of a package; ModuleNotFoundError where there is none."""
     from importlib.metadata import version
 
     return version(package)
 
 
 class UnsuitableError(Exception):
-    """An engine cannot read a model; the message says why."""
+    """An engine cannot read a model; the message gives the reason."""
 
 
 class Opened(Protocol):
     """A model that an engine has read."""
 
     def prepare(self, requests: int) -> list[Run]:
-        """Compile. Each of the ``requests`` runs may be called by a thread of its own at the same time."""
+        """Compile. Each of the ``requests`` runs may be called on its own thread at the same time."""
         ...
 
     def devices(self) -> list[str]:
-        """The devices that compute, where the engine tells; known once prepared."""
+        """Return the devices that compute, if the engine tells; known once prepared."""
         ...
 
 
 class Engine(Protocol):
-    """What reads and runs model files. Nothing is imported before ``version`` or ``open`` is called."""
+    """An engine: reads and runs model files. Nothing is imported before ``version`` or ``open`` is called."""
 
     @property
     def name(self) -> str: ...
 
     def version(self) -> str:
-        """What is installed; ImportError where nothing is."""
+        """Return the installed version; raises ImportError where there is none."""
         ...
 
     def open(self, path: File, threads: int) -> Opened:
-        """Read the file for runs on that many threads; UnsuitableError where the engine cannot."""
+        """Read the file for runs on that many threads; raises UnsuitableError where the engine cannot."""
         ...
 
 
@@ -72,8 +72,8 @@ class Engine(Protocol):
 class Nnapi:
     """This library; ``devices`` as for ``nnapi.compile``, ``weights`` as for ``nnapi.load``.
 
-    The function that loads files is named (``module:function``) and not imported: importers are no part of what a
-    report is made of, and a process of its own needs a name anyway.
+    The function that loads files is named (``module:function``), not imported: reports do not depend on importers, and
+    a separate process needs a name anyway.
     """
 
     loader: str
@@ -106,7 +106,7 @@ class _OpenedNnapi:
     def prepare(self, requests: int) -> list[Run]:
         from nnapi.runtime.settings import settings, tunes
 
-        with settings(tuning=tunes()):  # what is measured is the plan that later processes have
+        with settings(tuning=tunes()):  # measure the plan that later processes have
             compilation = self._compile()
         self._devices = [device.name for device in compilation.devices]
         bursts = [compilation.burst() for _ in range(requests)]
@@ -122,7 +122,7 @@ def _spread(run: Callable[..., list[Array]], inputs: Sequence[Array]) -> list[Ar
 
 @dataclass(frozen=True)
 class LiteRT:
-    """LiteRT's interpreter with its defaults, XNNPACK among them."""
+    """LiteRT's interpreter with its defaults, which include XNNPACK."""
 
     name: str = "litert"
 
@@ -136,7 +136,7 @@ class LiteRT:
 
 
 class _OpenedLiteRT:
-    """Each interpreter holds one inference, so several requests take several."""
+    """An opened model: each interpreter holds one inference, so several requests need several."""
 
     def __init__(self, path: File, threads: int) -> None:
         from ai_edge_litert.interpreter import Interpreter
@@ -175,7 +175,7 @@ def _litert_run(interpreter: Any) -> Run:
 
 @dataclass(frozen=True)
 class OpenVINO:
-    """OpenVINO's own file reader on the CPU, in float32: its default of bf16 computes something else."""
+    """OpenVINO's own file reader on the CPU, in float32: its default, bf16, gives other results."""
 
     name: str = "openvino"
 
@@ -190,7 +190,7 @@ class OpenVINO:
 
 @cache
 def _telemetry() -> Any:
-    """``nnapi.drivers.telemetry`` without the package around it, of which these processes are to import nothing."""
+    """Load ``nnapi.drivers.telemetry`` without its package, which these processes must not import."""
     from importlib.machinery import SourceFileLoader
 
     module = ModuleType("telemetry")
@@ -201,7 +201,7 @@ def _telemetry() -> Any:
 
 @cache
 def _openvino_core() -> Any:
-    """One for the process, as its makers advise: it loads the plug-ins of the devices."""
+    """Return the one core of the process, as OpenVINO advises: it loads the plug-ins of the devices."""
 
     return _telemetry().import_openvino().Core()
 
@@ -252,12 +252,12 @@ def _openvino_run(request: Any, count: int) -> Run:
 
 
 ONNX_TYPES = {"tensor(int64)": np.int64, "tensor(double)": np.float64, "tensor(bool)": np.bool_}
-"""What ONNX Runtime calls the types that models of NNAPI have others for."""
+"""NumPy's types for ONNX Runtime's input types that NNAPI's models replace by others."""
 
 
 @dataclass(frozen=True)
 class OnnxRuntime:
-    """ONNX Runtime on the file of the same name with the ending .onnx, which somebody has converted before."""
+    """ONNX Runtime on the file of the same name with the ending .onnx, which must exist."""
 
     name: str = "onnxruntime"
 
@@ -270,7 +270,7 @@ class OnnxRuntime:
 
         converted = Path(path).with_suffix(".onnx")
         if not converted.is_file():
-            raise UnsuitableError(f"it reads ONNX, and there is no {converted.name} beside the model")
+            raise UnsuitableError(f"it reads ONNX, and {converted.name} does not exist beside the model")
         return _OpenedOnnxRuntime(converted, threads)
 
 
@@ -293,8 +293,10 @@ class _OpenedOnnxRuntime:
 
 
 class _OnnxRun:
-    """Runs a session on the model's inputs, which are narrower than the file's where NNAPI has no such type: the same
-    arrays are widened once, as that is no work of the session."""
+    """Runs a session on the model's inputs, which are narrower than the file's where NNAPI has no such type.
+
+    The same arrays are widened only once, as the session is not responsible for that work.
+    """
 
     def __init__(self, session: Any) -> None:
         self._session, self._sources = session, session.get_inputs()
@@ -310,29 +312,29 @@ class _OnnxRun:
 
 
 def _convert_input(source: Any, array: Array) -> Array:
-    """An array in the type and rank of an input of ONNX Runtime's."""
+    """Return an array in the type and rank of an input of ONNX Runtime's."""
     array = array.astype(ONNX_TYPES.get(source.type, array.dtype), copy=False)
     return array if len(source.shape) == array.ndim else array.reshape(source.shape)
 
 
 def _message(error: Exception) -> str:
-    """What an engine says, short: its last line, which is the cause, where the first ones are places in its source."""
+    """Return an engine's message, shortened: its last line is the cause, the first ones are positions in its source."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     return lines[-1] if len(lines[-1]) <= LONGEST else f"{lines[-1][:LONGEST]}…"
 
 
 OTHERS: dict[str, Engine] = {engine.name: engine for engine in (LiteRT(), OpenVINO(), OnnxRuntime())}
-"""The engines that are not ours, by name."""
+"""The engines other than nnapi, by name."""
 
 
 def describe(engine: Engine) -> str:
-    """The engine as text that :func:`revive` reads in another process."""
+    """Return the engine as text that :func:`revive` reads in another process."""
     values = asdict(engine) if isinstance(engine, Nnapi) else {}
     return json.dumps({"type": type(engine).__name__, **values})
 
 
 def revive(text: str) -> Engine:
-    """The engine that a text describes."""
+    """Return the engine that a text describes."""
     values = json.loads(text)
     kind = {type.__name__: type for type in (Nnapi, LiteRT, OpenVINO, OnnxRuntime)}[values.pop("type")]
     if values.get("devices") is not None:
@@ -342,14 +344,14 @@ def revive(text: str) -> Engine:
 
 
 def save(file: File, arrays: Sequence[Array]) -> None:
-    """Keep arrays in one file, one after the other: an .npz would bring an archive's modules into the process."""
+    """Write arrays to one file, one after the other: an .npz would import an archive's modules into the process."""
     with open(file, "wb") as out:
         for array in arrays:
             np.save(out, array)
 
 
 def load_saved(file: File) -> list[Array]:
-    """The arrays that :func:`save` has kept."""
+    """Return the arrays that :func:`save` wrote."""
     arrays = []
     with open(file, "rb") as content:
         while content.tell() < os.fstat(content.fileno()).st_size:
@@ -358,17 +360,17 @@ def load_saved(file: File) -> list[Array]:
 
 
 def peak_bytes() -> int:
-    """The most memory this process has held at once; /proc counts it from the process's own start."""
+    """Return the peak memory of this process in bytes; /proc counts it from the process's own start."""
     with open("/proc/self/status") as file:
         lines = dict(line.split(":", 1) for line in file)
     return 1024 * int(lines["VmHWM"].split()[0])
 
 
 def command(engine: Engine, model: File, inputs: File, threads: int) -> list[str]:
-    """What runs :func:`main` in a process of its own.
+    """Return the command that runs :func:`main` in a separate process.
 
-    It finds this module by its folder: as a script that would be compiled there, which takes a megabyte, and by its
-    whole name it would bring all of ours along.
+    It imports this module from its folder. Run as a script it would be compiled there, which takes a megabyte; imported
+    by its full name it would import the whole package.
     """
     start = "import sys; sys.path.append(sys.argv[1]); from engines import main; main(*sys.argv[2:])"
     files = os.fspath(model), os.fspath(inputs)
@@ -376,7 +378,8 @@ def command(engine: Engine, model: File, inputs: File, threads: int) -> list[str
 
 
 def main(engine: str, model: str, inputs: str, threads: str) -> None:
-    """Run the model once on what :func:`save` has kept, and print the peak memory or why it cannot be run, as JSON."""
+    """Run the model once on the arrays that :func:`save` wrote, and print the peak memory or the reason of a failure,
+    as JSON."""
     arrays = load_saved(inputs)
     try:
         (run,) = revive(engine).open(model, int(threads)).prepare(1)

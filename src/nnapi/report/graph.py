@@ -11,10 +11,10 @@ from nnapi.runtime.planning.plan import If, Plan, Run, While
 
 
 def graph_data(plan: Plan) -> dict[str, Any]:
-    """Everything that a page shows of a plan, ready for JSON.
+    """Return all data that a page shows of a plan, ready for JSON.
 
     ``edges`` lead from operation to operation by number; ``from`` is None for the model's inputs and ``to`` for its
-    outputs. ``nested`` holds the graphs of the plans inside control flow that the runtime takes apart.
+    outputs. ``nested`` holds the graphs of the plans inside control flow that the runtime executes itself.
     """
     data = as_data(plan)
     steps = {number: place for place, step in enumerate(plan.steps) for number in _numbers(step)}
@@ -25,7 +25,7 @@ def graph_data(plan: Plan) -> dict[str, Any]:
 
 
 def model_data(model: Model) -> dict[str, Any]:
-    """A model that nobody has planned, in the same form: its operations have no device, cost or reasons."""
+    """Return the same data for a model without a plan: its operations have no device, cost or reasons."""
     return {
         "model": model.name,
         "operations": [
@@ -49,7 +49,7 @@ def _numbers(step: Run | If | While) -> tuple[int, ...]:
 
 
 def describe(operand: Operand) -> str:
-    """An operand in few words: ``input: TENSOR_FLOAT32 [1, 224, 224, 3]``."""
+    """Describe an operand in few words: ``input: TENSOR_FLOAT32 [1, 224, 224, 3]``."""
     return f"{operand.name or f'operand {operand.index}'}: {operand.type}"
 
 
@@ -84,7 +84,7 @@ def _graph_control_flow(plan: Plan) -> list[dict[str, Any]]:
 
 
 def devices(graph: Mapping[str, Any]) -> list[str]:
-    """The devices that compute in a graph, also within control flow, each once."""
+    """Return the devices that compute in a graph, also within control flow, each once."""
     names = [operation["device"] for operation in graph["operations"]]
     names += [name for part in graph["nested"] for name in devices(part["graph"])]
     return list(dict.fromkeys(names))

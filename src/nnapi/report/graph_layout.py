@@ -1,7 +1,7 @@
-"""Where the nodes and edges of a graph go: layers from top to bottom, folded into columns like a newspaper.
+"""Layout of a graph: layers from top to bottom, folded into columns like a newspaper.
 
-The method is that of Sugiyama, Tagawa and Toda (1981): a node's layer is the longest way to it, long edges are led
-through every layer they cross, and the order within a layer follows the mean position of the neighbours.
+The method is that of Sugiyama, Tagawa and Toda (1981): a node's layer is the longest path to it, long edges are routed
+through every layer they cross, and the order within a layer follows the mean position of the neighbors.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ COLUMN_LAYERS = 18
 
 @dataclass(frozen=True)
 class Box:
-    """A node's place: left, top, and the size it is drawn in."""
+    """A node's rectangle: left, top, and the size it is drawn in."""
 
     x: float
     y: float
@@ -48,7 +48,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class _Bend:
-    """Where a long edge passes through a layer."""
+    """The point at which a long edge passes through a layer."""
 
     edge: Edge
     layer: int
@@ -90,7 +90,7 @@ def _width(node: Node) -> float:
 
 
 def _bend_edges(nodes: Sequence[Node], edges: Sequence[Edge]) -> tuple[dict[Edge, list[Node]], list[list[Node]]]:
-    """Each edge as a chain with a bend in every layer it crosses, and the layers with the bends in them."""
+    """Return each edge as a chain with a bend in every layer it crosses, and the layers with these bends."""
     depth = dict.fromkeys(nodes, 0)
     leaving: dict[Node, list[Node]] = {}
     for source, target in edges:
@@ -124,7 +124,7 @@ def _neighbours(links: Iterable[Edge]) -> tuple[dict[Node, list[Node]], dict[Nod
 
 
 def _order(layers: list[list[Node]], links: Sequence[Edge]) -> None:
-    """Sort each layer by the mean position of the neighbours above, then below, and so on."""
+    """Sort each layer by the mean position of the neighbors above, then below, and so on."""
     above, below = _neighbours(links)
     place: dict[Node, float] = {}
 
@@ -149,7 +149,7 @@ def _mean(near: Mapping[Node, list[Node]], place: Mapping[Node, float]) -> Calla
 
 
 def _columns(layers: list[list[Node]], links: Sequence[Edge], length: int) -> list[list[list[Node]]]:
-    """The layers in columns of about one length, broken where few edges cross."""
+    """Divide the layers into columns of about one length, broken where few edges cross."""
     count = -(-len(layers) // length)
     if count < 2:
         return [layers]
@@ -168,7 +168,7 @@ def _columns(layers: list[list[Node]], links: Sequence[Edge], length: int) -> li
 
 
 def _places(layers: Sequence[Sequence[Node]], links: Sequence[Edge]) -> dict[Node, float]:
-    """Horizontal centres: near the neighbours' mean, in the layer's order, never overlapping."""
+    """Return horizontal centers: near the neighbors' mean, in the layer's order, never overlapping."""
     here = {node for layer in layers for node in layer}
     above, below = _neighbours((a, b) for a, b in links if a in here and b in here)
     place: dict[Node, float] = {}
@@ -183,7 +183,7 @@ def _places(layers: Sequence[Sequence[Node]], links: Sequence[Edge]) -> dict[Nod
 
 
 def _apart(layer: Sequence[Node], wanted: Sequence[float]) -> list[float]:
-    """Positions as near to the wanted ones as the widths allow: runs that touch share their mean deviation."""
+    """Return positions as near to the wanted ones as the widths allow: runs that touch share their mean deviation."""
     offsets = [0.0][: len(layer)]
     for left, right in pairwise(layer):
         offsets.append(offsets[-1] + (_width(left) + _width(right)) / 2 + GAP_X)
@@ -198,7 +198,7 @@ def _apart(layer: Sequence[Node], wanted: Sequence[float]) -> list[float]:
 
 
 def _lanes(links: Iterable[Edge], column: Mapping[Node, int]) -> dict[int, list[Edge]]:
-    """For each column the links that leave it through the gutter on its right, each in a lane of its own."""
+    """Return, for each column, the links that leave it through the gutter on its right, each in its own lane."""
     lanes: dict[int, list[Edge]] = {}
     for upper, lower in dict.fromkeys(links):
         if column[upper] != column[lower]:
@@ -209,7 +209,8 @@ def _lanes(links: Iterable[Edge], column: Mapping[Node, int]) -> dict[int, list[
 def _path(
     chain: Sequence[Node], centres: Mapping[Node, tuple[int, float, float]], turns: Mapping[Edge, tuple[float, float]]
 ) -> str:
-    """SVG path data from the lower side of the first box to the upper side of the last, through the bends between.
+    """Return SVG path data from the lower side of the first box to the upper side of the last, through the bends
+    between.
 
     A link into the next column goes down, through its lane of the gutter, up and down again.
     """

@@ -13,14 +13,14 @@ from nnapi.report.graph_layout import Box, draw
 from nnapi.report.result import Benchmark, Measurement, ModelResult
 
 DEVICE_COLOURS = 6
-"""Colours that the page defines for devices, ``--d0`` to ``--d5``."""
+"""Colors that the page defines for devices, ``--d0`` to ``--d5``."""
 
 VERDICTS = {"same": 2, "within tolerance": 0, "differs": 1, "not judged": 3, "refused": 4, "failed": 1}
-"""The colours of what became of an operation when two devices are compared."""
+"""The colors of an operation's verdicts when two devices are compared."""
 
 
 def benchmark_page(benchmark: Benchmark) -> str:
-    """The whole report as HTML."""
+    """Return the whole report as HTML."""
     names = [m.engine for model in benchmark.models for m in model.measurements]
     colour = charts.colours(names)
     computing = [name for model in benchmark.models if model.graph for name in devices(model.graph)]
@@ -35,7 +35,7 @@ def benchmark_page(benchmark: Benchmark) -> str:
 
 
 def explain_page(graph: Mapping[str, Any]) -> str:
-    """The page of one plan: its graph, coloured by device, and the table of its operations."""
+    """Return the page of one plan: its graph, colored by device, and the table of its operations."""
     return render(
         "explain.html.jinja",
         plan=describe_graph(graph),
@@ -44,7 +44,8 @@ def explain_page(graph: Mapping[str, Any]) -> str:
 
 
 def comparison_page(graph: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], title: str) -> str:
-    """The graph of a model, each operation coloured by what became of it, and the table of the steps."""
+    """Return the page of a comparison: the model's graph, each operation colored by its verdict, and the table of the
+    steps."""
     verdicts = {step["number"]: step for step in steps}
     operations = [
         {
@@ -69,7 +70,7 @@ def assign_device_colours(names: Sequence[str]) -> dict[str, int]:
 
 
 def _section(model: ModelResult, colour: charts.Colours) -> dict[str, Any]:
-    """What a model's part of the page shows."""
+    """Return the values of a model's section of the page."""
     measured = [m for m in model.measurements if m.latency or m.load or m.peak]
     best = model.best(ours=False)
     return {
@@ -90,7 +91,7 @@ def _section(model: ModelResult, colour: charts.Colours) -> dict[str, Any]:
 def describe_graph(
     graph: Mapping[str, Any], timeline: Mapping[str, Any] | None = None, *, is_drawn: bool = True
 ) -> dict[str, Any]:
-    """A graph with its drawing if it is wanted, and for each operation what it took where a timeline tells."""
+    """Return a graph with its drawing if that is wanted, and each operation's measured time if a timeline has it."""
     took: dict[int, float] = {}
     for span in timeline["spans"] if timeline else ():
         if span["operation"] is not None:
@@ -114,7 +115,7 @@ def describe_graph(
 
 
 def _elsewhere(operation: Mapping[str, Any]) -> list[str]:
-    """Why the operation is on no other device: a refusal's reason, or the cost there."""
+    """Return why no other device computes the operation: a refusal's reason, or the cost there."""
     lines = []
     for name, verdict in operation["verdicts"].items():
         if name == operation["device"]:
@@ -126,7 +127,7 @@ def _elsewhere(operation: Mapping[str, Any]) -> list[str]:
 
 
 def _draw(graph: Mapping[str, Any], operations: Sequence[Mapping[str, Any]], *, is_plan: bool = True) -> dict[str, Any]:
-    """Boxes and paths with what they say when they are pointed at; in a plan paths may lead to other devices."""
+    """Return boxes and paths with their tooltips; in a plan paths may lead to other devices."""
     edges = graph["edges"]
     inputs = {edge["operand"]: edge for edge in edges if edge["from"] is None}
     outputs = {edge["operand"]: edge for edge in edges if edge["to"] is None}
@@ -202,7 +203,7 @@ def _end(role: str, edge: Mapping[str, Any], box: Box) -> dict[str, Any]:
 
 
 def timeline_view(timeline: Mapping[str, Any]) -> dict[str, Any]:
-    """The spans in lanes, with places and widths in percent of the whole."""
+    """Return the spans in lanes, with positions and widths in percent of the whole."""
     whole = timeline["microseconds"] or 1.0
     lanes: dict[tuple[int, int], list[dict[str, Any]]] = {}
     names: dict[int, str] = {}
@@ -234,7 +235,7 @@ def timeline_view(timeline: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def seconds(value: float) -> str:
-    """Seconds for people: ``3.21 ms``, ``0.42 µs``, ``1.5 s``."""
+    """Format seconds: ``3.21 ms``, ``0.42 µs``, ``1.5 s``."""
     for unit, factor in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
         if value * factor >= 0.9995 or unit == "µs":
             break
@@ -242,7 +243,7 @@ def seconds(value: float) -> str:
 
 
 def size(count: float) -> str:
-    """Bytes for people: ``2.65 MB``."""
+    """Format bytes: ``2.65 MB``."""
     for unit in ("B", "KB", "MB", "GB"):
         if count < 999.5 or unit == "GB":
             break
@@ -251,22 +252,22 @@ def size(count: float) -> str:
 
 
 def rate(value: float) -> str:
-    """Inferences per second for people: ``312 /s``, ``12,400 /s``."""
+    """Format inferences per second: ``312 /s``, ``12,400 /s``."""
     return f"{value:,.0f} /s" if value >= 99.5 else f"{value:.3g} /s"
 
 
 def share(value: float) -> str:
-    """A share for people: ``71.3 %``."""
+    """Format a share: ``71.3 %``."""
     return f"{100 * value:.1f} %"
 
 
 def metric(name: str, value: float) -> str:
-    """A metric for people: shares of one in percent, errors as they are."""
+    """Format a metric: shares in percent, errors unchanged."""
     return f"{value:.4g}" if "error" in name else share(value)
 
 
 def ratio(measurement: Measurement, best: Measurement | None) -> float | None:
-    """How many times as fast as ``best``, by median latency."""
+    """Format the speed relative to ``best``, by median latency."""
     if best is None or not best.median or not measurement.median:
         return None
     return best.median / measurement.median
@@ -290,6 +291,6 @@ def _environment() -> Any:
 
 
 def render(template: str, **values: Any) -> str:
-    """A page of :file:`templates`."""
+    """Render a page of :file:`templates`."""
     text: str = _environment().get_template(template).render(**values)
     return text

@@ -11,7 +11,8 @@ from pathlib import Path
 
 
 def machine() -> dict[str, str]:
-    """What may explain figures: processor, cores, memory, load, system and versions. What is unknown is left out."""
+    """Return facts that may explain timings: processor, cores, memory, load, system, versions. Unknown ones are
+    omitted."""
     facts = {
         "processor": _processor(),
         "cores": f"{cores()} of {os.cpu_count()} usable",
@@ -26,7 +27,7 @@ def machine() -> dict[str, str]:
 
 
 def cores() -> int:
-    """The processors that this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

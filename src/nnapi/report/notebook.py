@@ -1,7 +1,7 @@
-"""What notebooks show of models, compilations, plans, traces and results: HTML of one piece, without scripts.
+"""HTML of models, compilations, plans, traces and results in notebooks: one fragment, without scripts.
 
-The colours are those of the notebook: ink is what its text has, everything else a share of it or of a colour that is
-read on light and on dark alike.
+The colors follow the notebook: text has its color, everything else a share of it or a color that is readable on light
+and dark backgrounds.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from nnapi.trace.recorder import Recorder
 from nnapi.trace.systrace import to_ftrace
 
 MOST_OPERATIONS = 800
-"""A graph of more is not drawn: nobody would find anything in it, and it would take seconds."""
+"""The most operations of a graph that is drawn: a larger drawing would be unreadable and take seconds."""
 
 
 @singledispatch
 def draw(shown: object) -> str | None:
-    """An object as HTML; None where there is nothing to draw (yet)."""
+    """Return an object as HTML; None where there is nothing to draw (yet)."""
     return None
 
 
@@ -117,7 +117,7 @@ def _(result: Result) -> str | None:
 
 
 def _summarise(values: Any) -> dict[str, Any]:
-    """The dimensions of an array, and where it has values their range and mean."""
+    """Return the dimensions of an array, and the range and mean of its values if it has any."""
     if not values.size:
         return {"dimensions": values.shape, "figures": ("", "", "")}
     numbers = values.astype(np.float64)

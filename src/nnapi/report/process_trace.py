@@ -1,7 +1,7 @@
-"""NNAPI_TRACE=FILE: what a process does from its first use of NNAPI until it ends, as one trace.
+"""NNAPI_TRACE=FILE: one trace of a process, from its first use of NNAPI until it ends.
 
-FILE ends in .html, .json or .txt, as for ``nnapi trace``; ``%p`` in it is replaced by the number of the process, for
-programs that start others. Children that a process forks write a trace only where that gives theirs a name of its own.
+FILE ends in .html, .json or .txt, as for ``nnapi trace``; ``%p`` in it is replaced by the process's number, for
+programs that start others. Forked children write a trace only if that gives them a file of their own.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ PROCESS = "%p"
 
 
 def record_process(name: str) -> None:
-    """Record from now on, and write the file when the process ends.
+    """Begin to record, and write the file when the process ends.
 
-    Raises BadDataError for a name that says no form of trace, BadStateError where a trace is being recorded already.
+    Raises BadDataError for a name without a known format, BadStateError if a trace is being recorded.
     """
     need_format(Path(name))
     recorder, starter = spans.start(), os.getpid()
@@ -41,7 +41,7 @@ def record_process(name: str) -> None:
 
 
 def _program() -> str:
-    """What runs; the interpreter inside a program in C does not know its arguments, but the system does."""
+    """Return the program's name; the interpreter inside a C program lacks its arguments, but the system has them."""
     try:
         return Path("/proc/self/cmdline").read_bytes().split(b"\0")[0].decode(errors="replace").rpartition("/")[2]
     except OSError:
@@ -54,7 +54,7 @@ def _warn(reason: str) -> None:
 
 
 def from_environment(environment: Mapping[str, str]) -> None:
-    """Do what NNAPI_TRACE asks for; a mistake in it is told on stderr, and nothing is recorded."""
+    """Start the recording that NNAPI_TRACE asks for; a mistake in it is printed on stderr, and nothing is recorded."""
     name = environment.get("NNAPI_TRACE")
     if not name:
         return

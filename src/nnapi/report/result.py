@@ -1,4 +1,4 @@
-"""What a benchmark found, as values, and the same as JSON."""
+"""The result of a benchmark as values, and the same as JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nnapi.notebook_display import NotebookDisplay
 FORMAT = "nnapi-bench"
 VERSION = 1
 OURS = "nnapi"
-"""What the names of this library's own rows begin with."""
+"""The beginning of the names of this library's rows."""
 
 Rounds = tuple[tuple[float, ...], ...]
 """Seconds of single runs, by round: runs of one round have more in common than runs of different ones."""
@@ -21,15 +21,15 @@ T = TypeVar("T")
 
 
 class NotAResultError(ValueError):
-    """Some JSON is not what a benchmark writes; the message says why."""
+    """The JSON is not the result of a benchmark; the message gives the reason."""
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far outputs are from the reference's: in codes where quantised, else in real numbers.
+    """The difference of outputs from the reference's: in quantization steps, or between float values.
 
-    ``differing`` is the share of values that are not equal, ``relative`` the largest difference relative to the
-    largest value of the output that it is in.
+    ``differing`` is the share of values that are not equal, ``relative`` the largest difference relative to the largest
+    value of its output.
     """
 
     largest: float
@@ -42,16 +42,16 @@ class Agreement:
         if not self.largest:
             return "equal"
         if self.unit == "codes":
-            return f"≤ {self.largest:.3g} code{'' if self.largest == 1 else 's'}"
+            return f"≤ {self.largest:.3g} step{'' if self.largest == 1 else 's'}"
         return f"≤ {self.relative:.1g} rel."
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One engine on one model. Times are seconds; what could not be measured is empty or None.
+    """One engine on one model. Times are seconds; values that could not be measured are empty or None.
 
-    ``throughput`` holds inferences per second, one number a round, with ``requests`` in flight on a thread each.
-    ``failure`` says why figures are missing.
+    ``throughput`` holds inferences per second, one value a round, with ``requests`` in flight on a thread each.
+    ``failure`` is the reason if timings are missing.
     """
 
     engine: str
@@ -101,8 +101,8 @@ class Measurement:
 
 @dataclass(frozen=True)
 class ModelResult:
-    """All engines on one model. ``graph`` and ``timeline`` are what :mod:`nnapi.report.graph` and
-    :mod:`nnapi.report.timeline` draw, ``examples`` the number of labelled inputs."""
+    """All engines on one model. ``graph`` and ``timeline`` are the data of :mod:`nnapi.report.graph` and
+    :mod:`nnapi.report.timeline`, ``examples`` the number of labeled inputs."""
 
     name: str
     file: str
@@ -124,7 +124,7 @@ class ModelResult:
 
 @dataclass(frozen=True)
 class Benchmark(NotebookDisplay):
-    """A run of the benchmark: where, how, and what came of it."""
+    """A benchmark: the machine, the settings and the results."""
 
     started: str
     machine: Mapping[str, str]
@@ -135,12 +135,12 @@ class Benchmark(NotebookDisplay):
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest of the values that at least that share of them does not exceed."""
+    """Return the smallest of the values that at least that share of them does not exceed."""
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 
 def to_data(benchmark: Benchmark) -> dict[str, Any]:
-    """The benchmark as plain values, ready for JSON; medians and the like are added for who reads only those."""
+    """Return the benchmark as plain values, ready for JSON, with medians and other summaries added."""
     data = {"format": FORMAT, "version": VERSION, **asdict(benchmark)}
     for model, written in zip(benchmark.models, data["models"], strict=True):
         for measurement, row in zip(model.measurements, written["measurements"], strict=True):
@@ -155,9 +155,9 @@ def to_data(benchmark: Benchmark) -> dict[str, Any]:
 
 
 def from_data(data: Any) -> Benchmark:
-    """The benchmark that :func:`to_data` wrote. Raises NotAResultError for anything else."""
+    """Return the benchmark that :func:`to_data` wrote. Raises NotAResultError for anything else."""
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise NotAResultError("it is no result of nnapi bench")
+        raise NotAResultError("it is not a result of nnapi bench")
     if data.get("version") != VERSION:
         raise NotAResultError(f"it is of version {data.get('version')}, this program reads {VERSION}")
     try:

@@ -1,4 +1,4 @@
-"""What happened when in one run: the spans of a trace as plain values for a page."""
+"""The timeline of one run: the spans of a trace as plain values for a page."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ LAYERS = {
     "LX": "other",
 }
 MOST = 4000
-"""Spans that a page can show; the shortest are left out."""
+"""Spans that a page can show; the shortest are omitted."""
 
 
 def timeline_data(spans: Sequence[Span]) -> dict[str, Any]:
-    """The spans in lanes, one per thread and depth, ready for JSON; times are microseconds from the first beginning.
+    """Return the spans in lanes, one per thread and depth, ready for JSON; times are microseconds from the first
+    beginning.
 
     ``left_out`` counts the shortest spans, where there are too many to draw.
     """
@@ -51,7 +52,7 @@ def timeline_data(spans: Sequence[Span]) -> dict[str, Any]:
 
 
 def describe_held(args: Mapping[str, Any]) -> str:
-    """What a section that runs several operations as one holds: ``3 operations: #0 CONV_2D, #1 ADD, #2 SOFTMAX``."""
+    """Describe the operations of a fused section: ``3 operations: #0 CONV_2D, #1 ADD, #2 SOFTMAX``."""
     if "holds" not in args:
         return ""
     numbers, names = args["holds"], args.get("kinds", ())

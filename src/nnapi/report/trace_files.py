@@ -1,4 +1,4 @@
-"""Recordings as files: their name says in which form."""
+"""Recordings as files; the name's ending chooses the format."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from nnapi.errors import BadDataError, need
 from nnapi.trace.recorder import Span
 
 FORMATS = (".html", ".json", ".txt")
-"""Android's systrace in a page to look at, Chrome's trace events, ftrace's text."""
+"""Android's systrace in a page, Chrome's trace events, ftrace's text."""
 
 
 def need_format(file: Path) -> None:
-    """Raises BadDataError for a name that says no form."""
+    """Raise BadDataError for a name whose ending is not a known format."""
     need(file.suffix in FORMATS, f"{file.name} must end in {', '.join(FORMATS)}", BadDataError)
 
 
 def write_trace(file: Path, spans: Sequence[Span], title: str) -> None:
-    """Write the spans in the form that the name says; ``title`` is the heading of a page. OSError where that fails."""
+    """Write the spans in the format of the name's ending; ``title`` is the heading of a page. Raises OSError."""
     need_format(file)
     file.write_text(_text(file.suffix, spans, title), encoding="utf-8", errors="replace")
 
 
 def _text(suffix: str, spans: Sequence[Span], title: str) -> str:
-    """Each writer is imported when it is needed: most processes that could write a trace do not."""
+    """Return the spans as text. Writers are imported on demand: most processes that could write a trace do not."""
     if suffix == ".html":
         from nnapi.report.trace_page import trace_page
 

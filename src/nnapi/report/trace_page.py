@@ -1,4 +1,4 @@
-"""A recording as a page for people: the timing table, timelines, the operations; and the trace for other viewers."""
+"""A recording as a page: the timing table, timelines, the operations; and the trace for other viewers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ COLUMN_TITLES = [name for _, name in COLUMNS]
 
 
 def trace_page(spans: Sequence[Span], title: str) -> str:
-    """The page as HTML: one file that needs no network, and that Perfetto and ``nnapi trace parse`` read as a trace."""
+    """Return the page as HTML: one file that needs no network, and that Perfetto and ``nnapi trace parse`` read as a
+    trace."""
     one = median_execution(spans)
     return render(
         "trace.html.jinja",
@@ -37,7 +38,7 @@ def trace_page(spans: Sequence[Span], title: str) -> str:
 
 
 def describe_run(run: Run) -> dict[str, Any]:
-    """The timing table of one run; layers without any time are left out."""
+    """Return the timing table of one run; layers without any time are omitted."""
     shown = values(run.statistics)
     rows = [(NAMES[layer], [_time(shown[f"{layer}_{key}"]) for key, _ in COLUMNS]) for layer in (*LAYERS, TOTAL)]
     return {
@@ -56,7 +57,7 @@ def _time(milliseconds: float) -> str:
 
 
 def median_execution(spans: Sequence[Span]) -> list[Span]:
-    """The spans of the execution of median length with everything in it; none where nothing is executed."""
+    """Return the spans of the execution of median length with everything in it; none where nothing is executed."""
     executions = sorted(_executions(spans), key=lambda span: span.end - span.start)
     if not executions:
         return []
@@ -65,7 +66,7 @@ def median_execution(spans: Sequence[Span]) -> list[Span]:
 
 
 def _executions(spans: Sequence[Span]) -> Iterator[Span]:
-    """The outermost sections of executions by the application, or where it has marked none, by the runtime."""
+    """Return the outermost sections of executions by the application, or if it has marked none, by the runtime."""
     for layer in (Layer.APPLICATION, Layer.RUNTIME):
         found = [
             span
@@ -78,7 +79,7 @@ def _executions(spans: Sequence[Span]) -> Iterator[Span]:
 
 
 def operations(spans: Sequence[Span]) -> list[dict[str, Any]]:
-    """What each operation took in all its runs, and what each engine did that runs several as one."""
+    """Return the time of each operation over all its runs, and of each fused call of an engine."""
     runs: dict[tuple[Any, ...], dict[int, list[Span]]] = {}
     for span, call in zip(spans, _calls(spans), strict=True):
         if "operation" in span.args or "holds" in span.args:
@@ -91,9 +92,9 @@ def operations(spans: Sequence[Span]) -> list[dict[str, Any]]:
 
 
 def _calls(spans: Sequence[Span]) -> Iterator[Span]:
-    """For each span, in the order of beginning, the run that it is part of.
+    """Yield, for each span, in the order of beginning, the run that it belongs to.
 
-    That is the call of the engine, for one of the operators that an engine made of an operation, else the span itself.
+    For an operator that an engine made of an operation, that is the call of the engine, else the span itself.
     """
     around: dict[tuple[int, int, int], Span] = {}
     for span in spans:
