@@ -75,6 +75,8 @@ class Session:
                 self.graph = self._prepare(graph)
             except NnapiError as error:
                 if self._settings.fallback:
+                    with suppress(RuntimeError):  # operators that only a delegate of LiteRT's has: as the file says
+                        self._shapes = self._infer_shapes(graph, asks_native=True)
                     self.graph = self._prepare_parts(graph, str(error))
                 else:
                     hint = ". fallback=True leaves those to LiteRT" * isinstance(error, UnsupportedOperationsError)
@@ -96,17 +98,18 @@ class Session:
             return shape
         return self._shapes.get(index) if self._resized else None
 
-    def _infer_shapes(self, graph: Subgraph) -> dict[int, Shape]:
-        """The shape of each tensor, from those of the inputs; of outputs too whose operators alone know them."""
+    def _infer_shapes(self, graph: Subgraph, *, asks_native: bool = False) -> dict[int, Shape]:
+        """Return the shape of each tensor. With ``asks_native``, for other inputs' shapes than the file's, and for
+        outputs without a shape, LiteRT infers them; else they are the file's."""
         native = self._native
         is_vague = any(not graph.tensors[index].shape for index in graph.outputs)
-        if self._resized or is_vague:
+        if self._resized or is_vague or asks_native:
             native = self._make_native()
             for index, shape in self._resized.items():
                 native.ResizeInputTensor(index, shape, False, self.index)
             native.AllocateTensors(self.index)
         shapes = {}
-        for index in range(self._native.NumTensors(self.index)):
+        for index in range(len(graph.tensors)):  # LiteRT has temporary ones behind them
             with suppress(ValueError):  # scratch that the file gives no shape
                 shapes[index] = tuple(map(int, native.TensorSize(index, self.index)))
         return shapes
@@ -156,8 +159,15 @@ class Session:
                 break
             for each in ready.values():
                 each.close()
-        parts = [ready.get(number) or self._hand_over(graph, part) for number, (part, _) in enumerate(shares)]
         outputs = list_readable(graph) if everything else graph.outputs
+        parts: list[TheirPart | OurPart]
+        try:
+            parts = [ready.get(number) or self._hand_over(graph, part) for number, (part, _) in enumerate(shares)]
+        except RuntimeError as error:  # LiteRT may run a file of which it refuses a partition
+            for each in ready.values():
+                each.close()
+            parts = [self._hand_over(graph, whole._replace(outputs=outputs))]
+            reason = f"{reason}\nLiteRT runs all operators, as it refuses a partition: {error}"
         return PartedGraph(parts, self._list(graph, graph.inputs), self._list(graph, outputs), reason)
 
     def _prepare_part(self, graph: Subgraph, part: Part) -> ReadyGraph:
