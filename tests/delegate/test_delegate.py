@@ -79,6 +79,14 @@ def test_what_only_the_reference_takes_stays(tmp_path: Path, monkeypatch: pytest
     assert "left to LiteRT: MUL: of all devices only the reference takes it" in told
 
 
+def test_small_partitions_between_litert_s_operators_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Settings, "list_engines", lambda settings: [WithoutMul()])
+    pair, told = cases.explain(tmp_path, cases.in_the_middle())
+    cases.run(pair)
+    assert "0 of 3 operators run here" in told
+    assert "left to LiteRT: MUL ×2: the call of so small a partition costs more than LiteRT's kernels" in told
+
+
 def test_inputs_are_resized() -> None:
     x, y = f32(2, 3), f32(2, 3)
     pair = cases.both(single("RELU", [x], y))

@@ -9,7 +9,7 @@ from typing import Any
 
 from nnapi.capi._bridge import ffi
 from nnapi.delegate.graph import LiteRtGraph, list_integers
-from nnapi.delegate.part import NotOurs, Part, Share, check_speed, convert
+from nnapi.delegate.part import NotOurs, Part, Share, check_speed, check_work, convert
 from nnapi.delegate.settings import Settings
 from nnapi.errors import OpFailedError, need
 
@@ -52,16 +52,19 @@ class Delegate:
     def _compile(self, graph: LiteRtGraph, shares: Sequence[Share], context: Any) -> dict[Share, Part]:
         """Compile all shares; NotOurs with everything that cannot be compiled."""
         models, reasons = {}, dict[int, str]()
+        engines = self._settings.list_engines()
         for share in shares:
             try:
                 models[share] = convert(graph, share)
+                if engines and len(shares) > 1:
+                    check_work(share, models[share])
             except NotOurs as error:
                 reasons |= error.reasons
         parts: dict[Share, Part] = {}
         for share, model in ({} if reasons else models).items():
             try:
                 parts[share] = Part(graph, share, model, self._settings, _find_threads(context))
-                check_speed(graph, share, parts[share], self._settings.list_engines())
+                check_speed(graph, share, parts[share], engines)
             except NotOurs as error:
                 reasons |= error.reasons
         if reasons:

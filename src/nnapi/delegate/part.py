@@ -20,10 +20,15 @@ from nnapi.importers.tflite.tensors import DTYPES
 from nnapi.model.borrowed import BorrowedMemory
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
+from nnapi.runtime.costs.workload import find_work
 from nnapi.runtime.device import Device
 
 NAME = "litert"
 """The name of the models of parts."""
+
+
+LEAST_WORK = 10_000
+"""Multiply-accumulates and bytes below which the call of a partition, 1 to 4 µs, costs more than it saves."""
 
 
 class Share(NamedTuple):
@@ -58,6 +63,13 @@ def convert(graph: LiteRtGraph, share: Share, *, keeps_state: bool = True) -> Mo
         told = (refusal.reason for refusal in importing.refusals if not refusal.operation.startswith("model "))
         reasons = {node.number: reason for node, reason in zip(graph.list_nodes(importing.refused), told, strict=True)}
         raise NotOurs(reasons or dict.fromkeys(share.nodes, str(error))) from error
+
+
+def check_work(share: Share, model: Model) -> None:
+    """Raise NotOurs for a partition with less work than its call costs; LiteRT runs it between its own operators."""
+    work = [find_work(model, call) for call in model.operations]
+    if sum(each.macs + each.nbytes for each in work) < LEAST_WORK:
+        raise NotOurs(dict.fromkeys(share.nodes, "the call of so small a partition costs more than LiteRT's kernels"))
 
 
 def check_speed(graph: LiteRtGraph, share: Share, part: Part, engines: Sequence[Device]) -> None:
