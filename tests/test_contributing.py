@@ -14,7 +14,7 @@ PLACES = [word for word in WORDS if re.fullmatch(r"[a-z_*][\w*./]*(\.py|\.md|\.t
 
 @pytest.mark.parametrize("place", PLACES)
 def test_a_place_exists(place: str) -> None:
-    pattern = re.sub(r"\b(ROOM|MODULE|NAME|FAMILY)\b|(?<=_)(MODULE|NAME|FAMILY)\b", "*", place).rstrip("/")
+    pattern = re.sub(r"\b(PACKAGE|MODULE|NAME|FAMILY)\b|(?<=_)(MODULE|NAME|FAMILY)\b", "*", place).rstrip("/")
     folders = [size.REPOSITORY, size.REPOSITORY / "src" / "nnapi", size.REPOSITORY / "tests"]
     assert any(next(folder.glob(pattern), None) for folder in folders) or next(folders[-1].rglob(pattern), None)
 

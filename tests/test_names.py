@@ -1,8 +1,8 @@
 """Where the tests of a module are: found by its name, or said here.
 
-The tests of ``src/nnapi/ROOM/…/MODULE.py`` are ``tests/ROOM/…/test_MODULE.py``, with the engine's or importer's name in
-front where several have such a module (``test_xnnpack_cache.py``). Where one file tests several modules together, it
-lies in their room's folder and imports them by name. What is reached through others alone is in the table below.
+The tests of ``src/nnapi/PACKAGE/…/MODULE.py`` are ``tests/PACKAGE/…/test_MODULE.py``, with the engine's or importer's
+name in front where several have such a module (``test_xnnpack_cache.py``). A file that tests several modules together
+lies in their package's folder and imports them by name. The table below lists modules that only others reach.
 """
 
 import re
@@ -15,7 +15,7 @@ from tools import size
 
 SRC, TESTS = size.REPOSITORY / "src" / "nnapi", size.REPOSITORY / "tests"
 MODULES = sorted(path.relative_to(SRC) for path in SRC.rglob("*.py") if not path.stem.startswith("__"))
-WITHOUT_A_ROOM = {"benchmarks", "clients", "clients/tflite_delegate", "docs", "examples", "tools"}
+WITHOUT_A_PACKAGE = {"benchmarks", "clients", "clients/tflite_delegate", "docs", "examples", "tools"}
 """Folders of tests of what is not in src/nnapi."""
 
 TESTED_BY = {
@@ -148,4 +148,4 @@ def test_the_table_is_true() -> None:
 
 def test_folders_of_tests_are_rooms() -> None:
     folders = {path.parent.relative_to(TESTS) for path in TESTS.rglob("test_*.py")}
-    assert {str(f) for f in folders if not (SRC / f).is_dir()} == WITHOUT_A_ROOM
+    assert {str(f) for f in folders if not (SRC / f).is_dir()} == WITHOUT_A_PACKAGE

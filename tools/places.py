@@ -51,9 +51,9 @@ HEAD = """## The files of an operation
 
 <!-- Written by `python -m tools.places`. -->
 
-In `lowering/tflite/` and `drivers/xnnpack/rules/` rules lie in modules with the names of families (`FAMILIES` in
-`operation_codes.py`). `python -m tools.places NAME` lists the files of any operation. Tests, what the fuzzer draws
-(`testing/random/`) and generated files aside, these are all:
+In `lowering/tflite/` and `drivers/xnnpack/rules/` modules have the names of families (`FAMILIES` in
+`operation_codes.py`). `python -m tools.places NAME` lists the files of any operation, except for tests, the fuzzer's
+proposals (`testing/random/`) and generated files:
 """
 
 
