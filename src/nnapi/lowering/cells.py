@@ -1,6 +1,6 @@
-"""Recurrent operations written out as products and sums, for formats whose cells keep their state to themselves.
+"""Decompositions of recurrent operations into products and sums, for formats whose cells keep their state internally.
 
-NNAPI's cells are given a state and give the new one. Time is written out step by step.
+NNAPI's cells take a state and return the new one. Time steps are unrolled.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from nnapi.ops.lstm_cell import EPSILON, Options
 from nnapi.ops.lstm_parameters import Cell, cell_of
 
 MOST_STEPS = 256
-"""Time steps that are written out at most."""
+"""The largest number of time steps that are unrolled."""
 SQUASHED_BY = {0: "", 1: "RELU", 3: "RELU6", 4: "TANH", 6: "LOGISTIC"}
-"""What an LSTM's own activation codes mean."""
+"""The operation of each activation code of an LSTM."""
 LIMITED_BY = {
     FuseCode.FUSED_NONE: "",
     FuseCode.FUSED_RELU: "RELU",
@@ -39,7 +39,7 @@ V = TypeVar("V", bound=Computed)
 
 
 class Writer(Protocol[V]):
-    """What a format's context writes for cells; operations by their names in NNAPI."""
+    """The operations that a format's context offers to cells, by their names in NNAPI."""
 
     def product(self, x: V, weights: V, bias: V | None) -> V:
         """Rows times the transposed weights, and a bias."""
@@ -51,13 +51,13 @@ class Writer(Protocol[V]):
         """An operation on each element."""
 
     def mean(self, x: V) -> V:
-        """Along the last axis, which is kept."""
+        """Return the mean along the last axis, which stays with size 1."""
 
     def fill(self, tensor: V, number: float) -> V:
         """A number beside a tensor."""
 
     def bound(self, x: V, limit: float) -> V:
-        """Numbers kept between a limit and its opposite."""
+        """Clamp values to ±``limit``."""
 
     def cut(self, x: V, begin: Sequence[int], shape: Shape) -> V:
         """A block."""
@@ -281,7 +281,7 @@ def svdf(
     rank: int,
     activation: int,
 ) -> Sequence[V]:
-    """The features of this input take the last place of the state, which moves up afterwards."""
+    """Lower SVDF: append the features of this input to the state, which is shifted afterwards."""
     batch, (filters, memory) = input.shape[0], weights_time.shape
     features = context.reshape(context.product(input, weights_feature, None), (batch, filters, 1))
     state = features

@@ -28,18 +28,18 @@ DEEPEST = 8
 """Decompositions within each other."""
 
 Lacks = Callable[[Model], Collection[int] | None]
-"""Says by their numbers which calls of a model the engine lacks; None where it refuses others."""
+"""Returns the numbers of the calls of a model that the engine lacks; None where it refuses others."""
 
 
 class Decomposed(NamedTuple):
-    """A model with some calls replaced; ``origins`` are, for each of its calls, the number of the call before."""
+    """A model with some calls replaced; ``origins`` has, for each of its calls, the number of the original call."""
 
     model: Model
     origins: tuple[int, ...]
 
 
 class Part(NamedTuple):
-    """What replaces a call: its outputs are the call's, ``origins`` the operands of the model behind its own."""
+    """The replacement of a call: its outputs are the call's, ``origins`` maps its operands to those of the model."""
 
     model: Model
     origins: Mapping[int, int]
@@ -48,8 +48,8 @@ class Part(NamedTuple):
 def decompose(model: Model, shapes: Sequence[Shape | None], wanted: Collection[int], lacks: Lacks) -> Decomposed:
     """Replace the calls with the ``wanted`` numbers by decompositions that the engine has, where there are such.
 
-    ``shapes`` are those of the inputs, None for one that is omitted. In models that the model refers to all calls are
-    replaced that the engine lacks, for inputs as they are declared.
+    ``shapes`` are those of the inputs, None for one that is omitted. In nested models, all calls that the engine lacks
+    are replaced, for the declared shapes of their inputs.
     """
     replaced: dict[Model, Model] = {}
     for nested in list_nested(model)[:-1]:
@@ -202,7 +202,7 @@ def _as_float(sketch: Sketch, model: Model, index: int, type: OperandType | None
     return tensor.index
 
 
-# Putting decompositions in the place of calls
+# Replacing calls by decompositions
 
 
 def _splice(model: Model, parts: Mapping[int, Part], replaced: Mapping[Model, Model] = NO_MODELS) -> Decomposed:

@@ -1,7 +1,7 @@
-"""From a model to what an engine computes: each call by its rule, or refused with the reason.
+"""Lower a model for an engine: each call by its rule, or refused with the reason.
 
-The drivers of engines share this; nothing here knows one. A driver brings :class:`Rules`, a :class:`Context` in which
-they work, and a :class:`Lowering` that says what a value is to its engine.
+The drivers of engines share this module; nothing here is specific to one. A driver supplies :class:`Rules`, a
+:class:`Context` for them, and a :class:`Lowering` that defines the engine's values.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MANY = 16
 
 
 class Unsupported(Exception):
-    """The engine cannot do what a call asks; the message is the reason."""
+    """The engine cannot compute a call; the message is the reason."""
 
 
 def require(condition: object, reason: str) -> None:
@@ -39,7 +39,7 @@ def require(condition: object, reason: str) -> None:
 
 
 def need_supported(verdicts: Sequence[Verdict]) -> None:
-    """OpFailedError with the reasons where a model that is to be prepared has operations that are refused."""
+    """Raise OpFailedError with the reasons where a model that is to be prepared has refused operations."""
     refused = [verdict.reason for verdict in verdicts if not verdict.supported]
     need(not refused, "; ".join(refused), OpFailedError)
 
@@ -52,8 +52,11 @@ class Rules(dict[int, Rule]):
     """The lowering rule of each operation that has one, by operation code."""
 
     def lower(self, *operations: Operation | OperationCode) -> Callable[[R], R]:
-        """Register a rule. It is called with a context and the call's arguments by name, tensors as the engine's
-        values, and gives the value of each result."""
+        """Register a rule.
+
+        A rule gets a context and the call's arguments by name, tensors as the engine's values, and returns the value of
+        each result.
+        """
 
         def register(rule: R) -> R:
             codes = [operation.code if isinstance(operation, Operation) else operation for operation in operations]
@@ -100,7 +103,7 @@ def match_of(call: OperationCall) -> Match:
 
 
 def normalise_call(model: Model, call: OperationCall, types: KnownTypes, value_of: Callable[[int], Any]) -> Call:
-    """The call in normal form, by the types and values that are known so far; raises as :func:`normalise`."""
+    """Return the call in normal form, by the types and values known so far; raise as :func:`normalise`."""
     match = match_of(call)
     declared = tuple([model.operands[index].type for index in call.outputs])
     operation = REGISTRY[call.code]
@@ -119,30 +122,30 @@ def check_results(model: Model, call: Call, *, lax: bool = False) -> Iterator[tu
 
 
 class Lowering(ABC, Generic[V, C]):
-    """One model being lowered for an engine whose values are of type V. What can be lowered is; every operation that
-    cannot has its reason in ``verdicts``.
+    """One model that is lowered for an engine whose values are of type V.
 
-    ``shapes`` are those of the inputs, None for one that is omitted; where one has rank 0, it is as the model has it.
+    Every operation that cannot be lowered has its reason in ``verdicts``. ``shapes`` are those of the inputs, None for
+    one that is omitted; a shape of rank 0 means the model's.
     """
 
     rules: ClassVar[Rules]
     no_rule: ClassVar[str] = "the engine has no operator with this meaning"
     failures: ClassVar[tuple[type[Exception], ...]] = ()
-    """What the engine raises where it refuses what a rule makes: many lines, of which the last says what is wrong."""
+    """The exceptions by which the engine refuses an operation; the last line of the message is the reason."""
     reads_codes: ClassVar[bool] = False
-    """Whether numbers that DEQUANTIZE makes of constant codes are constants here: nothing computes them at a run."""
+    """Whether the result of DEQUANTIZE on a constant is a constant too, so that nothing computes it at run time."""
     as_types: ClassVar[tuple[str, ...]] = ()
-    """Arguments that rules turn into values themselves: they are given their types."""
+    """Arguments that rules convert to values themselves: rules get their types."""
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None]) -> None:
         self.model = model
         self.when = "when it runs"
-        """When a call fails that fails with these shapes."""
+        """The phrase in refusals for the time at which a call fails with these shapes."""
         self.verdicts: tuple[Verdict, ...] = ()
         self.types = KnownTypes(model)
         self.constants: dict[int, Array] = {}
         self.codes: dict[int, int] = {}
-        """Operands that are the numbers behind constant codes, and the operands that are those codes."""
+        """The quantized constant of each operand that DEQUANTIZE computes from one, both by index."""
         self.values: dict[int, V] = {}
         self._repeatable: dict[Any, Call] = {}
         for operand in model.operands:
@@ -162,39 +165,39 @@ class Lowering(ABC, Generic[V, C]):
             elif shape:
                 self.types[index] = model.operands[index].type.with_dimensions(shape)
 
-    # What an engine's driver says
+    # Methods of the engine's lowering
 
     @abstractmethod
     def context(self, call: Call) -> C:
-        """What the call's rule is given."""
+        """Return the context of the call's rule."""
 
     @abstractmethod
     def make_value(self, operand: Operand) -> V:
-        """The value of an operand that no rule has computed. May raise Unsupported."""
+        """Return the value of an operand that no rule has computed. May raise Unsupported."""
 
     @abstractmethod
     def transpose(self, context: C, value: V, order: tuple[int, ...]) -> V:
-        """A value of rank 4 with its axes in another order, NHWC_TO_NCHW or the opposite."""
+        """Transpose a value of rank 4 by NHWC_TO_NCHW or NCHW_TO_NHWC."""
 
     @abstractmethod
     def keep(self, call: OperationCall, context: C, results: list[V]) -> list[V]:
-        """A rule's results as the operands of the model keep them; with them the call is taken."""
+        """Return a rule's results as the values of the model's operands; this accepts the call."""
 
     def add_input(self, operand: Operand) -> None:
-        """Begin the engine's graph with an input of the model, where it is not enough to make its value when read."""
+        """Add an input of the model to the engine's graph, where it is not enough to make its value at first use."""
 
     def check_call(self, call: OperationCall) -> None:
-        """Raise Unsupported where the engine needs more than a call that is normal."""
+        """Raise Unsupported where the engine restricts a valid call."""
 
     def check_result(self, operand: Operand, type: OperandType) -> None:
-        """Raise Unsupported where the engine computes nothing of the type that a result has."""
+        """Raise Unsupported where the engine does not compute the type of a result."""
 
     def go_on_behind(self, call: OperationCall) -> None:
-        """Have the results of a refused call come from outside, so that those that read them get their verdicts."""
+        """Declare the results of a refused call as inputs, so that the calls that read them get their verdicts."""
         for index in call.outputs:
             self.types.setdefault(index, self.model.operands[index].type)
 
-    # What follows from that
+    # Methods shared by all engines
 
     def run(self) -> Self:
         for index in self.model.inputs:
@@ -203,7 +206,7 @@ class Lowering(ABC, Generic[V, C]):
         return self
 
     def _judge(self, call: OperationCall) -> Verdict:
-        """Lower a call, or say why not."""
+        """Lower a call; return its verdict."""
         try:
             self._lower(call)
             return Verdict(True)
@@ -217,7 +220,7 @@ class Lowering(ABC, Generic[V, C]):
         return Verdict(False, f"{call}: {reason}")
 
     def value(self, index: int) -> V:
-        """The value of an operand."""
+        """Return the value of an operand."""
         value = self.values.get(index)
         if value is None:
             value = self.values[index] = self.make_value(self.model.operands[index])
@@ -240,12 +243,12 @@ class Lowering(ABC, Generic[V, C]):
         self.values.update(zip(call.outputs, self.keep(call, context, results), strict=True))
 
     def _is_of_codes(self, call: OperationCall) -> bool:
-        """Whether a call only says which numbers constant codes stand for, to other calls."""
+        """Return whether a call dequantizes a constant for other calls."""
         is_inner = call.code == OperationCode.DEQUANTIZE and self.model.operands[call.outputs[0]].lifetime is TEMPORARY
         return is_inner and call.inputs[0] in self.constants
 
     def find_constant(self, index: int) -> Array | None:
-        """The value of a constant, or the numbers behind constant codes; None of what is computed."""
+        """Return the value of a constant or of a dequantized constant; None for computed operands."""
         codes = self.codes.get(index)
         if codes is None:
             return self.constants.get(index)
@@ -262,8 +265,8 @@ class Lowering(ABC, Generic[V, C]):
         return normal
 
     def _normalise_once(self, call: OperationCall) -> Call:
-        """The normal call where another may have been the same but for the operands that are computed, as the steps of
-        a recurrent cell are."""
+        """Return the call in normal form; it is cached for calls that differ only in computed operands, such as the
+        steps of a recurrent cell."""
         types, constants, inputs = self.types, self.constants, call.inputs
         declared = tuple([self.model.operands[index].type for index in call.outputs])
         key = call.code, declared, *[index if index in constants else types.get(index, index) for index in inputs]
@@ -300,8 +303,8 @@ class Lowering(ABC, Generic[V, C]):
 
 
 def assume_shapes(model: Model, omitted: Container[int] = ()) -> list[Shape | None]:
-    """Shapes of the inputs, with 1 for what the model leaves open: most are numbers of batches. None for open inputs
-    that are among the ``omitted``."""
+    """Return the shapes of the inputs, with 1 for dynamic dimensions, as most are batch sizes. Dynamic inputs that are
+    among the ``omitted`` have None."""
     operands = [model.operands[index] for index in model.inputs]
     return [
         None if x.index in omitted and not x.type.is_known else tuple(dimension or 1 for dimension in x.type.dimensions)
@@ -310,8 +313,11 @@ def assume_shapes(model: Model, omitted: Container[int] = ()) -> list[Shape | No
 
 
 def find_omissible(model: Model) -> frozenset[int]:
-    """Inputs that operations read only where an operand is optional. Not values that decide a shape: a call would be
-    taken as if they were omitted, and refused once a run gives them."""
+    """Return the inputs that operations read only as optional operands.
+
+    Inputs that decide a shape are excluded: a call would be accepted as if they were omitted, and refused once a run
+    passes them.
+    """
     inputs = set(model.inputs)
     optional: set[int] = set()
     needed: set[int] = set()

@@ -63,7 +63,7 @@ class Sketch(Builder):
         return found
 
     def arguments(self) -> dict[str, Any]:
-        """Return the arguments of the call with tensors in the place of their types."""
+        """Return the arguments of the call, with tensors instead of their types."""
         images = self.call.images() if self.call.nchw else frozenset()
         found = dict(self.call.arguments)
         for name, argument in found.items():
@@ -96,7 +96,7 @@ class Sketch(Builder):
             same = result.type.code == type.code and result.shape == type.dimensions
             require(same, f"its decomposition gives {result.type}, not {type}")
             self.output(result)
-        self.model.assign_roles(self._inputs, self._outputs)  # which may be none, as a part of a model may have
+        self.model.assign_roles(self._inputs, self._outputs)  # either may be empty, as those of a partition may be
         self.model.freeze()
         return self.model
 
@@ -175,7 +175,7 @@ class Sketch(Builder):
         return result
 
     def _join_integers(self, parts: Sequence[Tensor], shape: Sequence[int], axis: int) -> Tensor:
-        """Each of the parts beside zeros, and all of them added: CONCATENATION takes no int32."""
+        """Concatenate int32 tensors by padding each with zeros and adding them: CONCATENATION does not take int32."""
         total, begin = None, 0
         for part in parts:
             size = part.shape[axis]
@@ -190,23 +190,23 @@ class Sketch(Builder):
 
 
 def outer_and_inner(shape: Shape, axis: int) -> tuple[int, int]:
-    """Return the numbers of elements in front of an axis and behind it."""
+    """Return the number of elements in the dimensions before an axis, and in those after it."""
     return math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
 
 
 def read_stored(s: Sketch, x: Tensor) -> Tensor:
-    """Return quantized values, less their zero point, as the float32 numbers that they are."""
+    """Return quantized values minus their zero point, as float32."""
     real = s.dequantize(x, out=OperandType(FLOAT32, x.shape))
     return round_half_up(s, s.div(real, s.number(real, x.type.scale), 0))
 
 
 def round_half_up(s: Sketch, x: Tensor) -> Tensor:
-    """Return the nearest whole numbers."""
+    """Return the nearest integers; halves round up."""
     result: Tensor = s.floor(s.add(x, s.number(x, 0.5), 0))
     return result
 
 
 def write_stored(s: Sketch, x: Tensor, type: OperandType) -> Tensor:
-    """Return whole numbers as the quantized values that lie so far above the zero point."""
+    """Return integers plus the zero point, as quantized values."""
     result: Tensor = s.quantize(s.mul(x, s.number(x, type.scale), 0), out=type.with_dimensions(x.shape))
     return result

@@ -1,4 +1,4 @@
-"""MINIMUM by MAXIMUM, comparisons by GREATER and EQUAL, logic by numbers that are 0 or 1."""
+"""Decompositions of MINIMUM by MAXIMUM, of comparisons by GREATER and EQUAL, and of logic by arithmetic on 0 and 1."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ TYPES: Mapping[int, str] = {
     OperandCode.TENSOR_QUANT16_SYMM: "i16",
     OperandCode.TENSOR_BOOL8: "bool",
 }
-"""Element types by operand code. No operator computes float16: it is converted where it comes in and goes out."""
+"""Element types by operand code. No operator computes float16: inputs and outputs of that type are converted."""
 QUANTIZED = {
     "u8": OperandCode.TENSOR_QUANT8_ASYMM,
     "i8": OperandCode.TENSOR_QUANT8_ASYMM_SIGNED,
@@ -41,7 +41,7 @@ QUANTIZED = {
 RENAMED = {"RELU1": "RELU_N1_TO_1", "REDUCE_SUM": "SUM", "ARGMAX": "ARG_MAX", "ARGMIN": "ARG_MIN", "PAD_V2": "PADV2"}
 """TensorFlow Lite's names of operations that NNAPI calls otherwise."""
 ACTIVATIONS = ("", "RELU", "RELU_N1_TO_1", "RELU6")
-"""Operators that compute a fused activation by themselves, by its code."""
+"""Operators that fuse an activation, by its code."""
 SHIFT = 128
 """Difference between an unsigned quantized value and the signed one with the same meaning."""
 RULES = Rules()
@@ -289,7 +289,7 @@ class Context(lowering.Context):
         return self.emit("FULLY_CONNECTED", [x, weights, bias], out, activation=0)
 
     def mean(self, x: Tensor) -> Tensor:
-        """The mean along the last axis, which is kept."""
+        """Return the mean along the last axis, which stays with size 1."""
         last = constant([len(x.shape) - 1])
         return self.emit("MEAN", [x, last], x.like(shape=(*x.shape[:-1], 1)), keep_dims=True)
 

@@ -77,7 +77,7 @@ def transpose_conv_2d(
         else:
             bordered = [e + sum(pair) for e, pair in zip(result, padding, strict=True)]
             whole = out.like(shape=(out.shape[0], *bordered, out.shape[3]))
-    # where the input is one cell, there is no next one
+    # an input of one cell has no next one
     down, across = (s if i > 1 else min(s, e) for s, i, e in zip(stride, image, result, strict=True))
     context.sum_products("TRANSPOSE_CONV", x, "filter", 0, whole, **stride_options(scheme, (down, across)))
     if whole is out:

@@ -84,7 +84,7 @@ def strided_slice(
     end_mask: int,
     shrink_axis_mask: int,
 ) -> Tensor:
-    """Where all axes are removed one is left, where TensorFlow Lite would leave none."""
+    """Lower STRIDED_SLICE. Where all axes are removed, one is left; TensorFlow Lite would leave none."""
     out = context.result()
     removed = [shrink_axis_mask >> axis & 1 for axis in range(len(input.shape))]
     taken, mask = out, shrink_axis_mask
@@ -124,7 +124,7 @@ def space_to_batch(context: Context, input: Tensor, block_shape: Array, paddings
 
 @lower(Op.CHANNEL_SHUFFLE)
 def channel_shuffle(context: Context, input: Tensor, num_groups: int, axis: int) -> Tensor:
-    """The axis as groups and their members, which change places."""
+    """Lower CHANNEL_SHUFFLE: split the axis into groups and members, and swap the two."""
     axis, shape = axis_of(axis, len(input.shape)), input.shape
     rows = prod(shape[:axis]), num_groups, shape[axis] // num_groups, prod(shape[axis + 1 :])
     out = context.result()

@@ -24,8 +24,11 @@ def average_pool_2d(context: Context, input: Tensor, padding: Padding, stride: P
 def average(
     context: Context, x: Tensor, out: Tensor, padding: Padding, stride: Pair, size: Pair, activation: FuseCode
 ) -> Tensor:
-    """The mean of each window. Where no scheme pads so: that of the image with zeros around it, times the part of the
-    window that lies inside the image."""
+    """Append the mean of each window.
+
+    Padding that is neither SAME nor VALID is decomposed: the mean over the zero-padded image, times the window's size
+    divided by the number of its elements inside the image.
+    """
     scheme, stride, _ = context.fit_windows(x, size, padding, stride)
     if scheme is not None:
         options = pooling_options(scheme, stride, size)
@@ -50,7 +53,7 @@ def _list_shares(image: Sequence[int], out: Sequence[int], padding: Padding, str
 
 @lower(Op.L2_POOL_2D)
 def l2_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
-    """Where no scheme pads so, the root of the mean of squares."""
+    """Lower L2_POOL_2D; padding that is neither SAME nor VALID is decomposed into the root of the mean of squares."""
     scheme, steps, _ = context.fit_windows(input, size, padding, stride)
     if scheme is not None:
         options = pooling_options(scheme, steps, size)
@@ -62,7 +65,7 @@ def l2_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, 
 
 @lower(Op.MAX_POOL_2D)
 def max_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
-    """Where no scheme pads so, the image is surrounded by the lowest value."""
+    """Lower MAX_POOL_2D; where padding is neither SAME nor VALID, the image is padded with the lowest value."""
     scheme, stride, _ = context.fit_windows(input, size, padding, stride)
     if scheme is None:
         dtype = DTYPES[input.type]
