@@ -63,7 +63,7 @@ def test_damage_is_refused_or_read(found: dict[str, Any], changes: list[tuple[in
     ("content", "message"),
     [
         (b"", "there are too few bytes"),
-        (bytes(flexbuffers.Dumps([1, 2])), "they are no map"),
+        (bytes(flexbuffers.Dumps([1, 2])), "they are not a map"),
         (b"\x05\x24\x01", "a number of 1 bytes at -"),
     ],
 )
@@ -99,5 +99,5 @@ def test_vectors_of_numbers(numbers: list[float], is_typed: bool) -> None:
 
 
 def test_vectors_of_something_else_are_refused() -> None:
-    with pytest.raises(BadDataError, match="a vector holds what is no number"):
+    with pytest.raises(BadDataError, match="a vector has elements that are not numbers"):
         read_map(bytes(flexbuffers.Dumps({"v": ["a", "b"]})))

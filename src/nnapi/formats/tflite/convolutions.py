@@ -18,7 +18,7 @@ class Conv:
 
     @property
     def position(self) -> int:
-        """Where the input is among those of the operator."""
+        """Return the index of the input among those of the operator."""
         return 2 if self.operator.kind == "TRANSPOSE_CONV" else 0
 
     @property
@@ -43,7 +43,7 @@ class Conv:
 
     @property
     def unsigned_filter(self) -> Tensor | None:
-        """The filter if it is there, constant and unsigned, for codes that are signed."""
+        """Return the filter if it is a constant unsigned one beside a signed input."""
         inputs = self.operator.inputs
         filter = inputs[1] if len(inputs) > 1 else None
         if filter is None or filter.type != "u8" or filter.data is None:

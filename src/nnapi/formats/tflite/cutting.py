@@ -1,6 +1,6 @@
-"""A part of a file as a file of its own: the same bytes with other lists of operators, inputs and outputs.
+"""A partition of a file as a file of its own: the same bytes with other lists of operators, inputs and outputs.
 
-Tensors keep their numbers, and constants their places.
+Tensors keep their indices, and constants their offsets.
 """
 
 from __future__ import annotations

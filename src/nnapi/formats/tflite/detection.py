@@ -26,8 +26,10 @@ def find_obstacle(scores: Tensor, numbers: Mapping[str, Any]) -> str:
 def detect(
     scores: Tensor, deltas: Tensor, anchors: Tensor, numbers: Mapping[str, Any], results: Sequence[Tensor]
 ) -> list[Operator]:
-    """The operators that give scores, boxes, labels and their count, by the numbers of NNAPI's call. TFLite gives all
-    as float32, and leaves places without a detection as they were."""
+    """Return the operators that compute scores, boxes, labels and their count, in the order of NNAPI's results.
+
+    TFLite returns all as float32 and leaves entries without a detection unwritten.
+    """
     found, boxes, labels, count = results
     raw_boxes, raw_labels, raw_found = boxes.like(), labels.like(type="f32"), found.like()
     raw_count = count.like(type="f32")
@@ -71,7 +73,7 @@ def _content(numbers: Mapping[str, Any], classes: int) -> bytes:
 
 
 def _where_found(values: Tensor, count: Tensor, out: Tensor) -> list[Operator]:
-    """The values of the places that hold a detection, 0 for the others."""
+    """Return the operators that copy the entries with a detection, 0 for the others."""
     places = np.arange(values.shape[1], dtype=np.float32).reshape(1, -1, *[1] * (len(values.shape) - 2))
     listed = values.like(type="bool")
     return [

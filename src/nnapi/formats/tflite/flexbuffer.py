@@ -1,7 +1,7 @@
-"""The parameters of custom operations: a FlexBuffer whose root is a map of names to numbers, strings and vectors.
+"""The parameters of custom operations: a FlexBuffer whose root maps names to numbers, strings and vectors.
 
 A FlexBuffer is read from its end: the root's width in bytes, its packed type (type and width), its value. Offsets lead
-backwards. A map lies behind the offset of its keys, their width, and its size; behind its values follow their types.
+backwards. A map follows the offset of its keys, their width, and its size; the types follow its values.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from struct import Struct
 from nnapi.errors import BadDataError, need
 
 Value = int | float | bool | str | tuple[int | float, ...] | None
-"""A parameter; None for what is neither a number, a string nor a vector of numbers."""
+"""A parameter; None for anything but a number, a string or a vector of numbers."""
 
 INT, UINT, FLOAT, STRING, INDIRECT_INT, INDIRECT_UINT, INDIRECT_FLOAT, MAP, BOOL = 1, 2, 3, 5, 6, 7, 8, 9, 26
 MIXED = 10
 VECTORS = {11: INT, 12: UINT, 13: FLOAT}
-"""Vectors of numbers of one kind; others are MIXED."""
+"""Vector types with elements of one type; others are MIXED."""
 DIRECT = {INDIRECT_INT: INT, INDIRECT_UINT: UINT, INDIRECT_FLOAT: FLOAT}
-"""What lies where the offset of an indirect value leads."""
+"""The type at the target of each indirect type."""
 STORED = {
     INT: {1: Struct("<b"), 2: Struct("<h"), 4: Struct("<i"), 8: Struct("<q")},
     UINT: {1: Struct("<B"), 2: Struct("<H"), 4: Struct("<I"), 8: Struct("<Q")},
@@ -34,7 +34,7 @@ def read_map(content: bytes) -> dict[str, Value]:
     need(len(content) >= 3, "there are too few bytes", BadDataError)
     buffer = _Buffer(content)
     packed, width = content[-2], content[-1]
-    need(packed >> 2 == MAP, "they are no map", BadDataError)
+    need(packed >> 2 == MAP, "they are not a map", BadDataError)
     return buffer.map_at(buffer.target(len(content) - 2 - width, width), 1 << (packed & 3))
 
 
@@ -57,7 +57,7 @@ class _Buffer:
         return found
 
     def value(self, packed: int, at: int, width: int) -> Value:
-        """A value whose place is ``width`` bytes wide."""
+        """Return a value that is stored in ``width`` bytes at ``at``."""
         kind = packed >> 2
         if kind in DIRECT:
             return self.number(DIRECT[kind], self.target(at, width), 1 << (packed & 3))
@@ -78,13 +78,13 @@ class _Buffer:
         need(self._left >= 0, "a vector lies outside, or vectors overlap too often", BadDataError)
         types = start + size * width
         kinds = [int(self.number(UINT, types + i, 1)) >> 2 if kind is None else kind for i in range(size)]
-        need(all(each in STORED for each in kinds), "a vector holds what is no number", BadDataError)
+        need(all(each in STORED for each in kinds), "a vector has elements that are not numbers", BadDataError)
         return tuple(self.number(each, start + i * width, width) for i, each in enumerate(kinds))
 
     def number(self, kind: int, at: int, width: int) -> int | float:
         stored = STORED[kind].get(width)
         if stored is None or not 0 <= at <= len(self.content) - width:
-            raise BadDataError(f"a number of {width} bytes at {at} is none, or lies outside")
+            raise BadDataError(f"a number of {width} bytes at {at} is not a number, or lies outside")
         number: int | float = stored.unpack_from(self.content, at)[0]
         return number
 

@@ -1,7 +1,7 @@
-"""What is handed to the engine, as plain values: tensors, operators and the graph they form.
+"""The engine's graph as plain values: tensors, operators and the graph that they make up.
 
-Quantised activations are signed here always: an unsigned tensor of the model appears with its codes and its zero point
-128 lower, and the borders of the graph translate.
+Quantized activations are always signed here: an unsigned tensor of the model appears with its values and its zero point
+lowered by 128, and inputs and outputs are converted.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Tensor:
     name: str = ""
     is_variable: bool = False
     origin: int | None = None
-    """The number of the model's operation whose result it is, or a form of its result."""
+    """The number of the operation of the model that computes it, or a variant of it."""
     signature: Shape | None = None
     """The shape with -1 for what is open, where something is; only a file for others says it."""
     write: Callable[[Array], None] | None = None
@@ -76,7 +76,7 @@ class Tensor:
         return self.scale
 
     def same_codes(self, other: Tensor) -> bool:
-        """Whether a code means the same number in both."""
+        """Return whether both have the same type, scale and zero point."""
         return self.type == other.type and self.scale == other.scale and self.zero_point == other.zero_point
 
     def like(
@@ -109,9 +109,9 @@ class Tensor:
 
 @dataclass(eq=False, slots=True)
 class Operator:
-    """One operator by its name in the engine's schema. An input that is left out is None.
+    """One operator by its name in the engine's schema.
 
-    ``intermediates`` are tensors that only say by their scales how numbers inside the operator are stored.
+    An omitted input is None. ``intermediates`` are tensors that carry only the scales of values inside the operator.
     """
 
     kind: str
@@ -134,7 +134,7 @@ class Operator:
 
     @property
     def tensors(self) -> list[Tensor]:
-        """What goes in and what comes out."""
+        """Return the inputs and outputs of the operator that are present."""
         return [tensor for tensor in (*self.inputs, *self.outputs) if tensor is not None]
 
     def like(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor] | None = None) -> Operator:
@@ -145,9 +145,9 @@ class Operator:
 
 @dataclass(eq=False, slots=True)
 class Graph:
-    """Operators in an order in which they can run, and the tensors that come from and go to the outside.
+    """Operators in topological order, and the inputs and outputs.
 
-    ``flipped`` says for each input, then each output, whether its codes are unsigned outside and signed here.
+    ``flipped`` tells, for each input, then each output, whether its values are unsigned outside and signed here.
     """
 
     operators: list[Operator] = field(default_factory=list)

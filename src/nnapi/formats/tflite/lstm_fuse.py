@@ -1,7 +1,7 @@
-"""Time steps of one LSTM, each an operator of its own, as one operator over time.
+"""Fuse the time steps of one LSTM, each an operator of its own, into one operator over time.
 
-The engine takes the steps of a sequence without leaving its kernel, which a model cannot say whose cell is an operation
-of a single step: its steps are split off the sequence, computed one after the other, and packed again.
+The engine runs all steps of a sequence within one kernel. A model whose cell is an operation of a single step cannot
+express that: it splits the sequence, computes the steps one after the other, and packs their outputs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Source:
 
 
 def fuse_lstm_steps(graph: Graph) -> Graph:
-    """The same graph with steps that follow each other joined; what split and packed them is left to nobody."""
+    """Return the graph with consecutive steps fused; the operators that split and packed them become dead."""
     if not any(operator.kind == STEP for operator in graph.operators):
         return graph
     joining = _Joining(graph)
@@ -47,7 +47,7 @@ class _Joining:
         self.instead: dict[Operator, list[Operator]] = {}
 
     def put_in_order(self) -> list[Operator]:
-        """The operators, joined ones in the place of their first step."""
+        """Return the operators, each fused one instead of its first step."""
         return [new for old in self.graph.operators for new in self.instead.get(old, [old])]
 
     def find_chains(self) -> list[list[Operator]]:
@@ -84,7 +84,7 @@ class _Joining:
         return before if same and is_private and operator.options == before.options else None
 
     def join(self, chain: list[Operator]) -> None:
-        """Put one operator in the place of the first step, where all inputs are known by then."""
+        """Replace the first step by one operator, where all inputs are known by then."""
         source = self._find_source(chain)
         if source is None:
             return

@@ -1,7 +1,7 @@
-"""What a .tflite file says of itself, for those who show results: how inputs are made, what outputs mean.
+"""The metadata of a .tflite file: how inputs are made, how outputs are read.
 
-The block is a FlatBuffer of its own in one of the file's buffers; files that it names, such as those of labels, are
-members of a zip archive that follows the model. Nothing of it is trusted: what is damaged raises BadDataError.
+The block is a FlatBuffer of its own in one of the file's buffers. Files that it names, such as label files, are members
+of a zip archive that follows the model. Nothing in it is trusted: damaged metadata raises BadDataError.
 """
 
 from __future__ import annotations
@@ -55,15 +55,18 @@ LABELS = (2, 3)
 
 
 class Content(IntEnum):
-    """What a tensor holds."""
+    """The kind of content of a tensor."""
 
     UNKNOWN, FEATURE, IMAGE, BOXES, AUDIO = range(5)
 
 
 @dataclass(frozen=True)
 class TensorNotes:
-    """What is said of one input or output; ``labels`` names a file in the archive, ``threshold`` is None where no score
-    is named from which on results count."""
+    """The metadata of one input or output.
+
+    ``labels`` names a file in the archive. ``threshold`` is the lowest score of a valid result, None where none is
+    given.
+    """
 
     name: str = ""
     description: str = ""
@@ -77,8 +80,11 @@ class TensorNotes:
 
 
 class Anchors(NamedTuple):
-    """How boxes are stored beside anchors: each of these is x, y, width and height as parts of the picture; ``scales``
-    divide what the model says of the same four."""
+    """The encoding of boxes relative to anchors.
+
+    Each anchor is x, y, width and height as fractions of the image; ``scales`` divide the model's values of the same
+    four.
+    """
 
     anchors: tuple[tuple[float, float, float, float], ...]
     scales: tuple[float, float, float, float]
@@ -111,7 +117,7 @@ def read_associated_file(path: str | os.PathLike[str], name: str) -> bytes:
 
 
 def read_metadata(content: memoryview) -> Metadata | None:
-    """What the file with that content says of itself, of its first graph; None where it says nothing."""
+    """Return the metadata of a file's first graph; None where it has none."""
     source = Source(content)
     model = source.root()
     for record in model.children(schema.Model.METADATA):

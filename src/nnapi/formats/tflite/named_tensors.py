@@ -21,11 +21,11 @@ NAMED = {
     for is_quantized in (False, True)
     for is_open in (False, True)
 }
-"""Layouts of tensors with names, by whether they are quantised and whether their shape is open."""
+"""Layouts of tensors with names, by whether they are quantized and whether their shape is dynamic."""
 
 
 def write_named_tensors(writer: Writer, tensors: Sequence[Tensor]) -> list[int]:
-    """Append the tensors of a graph with names and open shapes; gives their places."""
+    """Append the tensors of a graph with names and dynamic shapes; return their offsets."""
     places = []
     for tensor in tensors:
         writer.buffers += tensor.is_constant

@@ -330,7 +330,7 @@ def options_table(kind: str) -> OptionsTable:
 
 
 def _field(number: int, text: str) -> tuple[str, Field]:
-    """``name code``, ``name code default`` or, for a vector, ``name [code]``; ``_`` for a deprecated field."""
+    """Parse ``name code``, ``name code default`` or, for a vector, ``name [code]``; ``_`` is a deprecated field."""
     name, code, *default = text.split()
     if code.startswith("["):
         return name, Field(number, code[1:-1], True, ())

@@ -1,4 +1,4 @@
-"""Options of operators by their names in the schema. Pairs are (down, across), paddings the numbers of schemes."""
+"""Options of operators by their names in the schema. Pairs are (down, across), paddings are the schema's codes."""
 
 from __future__ import annotations
 

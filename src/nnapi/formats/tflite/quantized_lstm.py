@@ -14,7 +14,7 @@ def find_obstacle(
 ) -> str:
     """Why TFLite's cell does not compute a call; ``hidden`` is its output_state_out. Or nothing."""
     if proj_clip:
-        return f"proj_clip is {proj_clip}: TFLite clips codes of the projection, not its numbers"
+        return f"proj_clip is {proj_clip}: TFLite clips the quantized values of the projection, not its float values"
     if has_peephole and has_projection:
         return "TFLite's integers are wrong where a cell has peepholes and a projection"
     if not hidden.same_codes(output):

@@ -1,6 +1,6 @@
-"""What a .tflite file says, as plain data: tensors, operators, subgraphs, where constants lie.
+"""The content of a .tflite file as plain data: tensors, operators, subgraphs, regions of constants.
 
-Everything is checked while it is read: indices, lengths, lists. BadDataError says what is wrong with the file.
+Indices, lengths and lists are checked while they are read. BadDataError names the fault in the file.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ OMITTED = -1
 
 
 class Blocks(NamedTuple):
-    """How the rows of a tensor are quantised that has a scale for every ``size`` codes: which tensors hold the scales
-    and the zero points, OMITTED where there are none."""
+    """The blockwise quantization of a tensor with a scale for every ``size`` values of a row: the indices of the
+    tensors of scales and zero points, OMITTED where there are none."""
 
     scales: int
     zero_points: int
@@ -34,9 +34,10 @@ class Blocks(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Tensor:
-    """A tensor of a subgraph. ``shape`` has 0 for dimensions that are open; ``scales`` is empty where not quantised.
+    """A tensor of a subgraph.
 
-    ``region`` is (offset, length) of the constant's bytes in the file, None for tensors that are computed.
+    ``shape`` has 0 for dynamic dimensions; ``scales`` is empty where not quantized. ``region`` is (offset, length) of
+    the constant's bytes in the file, None for computed tensors.
     """
 
     index: int
@@ -83,7 +84,7 @@ class Operator:
 
     @property
     def custom_options(self) -> bytes:
-        """The parameters of a custom operation, in whatever form it likes."""
+        """Return the parameters of a custom operation, as raw bytes."""
         return self.record.bytes(schema.Operator.CUSTOM_OPTIONS)
 
 
@@ -100,7 +101,7 @@ class File:
     """A .tflite file; subgraphs are read when they are asked for."""
 
     def __init__(self, content: memoryview) -> None:
-        """Raises BadDataError for what is no .tflite file of version 3, or has no subgraph."""
+        """Raises BadDataError for anything but a .tflite file of version 3 with a subgraph."""
         self.content = content
         self.source = Source(content)
         is_tflite = content[4:8] == IDENTIFIER
@@ -151,7 +152,7 @@ class File:
 
     @cached_property
     def _kinds(self) -> list[str]:
-        """Name of each operator code of the file."""
+        """Return the name of each operator code of the file."""
         kinds, fields = [], schema.OperatorCode
         for code in self._model.children(schema.Model.OPERATOR_CODES):
             number = max(code.number(fields.DEPRECATED_BUILTIN_CODE, "b"), code.number(fields.BUILTIN_CODE, "i"))
@@ -217,7 +218,8 @@ class File:
 
 
 def _name_ends(record: Record, field: int, ends: Sequence[int]) -> Names | None:
-    """The names of tensors and their positions among the ends of a graph; None where one is no end."""
+    """Return the names of tensors and their positions among the inputs or outputs of a graph; None where one is not
+    among them."""
     fields = schema.TensorMap
     named = [(each.text(fields.NAME), each.number(fields.TENSOR_INDEX, "I")) for each in record.children(field)]
     if any(index not in ends for _, index in named):

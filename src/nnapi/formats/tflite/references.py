@@ -10,13 +10,13 @@ FIELDS = {
     "STABLEHLO_COMPOSITE": ("decomposition_subgraph_index",),
     "CALL": ("subgraph",),
 }
-"""The parameters that are numbers of subgraphs."""
+"""The parameters that are indices of subgraphs."""
 CONTROL_FLOW = ("IF", "WHILE")
-"""What refers to subgraphs as models of their own; the operations of the others' take the operator's place."""
+"""The operators that refer to subgraphs as models of their own; the subgraphs of the others are inlined."""
 
 
 def list_subgraphs(operator: Operator) -> list[int]:
-    """The numbers of the subgraphs, which may not exist."""
+    """Return the indices of the operator's subgraphs, which may not exist."""
     if operator.kind not in FIELDS:
         return []
     options = operator.options()

@@ -1,4 +1,4 @@
-"""The part of the schema of .tflite files that is read or written, as data: numbers of fields, names of types.
+"""The used subset of the schema of .tflite files as data: numbers of fields, names of types.
 
 Fields are numbered in the order in which the schema declares them. Operators are rows of :mod:`operators`.
 """
@@ -90,7 +90,7 @@ ELEMENTS = {"f32": 0, "f16": 1, "i32": 2, "u8": 3, "bool": 6, "i16": 7, "i8": 9}
 """Numbers of the element types that graphs are written with, by the names that their tensors carry."""
 
 CUSTOM = "CUSTOM:"
-"""What the names of operations begin with that are none of these; their parameters are bytes, called ``content``."""
+"""The prefix of the names of custom operators; their parameters are bytes, called ``content``."""
 DETECTION = f"{CUSTOM}TFLite_Detection_PostProcess"
 SAME, VALID = 0, 1
 """Padding schemes."""

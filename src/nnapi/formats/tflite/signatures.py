@@ -1,4 +1,4 @@
-"""What a file calls the inputs and outputs of a graph, besides the names of tensors."""
+"""Signatures: names of the inputs and outputs of a graph, besides the names of tensors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ END = layout_of(schema.TensorMap, name=REFERENCE, tensor_index="I")
 
 
 def write_signature(writer: Writer, graph: Graph, signature: Signature) -> int:
-    """Append the signature of a file's first graph; gives its place."""
+    """Append the signature of a file's first graph; return its offset."""
     index = {tensor: place for place, tensor in enumerate(graph.tensors())}
 
     def name_ends(names: Names, ends: Sequence[Tensor]) -> list[int]:

@@ -1,9 +1,8 @@
-"""Recurrent operators: from states that come in and go out to the engine's states, which change in place.
+"""Convert the states of recurrent operators from inputs and outputs to the engine's variables.
 
-Rules write them as functions: the states are inputs, and the new ones outputs behind the one that the engine knows. The
-engine keeps states in variables instead, which each run must begin with the states given and whose last value must be
-read after the operator, although nothing but the order in which both are listed says so; and the engine reorders what
-does not depend on each other.
+Rules write recurrent operators as functions: the states are inputs, and the new states follow the output that the
+engine has. The engine keeps states in variables. Each run must set them first and read them after the operator,
+although only the order of the operators expresses that, and the engine reorders independent operators.
 """
 
 from __future__ import annotations

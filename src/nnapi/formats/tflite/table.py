@@ -1,8 +1,8 @@
-"""Checked access to a FlatBuffer: nothing in the file is trusted before its bounds have been verified.
+"""Checked access to a FlatBuffer: every bound is verified before it is used.
 
-A :class:`Source` gives the tables of a file as :class:`Record`, whose fields are asked for by their number in the
-schema. Whatever lies outside the file raises BadDataError, and what is read is counted, so that a file whose parts all
-refer to each other cannot take more time than its size allows.
+A :class:`Source` returns the tables of a file as :class:`Record`, whose fields are read by their number in the schema.
+An offset outside the file raises BadDataError. The bytes that are read are counted, so that a file with cyclic
+references cannot take more time than its size allows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST_DESCRIPTIONS = 4096
 
 OFFSET, DISTANCE, LENGTHS = Struct("<I"), Struct("<i"), Struct("<HH")
 NUMBERS = {code: Struct(f"<{code}") for code in "?bBhHiIqQf"}
-"""How the numbers of a FlatBuffer are stored, by the letters of the struct module."""
+"""The storage of FlatBuffer numbers, by the letters of the struct module."""
 SIZES = {code: number.size for code, number in NUMBERS.items()}
 _offset, _distance = OFFSET.unpack_from, DISTANCE.unpack_from
 _number = {code: number.unpack_from for code, number in NUMBERS.items()}
@@ -108,7 +108,7 @@ class Source:
 
 
 class Record:
-    """A table of the file; ``places`` says where in it each field lies, 0 where the file leaves the field out."""
+    """A table of the file; ``places`` are the offsets of its fields, 0 where the file omits a field."""
 
     __slots__ = ("_at", "_places", "_source")
 
@@ -124,7 +124,7 @@ class Record:
         return any(self._places[first : last + 1])
 
     def position(self, field: int) -> int:
-        """Where in the file a field lies that the file gives."""
+        """Return the offset in the file of a field; raise BadDataError where the file omits it."""
         need(self.has(field), "a table lacks a field", BadDataError)
         return self._at + self._places[field]
 
@@ -142,7 +142,7 @@ class Record:
         return found
 
     def number(self, field: int, code: str, default: Any = 0) -> Any:
-        """A number stored as ``code`` of :data:`NUMBERS`."""
+        """Return a number stored as ``code`` of :data:`NUMBERS`."""
         place = self._places[field]
         if not place:
             return default
@@ -152,7 +152,7 @@ class Record:
             raise BadDataError("a field lies outside the file") from None
 
     def numbers(self, field: int, code: str) -> tuple[Any, ...]:
-        """A vector of numbers stored as ``code``; empty where the file leaves it out."""
+        """Return a vector of numbers stored as ``code``; empty where the file omits it."""
         place = self._places[field]
         if not place:
             return ()
@@ -160,7 +160,7 @@ class Record:
         return unpack_from(f"<{length}{code}", self._source.content, start)
 
     def view(self, field: int, code: str) -> Sequence[Any]:
-        """As :meth:`numbers`, but each number is read when somebody asks for it."""
+        """Return :meth:`numbers` as a view that reads each number on access."""
         place = self._places[field]
         if not place:
             return ()
@@ -193,7 +193,7 @@ class Record:
         return bytes(self._source.content[start : start + length])
 
     def text(self, field: int) -> str:
-        """A string; what is no UTF-8 in it is replaced."""
+        """Return a string; invalid UTF-8 is replaced."""
         place = self._places[field]
         if not place:
             return ""

@@ -1,8 +1,8 @@
-"""Writing a graph as a .tflite FlatBuffer.
+"""Write a graph as a .tflite FlatBuffer.
 
-Written front to back: a table's children follow it, so every offset is filled in when its child's place is known. A
-tensor or an operator with all that belongs to it is a *record*, whose inner offsets are known beforehand: it is packed
-in one call. Only the bytes of constants are large; they are joined once, at the end, and copied nowhere else.
+The file is written front to back: a table's children follow it, so every offset is filled in when its child's offset is
+known. A tensor or an operator with all its children is a *record*, whose inner offsets are constant: it is packed in
+one call. Only the bytes of constants are large; they are concatenated once, at the end, and copied nowhere else.
 """
 
 from __future__ import annotations
@@ -80,13 +80,16 @@ CUSTOM_OPERATOR = layout_of(schema.Operator, **_OPERATOR, custom_options=R)
 EMPTY_BUFFER, BUFFER = Layout({}), layout_of(schema.Buffer, data=R)
 CODES = {row.name: number for number, row in enumerate(OPERATORS)}
 PLACEHOLDER = CODES["PLACEHOLDER_FOR_GREATER_OP_CODES"]
-"""What old readers see of the operations from this one on."""
+"""The builtin code that old readers see of operators from this one on."""
 
 
 @cache
 def options_layout(kind: str) -> tuple[Layout, Sequence[Any]] | None:
-    """The layout of an operation's parameters that are numbers of up to 4 bytes, with their defaults; None where it has
-    none. Others are not written, nor the union that has StableHLO's."""
+    """Return the layout of an operation's numeric parameters of up to 4 bytes, with their defaults; None where it has
+    none.
+
+    Others are not written, nor is the union of StableHLO's options.
+    """
     table = options_table(kind)
     numbers = {
         name: (field.number, field.code)
@@ -108,7 +111,7 @@ class Writer:
         self._vtables: dict[int, int] = {}
 
     def vtable(self, layout: Layout) -> int:
-        """The place of a layout's vtable, which is appended where it is not there yet."""
+        """Return the offset of a layout's vtable, which is appended at first use."""
         place = self._vtables.get(id(layout))
         if place is None:
             place = self._vtables[id(layout)] = len(self.out)
@@ -116,24 +119,24 @@ class Writer:
         return place
 
     def table(self, layout: Layout, **values: Any) -> int:
-        """Append a table and give its place; fields that refer to children are filled in by :meth:`child`."""
+        """Append a table and return its offset; references to children are filled in by :meth:`child`."""
         vtable, place = self.vtable(layout), len(self.out)
         self.out += layout.pack(place - vtable, *[values.get(name, 0) for name in layout.names])
         return place
 
     def child(self, field: int, place: int | None = None) -> None:
-        """Let the reference at ``field`` point to ``place``, by default to what is appended next."""
+        """Set the reference at ``field`` to offset ``place``, by default to the next appended bytes."""
         struct.pack_into("<I", self.out, field, (len(self.out) if place is None else place) - field)
 
     def vector(self, field: int, values: Sequence[int], code: str = "i") -> int:
-        """Append a vector of 4-byte numbers that ``field`` refers to; gives the place of its first element."""
+        """Append a vector of 4-byte numbers that ``field`` refers to; return the offset of its first element."""
         self.child(field)
         self.out += struct.pack(f"<I{len(values)}{code}", len(values), *values)
         return len(self.out) - 4 * len(values)
 
     def children(self, field: int, count: int, write: Callable[[], Sequence[int]]) -> None:
-        """Append a vector of references that ``field`` refers to, and what it refers to: that many things, which
-        ``write`` appends and gives the places of."""
+        """Append a vector of ``count`` references that ``field`` refers to, and its targets, which ``write`` appends;
+        ``write`` returns their offsets."""
         start = self.vector(field, bytes(count))
         places = [place - at for place, at in zip(write(), range(start, start + 4 * count, 4), strict=True)]
         struct.pack_into(f"<{count}I", self.out, start, *places)
@@ -153,7 +156,7 @@ class Writer:
 
 
 WriteTensors = Callable[[Writer, Sequence[Tensor]], list[int]]
-"""What appends the tensors of a graph and gives their places."""
+"""Appends the tensors of a graph and returns their offsets."""
 
 
 def serialise(
@@ -163,9 +166,12 @@ def serialise(
     sign: Callable[[Writer], int] | None = None,
     tail: bytes = b"",
 ) -> bytes:
-    """The graph as a file, and behind it others, to which control flow refers by their numbers from 1 on; ``write``
-    appends the tensors of each, by default as an engine needs them, without names. ``sign`` appends the signature of
-    the graph, where there is to be one, and gives its place. The ``tail`` follows everything; readers do not see it."""
+    """Serialize a graph as a file.
+
+    ``others`` are the subgraphs that control flow refers to; the first has index 1. ``write`` appends the tensors of
+    each graph; by default they have no names, as an engine needs none. ``sign`` appends the signature of the graph, if
+    any, and returns its offset. The ``tail`` follows the file; readers do not see it.
+    """
     write = write or _tensors
     graphs = [graph, *others]
     kinds = {kind: place for place, kind in enumerate(dict.fromkeys(op.kind for g in graphs for op in g.operators))}
@@ -294,15 +300,18 @@ PADS = [bytes(length) for length in range(ALIGNMENT)]
 
 @cache
 def plain_packer(rank: int) -> tuple[Callable[..., bytes], int]:
-    """What packs a tensor without quantisation, and the distance of its dimensions."""
+    """Return the function that packs an unquantized tensor, and the distance of its dimensions."""
     end = PLAIN.size + 4 + 4 * rank
     return struct.Struct(f"<iIIb?xxI{rank}i{-end % RECORD}x").pack, PLAIN.size - PLAIN.at["shape"]
 
 
 @cache
 def quantised_packer(rank: int, count: int) -> tuple[Callable[..., bytes], tuple[int, int, int, int], int]:
-    """What packs a tensor with that many scales, these and the zero points as bytes; the distances of its dimensions,
-    its quantisation, scales and zero points; and the place of the table of these within it."""
+    """Return the function that packs a tensor with ``count`` scales, which takes scales and zero points as bytes.
+
+    Also return the distances of its dimensions, quantization, scales and zero points, and the offset of the
+    quantization table within it.
+    """
     table = QUANTISED.size + 4 + 4 * rank
     scales = table + QUANTIZATION.size
     end = scales + 4 + 4 * count
@@ -314,10 +323,10 @@ def quantised_packer(rank: int, count: int) -> tuple[Callable[..., bytes], tuple
 
 
 class Record(NamedTuple):
-    """What the operators of one kind have in common that have as many tensors.
+    """The layout of operators of one kind with the same number of tensors.
 
-    ``pack`` takes the distance to the vtable, the ``head``, the vectors with their lengths, and if there are options
-    the distance of their table, which is at ``options``, to its vtable ``inner``, and what they are by their ``names``,
+    ``pack`` takes the distance to the vtable, the ``head``, the vectors with their lengths and, if there are options,
+    the distance of their table, which is at ``options``, to its vtable ``inner``, and the options by their ``names``,
     or the ``defaults``.
     """
 
@@ -381,7 +390,7 @@ def _with_buffers(writer: Writer, field: int, constants: Sequence[Tensor], tail:
 
 
 def _fill(parts: Iterable[Any], size: int) -> bytes:
-    """A file of so many bytes of parts, of which some are tensors that write themselves."""
+    """Return a file of ``size`` bytes made of parts, some of which are tensors that write themselves."""
     file = BytesIO()
     file.seek(size - 1)
     file.write(b"\0")
