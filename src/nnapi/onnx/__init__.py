@@ -1,7 +1,7 @@
-"""In ONNX Runtime's place: its ``InferenceSession`` for Python, with inference by this library's devices.
+"""A drop-in replacement for ONNX Runtime's ``InferenceSession`` in Python, with inference by this library's devices.
 
-``import nnapi.onnx as onnxruntime`` instead of ``import onnxruntime`` is all that a program changes, and
-``python -m nnapi.onnx program.py`` changes nothing. ONNX Runtime need not be installed.
+A program needs only ``import nnapi.onnx as onnxruntime`` instead of ``import onnxruntime``; with ``python -m nnapi.onnx
+program.py`` it runs unchanged. ONNX Runtime need not be installed.
 """
 
 from nnapi.onnx.failures import Fail, InvalidArgument, InvalidProtobuf, NoSuchFile, NotImplemented

@@ -1,4 +1,4 @@
-"""What ONNX Runtime raises, by the same names."""
+"""The exceptions of ONNX Runtime, by the same names."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class InvalidArgument(Exception):
 
 
 class InvalidProtobuf(Exception):
-    """A file is no ONNX model, or damaged."""
+    """A file is not an ONNX model, or is damaged."""
 
 
 class NoSuchFile(Exception):
-    """There is no file of that name."""
+    """A file does not exist."""
 
 
 class NotImplemented(Exception):

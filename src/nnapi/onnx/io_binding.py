@@ -15,7 +15,7 @@ from nnapi.onnx.types import dtype_from
 
 
 class Runs(Protocol):
-    """What is bound: a session."""
+    """The session whose inputs and outputs are bound."""
 
     def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any]) -> list[Array]:
         """The outputs named, for inputs by name."""
@@ -23,7 +23,7 @@ class Runs(Protocol):
 
 
 class IOBinding:
-    """What ``session.run_with_iobinding`` reads and writes."""
+    """The inputs and outputs of ``session.run_with_iobinding``."""
 
     def __init__(self, session: Runs) -> None:
         self._session = session
@@ -89,7 +89,7 @@ class IOBinding:
             self._results.append(bound)
 
     def get_outputs(self) -> list[OrtValue]:
-        """What the last run gave, in the order in which outputs were bound."""
+        """Return the outputs of the last run, in the order in which they were bound."""
         return self._results
 
     def copy_outputs_to_cpu(self) -> list[Array]:

@@ -47,14 +47,14 @@ class SessionOptions:
     """Whether the session records a trace, which ``end_profiling`` writes."""
     profile_file_prefix: str = "onnxruntime_profile_"
     optimized_model_filepath: str = ""
-    """Where a session writes the model as this library has it, an .onnx file."""
+    """The path to which a session writes the imported model, as an .onnx file."""
     entries: dict[str, str] = field(default_factory=dict)
     dimensions: dict[str, int] = field(default_factory=dict)
     """Sizes of dimensions, by the names that files give them."""
     denotations: dict[str, int] = field(default_factory=dict)
     """The same by what files say that dimensions mean."""
     initializers: dict[str, OrtValue] = field(default_factory=dict)
-    """Constants in the place of a file's own."""
+    """Constants that replace the file's."""
 
     def add_session_config_entry(self, key: str, value: str) -> None:
         self.entries[key] = value
@@ -71,7 +71,7 @@ class SessionOptions:
         self.denotations[denotation] = size
 
     def add_initializer(self, name: str, value: OrtValue) -> None:
-        """A constant in the place of a file's own, which need not have a value then."""
+        """Replace a constant of the file, which then need not have a value of its own."""
         self.initializers[name] = value
 
     def add_external_initializers(self, names: Sequence[str], values: Sequence[OrtValue]) -> None:

@@ -32,7 +32,7 @@ def get_all_providers() -> list[str]:
 
 
 def get_device() -> str:
-    """What ONNX Runtime was built for; here the processor."""
+    """Return the device type that ONNX Runtime reports for its build; here always the processor."""
     return "CPU"
 
 

@@ -79,7 +79,7 @@ class InferenceSession:
     def set_providers(
         self, providers: Sequence[str | tuple[str, Any]], provider_options: Sequence[Mapping[str, Any]] | None = None
     ) -> None:
-        """Compile for other devices from now on. RuntimeError, and nothing changes, where there is no such provider."""
+        """Compile for other devices. Raises RuntimeError, and changes nothing, where a provider does not exist."""
         unknown = list_unknown(providers)
         if unknown:
             raise RuntimeError(f"Unknown Provider Type: {', '.join(unknown)}")

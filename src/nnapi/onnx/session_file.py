@@ -24,7 +24,7 @@ from nnapi.onnx.options import SessionOptions
 from nnapi.onnx.types import TYPES
 
 UNVERSIONED = (1 << 63) - 1
-"""What ONNX Runtime takes for the version of a model that has none."""
+"""The version that ONNX Runtime reports for a model without one."""
 
 CONSTANTS_FILE = "session.optimized_model_external_initializers_file_name"
 LEAST_BYTES = "session.optimized_model_external_initializers_min_size_in_bytes"
@@ -42,7 +42,7 @@ class NodeArg(NamedTuple):
 
 
 class ModelMetadata(NamedTuple):
-    """What a file says of itself."""
+    """The metadata of a file."""
 
     producer_name: str
     graph_name: str
@@ -140,16 +140,14 @@ def _fix_dimensions(graph: Any, options: SessionOptions) -> None:
 
 
 def _replace_constants(graph: Any, options: SessionOptions) -> None:
-    """Put the constants of the options in the place of the file's. InvalidArgument where type or shape differ."""
+    """Replace the file's constants by those of the options; raise InvalidArgument where type or shape differ."""
     for each in graph.initializer:
         value = options.initializers.get(each.name)
         if value is None:
             continue
         if (value.element_type(), value.shape()) != (each.data_type, [*each.dims]):
             had = f"{TYPES.get(each.data_type)} {[*each.dims]}"
-            raise InvalidArgument(
-                f"{each.name} is {had}, what is given in its place {value.data_type()} {value.shape()}"
-            )
+            raise InvalidArgument(f"{each.name} is {had}, the given value is {value.data_type()} {value.shape()}")
         each.ClearField("external_data")
         each.ClearField("data_location")
         for name in ("float_data", "int32_data", "int64_data", "double_data", "uint64_data"):
