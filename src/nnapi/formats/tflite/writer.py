@@ -1,8 +1,7 @@
-"""Write a graph as a .tflite FlatBuffer.
+"""Write a graph as a .tflite FlatBuffer, front to back: an offset is filled in when its child is appended.
 
-The file is written front to back: a table's children follow it, so every offset is filled in when its child's offset is
-known. A tensor or an operator with all its children is a *record*, whose inner offsets are constant: it is packed in
-one call. Only the bytes of constants are large; they are concatenated once, at the end, and copied nowhere else.
+A tensor or an operator with all its children is a *record*, whose inner offsets are constant: it is packed in one call.
+Only the bytes of constants are large; they are concatenated once, at the end, and copied nowhere else.
 """
 
 from __future__ import annotations
@@ -85,11 +84,8 @@ PLACEHOLDER = CODES["PLACEHOLDER_FOR_GREATER_OP_CODES"]
 
 @cache
 def options_layout(kind: str) -> tuple[Layout, Sequence[Any]] | None:
-    """Return the layout of an operation's numeric parameters of up to 4 bytes, with their defaults; None where it has
-    none.
-
-    Others are not written, nor is the union of StableHLO's options.
-    """
+    """Return the layout of an operation's numeric parameters of up to 4 bytes, with their defaults, or None. Others are
+    not written, nor is the union of StableHLO's options."""
     table = options_table(kind)
     numbers = {
         name: (field.number, field.code)
@@ -166,12 +162,9 @@ def serialise(
     sign: Callable[[Writer], int] | None = None,
     tail: bytes = b"",
 ) -> bytes:
-    """Serialize a graph as a file.
-
-    ``others`` are the subgraphs that control flow refers to; the first has index 1. ``write`` appends the tensors of
-    each graph; by default they have no names, as an engine needs none. ``sign`` appends the signature of the graph, if
-    any, and returns its offset. The ``tail`` follows the file; readers do not see it.
-    """
+    """Serialize a graph. ``others`` are the subgraphs that control flow refers to, from index 1 on. ``write`` appends
+    the tensors of each, by default without names. ``sign`` appends the signature, if any, and returns its offset. The
+    ``tail`` follows the file; readers do not see it."""
     write = write or _tensors
     graphs = [graph, *others]
     kinds = {kind: place for place, kind in enumerate(dict.fromkeys(op.kind for g in graphs for op in g.operators))}
@@ -307,11 +300,8 @@ def plain_packer(rank: int) -> tuple[Callable[..., bytes], int]:
 
 @cache
 def quantised_packer(rank: int, count: int) -> tuple[Callable[..., bytes], tuple[int, int, int, int], int]:
-    """Return the function that packs a tensor with ``count`` scales, which takes scales and zero points as bytes.
-
-    Also return the distances of its dimensions, quantization, scales and zero points, and the offset of the
-    quantization table within it.
-    """
+    """Return the function that packs a tensor with ``count`` scales, the distances of its dimensions, quantization,
+    scales and zero points, and the offset of its quantization table."""
     table = QUANTISED.size + 4 + 4 * rank
     scales = table + QUANTIZATION.size
     end = scales + 4 + 4 * count
@@ -323,12 +313,9 @@ def quantised_packer(rank: int, count: int) -> tuple[Callable[..., bytes], tuple
 
 
 class Record(NamedTuple):
-    """The layout of operators of one kind with the same number of tensors.
-
-    ``pack`` takes the distance to the vtable, the ``head``, the vectors with their lengths and, if there are options,
-    the distance of their table, which is at ``options``, to its vtable ``inner``, and the options by their ``names``,
-    or the ``defaults``.
-    """
+    """The layout of operators of one kind with the same number of tensors. ``pack`` takes the distance to the vtable,
+    the ``head``, the vectors with their lengths and, if there are options, the distance of their table (at ``options``)
+    to its vtable ``inner``, and the options by their ``names``, or the ``defaults``."""
 
     pack: Callable[..., bytes]
     vtable: int
