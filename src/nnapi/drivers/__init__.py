@@ -1,1 +1,1 @@
-"""Who computes: the driver protocol, the reference, engines and wrappers."""
+"""The drivers: the protocol, the reference, engines and wrappers."""

@@ -1,4 +1,4 @@
-"""What somebody hears who has another thread or process work for them: its result, its error, or that it is late."""
+"""The answer to work that another thread or process does: its result, its error, or a missed deadline."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ def answer_with(answer: Future[T], work: Callable[[], T]) -> None:
 
 
 def late_error(who: str) -> MissedDeadlineTransientError:
-    """What to raise when somebody is still at work when the time limit has passed."""
+    """Return the error for work that is unfinished when the time limit has passed."""
     return MissedDeadlineTransientError(f"{who} did not answer within the time limit")

@@ -1,16 +1,16 @@
-"""The contract between the runtime and whoever computes.
+"""The contract between the runtime and drivers.
 
-Ownership: a model given to a driver is frozen and outlives everything made from it; its constants are read-only
-views that must not be copied without need. Arrays in a Request belong to the caller and are only valid during the
-call; arrays in an Outcome belong to the runtime from then on and must share no memory with the inputs.
+Ownership: a model passed to a driver is frozen and outlives everything made from it; its constants are read-only views
+that must not be copied without need. Arrays in a Request belong to the caller and are only valid during the call.
+Arrays in an Outcome belong to the runtime from then on and must share no memory with the inputs.
 
-Threading: every method may be called from any thread, several at a time. All state of a run lives in the call.
+Threading: every method may be called from any thread, several at a time. All state of a run is local to the call.
 
-Failure: raise the exception of :mod:`nnapi.errors` whose code the C API would return, with a message. Anything else
-that escapes is reported as OP_FAILED. A refusal to support an operation is no failure but a Verdict with a reason.
+Failure: raise the exception of :mod:`nnapi.errors` whose code the C API would return, with a message. Any other
+exception is reported as OP_FAILED. A refusal to support an operation is not a failure but a Verdict with a reason.
 
-Deadlines: where a Request or PrepareOptions carries one (``time.monotonic_ns``), stop between operations at the
-latest and raise MissedDeadlineTransientError; MissedDeadlinePersistentError when it has passed before the start.
+Deadlines: where a Request or PrepareOptions carries one (``time.monotonic_ns``), stop between operations at the latest
+and raise MissedDeadlineTransientError; raise MissedDeadlinePersistentError when it has passed before the start.
 """
 
 from __future__ import annotations
@@ -63,9 +63,10 @@ DEFAULT_LOOP_TIMEOUT = 2_000_000_000
 
 
 class DeviceInfo(NamedTuple):
-    """Who a device is. ``feature_level`` counts 1 to 8; ``extensions`` are the operand and operation sets it adds.
+    """The identity of a device.
 
-    Devices that describe an extension of one name differently disable it for all.
+    ``feature_level`` is 1 to 8; ``extensions`` are the operand and operation sets it adds. Devices that describe
+    extensions of the same name differently disable it for all.
     """
 
     name: str
@@ -76,7 +77,7 @@ class DeviceInfo(NamedTuple):
 
 
 class Performance(NamedTuple):
-    """Declared cost relative to the CPU reference, whose figures are 1: lower is better."""
+    """Declared cost relative to the CPU reference, whose values are 1: lower is better."""
 
     exec_time: float = 1.0
     power_usage: float = 1.0
@@ -88,7 +89,7 @@ REFERENCE = Performance()
 class Capabilities(NamedTuple):
     """Declared performance: by operand code where it differs from ``default``, and for control flow.
 
-    ``launch_seconds`` is the fixed price of handing the device a tensor, ``seconds_per_byte`` that of moving its bytes.
+    ``launch_seconds`` is the fixed cost of passing the device a tensor, ``seconds_per_byte`` that of moving its bytes.
     """
 
     default: Performance = REFERENCE
@@ -106,7 +107,7 @@ ENGINE = Capabilities(
     {OperandCode.TENSOR_QUANT8_ASYMM: FAST_CODES, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED: FAST_CODES},
     relaxed=FAST,
 )
-"""What engines for processors declare: they are about so much faster than the reference."""
+"""The capabilities of CPU engines: their estimated speed relative to the reference."""
 
 
 class LoopTimeoutError(MissedDeadlineTransientError):
@@ -165,7 +166,7 @@ class Request(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a run gave: an array per model output, and nanoseconds on the hardware and in the driver where measured."""
+    """The result of a run: an array per model output, and the measured nanoseconds on hardware and in the driver."""
 
     outputs: Sequence[Array]
     hardware_ns: int | None = None
@@ -187,7 +188,7 @@ class Prepared(Protocol):
 
 @runtime_checkable
 class Sessions(Protocol):
-    """What a Prepared adds that can keep what a run needs for one caller's runs in quick succession."""
+    """The interface of a Prepared with sessions, which cache the resources of one caller's runs in quick succession."""
 
     def session(self) -> Prepared:
         """A Prepared for one run at a time; closing it leaves this one as it was."""
@@ -200,7 +201,7 @@ Inference: TypeAlias = Callable[[Sequence[Array]], list[Array]]
 
 @runtime_checkable
 class Direct(Protocol):
-    """What a Prepared adds that has a shorter way to run."""
+    """The interface of a Prepared with a fast path for runs."""
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
         """The shorter way for inputs of those shapes, None where there is none; ``borrow`` as in a Request.
@@ -223,7 +224,7 @@ class Bound(NamedTuple):
 
 @runtime_checkable
 class Binds(Protocol):
-    """What a session (:class:`Sessions`) adds whose memory callers may write to, so that no run copies anything."""
+    """The interface of a session (:class:`Sessions`) whose memory callers may write, so that no run copies anything."""
 
     def bind(self, shapes: Sequence[Shape]) -> Bound | None:
         """The memory for inputs of those shapes, none omitted, in their storage types; None where there is none.
@@ -254,7 +255,7 @@ class Buffer(Protocol):
 
 @runtime_checkable
 class Allocates(Protocol):
-    """What a driver adds that has memory of its own to offer."""
+    """The interface of a driver that allocates memory of its own."""
 
     def allocate(self, type: OperandType) -> Buffer:
         """A buffer for values of the type; OpFailedError where it cannot be had, as for unknown dimensions."""
@@ -262,8 +263,11 @@ class Allocates(Protocol):
 
 
 class CacheEntry(NamedTuple):
-    """What :meth:`Caches.cache_entry` gave, read back: its bytes, and the file that begins with them, mapped and kept
-    open for as long as the entry is (None where there is none). Other bytes follow the entry's in it."""
+    """A :meth:`Caches.cache_entry` that is read back.
+
+    It has the entry's bytes, and the file that begins with them, mapped and open as long as the entry (None where there
+    is none). Other bytes follow the entry's in the file.
+    """
 
     content: bytes | memoryview
     file: Memory | None = None
@@ -271,10 +275,10 @@ class CacheEntry(NamedTuple):
 
 @runtime_checkable
 class Caches(Protocol):
-    """What a driver adds whose preparation is worth keeping in a file."""
+    """The interface of a driver whose prepared models can be cached in a file."""
 
     def cache_entry(self, prepared: Prepared) -> bytes | None:
-        """What :meth:`restore` needs to make ``prepared`` again; None where it is not worth keeping."""
+        """Return the content from which :meth:`restore` makes ``prepared``; None where caching is not worthwhile."""
         ...
 
     def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> Prepared:
@@ -284,7 +288,7 @@ class Caches(Protocol):
 
 @runtime_checkable
 class Breakable(Protocol):
-    """What a driver adds whose engine may be out of use in one process while it works in others."""
+    """The interface of a driver whose engine may fail in one process while it works in others."""
 
     def outage(self) -> str:
         """Why the engine cannot be used in this process, in a message; nothing where it can."""
@@ -307,11 +311,12 @@ class Forms(Protocol):
 
 @runtime_checkable
 class Probed(Protocol):
-    """What an entry point is whose driver looks for hardware first, which takes long: the runtime keeps the answer."""
+    """The interface of an entry point whose driver searches for hardware first, which is slow: the runtime caches the
+    answer."""
 
     def identify(self) -> str:
-        """What the answer depends on, such as the versions and files of drivers. Cheap; raises where there is nothing
-        to be asked."""
+        """Return a key of everything that the answer depends on, such as the versions and files of drivers. It is
+        cheap, and raises where no hardware can be searched for."""
         ...
 
     def ask(self) -> Any:
@@ -324,7 +329,7 @@ class Probed(Protocol):
 
 
 class HostMemory:
-    """What a driver inherits whose device works in the host's memory."""
+    """Base of drivers whose device works in the host's memory."""
 
     def allocate(self, type: OperandType) -> HostBuffer:
         need(type.is_known, f"no memory is allocated for unknown dimensions: {type}", OpFailedError)

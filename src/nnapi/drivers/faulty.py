@@ -18,7 +18,7 @@ from nnapi.model.operand import Array
 
 
 class Fault(Enum):
-    """What goes wrong."""
+    """The kind of fault."""
 
     REFUSES = "says it is busy"
     FAILS = "reports a general failure"
@@ -27,7 +27,7 @@ class Fault(Enum):
     SLOW = "answers late"
     LIES = "claims every operation and cannot prepare some"
     WRONG = "answers with wrong values"
-    RAISES = "raises something that is no NnapiError"
+    RAISES = "raises an exception that is not an NnapiError"
 
 
 class Phase(Enum):

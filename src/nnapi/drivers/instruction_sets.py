@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 FIELDS = ("flags", "Features")
-"""What the line is called that lists them: on x86, on ARM."""
+"""The names of the line that lists the instruction sets, on x86 and on ARM."""
 
 
 @cache

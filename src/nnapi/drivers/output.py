@@ -1,6 +1,6 @@
-"""What engines write to stdout and stderr as they go: kept from the terminal, and read for reasons.
+"""Capture the output of engines to stdout and stderr: it is hidden from the terminal and searched for reasons.
 
-In a driver's own process it lies where the application finds it when that process ends in the midst of it.
+In a driver's own process it is written where the application finds it if that process crashes.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import BinaryIO
 from nnapi.locks import make_lock
 
 LEVEL = re.compile(r"^(ERROR|WARNING|INFO|VERBOSE|[EWIF]\d{4} \S+ +\d+ \S+\]|[EWID] ?\[[^]]*\]):? *")
-"""What lines of LiteRT's log and of glog's begin with."""
+"""The prefixes of log lines of LiteRT and glog."""
 OWN = re.compile(r"^INFO: (Created TensorFlow Lite|Initialized TensorFlow Lite)")
-"""What LiteRT says of itself."""
+"""Lines in which LiteRT reports only its own start."""
 LONGEST = 300
 """Characters of a line that are shown."""
 LAST = 1 << 16
@@ -26,13 +26,13 @@ LAST = 1 << 16
 
 @dataclass
 class Output:
-    """What was written."""
+    """The captured output."""
 
     text: str = ""
 
     @property
     def lines(self) -> list[str]:
-        """Its lines, less what LiteRT says of itself."""
+        """Return its lines without LiteRT's reports of its own start."""
         return [line for line in self.text.splitlines() if not OWN.match(line)]
 
 

@@ -1,7 +1,7 @@
-"""What prepared models of several drivers share: their states, one form for each set of input shapes, the clock.
+"""Common code of prepared models: their states, one variant for each set of input shapes, the clock.
 
 A prepared model is open, with any number of runs in flight, and then closed for good: no run begins any more, and those
-in flight go on to their ends.
+in flight finish.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ P = TypeVar("P", bound=Prepared)
 
 CLOSED = "the prepared model is closed"
 SHAPES_KEPT = 4
-"""Sets of shapes for which a model with open dimensions is kept prepared."""
+"""The number of sets of shapes for which a model with dynamic dimensions stays prepared."""
 
 
 def check_deadline(request: Request) -> None:
@@ -34,7 +34,7 @@ def check_deadline(request: Request) -> None:
 
 
 class Pool(Generic[T]):
-    """What a run has to itself until it ends: as many as runs were ever in flight together."""
+    """A pool of resources that a run uses exclusively; it grows to the largest number of concurrent runs."""
 
     def __init__(self, make: Callable[[], T], *idle: T) -> None:
         self._make, self._idle = make, [*idle]
@@ -58,7 +58,7 @@ class Pool(Generic[T]):
 
 
 class PerShapes(Generic[T]):
-    """What is made for each set of shapes that comes; the last few are kept."""
+    """A cache of objects made for each set of shapes; the last few are cached."""
 
     def __init__(self, make: Callable[[Shapes], T], most: int = SHAPES_KEPT) -> None:
         self._make, self._most = make, most

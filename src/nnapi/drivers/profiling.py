@@ -1,4 +1,4 @@
-"""What traces say of an engine's calls, and of the operations within them."""
+"""Trace sections of an engine's calls, and of the operations within them."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ def correct_seconds(seconds: float) -> float:
 
 
 def operation_section(model: Model, number: int, engine: str) -> Section:
-    """What a trace says of an operation of a model, or of a part of it, which an engine computes under a name of its
-    own."""
+    """Return the trace section of an operation of a model, or of a partition of it, under the engine's name for it."""
     call = model.operations[number]
     return Section(
         Layer.DRIVER,

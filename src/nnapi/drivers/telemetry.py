@@ -41,7 +41,7 @@ def _hide(package: str) -> Iterator[None]:
     }
     for name in known:
         del sys.modules[name]
-    sys.modules[package] = None  # type: ignore[assignment]  # what the language says of a module that must not be found
+    sys.modules[package] = None  # type: ignore[assignment]  # Python's mark of a module that must not be imported
     try:
         yield
     finally:

@@ -1,6 +1,6 @@
-"""What engines are handed of windows that slide: legal numbers that none of them counts with are kept from them.
+"""Limits of sliding windows: valid numbers on which engines overflow are kept from them.
 
-NNAPI allows every dimension, stride and dilation of 31 bits. Engines multiply and divide such numbers in 32.
+NNAPI allows every dimension, stride and dilation of 31 bits. Engines multiply and divide such numbers in 32 bits.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ WIDEST = 1 << 16
 
 
 def too_wide(padding: Padding) -> str:
-    """Why an engine should not be given windows with this padding, in a message; nothing where it may.
+    """Return the reason why an engine should not get windows with this padding; an empty string where it may.
 
     Without much padding windows are no wider than the image, which is in memory; so nothing else needs a bound.
     """
@@ -21,8 +21,8 @@ def too_wide(padding: Padding) -> str:
 
 
 def limit_steps(shape: Pair, size: Pair, stride: Pair, padding: Padding, dilation: Pair = (1, 1)) -> tuple[Pair, Pair]:
-    """The strides and dilations that mean the same and are no larger than they must be: a dilation of single cells
-    says nothing, and no stride beyond the padded image does."""
+    """Return the smallest equivalent strides and dilations: a window of one element has dilation 1, and no stride
+    exceeds the padded image."""
     steps = tuple(min(step, cells + sum(pair)) for step, cells, pair in zip(stride, shape, padding, strict=True))
     gaps = tuple(gap if cells > 1 else 1 for gap, cells in zip(dilation, size, strict=True))
     return (steps[0], steps[1]), (gaps[0], gaps[1])

@@ -235,7 +235,10 @@ def test_one_that_is_not_made_says_why(small: str, options: tuple[tuple[str, str
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
-        ("int nothing;", "is no external delegate: it has no tflite_plugin_create_delegate or tflite_plugin_destroy"),
+        (
+            "int nothing;",
+            "is not an external delegate: it has no tflite_plugin_create_delegate or tflite_plugin_destroy",
+        ),
         ("int TFL_TheStableDelegate;", "but TFL_TheStableDelegate, which LiteRT's interpreter does not load"),
         ("extern int chip(void); int f(void) { return chip(); }", "libx.so needs the symbol chip, which no library"),
     ],

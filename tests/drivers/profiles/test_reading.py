@@ -88,10 +88,10 @@ def test_a_name_is_enough(tmp_path: Path) -> None:
         ('name = "x"\nperformance.IF.exec_time = "fast"', "performance.IF.exec_time must be a number, is 'fast'"),
         ('name = "x"\nperformance.IF.exec = 1', "performance.IF.exec is not known; known are: exec_time, power_usage"),
         ('name = "x"\ntransfer = 1', "transfer must be a table, is 1"),
-        ('name = "x"\n[operations]\nCONV2D = {}', "operations.CONV2D is no operation of NNAPI"),
+        ('name = "x"\n[operations]\nCONV2D = {}', "operations.CONV2D is not an operation of NNAPI"),
         (
             'name = "x"\noperations.ADD.types = ["FLOAT"]',
-            "operations.ADD.types names 'FLOAT', which is no operand type",
+            "operations.ADD.types names 'FLOAT', which is not an operand type",
         ),
         ('name = "x"\noperations.ADD.types = []', "operations.ADD.types must be a list that is not empty, is []"),
         ('name = "x"\noperations.ADD.ranks = [4.0]', "operations.ADD.ranks: each must be a whole number, is 4.0"),
@@ -103,7 +103,7 @@ def test_a_name_is_enough(tmp_path: Path) -> None:
         ),
         (
             'name = "x"\noperations.ADD.operands.c = {}',
-            "operations.ADD.operands.c is no operand of ADD, which has activation, lhs",
+            "operations.ADD.operands.c is not an operand of ADD, which has activation, lhs",
         ),
         ('name = "x"\nother_operations.operands = {}', "other_operations.operands is not known"),
         ('name = "x', ""),

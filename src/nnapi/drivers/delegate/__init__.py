@@ -20,6 +20,6 @@ def find_drivers() -> list[Driver | Unusable]:
     """The drivers of all delegates that are configured; what cannot be used stands among them."""
     if not has_settings():
         return []
-    from nnapi.drivers.delegate.asking import list_drivers  # which few ask for
+    from nnapi.drivers.delegate.asking import list_drivers  # on demand: few programs need it
 
     return list_drivers()

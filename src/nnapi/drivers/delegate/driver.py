@@ -74,7 +74,7 @@ class DelegateDriver(HostMemory):
 
 
 def describe_version(library: str, options: Options) -> str:
-    """What tells a delegate from another one under its name: what is kept of a device holds for one version."""
+    """Return the version of a delegate: the cached facts of a device hold for one version."""
     digest = hashlib.sha256(repr(options).encode())
     with open(library, "rb") as file:
         while block := file.read(1 << 20):

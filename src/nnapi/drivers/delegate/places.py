@@ -1,4 +1,4 @@
-"""Where delegates are configured: an environment variable, else a file."""
+"""The configuration of delegates: an environment variable, else a file."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ def has_settings() -> bool:
 
 
 def find_file() -> str:
-    """Where the file would be."""
+    """Return the path of the file, which may not exist."""
     folder = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.environ.get("HOME", ""), ".config")
     return os.path.join(folder, FILE)

@@ -71,7 +71,7 @@ class WatchedDelegate:
         self._prepare = _PREPARE(self._prepare_both)
         self._outer = _Delegate(None, self._prepare, inner.copy_from, inner.copy_to, inner.free_buffer, flags, None)
         self.left: list[int] | None = None
-        """The numbers of the graph's nodes that LiteRT would compute itself; None while it was applied to nothing."""
+        """The indices of the graph's nodes that LiteRT would compute itself; None before it is applied to a graph."""
 
     def _get_native_delegate_pointer(self) -> int:
         return ctypes.addressof(self._outer)

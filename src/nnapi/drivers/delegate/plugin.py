@@ -22,7 +22,7 @@ from nnapi.errors import OpFailedError, UnavailableDeviceError, need
 
 FUNCTIONS = "tflite_plugin_create_delegate", "tflite_plugin_destroy_delegate"
 STABLE = "TFL_TheStableDelegate"
-"""What libraries of the newer interface have instead, which LiteRT's interpreter does not load."""
+"""The symbol of libraries with the newer interface, which LiteRT's interpreter does not load."""
 KNOWN = 1024
 """Graphs of which it is remembered what was left of them."""
 LOST_LIBRARY = re.compile(r"^(\S+): cannot open shared object file: No such file")
@@ -30,7 +30,8 @@ LOST_SYMBOL = re.compile(r"undefined symbol: (\S+)")
 
 
 class _Loaded(Delegate):  # type: ignore[misc]  # LiteRT has no types
-    """A delegate as LiteRT's ``load_delegate`` gives it, but that libraries which made none are not told to end it."""
+    """A delegate as made by LiteRT's ``load_delegate``, except that a library that made none is not asked to destroy
+    one."""
 
     def __del__(self) -> None:
         if getattr(self, "_delegate_ptr", None):
@@ -117,7 +118,7 @@ def _apply(watched: WatchedDelegate, program: Program) -> tuple[Interpreter, Seq
 
 
 def _check_library(library: str) -> None:
-    """UnavailableDeviceError where a library cannot be loaded, or is no delegate."""
+    """Raise UnavailableDeviceError where a library cannot be loaded, or is not a delegate."""
     name = os.path.basename(library)
     need(os.path.isfile(library), f"there is no file {library}", UnavailableDeviceError)
     try:
@@ -127,7 +128,7 @@ def _check_library(library: str) -> None:
     missing = [function for function in FUNCTIONS if not hasattr(loaded, function)]
     if missing:
         newer = f", but {STABLE}, which LiteRT's interpreter does not load" if hasattr(loaded, STABLE) else ""
-        raise UnavailableDeviceError(f"{name} is no external delegate: it has no {' or '.join(missing)}{newer}")
+        raise UnavailableDeviceError(f"{name} is not an external delegate: it has no {' or '.join(missing)}{newer}")
 
 
 def explain_loading(name: str, error: str) -> str:
@@ -146,4 +147,4 @@ def _is_conversion(native: Any, node: int) -> bool:
 
 
 def _release(watched: WatchedDelegate) -> None:
-    """What is given to this lives until the call is no more."""
+    """Do nothing: an object passed to this call stays alive until the call is destroyed."""

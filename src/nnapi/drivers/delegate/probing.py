@@ -1,4 +1,4 @@
-"""What a delegate takes of a model: it is given the whole, and by itself each operation that it leaves."""
+"""Find the operations that a delegate takes: it gets the whole model, then each operation that it leaves by itself."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ from nnapi.model.model import Model
 
 Calls = dict[int, list[Operator]]
 """The operators of each operation of the model, by its number."""
-UNSIGNED_FILTER = "its filter has no signed codes around zero, and not everything else has unsigned ones"
+UNSIGNED_FILTER = "its filter is not signed with zero point 0, and other operators do not support unsigned values"
 
 
 def keep_codes(graph: Graph) -> Graph:
-    """The graph with all codes unsigned where its filters need that and everything else can have it."""
+    """Return the graph with all values unsigned where its filters need that and everything else supports it."""
     return make_unsigned(graph) if has_unsigned_filters(graph) and can_be_unsigned(graph) else graph
 
 
 PASSES: tuple[Callable[[Graph], Graph], ...] = (remove_dead_operators, keep_codes)
-"""What becomes of a graph before a delegate is given it: nothing that is only for another engine's sake."""
+"""The passes before a delegate gets a graph: none that serves only another engine."""
 
 
 def find_obstacle(operators: Sequence[Operator]) -> str:
-    """Why the operators of an operation cannot stand in a file that a delegate is given; nothing where they can."""
+    """Return the reason why the operators of an operation cannot be in a delegate's file; an empty string where they
+    can."""
     for operator in operators:
         if facts(operator.kind).states:
             return f"delegates are not given {operator.kind}, which has a state"
@@ -61,7 +62,7 @@ def judge(plugin: Plugin, model: Model, lowered: Lowered) -> list[Verdict]:
 
 
 def _find_left(plugin: Plugin, calls: Calls) -> dict[int, str]:
-    """Why operations are left, by their numbers, until what remains is taken whole."""
+    """Return the reasons of the operations that are left, by their numbers, such that the delegate takes all others."""
     reasons: dict[int, str] = {}
     while calls:
         try:

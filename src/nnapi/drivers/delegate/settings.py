@@ -48,7 +48,7 @@ def list_settings() -> Iterator[DelegateDevice | Unusable]:
 
 def parse_setting(text: str) -> DelegateDevice:
     """A delegate as NNAPI_DELEGATES says it; ``%XX`` stands for a character that has a meaning there."""
-    from urllib.parse import unquote  # which few ask for
+    from urllib.parse import unquote  # on demand: few programs need it
 
     name, _, rest = text.partition("=")
     library, _, query = rest.partition("?")
@@ -62,10 +62,10 @@ def parse_setting(text: str) -> DelegateDevice:
 
 
 def _read_file(path: str) -> list[tuple[str, Any, str]]:
-    """The tables of the file, each with its name in front; none where there is no file."""
+    """Return the tables of the file with their names; an empty list where there is no file."""
     if not os.path.exists(path):
         return []
-    import tomllib  # which few ask for
+    import tomllib  # on demand: few programs need it
 
     try:
         with open(path, "rb") as file:

@@ -11,7 +11,7 @@ from nnapi.errors import BadDataError, NnapiError, UnavailableDeviceError, need
 
 
 class ForeignDevice(NamedTuple):
-    """Where a device is: in which library, at which index. Calling it, in the device's process, gives its driver."""
+    """The library and the index of a device. Calling it, in the device's process, returns its driver."""
 
     name: str
     path: str
@@ -44,7 +44,7 @@ def list_devices(name: str, path: str, patience: float = PATIENCE) -> Iterator[D
         device = ForeignDevice(name, path, index)
         try:
             found = probe(device, patience)
-        except BadDataError:  # there are no more
+        except BadDataError:  # no more devices
             need(index, f"{path} has no devices", UnavailableDeviceError)
             return
         yield found

@@ -18,8 +18,10 @@ TYPES: dict[str, Any] = {
 
 
 class Signature(NamedTuple):
-    """From which feature level a function exists, and its parameters, a letter of TYPES each. Those that free give
-    nothing, all others a result code."""
+    """The feature level that introduced a function, and its parameters, a letter of TYPES each.
+
+    Functions that free an object return nothing, all others a result code.
+    """
 
     level: int
     parameters: str

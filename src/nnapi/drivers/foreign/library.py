@@ -37,7 +37,7 @@ class Library:
             if address:
                 self._functions[name] = _declare(name, signature)(address)
         missing = [PREFIX + n for n, s in FUNCTIONS.items() if s.level <= ENOUGH and n not in self._functions]
-        need(not missing, f"{path} is no NNAPI library: it has no {', '.join(missing[:3])}", UnavailableDeviceError)
+        need(not missing, f"{path} is not an NNAPI library: it has no {', '.join(missing[:3])}", UnavailableDeviceError)
 
     @property
     def level(self) -> int:
@@ -45,20 +45,20 @@ class Library:
         return min([s.level - 1 for name, s in FUNCTIONS.items() if name not in self._functions], default=8)
 
     def call(self, name: str, *arguments: Any) -> None:
-        """Call a function; raise what its result code stands for."""
+        """Call a function; raise the exception of its result code."""
         code = self.call_for_code(name, *arguments)
         if code:
             raise self.error(name, code)
 
     def call_for_code(self, name: str, *arguments: Any) -> int:
-        """Call a function and give its result code."""
+        """Call a function and return its result code."""
         function = self._functions.get(name)
         if function is None:
             raise OpFailedError(f"{self.path} has no {PREFIX}{name}")
         return int(function(*arguments))
 
     def error(self, name: str, code: int) -> Exception:
-        """What a result code stands for; one that NNAPI does not have is a general failure."""
+        """Return the exception of a result code; OpFailedError for a code that NNAPI does not have."""
         known = code in ResultCode.__members__.values()
         said = ResultCode(code).name if known else f"result code {code}, which NNAPI does not have"
         return (error_for(code) if known else OpFailedError)(f"{PREFIX}{name} of {self.path} gives {said}")

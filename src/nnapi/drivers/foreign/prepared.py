@@ -23,7 +23,7 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, Shape
 
 GUESS = 1
-"""What an open dimension of an output is taken to be before the library says otherwise."""
+"""The assumed size of an output's dynamic dimension until the library returns its shape."""
 MOST_DIMENSIONS = 32
 """More than any operand has."""
 TRIALS = 3
@@ -124,7 +124,7 @@ class PreparedForeign:
         return [*arrays, *outputs]
 
     def _cut(self, shape: Shape, buffer: Array) -> Array:
-        """The part of an output's buffer that was filled."""
+        """Return the filled portion of an output's buffer."""
         count = math.prod(shape)
         need(
             count <= buffer.size,

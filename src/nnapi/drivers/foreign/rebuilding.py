@@ -108,7 +108,8 @@ class Rebuilt:
 
 
 def _find_ends(model: Model, calls: Sequence[OperationCall]) -> tuple[list[int], list[int]]:
-    """What operations read that none of them computes and that is no constant, and all that they compute."""
+    """Return the operands that the operations read but neither compute nor have as constants, and all operands that
+    they compute."""
     computed = [index for call in calls for index in call.outputs]
     read = dict.fromkeys(index for call in calls for index in call.inputs if index not in computed)
     open_ends = Lifetime.INPUT, Lifetime.TEMPORARY, Lifetime.OUTPUT

@@ -1,1 +1,1 @@
-"""LiteRT: what runs a serialised graph."""
+"""LiteRT: the engine that runs a serialized graph."""

@@ -1,6 +1,6 @@
-"""A graph as the engine is handed it, and the same as an entry of the compilation cache.
+"""The engine's compiled graph, which is also an entry of the compilation cache.
 
-It is one content for both: a file, which the engine can map, and behind it what else is to be known.
+Both have the same content: a file, which the engine can map, followed by the other facts.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ TAIL = struct.Struct("<II")
 
 
 class Compiled(NamedTuple):
-    """A serialised graph and what its user must know, which the content ends with.
+    """A serialized graph and its facts, which end the content.
 
-    ``flipped`` says for each input, then each output, whether the caller's codes are unsigned and the engine's signed;
-    ``shapes`` are those of the outputs; ``origins`` are the calls of the model behind the operators; ``work`` is how
-    many MACs it is; ``assumed`` are the shapes of the inputs (None for one that is omitted) that it was made for, where
-    other runs may need other graphs; ``file`` begins with the content, if there is one.
+    ``flipped`` tells, for each input, then each output, whether the caller's values are unsigned and the engine's
+    signed. ``shapes`` are those of the outputs; ``origins`` are the calls of the model behind the operators; ``work``
+    is the number of MACs. ``assumed`` are the shapes of the inputs (None for one that is omitted) that it was made for,
+    where other runs may need other graphs. ``file`` begins with the content, if there is one.
     """
 
     content: bytes | memoryview
@@ -45,7 +45,7 @@ def write_tail(
     work: int,
     assumed: Sequence[Shape | None] | None,
 ) -> bytes:
-    """What stands behind the file, for :func:`unpack`."""
+    """Return the bytes that follow the file, for :func:`unpack`."""
     told = {"flipped": flipped, "shapes": shapes, "origins": origins, "work": work, "assumed": assumed}
     text = json.dumps(told).encode()
     return text + TAIL.pack(VERSION, len(text))

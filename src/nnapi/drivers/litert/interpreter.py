@@ -1,6 +1,6 @@
-"""LiteRT's interpreter with XNNPACK: what runs a serialised graph.
+"""LiteRT's interpreter with XNNPACK, which runs a serialized graph.
 
-An interpreter has one run in flight; concurrent runs have one each, made when first needed and kept.
+An interpreter has one run in flight; concurrent runs have one each, made at first use and reused.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from nnapi.trace.profile import Profile
 
 FLIP = np.array(128, np.uint8)
-"""Turns unsigned codes into signed ones and back."""
+"""The mask that converts unsigned values to signed ones and back."""
 WORTH_MAPPING = 1 << 16
 """Bytes below which content is copied as fast as a file is mapped."""
 
 
 class Program:
-    """A serialised graph and what its user must know."""
+    """A serialized graph and its facts."""
 
     def __init__(
         self,
@@ -42,14 +42,14 @@ class Program:
         file: Memory | None = None,
         make_profile: Callable[[], Profile[Engine]] | None = None,
     ) -> None:
-        """``flipped`` says for each input, then each output, whether the caller's codes are unsigned and the engine's
-        signed; ``shapes`` are those of the outputs; ``file``, if there is one, begins with the content."""
+        """``flipped`` tells, for each input, then each output, whether the caller's values are unsigned and the
+        engine's signed. ``shapes`` are those of the outputs; ``file``, if there is one, begins with the content."""
         self.content, self.flipped, self.shapes, self.file = content, flipped, shapes, file
         self._make_profile = make_profile
 
     @cached_property
     def profile(self) -> Profile[Engine] | None:
-        """What a trace says of a call of the engine."""
+        """Return the trace profile of the engine's calls."""
         return self._make_profile() if self._make_profile else None
 
 
@@ -104,7 +104,7 @@ class Instance:
             raise OpFailedError(f"LiteRT failed: {error}") from None
 
     def _section(self) -> Section:
-        """What a trace says of the call; nothing while none is recorded."""
+        """Return the trace section of the call; an empty one while no trace is recorded."""
         profile = self._program.profile if spans.active else None
         return profile.of(self._engine) if profile else spans.NOTHING
 
@@ -132,7 +132,7 @@ class Instance:
         return one
 
     def bind(self, shapes: Sequence[Shape]) -> Bound | None:
-        """Its memory, where the caller's codes are the engine's, else other memory that each run takes over."""
+        """Return its memory where the caller's values are the engine's, else a buffer that each run converts."""
         if [view.shape for view, _ in self._inputs] != [*shapes]:
             return None
         inputs = [np.zeros_like(view) if flip else view for view, flip in self._inputs]
@@ -159,7 +159,8 @@ class Instance:
         return [view ^ FLIP if flip else view.copy() for view, flip in self._outputs]
 
     def borrow_results(self) -> list[Array]:
-        """The outputs without a copy where the engine's codes are the caller's: valid until the next run."""
+        """Return the outputs, without a copy where the engine's values are the caller's; those are valid until the next
+        run."""
         return [view ^ FLIP if flip else view for view, flip in self._outputs]
 
 
@@ -195,7 +196,7 @@ def _has_loose_ends(native: Any) -> bool:
     XNNPACK's nodes name what goes into and comes out of them, not the operators inside: one whose result is seen
     nowhere else is where the operators are that read it.
     """
-    from nnapi.formats.tflite.operators import facts  # for who asks for threads
+    from nnapi.formats.tflite.operators import facts  # only where threads are set
 
     names = [native.NodeName(node) for node in range(native.NumNodes())]
     inside = [node for node, name in enumerate(names) if name == "DELEGATE"]

@@ -1,4 +1,4 @@
-"""What the engine must never be handed: it ends the process, instead of raising, on some graphs."""
+"""Graphs that the engine must never get: on some it ends the process instead of raising."""
 
 from __future__ import annotations
 
@@ -13,10 +13,8 @@ SMALLEST_SCALE, LARGEST_SCALE = 2.0**-40, 2.0**40
 
 
 def find_violation(operator: Operator, sound: set[Tensor]) -> str | None:
-    """Why an operator cannot be handed over; None where it can.
-
-    ``sound`` are tensors that have been looked at before; those of the operator join them.
-    """
+    """Return the reason why the engine must not get an operator; None where it may. ``sound`` are tensors checked
+    before; those of the operator are added."""
     for tensor in (*operator.inputs, *operator.outputs):
         if tensor is None or tensor in sound:
             continue

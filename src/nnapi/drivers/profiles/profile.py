@@ -1,4 +1,4 @@
-"""What a device is, as a value: who it is, what it takes with which limits, what it declares."""
+"""The profile of a device as a value: its identity, the operands that it takes, its declared performance."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nnapi.model.parts import Operand
 
 @dataclass(frozen=True)
 class OperandLimits:
-    """What an operand may be; None where anything goes that the operation takes."""
+    """The limits of an operand; None where only the operation limits it."""
 
     types: tuple[int, ...] | None = None
     ranks: tuple[int, ...] | None = None
@@ -25,7 +25,8 @@ class OperandLimits:
     constant: bool = False
 
     def find_violation(self, operand: Operand, name: str) -> str | None:
-        """What is wrong with an operand of that name, in words that follow the device's name."""
+        """Return the violation of an operand of that name, phrased to follow the device's name; None where there is
+        none."""
         code, dimensions = operand.type.code, operand.type.dimensions
         if self.types is not None and code not in self.types:
             return f"takes {name} as {' or '.join(map(type_name, self.types))}, not as {type_name(code)}"
@@ -44,13 +45,13 @@ PLAIN = Capabilities()
 
 @dataclass(frozen=True)
 class OperationLimits:
-    """What an operation's operands may be: the ``first`` one, and others by the names of their parameters."""
+    """The limits of an operation's operands: of the ``first`` one, and of others by the names of their parameters."""
 
     first: OperandLimits = ANYTHING
     operands: Mapping[str, OperandLimits] = field(default_factory=dict)
 
     def find_violation(self, model: Model, call: OperationCall) -> str | None:
-        """What is wrong with a call, in words that follow the device's name."""
+        """Return the violation of a call, phrased to follow the device's name; None where there is none."""
         for number, (name, index) in enumerate(name_operands(call)):
             operand = model.operands[index]
             if operand.lifetime in (Lifetime.NO_VALUE, Lifetime.SUBGRAPH):
@@ -64,11 +65,11 @@ class OperationLimits:
 
 @dataclass(frozen=True)
 class Profile:
-    """A device that is not here.
+    """A simulated device.
 
-    ``operations`` are those it takes, by code; ``others`` holds for all that are not among them, None where those are
-    refused. ``computed_by`` names the device that computes in its place whatever it can; the reference does the rest.
-    ``delay_seconds`` is how much longer each run takes.
+    ``operations`` are those it takes, by code; ``others`` holds for all other operations, None where they are refused.
+    ``computed_by`` names the device that computes instead of it whatever it can; the reference computes the rest.
+    ``delay_seconds`` is added to the time of each run.
     """
 
     name: str

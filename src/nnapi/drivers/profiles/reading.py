@@ -172,7 +172,7 @@ def _read_performance(tables: _Table, key: str, default: Performance) -> Perform
 def _codes(operations: _Table) -> list[OperationCode]:
     for name in operations:
         if name not in OperationCode.__members__:
-            operations.refuse(name, "is no operation of NNAPI")
+            operations.refuse(name, "is not an operation of NNAPI")
     return [OperationCode[name] for name in operations]
 
 
@@ -185,7 +185,7 @@ def _read_operation(table: _Table, code: OperationCode) -> OperationLimits:
     operands = {}
     for name in list(named):
         if name not in known:
-            named.refuse(name, f"is no operand of {code.name}, which has {', '.join(sorted(known))}")
+            named.refuse(name, f"is not an operand of {code.name}, which has {', '.join(sorted(known))}")
         operands[name] = _read_operand(one := named.take_table(name))
         one.close()
     first = _read_operand(table)
@@ -213,4 +213,4 @@ def _read_operand(table: _Table) -> OperandLimits:
 def _need_known(table: _Table, names: Collection[str], known: Collection[str]) -> None:
     for name in names:
         if name not in known:
-            table.refuse("types", f"names {name!r}, which is no operand type of NNAPI")
+            table.refuse("types", f"names {name!r}, which is not an operand type of NNAPI")

@@ -68,5 +68,5 @@ def _table(entries: list[tuple[str, Any]]) -> str:
 
 
 def _value(value: Any) -> str:
-    """A value as TOML has it, whose strings, lists, truths and whole numbers are those of JSON."""
+    """Format a value as TOML, whose strings, arrays, booleans and integers are those of JSON."""
     return _table(list(value.items())) if isinstance(value, dict) else json.dumps(value, ensure_ascii=False)

@@ -1,7 +1,7 @@
-"""``webgpu``: the GPU, by the accelerator that LiteRT brings (ML Drift on WebGPU on Vulkan).
+"""The device ``webgpu``: the GPU, by the accelerator of LiteRT (ML Drift on WebGPU on Vulkan).
 
-Whether there is a GPU that it can use is found out in a process that ends again, which takes a second; so what comes
-before that is cheap, and the answer is kept for as long as the same LiteRT and the same Vulkan drivers are installed.
+A separate process finds out whether there is a usable GPU, which takes a second. The checks before that are cheap, and
+the answer is cached for as long as the same LiteRT and the same Vulkan drivers are installed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ACCELERATOR = "libLiteRtWebGpuAccelerator.so"
 LOADER = "libvulkan.so.1"
 PROBE = "nnapi.drivers.webgpu.probe"
 PATIENCE = 30.0
-"""Seconds that the accelerator may take to compute two numbers."""
+"""The time limit in seconds for the accelerator to add two numbers."""
 HARDWARE = ("/dev/dri/renderD*", "/dev/nvidia*", "/dev/mali*", "/dev/kgsl-3d0", "/dev/dxg")
 """Files of which a GPU with a Vulkan driver has one; ``*`` is a number."""
 LOADER_CACHE = "/etc/ld.so.cache"
@@ -34,18 +34,19 @@ MANIFESTS = (
     "/usr/local/share/vulkan/icd.d",
     "/usr/local/etc/vulkan/icd.d",
 )
-"""Where Vulkan's drivers are listed, one file each."""
+"""The folders of the manifests of Vulkan's drivers, one file each."""
 CHOICES = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES", "VK_ADD_DRIVER_FILES")
 """Variables of Vulkan's loader that name such files instead."""
 SELECTED = r"Selected adapter: (?P<name>.*?), arch=.*adapterType=(?P<type>[^\n]*)"
-"""What the accelerator says of the adapter that it uses."""
+"""The accelerator's log line that names its adapter."""
 
 
 class Search:
-    """The entry point: looks for an adapter, and makes its driver. Answers may be kept (:class:`base.Probed`)."""
+    """The entry point: searches for an adapter, and makes its driver. Answers may be cached (:class:`base.Probed`)."""
 
     def identify(self) -> str:
-        """What the answer depends on; UnavailableDeviceError where nothing needs to be asked."""
+        """Return a key of everything that the answer depends on; raise UnavailableDeviceError where there can be no
+        adapter."""
         engine = version("ai-edge-litert")
         library = find_accelerator()
         need(
@@ -58,9 +59,9 @@ class Search:
         return f"webgpu, LiteRT {engine}, {[_describe_file(file) for file in files]}, {devices}"
 
     def ask(self) -> Any:
-        """The adapter's name and type, by a process that computes two numbers on it; UnavailableDeviceError with the
-        reason where there is none."""
-        import subprocess  # which a kept answer spares
+        """Return the adapter's name and type, from a process that adds two numbers on it; raise UnavailableDeviceError
+        with the reason where there is none."""
+        import subprocess  # not needed with a cached answer
 
         try:
             done = subprocess.run(
@@ -84,7 +85,7 @@ class Search:
         return WebGpuDriver(name, is_software)
 
     def __call__(self) -> Driver:
-        """The driver, without what is kept: for who looks for devices elsewhere than the runtime."""
+        """Return the driver without the cached answer, for callers that search for devices without the runtime."""
         self.identify()
         return self.make(self.ask())
 

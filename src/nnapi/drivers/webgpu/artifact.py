@@ -1,4 +1,4 @@
-"""A model as the accelerator is handed it, and the same as an entry of the compilation cache."""
+"""The accelerator's compiled model, which is also an entry of the compilation cache."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ TAIL = struct.Struct("<II")
 class Compiled(NamedTuple):
     """A file for the accelerator.
 
-    ``flipped`` says for each input, then each output, whether the caller's codes are unsigned and the engine's signed;
-    ``relaxed`` that it may compute in float16; ``assumed`` are the shapes of the inputs (None for one that is omitted)
-    that it was made for, where other runs may need other files.
+    ``flipped`` tells, for each input, then each output, whether the caller's values are unsigned and the engine's
+    signed. ``relaxed`` allows float16. ``assumed`` are the shapes of the inputs (None for one that is omitted) that it
+    was made for, where other runs may need other files.
     """
 
     content: bytes
@@ -30,7 +30,7 @@ class Compiled(NamedTuple):
 
 
 def pack(compiled: Compiled) -> bytes:
-    """What :func:`unpack` reads."""
+    """Return the content that :func:`unpack` reads."""
     told = json.dumps([compiled.flipped, compiled.relaxed, compiled.assumed]).encode()
     return b"".join([compiled.content, told, TAIL.pack(VERSION, len(told))])
 

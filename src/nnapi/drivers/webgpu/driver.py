@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 GPU = Capabilities(
     Performance(0.005, 0.02), relaxed=Performance(0.004, 0.02), launch_seconds=1e-4, seconds_per_byte=5e-10
 )
-"""What a GPU declares: much faster than the reference, once its inputs have got there."""
+"""The capabilities of a GPU: much faster than the reference, once its inputs are transferred."""
 SOFTWARE = Capabilities(
     Performance(20.0, 20.0), relaxed=Performance(20.0, 20.0), launch_seconds=0.05, seconds_per_byte=1e-8
 )
-"""What Vulkan on the CPU declares: slower than the CPU's own device."""
+"""The capabilities of Vulkan on the CPU: slower than the CPU's own device."""
 
 
 class WebGpuDriver(HostMemory):
@@ -59,7 +59,7 @@ class WebGpuDriver(HostMemory):
         return SOFTWARE if self.is_software else GPU
 
     def lower(self, model: Model, shapes: Sequence[Shape | None] | None = None) -> Lowered:
-        """What becomes of a model for those shapes of its inputs, and the verdicts."""
+        """Lower a model for those shapes of its inputs; return the graph with the verdicts."""
         from nnapi.drivers.webgpu.lowering import WebGpuLowering
         from nnapi.drivers.xnnpack.lowering import lower_model
 

@@ -25,7 +25,7 @@ from nnapi.trace.log import Log
 log = Log("nnapi.Driver")
 
 FLIP = np.uint8(128)
-"""Turns unsigned codes into signed ones and back."""
+"""The mask that converts unsigned values to signed ones and back."""
 SLOW = 60.0
 """Seconds after which a failure to start is put down to shaders: the accelerator waits for them four minutes or so."""
 STARTS = 3
@@ -38,7 +38,7 @@ _turn = make_lock()
 
 @cache
 def _environment() -> Environment:
-    """What all models of the process share: the device of the GPU, above all."""
+    """Return the environment that all models of the process share; above all it holds the GPU device."""
     return Environment.create(options=EnvironmentOptions(runtime_path=str(Path(ai_edge_litert.__file__).parent)))
 
 
@@ -67,8 +67,8 @@ class Instance:
     """A file compiled for the accelerator, and the buffers of its ends."""
 
     def __init__(self, content: bytes, flipped: Sequence[bool], relaxed: bool) -> None:
-        """``flipped`` says for each input, then each output, whether the caller's codes are unsigned and the engine's
-        signed; ``relaxed`` lets it compute in float16. What the engine ``said`` meanwhile is kept."""
+        """``flipped`` tells, for each input, then each output, whether the caller's values are unsigned and the
+        engine's signed; ``relaxed`` allows float16. The engine's output meanwhile is in ``said``."""
         said = Output()
         with _turn:
             for left in reversed(range(STARTS)):

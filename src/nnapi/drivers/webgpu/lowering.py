@@ -1,4 +1,4 @@
-"""From a model to operators that the accelerator is known to compute right, and the file it is handed."""
+"""Lower a model to operators that the accelerator computes correctly, and write its file."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ class WebGpuLowering(TfliteLowering):
 
 
 def write_graph(graph: Graph) -> bytes:
-    """The graph as the file that the accelerator is handed.
+    """Write the graph as the accelerator's file.
 
-    None of the passes for XNNPACK is applied. Its ends have names, by which the accelerator tells them from each other,
-    and none is the other end as well.
+    None of the passes for XNNPACK is applied. Inputs and outputs get names, by which the accelerator identifies them,
+    and no input is an output as well.
     """
     graph = suit_graph(part_padding(_part_ends(graph)))
     for letter, tensors in (("t", graph.tensors()), ("i", graph.inputs), ("o", graph.outputs)):
@@ -89,7 +89,7 @@ def _is_padded(operator: Operator, padded: set[Tensor]) -> bool:
 
 
 def _part_ends(graph: Graph) -> Graph:
-    """The graph with a tensor of its own for each output, which is no input and no constant."""
+    """Return the graph with a separate tensor for each output, which is neither an input nor a constant."""
     taken = set(graph.inputs)
     outputs, copies = [], []
     for tensor in graph.outputs:

@@ -1,6 +1,6 @@
-"""``python -m nnapi.drivers.webgpu.probe``: two numbers added by the accelerator, in a process that it may end.
+"""``python -m nnapi.drivers.webgpu.probe``: add two numbers on the accelerator, in a process that it may crash.
 
-The last line is ``computed``, or why not. Which adapter it was says what the engine writes beside that.
+The last line is ``computed``, or the reason. The engine's own output names the adapter.
 """
 
 from __future__ import annotations

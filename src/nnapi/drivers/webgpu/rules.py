@@ -61,7 +61,7 @@ def strided_slice(
     end_mask: int,
     shrink_axis_mask: int,
 ) -> Tensor:
-    """With every bound written out: the accelerator knows none beyond the tensor."""
+    """Lower STRIDED_SLICE with explicit bounds within the tensor: the accelerator supports no others."""
     require((strides > 0).all(), "the accelerator slices forwards only")
     out, bounds = context.result(), []
     kept = iter(out.shape)

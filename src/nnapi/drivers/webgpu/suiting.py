@@ -21,9 +21,10 @@ REPEATING = "CONCATENATION"
 
 
 def suit(operators: Sequence[Operator]) -> list[Operator]:
-    """The same operators as the accelerator takes them, and what turns codes around them over or copies their inputs.
+    """Return the operators as the accelerator takes them, with operators around them that convert signedness or copy
+    inputs.
 
-    What nobody reads of that is left to :func:`remove_dead_operators`.
+    Unused ones of these are removed by :func:`remove_dead_operators`.
     """
     suited: list[Operator] = []
     unsigned = Change()
@@ -54,7 +55,7 @@ def part_inputs(operator: Operator) -> list[Operator]:
 
 
 def sign_constants(operator: Operator) -> Operator:
-    """The operator with signed codes for unsigned ones that are constant."""
+    """Return the operator with unsigned constants made signed."""
     if not any(tensor is not None and tensor.type == "u8" for tensor in operator.inputs):
         return operator
     return operator.like([_sign(tensor) for tensor in operator.inputs])

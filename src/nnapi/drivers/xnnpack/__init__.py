@@ -1,4 +1,4 @@
-"""``xnnpack-cpu``: XNNPACK through LiteRT, which is handed each model as a .tflite file in memory."""
+"""The device ``xnnpack-cpu``: XNNPACK through LiteRT, which gets each model as a .tflite file in memory."""
 
 from __future__ import annotations
 

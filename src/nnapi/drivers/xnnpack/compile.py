@@ -1,4 +1,4 @@
-"""From a model to the serialised graph that the engine is handed: what a warm compilation does not even import."""
+"""Compile a model to the engine's serialized graph. A compilation from the cache does not import this module."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ PASSES: tuple[Pass, ...] = (
     move_width_to_depth,
     keep_unsigned_io,
 )
-"""What becomes of a graph between lowering and writing, in this order. A pass changes no graph but gives another."""
+"""The passes between lowering and writing, in order. A pass returns a new graph."""
 FLOAT_PASSES: tuple[Pass, ...] = (use_float_weights, *PASSES)
-"""The same for the form of weights as numbers, of a model that permits them as codes."""
+"""The passes for the variant with float weights, of a model that permits quantized ones."""
 UNSIGNED_PASSES: tuple[Pass, ...] = (reduce_quantized, remove_dead_operators, make_unsigned)
-"""The same for the form with unsigned codes."""
+"""The passes for the variant with unsigned values."""
 
 
 def compile_graph(
@@ -89,9 +89,9 @@ def compile_graph(
 
 
 def find_origins(graph: Graph) -> list[int | None]:
-    """The number of the operation behind each operator: whose result it gives, in whatever form.
+    """Return, for each operator, the number of the operation whose result or variant of it the operator computes.
 
-    What only converts an input of the model belongs to its reader.
+    An operator that only converts an input of the model belongs to the operation that reads it.
     """
     read: dict[Tensor, int | None] = {}
     found: list[int | None] = []

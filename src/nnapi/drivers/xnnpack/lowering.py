@@ -38,11 +38,11 @@ def lower_model(
     *,
     dynamic_range: bool = False,
 ) -> Lowered:
-    """Lower what can be lowered; every operation that cannot has its reason.
+    """Lower a model; every operation that cannot be lowered has its reason.
 
-    ``shapes`` are those of the inputs where the model leaves some open, None for one that is omitted; by default
-    they are :func:`assume_shapes`. ``lowering`` is another engine's, by default XNNPACK's. With ``dynamic_range`` codes
-    are weights of float operations.
+    ``shapes`` are those of the inputs where the model has dynamic ones, None for one that is omitted; by default they
+    are :func:`assume_shapes`. ``lowering`` is another engine's, by default XNNPACK's. With ``dynamic_range``, weights
+    of float operations stay quantized.
     """
     work = (lowering or TfliteLowering)(model, assume_shapes(model) if shapes is None else shapes)
     work.dynamic_range = dynamic_range
@@ -98,7 +98,7 @@ class TfliteLowering(Lowering[Tensor, Context]):
         return self.context_type(call, self.find_constant, self.value, self._findings, self.open, find_codes)
 
     def _find_codes(self, index: int) -> Tensor | None:
-        """The constant codes that an operand is the numbers behind."""
+        """Return the quantized constant that the operand is dequantized from, if any."""
         codes = self.codes.get(index)
         return None if codes is None else self.value(codes)
 
@@ -144,7 +144,7 @@ class TfliteLowering(Lowering[Tensor, Context]):
         return results
 
     def check_operator(self, operator: Operator) -> None:
-        """Raise Unsupported where the engine must not be handed an operator."""
+        """Raise Unsupported where the engine must not get an operator."""
         reason = find_violation(operator, self._sound)
         if reason is not None:
             raise Unsupported(reason)
@@ -156,7 +156,7 @@ class TfliteLowering(Lowering[Tensor, Context]):
         return outer
 
     def _outer(self, index: int, inner: Tensor) -> Tensor:
-        """What the model's user sees of a tensor: float16, which the graph holds as float32."""
+        """Return a tensor with the type outside the graph: float16, where the graph computes float32."""
         is_half = self.model.operands[index].type.code == OperandCode.TENSOR_FLOAT16
         return inner.like(type="f16") if is_half else inner
 
@@ -167,4 +167,4 @@ class TfliteLowering(Lowering[Tensor, Context]):
 
 
 def _find_none(index: int) -> None:
-    """The codes behind numbers, where those are not looked at."""
+    """Return None: dequantized constants are not traced to their quantized values."""

@@ -95,7 +95,7 @@ class Session:
 
 
 def _profile(model: Model, origins: Sequence[int | None]) -> Profile[Engine]:
-    from nnapi.drivers.litert.profiler.profile import profile  # for who records a trace
+    from nnapi.drivers.litert.profiler.profile import profile  # only for traces
 
     return profile(model, origins)
 

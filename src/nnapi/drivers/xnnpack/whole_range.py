@@ -1,7 +1,7 @@
-"""Functions that the engine's fast kernels get wrong for some finite numbers, computed so that none is left out.
+"""Functions that the engine's fast kernels compute wrongly for some finite values, made correct for all of them.
 
-Those kernels take numbers below 2**-126 for 0, roots of large numbers and sines of large angles are off by half and
-more, and LOGISTIC is NaN far from 0. Which of this shows depends on the processor; what is done about it does not.
+The kernels treat values below 2**-126 as 0; roots of large numbers and sines of large angles are off by half and more,
+and LOGISTIC is NaN far from 0. Which of these faults appears depends on the processor; the remedy does not.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from nnapi.lowering.tflite.context import Context
 BEYOND_FAST = 7
 """A rank that the engine's fast kernels do not take, so that the C library's function is called for each element."""
 SATURATED = 128.0
-"""Where LOGISTIC is 0 or 1 to the last bit of float32."""
+"""The magnitude from which LOGISTIC is 0 or 1 to the last bit of float32."""
 SHRUNK = 1 / 16
-"""What a number is multiplied by before its root is taken: a square, so that the root is only multiplied back."""
+"""The factor before a square root; it is a square, so that its root is an exact factor after it."""
 LARGE = 2.0**124
 """A square up to which the engine takes roots right."""
 MULTIPLIED = (2, 3, 4)
@@ -29,14 +29,15 @@ MULTIPLIED = (2, 3, 4)
 
 
 def one_by_one(context: Context, x: Tensor, out: Tensor, kind: str) -> Tensor:
-    """By the C library: right for all numbers and a hundred times as slow, which rare operations can bear."""
+    """Compute by the C library: right for all values and a hundred times as slow, which is acceptable for rare
+    operations."""
     shape = (1,) * (BEYOND_FAST - len(x.shape)) + x.shape
     flat = context.emit(kind, [context.reshape(x, shape)], x.like(shape=shape))
     return context.emit("RESHAPE", [flat, constant(out.shape)], out)
 
 
 def root(context: Context, x: Tensor, out: Tensor, activation: FuseCode = FuseCode.FUSED_NONE) -> Tensor:
-    """The square root of what is not below 0: negative numbers next to it become -0."""
+    """Return the square root of values that are not negative: negative values next to 0 become -0."""
     small = context.emit("MUL", [x, context.fill(x, SHRUNK)], x.like(), activation=0)
     small = context.emit("SQRT", [small], x.like())
     return context.emit("MUL", [small, context.fill(x, SHRUNK**-0.5)], out, activation=activation)
@@ -53,7 +54,7 @@ def square_root(context: Context, x: Tensor, out: Tensor) -> Tensor:
 
 
 def logistic(context: Context, x: Tensor, out: Tensor) -> Tensor:
-    """1 / (1 + exp(-x)), of numbers brought near to 0 first; NaN stays NaN where the processor's minimum lets it."""
+    """Return 1 / (1 + exp(-x)) of clamped values; NaN stays NaN where the processor's minimum preserves it."""
     x = context.emit("MINIMUM", [x, context.fill(x, SATURATED)], x.like())
     x = context.emit("MAXIMUM", [x, context.fill(x, -SATURATED)], x.like())
     return context.emit("LOGISTIC", [x], out)

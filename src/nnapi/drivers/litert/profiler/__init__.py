@@ -1,4 +1,4 @@
-"""What each operator takes, by LiteRT's own profiler: for traces."""
+"""The time of each operator, measured by LiteRT's own profiler, for traces."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from nnapi.formats.tflite.operators import CLAMP, CONVERT, facts
 
 
 class Node(NamedTuple):
-    """An operator by its kind, and the numbers of its tensors, -1 where one is left out."""
+    """An operator by its kind, and the indices of its tensors, -1 for omitted ones."""
 
     kind: str
     inputs: tuple[int, ...]
@@ -25,7 +25,7 @@ class Node(NamedTuple):
 FINISHING = CLAMP
 """Events that finish the operator before them; others that stand alone prepare the one after them."""
 FUSED, ALONE, MISNAMED = 2, 2, 3
-"""What it costs to take an operator for fused, an event for one that prepares or finishes, names for the same."""
+"""The costs of treating an operator as fused, an event as preparation or cleanup, and two names as the same."""
 
 
 def fits(kind: str, name: str) -> bool:
@@ -58,13 +58,13 @@ def find_owners(nodes: Sequence[Node], events: Sequence[Event]) -> list[int]:
                 pending -= set(nodes[number].outputs)
                 del left[number]
         if not part:
-            raise ValueError("XNNPACK runs operators of which there are no inputs yet")
+            raise ValueError("XNNPACK runs operators before their inputs are computed")
         found += [part[at] for at in align([nodes[number].kind for number in part], [e.name for e in names])]
     return found
 
 
 def align(kinds: Sequence[str], names: Sequence[str]) -> list[int]:
-    """For each name the place of its kind, both in order: the assignment that needs the fewest exceptions."""
+    """Return, for each name, the index of its kind, both in order: the assignment of least cost."""
     if len(kinds) == len(names) and all(map(fits, kinds, names)):
         return list(range(len(kinds)))
     costs = [[ALONE * j for j in range(len(names) + 1)]]

@@ -17,14 +17,14 @@ from nnapi.drivers.litert.quiet import hide_greeting
 from nnapi.model.operand import Array
 
 ELEMENTS = {"float32": 1, "int32": 2, "uint8": 3, "int64": 4, "bool": 6, "int16": 7, "int8": 9}
-"""LiteRT's numbers of element types by NumPy's names."""
+"""LiteRT's codes of element types by NumPy's names."""
 CPU = 1
 """The set of accelerators that has the CPU alone."""
 SEVERITY, ACCELERATORS = 25, 24
 """Options of an environment: the least severity that is logged, and the accelerators that it looks for."""
 SILENT, INTEGER = 4, 2
 STATUS = {1: "invalid argument", 2: "out of memory", 3: "runtime failure", 5: "unsupported", 6: "not found"}
-"""What functions give that fail."""
+"""The meanings of the status codes of failed functions."""
 KERNEL, DELEGATED = 2, 8
 """Types of events: an operator by LiteRT's own kernel, and one within a delegate."""
 ALIGNMENT = 64
@@ -54,7 +54,7 @@ class _Event(ctypes.Structure):
 
 
 class Event(NamedTuple):
-    """What one operator of the engine took. ``operator`` is its number in the file, None within XNNPACK."""
+    """The time of one operator of the engine. ``operator`` is its index in the file, None within XNNPACK."""
 
     name: str
     operator: int | None
@@ -63,7 +63,7 @@ class Event(NamedTuple):
 
 _DELETER = ctypes.CFUNCTYPE(None, c_void_p)
 _keeps = _DELETER(lambda address: None)
-"""What LiteRT calls to free texts that belong to Python."""
+"""The callback by which LiteRT frees texts that belong to Python; it does nothing."""
 
 _HANDLE = POINTER(c_void_p)
 _SIGNATURES: dict[str, tuple[Any, ...]] = {

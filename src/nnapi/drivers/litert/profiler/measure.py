@@ -1,8 +1,8 @@
-"""What each operator of a graph takes, as LiteRT's own profiler tells it.
+"""Measure the time of each operator of a graph with LiteRT's own profiler.
 
-The interpreter has no profiler that Python could reach. LiteRT's C API has one, for a model compiled once more by its
-own library; every event of it that is no operator reads a file of the kernel's, a tenth of a millisecond per run, so it
-is not for runs that are to be traced: a few runs with it give the operators' shares of all others.
+Python cannot reach a profiler of the interpreter. LiteRT's C API has one, for a model that is compiled once more by its
+own library. Every event of it that is not an operator reads a file of the kernel's, a tenth of a millisecond per run,
+so it is not used in traced runs: a few separate runs measure the operators' shares of all others.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _nodes(native: Any, count: int) -> list[Node]:
 
 
 def _section(model: Model, origin: int | None, engine: str) -> Section:
-    """What a trace says of one operator: the call of the model that it computes, or a part of it."""
+    """Return the trace section of one operator: the call of the model that it computes, or a partition of it."""
     if origin is None:
         return Section(Layer.DRIVER, Phase.COMPUTATION, engine, model=model.name)
     return operation_section(model, origin, engine)

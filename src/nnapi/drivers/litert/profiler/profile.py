@@ -11,11 +11,12 @@ from nnapi.trace.profile import Costs, Profile
 
 
 def profile(model: Model, origins: Sequence[int | None]) -> Profile[Engine]:
-    """What a trace says of the engine's calls; ``origins`` are the calls of the model behind the graph's operators."""
+    """Return the trace profile of the engine's calls; ``origins`` are the calls of the model behind the graph's
+    operators."""
 
     def measure(engine: Engine) -> Costs:
         from nnapi.drivers.litert.profiler.measure import (
-            measure_operators,  # LiteRT's C API, for who reads a trace
+            measure_operators,  # LiteRT's C API, only for traces
         )
 
         return measure_operators(model, origins, engine)

@@ -1,6 +1,7 @@
-"""Weights that are codes beside a float input, which the engine quantises row by row: the numbers in their place.
+"""Dequantize weights beside a float input where that is faster.
 
-For few channels quantising the input takes longer than products of bytes save, on some processors.
+The engine quantizes the input of such an operator row by row. With few channels that takes longer on some processors
+than 8-bit products save.
 """
 
 from __future__ import annotations
@@ -13,24 +14,24 @@ from nnapi.formats.tflite.operators import facts
 
 
 def is_dynamic_range(operator: Operator) -> bool:
-    """Whether an operator multiplies a float input by constant codes."""
+    """Return whether an operator multiplies a float input by quantized constants."""
     return bool(facts(operator.kind).weights) and operator.input(0).type == "f32" and bool(_find_codes(operator))
 
 
 def _find_codes(operator: Operator) -> list[Tensor]:
-    """The weights that are constant codes."""
+    """Return the weights that are quantized constants."""
     weights = [operator.inputs[position] for position in facts(operator.kind).weights]
     return [each for each in weights if each is not None and each.type == "i8" and each.data is not None]
 
 
 def use_float_weights(graph: Graph) -> Graph:
-    """The same graph with the numbers behind all such codes."""
+    """Return the graph with all such weights dequantized."""
     return _rewrite(graph, [is_dynamic_range(operator) for operator in graph.operators])
 
 
 def use_faster_weights(graph: Graph) -> Graph:
-    """The same graph with the numbers where the figures of the processor say that they are faster; cells are written
-    out by then."""
+    """Return the graph with weights dequantized where the measured costs of the processor favor that; cells are
+    decomposed by then."""
     if not any(map(is_dynamic_range, graph.operators)) or not cost_model.figures().is_measured:
         return graph
     return _rewrite(
@@ -43,7 +44,7 @@ def use_faster_weights(graph: Graph) -> Graph:
 
 
 def _rewrite(graph: Graph, chosen: list[bool]) -> Graph:
-    """The same graph with the numbers behind the codes of those operators."""
+    """Return the graph with the weights of the chosen operators dequantized."""
     numbers: dict[Tensor, Tensor] = {}
     operators: list[Operator] = []
     for operator, is_chosen in zip(graph.operators, chosen, strict=True):
@@ -55,7 +56,7 @@ def _rewrite(graph: Graph, chosen: list[bool]) -> Graph:
 
 
 def dequantize_filter(filter: Tensor) -> Tensor:
-    """A filter of signed codes around zero as float32."""
+    """Dequantize a filter of signed values with zero point 0."""
     scales = np.asarray(filter.scale, np.float32)
     shape = [-1 if place == filter.axis else 1 for place in range(len(filter.shape))]
     factors = scales.reshape(shape) if scales.ndim else scales

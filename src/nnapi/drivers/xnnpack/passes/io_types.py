@@ -1,6 +1,6 @@
-"""Inputs and outputs whose codes stay unsigned, as what reads or makes them takes unsigned codes as well.
+"""Inputs and outputs that stay unsigned, because all operators that read or write them take unsigned values too.
 
-Others are turned into signed codes, and back, outside the engine.
+Others are converted to signed values, and back, outside the engine.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def keep_unsigned_io(graph: Graph) -> Graph:
 
 
 def _takes_both(operator: Operator) -> bool:
-    """Whether an operator converts between codes and numbers, or between signed and unsigned codes."""
+    """Return whether an operator converts between quantized and float values, or between signed and unsigned ones."""
     types = {tensor.type for tensor in operator.tensors}
     return operator.kind in ("DEQUANTIZE", "QUANTIZE") and bool(types & {"f32", "u8"})
 

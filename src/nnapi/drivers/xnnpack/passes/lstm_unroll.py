@@ -1,13 +1,14 @@
-"""LSTM cells written out as products, squashing and arithmetic, which the engine runs in a fraction of its cells' time.
+"""Decompose LSTM cells into products, activations and arithmetic, which the engine runs in a fraction of its cells'
+time.
 
-Its cells compute one number after the other, those in integers by polynomials in fixed point; written out, a step is a
-dozen operators on vectors, of thirty nanoseconds each.
+The engine's cells compute one element after the other, integer ones by polynomials in fixed point. Decomposed, a step
+is a dozen operators on vectors, of thirty nanoseconds each. Float cells give the same results. Integer cells give the
+same 8-bit output within 1 LSB: the decomposition omits roundings to 16 bits. A gate differs by less than 2.5e-4 (two
+roundings by 2**-13 at a slope of at most 1/4, and up to 6 * 2**-15 of the polynomial), candidate and activated state by
+6e-4, the output hence by 2e-3, half of 1 LSB at scale 1/256.
 
-Cells in real numbers come out the same. Of cells in integers the 8-bit output is the same to one code: what is left out
-are roundings to 16 bits. A gate is off by less than 2.5e-4 (two roundings by 2**-13 at a slope of at most 1/4, and up
-to 6 * 2**-15 of the polynomial), candidate and squashed state by 6e-4, the output hence by 2e-3, half a code of scale
-1/256. The cell state may be off by more than one of its own codes, so a cell whose new state is read stays the
-engine's, unless the model permits rounded states.
+The cell state may differ by more than 1 LSB of its own, so a cell whose new state is read stays the engine's, unless
+the model permits rounded states.
 """
 
 from __future__ import annotations
@@ -25,19 +26,19 @@ STEP, SEQUENCE = "LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"
 WEIGHTS, RECURRENT, BIASES, HIDDEN, MEMORY = range(1, 5), range(5, 9), range(12, 16), 18, 19
 """Positions among the inputs."""
 OTHERS = (9, 10, 11, 16, 17, 20, 21, 22, 23)
-"""Inputs that only cells have which are not written out: peepholes, projection, normalisation."""
+"""Inputs of cells that are not decomposed: peepholes, projection, normalization."""
 MOST_STEPS = 64
-"""Steps of a sequence that are written out at most: each costs time to prepare, too."""
+"""The largest number of steps of a sequence that are unrolled: each costs preparation time, too."""
 SMALLEST_SCALE = 1 / 256
-"""Of an output in integers; the codes of a smaller one would be less than the roundings left out."""
+"""The smallest scale of an integer output; 1 LSB of a smaller one would be less than the omitted roundings."""
 GATE_LIMIT = 8.0
-"""Where gates in integers are cut off before they are squashed."""
+"""The clamp of integer gates before their activation."""
 FAR = 2.0**20
-"""Where gates in real numbers are cut off: LOGISTIC is constant long before, and NaN for some numbers far beyond."""
+"""The clamp of float gates: LOGISTIC is constant long before, and NaN for some values far beyond."""
 NEAR = FAR / 2
-"""What may be added to a sum that was cut off, and leave it where LOGISTIC is constant."""
+"""The largest term that may be added to a clamped sum without leaving the range in which LOGISTIC is constant."""
 LARGEST_STATE = 32767
-"""The largest code of a state in integers."""
+"""The largest quantized value of an integer state."""
 SQUASH = {1: ("RELU", np.inf), 3: ("RELU6", 6.0), 4: ("TANH", 1.0)}
 """Operator of each activation, and the largest magnitude that it gives."""
 NO_ACTIVATION, WITHIN_ONE = 0, 2
@@ -74,7 +75,7 @@ def _count_steps(operator: Operator) -> int:
 
 
 class _Cell:
-    """An operator being written out. Gates in integers are held in units of GATE_LIMIT, to be cut off at 1."""
+    """An operator that is decomposed. Integer gates are in units of GATE_LIMIT, so that they are clamped to 1."""
 
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
@@ -101,7 +102,7 @@ class _Cell:
         self.is_cut_once = not self.is_integer and self._remembers_little()
 
     def write_out(self) -> list[Operator]:
-        """What takes the operator's place."""
+        """Return the operators of the decomposition."""
         summed = self._sum_inputs()
         self._deliver([self._step(self._add_recurrent(summed, time)) for time in range(self.length)])
         if not self.is_integer:
@@ -111,7 +112,7 @@ class _Cell:
         return self.written
 
     def _forgets_nothing(self) -> bool:
-        """Whether the only step begins with nothing that could be kept."""
+        """Return whether there is one step from a cell state of zero, so that the forget gate has no effect."""
         return self.length == 1 and isinstance(self.memory, np.ndarray) and not self.memory.any()
 
     def _remembers_little(self) -> bool:
@@ -124,7 +125,7 @@ class _Cell:
     # Sums
 
     def _sum_inputs(self) -> Tensor:
-        """What the gates see of the input, for all steps: [time · batch, gates · units]."""
+        """Return the input's contribution to the gates for all steps: [time · batch, gates · units]."""
         x = self.x
         rows = self.length * self.batch
         if self.is_integer:
@@ -137,7 +138,7 @@ class _Cell:
         return self._limit(summed, FAR) if self.is_cut_once else summed
 
     def _add_recurrent(self, summed: Tensor, time: int) -> Tensor:
-        """What the gates see at one time, of the last output too: [batch, gates · units]."""
+        """Add the contribution of the last output at one step: [batch, gates · units]."""
         act = WITHIN_ONE if self.is_integer else NO_ACTIVATION
         if self.length > 1:
             begin, shape = constant([time * self.batch, 0]), (self.batch, summed.shape[1])
@@ -160,7 +161,7 @@ class _Cell:
         return np.concatenate([_real(self._constant(positions, gate)) for gate in self.gates]) / self._unit()
 
     def _join(self, positions: range) -> Tensor:
-        """The same as a tensor: of codes where cells in real numbers have such."""
+        """Return the stacked weights as a tensor; it is quantized where a float cell has quantized weights."""
         parts = [self._constant(positions, gate) for gate in self.gates]
         if self.is_integer or any(part.type != "i8" for part in parts):
             return self._number(self._stack(positions))
@@ -265,7 +266,7 @@ class _Cell:
         return constant(values, "f32")
 
     def _read_state(self, state: Tensor) -> Tensor | Array:
-        """A state in real numbers: an array where it is constant."""
+        """Return a state as float values: an array where it is constant."""
         if state.data is not None:
             return _real(state)
         return self._emit("DEQUANTIZE", [state], state.shape) if self.is_integer else state
@@ -275,7 +276,7 @@ class _Cell:
 
 
 def _real(tensor: Tensor) -> Array:
-    """The numbers of a constant."""
+    """Return the float values of a constant."""
     if tensor.type == "f32":
         return tensor.value
     if not isinstance(tensor.scale, float):

@@ -1,9 +1,9 @@
-"""Reductions of codes for which a model goes through the numbers behind all of them: on the codes, which takes a half
-or a third of the time.
+"""Compute reductions on quantized values where a model dequantizes all of them first; this takes a half or a third of
+the time.
 
-MEAN and SUM of codes that have another scale than the result are one operator of the engine, in place of DEQUANTIZE,
-reduction and QUANTIZE. Its results are the same, but for those that lie halfway between two codes. The largest number,
-or the least, is that behind the largest code, or the least: there DEQUANTIZE comes after the reduction.
+MEAN and SUM with another scale than the result's are one operator of the engine, instead of DEQUANTIZE, reduction and
+QUANTIZE. The results are the same, except for those halfway between two quantized values. The maximum (minimum) is the
+dequantized maximum (minimum) of the quantized values: there DEQUANTIZE moves behind the reduction.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 SUMS = ("MEAN", "SUM")
 ENDS = ("REDUCE_MAX", "REDUCE_MIN")
 RATIOS = (2.0**-14, 2.0**7)
-"""What the scale of the codes may be, relative to the result's."""
+"""The range of the input's scale relative to the result's."""
 MOST_SUMMED = 2**16
 """Codes that are summed up at most: their sum fits into 32 bits, and is exact in float32 as well."""
 Makers = Mapping["Tensor | None", Operator]
 
 
 def reduce_quantized(graph: Graph) -> Graph:
-    """The same graph with such reductions on codes."""
+    """Return the graph with such reductions computed on quantized values."""
     makers: Makers = {output: operator for operator in graph.operators for output in operator.outputs}
     operators: list[Operator] = []
     for operator in graph.operators:
@@ -32,7 +32,7 @@ def reduce_quantized(graph: Graph) -> Graph:
 
 
 def _fuse(operator: Operator, makers: Makers) -> list[Operator] | None:
-    """What an operator becomes that quantises sums or means of codes; None for any other."""
+    """Return the replacement of an operator that quantizes sums or means of quantized values; None for any other."""
     if operator.kind != "QUANTIZE":
         return None
     reduction = makers.get(operator.inputs[0])
@@ -54,7 +54,8 @@ def _fuse(operator: Operator, makers: Makers) -> list[Operator] | None:
 
 
 def _swap(operator: Operator, makers: Makers) -> list[Operator] | None:
-    """What an operator becomes that looks for the largest or least of the numbers behind codes; None for any other."""
+    """Return the replacement of an operator that computes the maximum or minimum of dequantized values; None for any
+    other."""
     codes = _find_codes(operator, makers) if operator.kind in ENDS else None
     if codes is None:
         return None
@@ -66,7 +67,7 @@ def _swap(operator: Operator, makers: Makers) -> list[Operator] | None:
 
 
 def _find_codes(reduction: Operator, makers: Makers) -> Tensor | None:
-    """The signed codes behind the numbers that are reduced."""
+    """Return the signed quantized tensor whose dequantized values are reduced."""
     source = makers.get(reduction.inputs[0])
     codes = source.inputs[0] if source is not None and source.kind == "DEQUANTIZE" else None
     return codes if codes is not None and codes.type == "i8" and isinstance(codes.scale, float) else None

@@ -1,8 +1,8 @@
-"""What NNAPI says with several operations and the engine with one: files have ROUND, SIGN and casts of booleans and of
-signed bytes to integers, NNAPI has not.
+"""Replace several operations of NNAPI by one of the engine where a file had one.
 
-The importer writes them out in comparisons, selections and numbers (:mod:`nnapi.importers.tflite.rules`). Here they are
-recognised. The numbers are the same, but for the sign of 0 and for NaN, which SIGN keeps.
+Files have ROUND, SIGN and casts of booleans and of signed bytes to integers; NNAPI has none of these. The importer
+decomposes them into comparisons, selections and arithmetic (:mod:`nnapi.importers.tflite.rules`). Here these patterns
+are recognized. The results are the same, except for the sign of 0 and for NaN, which SIGN preserves.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def _join(operator: Operator, makers: Makers) -> Operator | None:
 
 
 def _replace(pattern: Pattern, x: Tensor, y: Tensor, is_computed: bool) -> Operator | None:
-    """What computes ``y`` from ``x``. Truth is 1 where it was computed; as an integer it is cast as the byte it is."""
+    """Return the operator that computes ``y`` from ``x``. A computed boolean is stored as 1 where true; to an integer
+    it is cast as its byte."""
     if pattern in (ROUND, SIGN):
         return Operator("ROUND" if pattern is ROUND else "SIGN", [x], [y]) if x.type == "f32" else None
     is_truth = x.type == "bool" and (y.type == "f32" or (y.type == "i32" and is_computed))

@@ -1,6 +1,7 @@
-"""All codes of a graph unsigned, as its model has them: the other form of a model with unsigned filters.
+"""Make all quantized values of a graph unsigned, as its model has them: the other variant of a model with unsigned
+filters.
 
-Which form is faster depends on the kernels that the engine has for a processor, so both are run.
+Which variant is faster depends on the engine's kernels for a processor, so both are run.
 """
 
 from __future__ import annotations
@@ -18,18 +19,18 @@ FEW = 2048
 
 
 def has_unsigned_filters(graph: Graph) -> bool:
-    """Whether a filter does not fit into signed codes as it is."""
+    """Return whether a filter does not fit into signed values unchanged."""
     return any(Conv(operator).unsigned_filter for operator in graph.operators)
 
 
 def can_be_unsigned(graph: Graph) -> bool:
-    """Whether every code can be an unsigned one, and is where it comes from and goes to."""
+    """Return whether all quantized values can be unsigned, and are unsigned in the inputs and outputs."""
     ends = zip(graph.ends, graph.flipped, strict=False)
     return all(end.type != "i8" or flipped for end, flipped in ends) and all(map(is_possible, graph.operators))
 
 
 def is_possible(operator: Operator) -> bool:
-    """Whether an operator can have unsigned codes."""
+    """Return whether an operator can compute on unsigned values."""
     if is_dynamic_range(operator):
         return False
     codes = [tensor for tensor in operator.tensors if tensor.type == "i8"]
@@ -41,7 +42,7 @@ def _has_one_scale(tensor: Tensor) -> bool:
 
 
 def make_unsigned(graph: Graph) -> Graph:
-    """The same graph with unsigned codes."""
+    """Return the graph with unsigned values."""
     change = Change()
     operators = list(map(change.rewrite, graph.operators))
     flipped = (False,) * len(graph.ends)
@@ -49,7 +50,7 @@ def make_unsigned(graph: Graph) -> Graph:
 
 
 class Change(dict[Tensor, Tensor]):
-    """What becomes of tensors where codes are unsigned."""
+    """The unsigned replacement of each tensor."""
 
     def __call__(self, tensor: Tensor) -> Tensor:
         if tensor not in self:
@@ -57,13 +58,15 @@ class Change(dict[Tensor, Tensor]):
         return self[tensor]
 
     def rewrite(self, operator: Operator) -> Operator:
-        """The same operator on unsigned codes."""
+        """Return the operator on unsigned values."""
         return operator.like([tensor and self(tensor) for tensor in operator.inputs], list(map(self, operator.outputs)))
 
 
 def turn(source: Tensor, target: Tensor) -> list[Operator]:
-    """What turns signed codes into unsigned ones of the same numbers, or back: exact, and faster through float32, for
-    which the engine has kernels, than at once, but for a few."""
+    """Return operators that convert signed values to unsigned ones of the same meaning, or back.
+
+    The conversion is exact. Except for few elements it goes through float32, for which the engine has faster kernels.
+    """
     if source.size < FEW:
         return [Operator("QUANTIZE", [source], [target])]
     real = source.like(type="f32", scale=0.0, zero_point=0)
@@ -71,9 +74,9 @@ def turn(source: Tensor, target: Tensor) -> list[Operator]:
 
 
 def _make_unsigned(tensor: Tensor) -> Tensor:
-    """A tensor of codes, or of biases, with one scale and, if they are codes, unsigned; any other itself.
+    """Return a quantized tensor or a bias with one scale and, if it is 8-bit, unsigned; any other tensor unchanged.
 
-    The engine takes a filter with one scale only where nothing says which axis that lies along.
+    The engine takes a filter with one scale only where it has no axis of scales.
     """
     scale = tensor.scale if isinstance(tensor.scale, float) else float(tensor.scale[0])
     if tensor.type == "i8":

@@ -71,7 +71,7 @@ def find_quantized_filter(context: Context, name: str, channel: int) -> Tensor |
 
 
 def _repeat_scale(codes: Tensor) -> Tensor:
-    """The same codes with their one scale for each unit, as the engine has kernels for."""
+    """Return the quantized values with their one scale repeated for each unit, for which the engine has kernels."""
     return codes.like(scale=np.full(codes.shape[0], codes.unit, np.float32), data=codes.data)
 
 
@@ -143,7 +143,8 @@ def read_computed_filter(context: Context, name: str, channel: int) -> tuple[Ten
     count = math.prod(type.dimensions) // type.dimensions[channel]
     largest = count * WIDEST**2 * float(scales.max()) * input.scale / out.scale
     require(
-        largest <= MOST_PRODUCTS, f"{name} is computed, and its sums may reach {largest:.0f} codes: too many for float"
+        largest <= MOST_PRODUCTS,
+        f"{name} is computed, and its sums may reach {largest:.0f} LSB: too many for float",
     )
     units = (scales * np.float64(input.scale)).astype(np.float32)
     codes = context.stored_tensor(name)

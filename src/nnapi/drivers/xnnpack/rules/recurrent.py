@@ -21,7 +21,7 @@ def rnn(
     hidden_in: Tensor,
     activation: int,
 ) -> Sequence[Tensor]:
-    """Written out: two products and their sum, so that the state is no variable."""
+    """Decompose into two products and their sum, so that the state is not a variable."""
     out = context.result()
     constants = context.stored_tensor("weights"), context.stored_tensor("bias")
     seen = context.emit("FULLY_CONNECTED", [input, *constants], out.like(), activation=0)

@@ -197,6 +197,6 @@ def _most(tensor: Tensor) -> float:
 
 
 def _largest(weights: Tensor, bias: Tensor | None) -> float:
-    """An upper bound of the magnitude of a row's sum over codes of 8 bits less a zero point."""
+    """Return an upper bound of the magnitude of a row's sum over 8-bit quantized values minus a zero point."""
     rows = np.abs(weights.value.astype(np.float64)).sum(1) * 255
     return float((rows + (0 if bias is None else np.abs(bias.value.astype(np.float64)))).max())

@@ -1,8 +1,8 @@
-"""Which tensors carry copies of some of their channels, so that filters find them there without moving anything.
+"""The tensors that carry copies of some of their channels, so that filters find them there without moving anything.
 
-Operators that treat every channel alike pass copies on: what they read and write carries the same ones, a *family* of
-tensors. Convolutions begin and end families, as a filter can write a channel twice and leave a copy unread. A copy
-takes the place of a channel that is always zero, if there is one, and follows all channels otherwise.
+Operators that treat all channels alike pass copies through: the tensors that they read and write carry the same ones, a
+*family*. Convolutions begin and end families, as a filter can write a channel twice and leave a copy unread. A copy
+replaces a channel that is always zero, if there is one, and follows all channels otherwise.
 """
 
 from __future__ import annotations
@@ -71,17 +71,17 @@ class _Family:
         return cost_model.round_up(depth, cost_model.TILE) - depth if is_float and depth > cost_model.TILE else 0
 
     def estimate_seconds(self, count: int, splits: Mapping[Operator, Split]) -> float:
-        """What carrying so many copies costs."""
+        """Return the cost in seconds of carrying ``count`` copies."""
         written = sum(_estimate_writing(op, count, splits) for op in self.writers)
         passed = sum(cost_model.estimate_writing(op, count) for op in self.inner if op.kind == "DEPTHWISE_CONV_2D")
         return written + passed + sum(cost_model.estimate_reading(op, count) for op in self.readers)
 
 
 def estimate_ways(operator: Operator, channels: Sequence[int], written: int = 0, joined: int = 0) -> dict[str, float]:
-    """What the ways of computing an operator cost that wants copies of those channels and finds none.
+    """Return the cost in seconds of each way to compute an operator that needs copies of those channels and has none.
 
-    ``written`` are the copies that its output carries, ``joined`` are the channels of a tensor among those joined as
-    its input that holds all the channels wanted.
+    ``written`` is the number of copies that its output carries. ``joined`` is the number of channels of the tensor,
+    among those concatenated as its input, that holds all the wanted channels.
     """
     seconds = {
         "float": cost_model.estimate_float(operator, written),
@@ -97,7 +97,7 @@ def estimate_ways(operator: Operator, channels: Sequence[int], written: int = 0,
 
 
 def estimate_alone(operator: Operator, channels: Sequence[int]) -> float:
-    """What such an operator costs, computed in the fastest way."""
+    """Return the cost in seconds of the fastest way to compute such an operator."""
     return min(estimate_ways(operator, channels).values()) if channels else 0.0
 
 

@@ -16,10 +16,8 @@ FEW = 8
 
 @dataclass(frozen=True)
 class Order:
-    """Which channel of the original each place holds.
-
-    These are the channels of ``span``, but for the places in ``instead``, which hold others, and then those ``behind``.
-    """
+    """The original channel at each index: the channels of ``span``, except at the indices in ``instead``, followed by
+    those ``behind``."""
 
     span: range
     instead: Mapping[int, int] = field(default_factory=dict)
@@ -38,14 +36,14 @@ class Order:
         return [*self.instead.items(), *enumerate(self.behind, len(self.span))]
 
     def find_displaced(self) -> dict[int, list[int]]:
-        """For each channel at such a place: all its places, in rising order."""
+        """Return, for each displaced channel, all its indices in ascending order."""
         found: dict[int, list[int]] = {}
         for place, channel in self.departures():
             found.setdefault(channel, self._home(channel)).append(place)
         return {channel: sorted(places) for channel, places in found.items()}
 
     def places(self, channel: int) -> list[int]:
-        """Where a channel is, in rising order."""
+        """Return the indices of a channel, in ascending order."""
         places = self._home(channel)
         if self.instead and channel in self.instead.values():
             places = sorted(places + [place for place, held in self.instead.items() if held == channel])
@@ -57,7 +55,7 @@ class Order:
         return places
 
     def _home(self, channel: int) -> list[int]:
-        """The place where ``span`` has a channel, unless another is there instead."""
+        """Return the index at which ``span`` has a channel, unless another replaces it there."""
         place = channel - self.span.start
         return [place] if channel in self.span and place not in self.instead else []
 

@@ -22,18 +22,18 @@ UNCOVERED = "a number that does not fit has too few copies of its channel"
 ROW = 16384
 """Numbers of which the least or greatest is looked for at a time."""
 Places = list[int] | Array
-"""Of numbers in a filter as one row: a list of few, an array of many."""
+"""Offsets in a flattened filter: a list of few, an array of many."""
 found: WeakKeyDictionary[Tensor, Places] = WeakKeyDictionary()
-"""Where the numbers are that do not fit in filters that a lowering rule has looked through: it takes as long as reading
-them does."""
+"""The offsets of values that do not fit, for filters that a lowering rule has scanned: a scan takes as long as reading
+the filter."""
 
 
 @dataclass(frozen=True)
 class Split:
     """An unsigned filter [..., channels] as a sum of two signed ones.
 
-    The first is ``filter`` less its zero point, with the numbers at ``outliers`` cut to ±127; what that leaves is for
-    copies of input channels: ``channels`` are those behind each copy.
+    The first is ``filter`` minus its zero point, with the values at ``outliers`` clamped to ±127. The remainders apply
+    to copies of input channels: ``channels`` are the originals of the copies.
     """
 
     filter: Tensor
@@ -41,10 +41,10 @@ class Split:
     channels: list[int]
 
     def join(self, order: Order, units: Order | None = None) -> Tensor:
-        """The signed filter for an input of which each channel holds the one of the original that ``order`` names.
+        """Return the signed filter for an input whose channels are the original ones that ``order`` names.
 
-        The first place of a channel has its numbers, later ones have the rests that there are. ``units`` names those
-        that the output holds. It is written where it is used, so that the codes are moved once.
+        The first index of a channel has its clamped weights, later ones have the remainders. ``units`` names the
+        channels of the output. The filter is written where it is used, so that its values are moved once.
         """
         filter = self.filter
         count = len(units) if units else filter.shape[0]
@@ -71,7 +71,7 @@ class Split:
         self._share_out(result.reshape(-1, len(order)), order)
 
     def _move(self, result: Array, order: Order) -> None:
-        """Let the first places of channels have their numbers where those are not at home, and no others."""
+        """Move weights of displaced channels to their first index."""
         for channel, (first, *again) in order.find_displaced().items():
             if first in order.instead or first >= len(order.span):
                 numbers = np.subtract(self.filter.value[..., channel], np.uint8(self.filter.zero_point))
@@ -79,7 +79,7 @@ class Split:
             result[..., again] = 0
 
     def _share_out(self, rows: Array, order: Order) -> None:
-        """Share out the numbers that do not fit among the places of their channels."""
+        """Distribute the values that do not fit over the indices of their channels."""
         if not isinstance(self.outliers, list):
             self._share_out_columns(rows, order)
             return
@@ -103,7 +103,7 @@ class Split:
 
 
 def split(filter: Tensor, places: Places) -> Split:
-    """An unsigned filter, of which numbers at those places do not fit, as a sum."""
+    """Split an unsigned filter whose values at those offsets do not fit."""
     codes, depth = filter.value.reshape(-1), filter.shape[-1]
     if isinstance(places, list):
         once = {place % depth for place in places}
@@ -115,10 +115,9 @@ def split(filter: Tensor, places: Places) -> Split:
 
 
 def find_outliers(codes: Array, zero_point: int) -> Places:
-    """Where the codes of one byte, as one row, are that differ too much from the zero point.
+    """Return the offsets of the bytes that differ too much from the zero point.
 
-    Only on one side can there be any, and mostly there are one or two: rows without one are passed over at the speed
-    at which memory is read.
+    They can only be on one side, and mostly there are one or two: rows without one are scanned at memory speed.
     """
     codes, lowest = codes.reshape(-1), 0 if codes.dtype == np.uint8 else -128
     is_low = zero_point - REACH > lowest
@@ -145,9 +144,9 @@ def _few(places: Array) -> Places:
 
 
 class Outliers(dict[Tensor, Places]):
-    """Where in unsigned filters, as one row, the numbers are that do not fit: found out when first asked.
+    """The offsets of values that do not fit in flattened unsigned filters, found at first use.
 
-    ``own`` are filters whose codes were put together here, so that nobody else reads them.
+    ``own`` are filters that were made here, so that nothing else reads them.
     """
 
     def __init__(self) -> None:
@@ -159,7 +158,7 @@ class Outliers(dict[Tensor, Places]):
         return places
 
     def find_slices(self, operator: Operator, axis: int) -> list[int]:
-        """The slices of the operator's filter along an axis that have such numbers; none where it is signed."""
+        """Return the slices of the operator's filter along an axis that have such values; none where it is signed."""
         filter = Conv(operator).unsigned_filter
         if filter is None:
             return []
@@ -171,7 +170,7 @@ class Outliers(dict[Tensor, Places]):
         return slices
 
     def gather(self, filter: Tensor, order: Order, axis: int) -> Tensor:
-        """The filter with other slices along an axis, and where the numbers are in those."""
+        """Return the filter with other slices along an axis, and track the values that do not fit in them."""
         result = gather(filter, order, axis)
         if filter.type != "u8":
             return result
@@ -189,13 +188,13 @@ class Outliers(dict[Tensor, Places]):
 
 
 def replace_codes(filter: Tensor, codes: Array) -> Tensor:
-    """An unsigned filter with those signed codes instead, each channel with a scale of its own."""
+    """Return an unsigned filter with those signed values instead, each channel with a scale of its own."""
     scales = _repeat(filter.unit, codes.shape[filter.axis])
     return filter.like(type="i8", shape=codes.shape, scale=scales, zero_point=0, data=codes)
 
 
 def make_signed(filter: Tensor, is_own: bool = False) -> Tensor:
-    """An unsigned filter whose numbers all fit, as a signed one; in the place of the former where that is our own."""
+    """Return an unsigned filter whose values all fit as a signed one; it is converted in place if ``is_own``."""
     codes = filter.value
     return replace_codes(
         filter, np.subtract(codes, np.uint8(filter.zero_point), out=codes if is_own else None).view(np.int8)

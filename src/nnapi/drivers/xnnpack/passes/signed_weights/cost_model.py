@@ -18,8 +18,8 @@ from nnapi.formats.tflite.operators import facts
 
 
 class Dense(NamedTuple):
-    """Seconds of a convolution for each number made: so much, so much for each place of the filter, for each MAC. The
-    channels of a ``tile`` are made at once, whether they are wanted or not."""
+    """Seconds of a convolution for each output value, for each of its filter taps, and for each MAC. The channels of a
+    ``tile`` are computed together, whether they are used or not."""
 
     made: float
     place: float
@@ -33,7 +33,7 @@ class Dense(NamedTuple):
 
 
 class Depthwise(NamedTuple):
-    """Seconds of a depthwise filter for each pixel, and for each tile of its channels at each of its places."""
+    """Seconds of a depthwise filter for each pixel, and for each tile of its channels at each filter tap."""
 
     pixel: float
     tile: float
@@ -51,11 +51,11 @@ class Figures(NamedTuple):
     sliced: float = 2.6e-9
     """For each pixel: slicing a channel off."""
     joined: float = 2.1e-9
-    """For each pixel and tensor that is joined."""
+    """Seconds for each pixel of each concatenated tensor."""
     moved: float = 8e-12
-    """For each byte that is joined."""
+    """Seconds for each concatenated byte."""
     converted: float = 2e-11
-    """For each number: converting between codes and float32 that stay in a cache."""
+    """Seconds for each value that is converted between quantized and float32 in a cache."""
 
     @property
     def is_measured(self) -> bool:
@@ -96,7 +96,7 @@ _current: ContextVar[Figures] = ContextVar("nnapi.xnnpack.figures", default=NOMI
 
 @contextmanager
 def use_figures(figures: Figures) -> Iterator[None]:
-    """Estimate by those figures inside the ``with`` block."""
+    """Use those costs inside the ``with`` block."""
     token = _current.set(figures)
     try:
         yield
@@ -105,12 +105,12 @@ def use_figures(figures: Figures) -> Iterator[None]:
 
 
 def find_figures() -> Figures:
-    """Return the figures for the processor at hand."""
+    """Return the measured costs of this processor."""
     return FIGURES.get(find_processor(), NOMINAL)
 
 
 def figures() -> Figures:
-    """Return the figures in use."""
+    """Return the costs in use."""
     return _current.get()
 
 
@@ -119,11 +119,11 @@ UNSIGNED_MAC = 6.5
 FAR_FILTER = 500_000
 """Numbers of a filter that, doubled, comes from beyond the caches of a core, at half the speed."""
 TURNED = 3e-7
-"""For turning the codes of a row into unsigned ones, or back."""
+"""Seconds of converting the values of a row to unsigned ones, or back."""
 FAR = 1.15
 """Times as long does a depthwise filter in float32 take on a tensor that comes from memory."""
 FAR_CONVERSION = 2
-"""Times as long does it take to convert between codes and float32 in memory."""
+"""The factor by which conversions between quantized values and float32 in memory are slower than in a cache."""
 UNALIGNED = 1.4
 """Times as long does a depthwise filter in float32 take whose pixels do not begin at multiples of a tile."""
 CACHE, NEAREST_CACHE = 500_000, 48_000
@@ -156,7 +156,7 @@ def round_up(dimension: int, step: int) -> int:
 
 
 def estimate_dense(operator: Operator, taps: int | None = None, depth: int | None = None) -> float:
-    """A signed convolution altogether, with its own filter or with one of so many places and channels."""
+    """Return the time of a signed convolution, with its own filter or with ``taps`` and ``depth``."""
     own_taps, own_depth = _count_taps(operator)
     out = operator.output
     depth = round_up(depth or own_depth, STEP)
@@ -164,20 +164,20 @@ def estimate_dense(operator: Operator, taps: int | None = None, depth: int | Non
 
 
 def estimate_slices(operator: Operator, copies: int) -> float:
-    """Copies of that many channels sliced off and joined to the input."""
+    """Return the time of slicing copies off and concatenating them to the input, and of the added depth."""
     x = operator.input(0)
     each = 2 * figures().joined + figures().sliced * copies
     return pixels(x) * each + x.size * figures().moved + _estimate_depth(operator, copies)
 
 
 def estimate_doubling(operator: Operator) -> float:
-    """The input joined to itself."""
+    """Return the time of concatenating the input with itself, and of the added depth."""
     x = operator.input(0)
     return pixels(x) * 2 * figures().joined + 2 * x.size * figures().moved + _estimate_depth(operator, x.shape[-1])
 
 
 def estimate_rejoining(operator: Operator, copies: int) -> float:
-    """An input that is joined anyway with so many channels more."""
+    """Return the time of ``copies`` more channels in an input that is a concatenation already."""
     each = figures().joined + copies * figures().moved
     return pixels(operator.input(0)) * each + _estimate_depth(operator, copies)
 
@@ -197,8 +197,8 @@ def estimate_float(operator: Operator, copies: int = 0) -> float:
 
 
 def estimate_dynamic_range(operator: Operator) -> float:
-    """Products of codes with a float input that is quantised first, which takes a look at all of it before, instead of
-    products of numbers."""
+    """Return the time of 8-bit products, before which the engine scans and quantizes the float input, minus that of
+    float products."""
     taps, depth = _count_taps(operator)
     count, units = pixels(operator.output), operator.output.shape[-1]
     signed = figures().signed.seconds(count, units, taps, round_up(depth, STEP))
@@ -206,8 +206,11 @@ def estimate_dynamic_range(operator: Operator) -> float:
 
 
 def estimate_unsigned(operator: Operator) -> float:
-    """With the filter as it is, between codes that are turned into unsigned ones and back; infinite for a single row
-    whose filter stays in a cache, and where nothing is known of the engine on unsigned codes."""
+    """Return the time with the unchanged filter, between conversions to unsigned values and back.
+
+    It is infinite for a single row whose filter stays in a cache, and where the engine's speed on unsigned values is
+    unknown.
+    """
     out = operator.output
     taps, depth = _count_taps(operator)
     if out.size > out.shape[-1]:
@@ -220,12 +223,13 @@ def estimate_unsigned(operator: Operator) -> float:
 
 
 def estimate_turning(tensor: Tensor) -> float:
-    """Turning unsigned codes into signed ones, or back, through float32: the engine has no faster way."""
+    """Return the time of converting unsigned values to signed ones, or back, through float32: the engine has no faster
+    way."""
     return 2 * _estimate_conversion(tensor.size)
 
 
 def estimate_unsigned_dense(operator: Operator) -> float:
-    """A convolution on unsigned codes altogether."""
+    """Return the time of a convolution on unsigned values."""
     unsigned, out = figures().unsigned, operator.output
     if unsigned is None:
         return math.inf
@@ -233,13 +237,13 @@ def estimate_unsigned_dense(operator: Operator) -> float:
 
 
 def estimate_unsigned_depthwise(operator: Operator) -> float:
-    """A depthwise filter on unsigned codes altogether."""
+    """Return the time of a depthwise filter on unsigned values."""
     unsigned = figures().unsigned_depthwise
     return _count_tiles(operator, operator.output.shape[-1], unsigned) if unsigned else math.inf
 
 
 def estimate_branches(operator: Operator, apart: int) -> float:
-    """A depthwise filter in two parts, so many channels of it in float32, joined at the end."""
+    """Return the time of a depthwise filter split in two, ``apart`` channels in float32, with the concatenation."""
     x, out = operator.input(0), operator.output
     depth = out.shape[-1]
     parts = _estimate_tiles(operator, depth - apart) + _estimate_real_tiles(operator, apart)
@@ -254,7 +258,7 @@ def estimate_depthwise(operator: Operator) -> float:
 
 
 def estimate_pairs(operator: Operator, taps: int) -> float:
-    """A convolution of few channels as a dense one of so many places that makes two pixels at once."""
+    """Return the time of a convolution of few channels as a dense one of ``taps`` that computes pairs of pixels."""
     out = operator.output
     depth = round_up(operator.input(1).shape[-1], STEP)
     return figures().signed.seconds(pixels(out) / 2, 2 * out.shape[-1], taps, depth)

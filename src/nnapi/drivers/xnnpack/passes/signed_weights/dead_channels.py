@@ -1,10 +1,10 @@
-"""Channels that are zero whatever the input: found by interval arithmetic, so that weights beside them need not fit.
+"""Channels that are zero for every input, found by interval arithmetic: weights beside them need not fit.
 
-An unsigned filter less its zero point has numbers from -255 to 255, and XNNPACK's signed filters hold -127 to 127. What
-does not fit is split off elsewhere (:mod:`channel_splitting`), which costs time; beside dead channels it is not needed.
-Trained networks have dead channels, most in their first layers, where a large negative bias stands before a RELU.
-Weights that are multiplied with one may be anything, and so may those that make one, as it is zero without them too:
-both become zero.
+An unsigned filter minus its zero point has values from -255 to 255, and XNNPACK's signed filters hold -127 to 127.
+Values that do not fit are split off elsewhere (:mod:`channel_splitting`), which costs time; beside dead channels that
+is unnecessary. Trained networks have dead channels, most in their first layers, where a large negative bias precedes a
+RELU. Weights that multiply a dead channel have no effect, and so do those that compute one, as it is zero without them
+too: both become zero.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from nnapi.model.operand import Array
 LARGEST = 2**12
 """Numbers of a filter beyond which no look is taken: sums of so many are never so sure."""
 SLACK = 1e-3
-"""Of a code, for the rounding of float32 multipliers."""
+"""The tolerance in LSB for the rounding of float32 multipliers."""
 
 Bounds = tuple[Array, Array]
-"""Least and greatest number of each channel, in codes above the zero point; zero is always between them."""
+"""Minimum and maximum of each channel, relative to the zero point; zero is always between them."""
 
 
 def find_dead_channels(graph: Graph) -> dict[Tensor, Array]:
@@ -39,7 +39,8 @@ def find_dead_channels(graph: Graph) -> dict[Tensor, Array]:
 
 
 def clear_weights(graph: Graph, dead: Mapping[Tensor, Array], outliers: Outliers) -> Graph:
-    """The graph with zeros for the weights that read or make dead channels, in filters with numbers that do not fit."""
+    """Return the graph with zeros for the weights that read or compute dead channels, in filters with values that do
+    not fit."""
     return graph.with_operators([_clear_weights(operator, dead, outliers) for operator in graph.operators])
 
 
@@ -95,7 +96,7 @@ def _bound(conv: Conv, before: Bounds) -> Bounds:
 
 
 def _clamp(tensor: Tensor, activation: int) -> tuple[int, int]:
-    """The codes above the zero point that an activation lets through."""
+    """Return the range of an activation, relative to the zero point."""
     low, high = -128 - tensor.zero_point, 127 - tensor.zero_point
     if activation in (FuseCode.FUSED_RELU, FuseCode.FUSED_RELU6):
         low = max(low, 0)

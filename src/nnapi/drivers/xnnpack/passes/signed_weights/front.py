@@ -1,7 +1,7 @@
-"""The front of a network left on unsigned codes, where the engine is faster on these there.
+"""Leave the front of a network on unsigned values where the engine is faster on these.
 
-Networks begin with wide images of few channels and grow deep later. Which kernels are better for the ones and which for
-the others depends on the processor: those that multiply whole tiles of a matrix need deep ones.
+Networks begin with wide images of few channels and grow deep later. The processor decides which kernels are better for
+the one and the other: kernels that multiply whole tiles of a matrix need deep ones.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from nnapi.formats.tflite.graph import Graph, Operator
 
 
 def keep_front_unsigned(graph: Graph, outliers: Outliers) -> Graph:
-    """The same graph with unsigned codes in its first operators: as many as are estimated to gain by it."""
+    """Return the graph with unsigned values in its first operators, as many as the estimate favors."""
     if not cost_model.figures().is_measured:
         return graph
     count = _count_front(graph, outliers)
@@ -26,7 +26,7 @@ def keep_front_unsigned(graph: Graph, outliers: Outliers) -> Graph:
 
 
 def _count_front(graph: Graph, outliers: Outliers) -> int:
-    """How many operators the front should have; 0 where signed codes are faster from the beginning."""
+    """Return the number of operators in the front; 0 where signed values are faster from the start."""
     last = {tensor: place for place, operator in enumerate(graph.operators) for tensor in operator.inputs if tensor}
     kept = {end for end, flipped in zip(graph.ends, graph.flipped, strict=False) if not flipped}
     best, least, gained, crossing = 0, 0.0, 0.0, {}
@@ -44,7 +44,7 @@ def _count_front(graph: Graph, outliers: Outliers) -> int:
 
 
 def _estimate_gain(operator: Operator, outliers: Outliers) -> float:
-    """How much faster an operator is on unsigned codes than on signed ones, in the best way that there is on these."""
+    """Return the time in seconds that an operator saves on unsigned values, compared with the fastest signed way."""
     conv = Conv(operator)
     if conv.is_constant_depthwise and conv.input.type == "i8":
         signed = cost_model.estimate_depthwise(operator)
@@ -62,7 +62,7 @@ def _estimate_gain(operator: Operator, outliers: Outliers) -> float:
 
 
 def _rewrite(graph: Graph, count: int) -> Graph:
-    """The graph with so many operators on unsigned codes, and those turned that others read."""
+    """Return the graph with ``count`` operators on unsigned values, and conversions of those that others read."""
     change = Change()
     front = [change.rewrite(operator) for operator in graph.operators[:count]]
     rest = graph.operators[count:]

@@ -1,7 +1,7 @@
-"""Convolutions of codes that the engine computes faster in float32, between conversions that are exact.
+"""Compute quantized convolutions in float32 where the engine is faster so, between exact conversions.
 
-On processors that multiply whole tiles of a matrix of bytes at once, a filter that sums over few channels leaves most
-of a tile empty; the kernels for float32 do not mind.
+On processors that multiply whole tiles of a byte matrix at once, a filter over few channels leaves most of a tile
+empty; float32 kernels do not have this cost.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.model.operand import Array
 
 WORTH = 0.2
-"""What share of its time a convolution must save: estimates are not better than that."""
+"""The share of its time that a convolution must save: estimates are no more accurate than that."""
 
 
 def compute_in_float(graph: Graph) -> Graph:
-    """The same graph with such convolutions on the numbers behind the codes; each result is rounded to a code."""
+    """Return the graph with such convolutions on dequantized values; each result is rounded to a quantized value."""
     if not cost_model.figures().is_measured:
         return graph
     reals: dict[Tensor, Tensor] = {}
@@ -29,7 +29,7 @@ def compute_in_float(graph: Graph) -> Graph:
 
 
 def _gains(conv: Conv) -> bool:
-    """Whether an operator is a convolution of signed codes of several pixels, and much faster so."""
+    """Return whether an operator is a signed convolution of several pixels that is much faster in float32."""
     if not (conv.is_constant_dense or conv.is_constant_depthwise):
         return False
     if not conv.input.type == conv.filter.type == conv.output.type == "i8":

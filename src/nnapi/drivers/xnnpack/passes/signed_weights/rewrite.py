@@ -1,12 +1,14 @@
-"""Filters that do not fit into signed bytes: how operators with unsigned filters are computed exactly and fast.
+"""Compute operators with unsigned filters, which do not fit into signed bytes, exactly and fast.
 
-The engine is two to three times faster with signed filters, and nearly every number of an unsigned one, less its zero
-point, is within ±127; one or two numbers of a filter are not. Some have no effect (:mod:`dead_channels`). The others
-are written as sums of two that fit: the second applies to a copy of the input channel. A copy comes from the operators
-that make the channel, which make it twice (:mod:`channel_map`), or is sliced off and appended where the filter is;
-images get theirs in rows (:mod:`space_to_depth`). Depthwise filters cannot sum over copies: they are computed in
-float32, between conversions that are exact, if need be for a few of the channels only (:mod:`split_depthwise`). A large
-filter that sums over a single row stays as it is: what counts there are its bytes.
+The engine is two to three times faster with signed filters. Nearly every value of an unsigned one, minus its zero
+point, is within ±127; one or two values of a filter are not. Some have no effect (:mod:`dead_channels`). The others are
+decomposed into sums of two that fit: the second applies to a copy of the input channel. The operators that compute the
+channel write the copy too (:mod:`channel_map`), or it is sliced off and appended at the filter; images get theirs in
+rows (:mod:`space_to_depth`).
+
+Depthwise filters cannot sum over copies: they are computed in float32, between exact conversions, if need be for a few
+of the channels only (:mod:`split_depthwise`). A large filter that sums over a single row stays unchanged: there its
+bytes dominate the time.
 """
 
 from __future__ import annotations
@@ -178,7 +180,8 @@ class _Rewriting:
         return self._concatenate(long, [long, *slices]), list(channels)
 
     def _find_part(self, x: Tensor, channels: Sequence[int]) -> tuple[int, range] | None:
-        """Which of the tensors that are joined as ``x``, for one reader only, holds those channels; all it holds."""
+        """Return the index and the channels of the tensor that holds those channels, among those concatenated as ``x``
+        for one reader."""
         join = self._joins.get(x)
         if join is None or self._reads[x] > 1 or len(set(channels)) < len(channels):
             return None
@@ -203,7 +206,7 @@ class _Rewriting:
         return part
 
     def _compute_in_float(self, conv: Conv) -> None:
-        """On the numbers behind the codes; every result is rounded to a code, as the operation has it."""
+        """Compute on dequantized values; every result is rounded to a quantized value, as in the operation."""
         x, filter, bias, y = conv.input, conv.filter, conv.bias, self._lengthen(conv.output)
         numbers = (filter.value.astype(np.float32) - np.float32(filter.zero_point)) * np.float32(filter.unit)
         weights = Tensor("f32", filter.shape, data=numbers, name=filter.name)
@@ -220,7 +223,7 @@ class _Rewriting:
         self.operators.append(Operator("QUANTIZE", [real], [y]))
 
     def _compute_unsigned(self, conv: Conv) -> None:
-        """On unsigned codes, with the filter that it has."""
+        """Compute on unsigned values, with the unchanged filter."""
         x, y = (self._lengthen(end) for end in (conv.input, conv.output))
         filter = self._write_copies(conv, self._read_once(conv.filter, conv.input))
         above, below = (end.like(type="u8", zero_point=end.zero_point + SHIFT) for end in (x, y))

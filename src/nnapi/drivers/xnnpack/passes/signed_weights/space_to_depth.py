@@ -1,8 +1,9 @@
-"""Convolutions that read images of few channels at every second pixel: two pixels are read as one of twice the depth.
+"""Rewrite convolutions that read images of few channels at every second pixel: two pixels are read as one of twice the
+depth.
 
-The engine multiplies eight input channels at a time, of which an image has three. Seen as pairs of pixels in a row,
-without moving anything, it fills six, and a filter three pixels wide is two pairs wide. Rows that a filter needs twice,
-because some of its numbers do not fit into signed bytes, are copied between the others: whole rows cost very little.
+The engine multiplies eight input channels at a time, of which an image has three. As pairs of pixels in a row, without
+moving anything, it fills six, and a filter three pixels wide is two pairs wide. Rows that a filter needs twice, because
+some of its values do not fit into signed bytes, are copied between the others: whole rows cost very little.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from nnapi.model.operand import Shape
 
 
 def move_space_to_depth(graph: Graph) -> Graph:
-    """The same graph with such convolutions rewritten; what pads an image for one alone becomes part of it."""
+    """Return the graph with such convolutions rewritten; padding of an image that only one of them reads is fused."""
     borders = _find_borders(graph)
     replaced: dict[Operator, list[Operator]] = {}
     for operator in graph.operators:
@@ -65,10 +66,10 @@ def _is_suited(conv: Conv) -> bool:
 
 
 class _Pairs:
-    """The rows and the columns of an image in pairs, and the filter for them.
+    """The rows and columns of an image in pairs, and the filter for them.
 
-    ``rows`` are the filter's rows that have numbers out of reach: a copy of the row of the image that each of them sees
-    follows the pair of rows where the filter begins, so that pairs are ``step`` rows apart.
+    ``rows`` are the filter's rows with values that do not fit. A copy of the image row that each of them reads follows
+    the pair of rows at which the filter begins, so that pairs are ``step`` rows apart.
     """
 
     def __init__(self, conv: Conv, border: Operator | None = None) -> None:
@@ -112,7 +113,7 @@ class _Pairs:
 
     @property
     def is_possible(self) -> bool:
-        """Whether the image ends where a pair may end, and two numbers suffice for each of the filter."""
+        """Return whether the image ends at the end of a pair, and two values suffice for each of the filter's."""
         return min(self.after) >= 0 and (not self.rows or int(np.abs(self.rest).max()) <= REACH)
 
     def estimate_gain(self) -> float:
@@ -122,7 +123,7 @@ class _Pairs:
         return cost_model.estimate_dense(self.conv.operator) + other - mine
 
     def emit(self) -> list[Operator]:
-        """What takes the convolution's place."""
+        """Return the operators that replace the convolution."""
         emitted: list[Operator] = []
 
         def emit(kind: str, inputs: list[Tensor | None], shape: Shape, **options: int) -> Tensor:

@@ -1,9 +1,9 @@
-"""Filters of single channels that do not all fit into signed bytes: a few channels take a way of their own.
+"""Split depthwise filters that do not all fit into signed bytes: a few channels are computed separately.
 
-A depthwise filter cannot sum over copies of a channel. In float32 it is exact, and hardly slower; what costs time are
-the conversions of all channels before and after. So the convolution that makes the channels is cut in two: one part
-makes those that fit, the other a handful with those that do not, which alone go through float32. The results are joined
-in that order, so that copies of the handful (:mod:`channel_map`) can be had for little.
+A depthwise filter cannot sum over copies of a channel. In float32 it is exact, and hardly slower; the conversions of
+all channels before and after cost time. So the convolution that computes the channels is split in two: one computes
+those that fit, the other a handful with those that do not, which alone go through float32. The results are concatenated
+in that order, so that copies of the handful (:mod:`channel_map`) cost little.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 
 
 def split_depthwise(graph: Graph, outliers: Outliers) -> Graph:
-    """The same graph with such operators in two parts, where that is faster."""
+    """Return the graph with such operators split where that is faster."""
     apart = _choose(graph, outliers)
     if not apart:
         return graph
@@ -59,10 +59,10 @@ def _is_dense(operator: Operator) -> bool:
 def _choose_channels(
     operator: Operator, writer: Operator, readers: Sequence[Operator], outliers: Outliers
 ) -> list[int]:
-    """The channels that should go through float32 alone; none where all may as well.
+    """Return the channels that go through float32 alone; an empty result where all may as well.
 
-    Those are the ones with numbers that do not fit in the filter, in the filter before and in those after, as far as a
-    tile has room for them, and then any, to fill the tile.
+    They are the channels with values that do not fit in the filter, in the filter before and in those after, up to the
+    size of a tile, and then others to fill the tile.
     """
     depth = operator.output.shape[3]
     bad, units = outliers.find_slices(operator, 3), outliers.find_slices(writer, 0)
@@ -127,8 +127,8 @@ class _Branching:
 
 
 def _cut(depth: int, slow: Sequence[int]) -> tuple[Order, Order, Order]:
-    """Which channels take the fast way, which the slow one: the last ones, but for a few that change places; and all of
-    them, those of the fast way first."""
+    """Return the channels that are computed fast, the slow ones, and all of them with the fast ones first. The slow
+    ones are the last, except for a few that are swapped."""
     begin = depth - len(slow)
     early, late = [c for c in slow if c < begin], sorted({*range(begin, depth)} - {*slow})
     fast, others = dict(zip(early, late, strict=True)), dict(zip(late, early, strict=True))
