@@ -1,1 +1,1 @@
-"""What proves a driver: the corpus format, comparison, single operations; usable by driver authors."""
+"""Tests of drivers: the corpus format, comparison, single operations; for driver authors too."""

@@ -1,4 +1,4 @@
-"""Models made of examples, through the public calls of a model."""
+"""Models built from examples, through the public calls of a model."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from nnapi.testing import runtime
 from nnapi.testing.example import Example, Graph, Source
 
 MAIN = -1
-"""Stands for the main graph among the numbers of those that are referred to."""
+"""The index of the main graph among those of the referenced graphs."""
 ALIGNMENT = 64
-"""Where constants in a shared memory begin, in bytes."""
+"""Alignment of constants in a shared memory, in bytes."""
 
 
 def build(example: Example, classes: Any = runtime) -> Model:
-    """The finished model of an example, made through the public calls; raises what they raise.
+    """Build and finish the model of an example through the public calls; raises what they raise.
 
     ``classes`` is a module with a Model and a Memory of its own, if not the runtime's.
     """
@@ -32,7 +32,7 @@ def build(example: Example, classes: Any = runtime) -> Model:
 
 
 def describe(example: Example, classes: Any = runtime) -> Model:
-    """As :func:`build`, but the main model is not finished yet. Referenced models are."""
+    """Build the model of an example as :func:`build` does, but do not finish the main model."""
     pool = _Pool(example, classes)
     made: dict[int, Model] = {}
 
@@ -52,7 +52,7 @@ def _graph(example: Example, number: int) -> Graph:
 
 
 def _references(graph: Graph) -> list[int]:
-    """The numbers of the graphs that a graph refers to."""
+    """Return the indices of the graphs that a graph refers to."""
     return [
         operand.subgraph
         for operand in graph.operands

@@ -13,7 +13,7 @@ from nnapi.testing.example import Criterion, Example
 
 
 class Tolerance(NamedTuple):
-    """How far a value may be off: ``|actual - expected| <= atol + rtol * |expected|``, in double precision."""
+    """Tolerance of a value: ``|actual - expected| <= atol + rtol * |expected|``, in double precision."""
 
     atol: float
     rtol: float = 0.0
@@ -38,7 +38,7 @@ TOLERANCES: Mapping[str, Callable[[Criterion], Tolerance]] = {
     "TENSOR_QUANT16_SYMM": lambda criterion: STEP,
     "TENSOR_BOOL8": lambda criterion: EXACT,
 }
-"""Tolerance of each output type under an example's criterion. Every comparison of outputs takes its own from here."""
+"""Tolerance of each output type under an example's criterion, used by every comparison of outputs."""
 
 EXACT_WHEN_STRICT = frozenset({"TENSOR_INT32", "INT32"})
 """Types whose values count or point: one off is wrong, though the public harness lets it pass."""
@@ -46,10 +46,10 @@ EXACT_WHEN_STRICT = frozenset({"TENSOR_INT32", "INT32"})
 
 @dataclass(frozen=True)
 class Difference:
-    """The first place where an output disagrees.
+    """The first difference of an output. ``output`` is its index among the model's outputs.
 
-    ``output`` is its position among the model's outputs. ``index``, ``actual`` and ``expected`` are those of the
-    element; where dimensions disagree ``index`` is None and they are the dimensions.
+    ``index``, ``actual`` and ``expected`` are those of the element; where dimensions disagree ``index`` is None and
+    they are the dimensions.
     """
 
     output: int
@@ -64,16 +64,16 @@ class Difference:
 
 
 def tolerance_for(type: str, criterion: Criterion, *, strict: bool = False) -> Tolerance | None:
-    """The tolerance of an output type; None for types that no rule judges."""
+    """Return the tolerance of an output type; None for types that no rule judges."""
     if strict and type in EXACT_WHEN_STRICT:
         return EXACT
     return TOLERANCES[type](criterion) if type in TOLERANCES else None
 
 
 def judge(example: Example, outputs: Sequence[Array], *, strict: bool = False) -> Difference | None:
-    """The first difference between outputs (stored arrays, in the order of the model's) and what is expected.
+    """Return the first difference between outputs (stored arrays, in the order of the model's) and the expected ones.
 
-    Ignored outputs may be anything. ``strict`` asks for exact int32 values, indices among them.
+    Ignored outputs may be anything. ``strict`` demands exact int32 values, indices among them.
     """
     if len(outputs) != len(example.main.outputs):
         count = len(example.main.outputs)
@@ -97,7 +97,7 @@ def judge(example: Example, outputs: Sequence[Array], *, strict: bool = False) -
 def compare(
     actual: Array, expected: Array, tolerance: Tolerance | None, *, position: int = 0, label: str = "output"
 ) -> Difference | None:
-    """The first difference between two arrays: dimensions first, then each element.
+    """Return the first difference between two arrays: dimensions first, then each element.
 
     A NaN never agrees, not even with an expected one; equal infinities do. Without a tolerance nothing agrees.
     """
@@ -121,7 +121,7 @@ def compare(
 
 
 def _as_double(array: Array) -> Array:
-    """Elements as float64, bytes of booleans as 0 and 1."""
+    """Return elements as float64, booleans as 0 and 1."""
     return np.asarray(array.view(np.uint8) if array.dtype == np.bool_ else array, np.float64)
 
 
@@ -130,7 +130,7 @@ def _show(value: Any) -> str:
 
 
 def _compare_frequencies(example: Example, position: int, label: str, actual: Array) -> Difference | None:
-    """RANDOM_MULTINOMIAL: each class must come up about as often as its logit asks for."""
+    """Compare draws of RANDOM_MULTINOMIAL: each class must occur about as often as its logit demands."""
     logits = _as_double(next(array for array in example.inputs.values() if array is not None)).reshape(-1)
     tolerance = Tolerance(example.multinomial_tolerance)
     strange = (actual < 0) | (actual >= logits.size)

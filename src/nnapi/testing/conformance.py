@@ -22,7 +22,7 @@ from nnapi.testing.runtime import HERE
 from nnapi.testing.variants import VARIANTS, Setting, Skip, Variant
 
 CHUNK = 32
-"""Examples that a worker process is given at a time."""
+"""Examples in one batch for a worker process."""
 
 
 class Status(StrEnum):
@@ -33,10 +33,10 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Result:
-    """How one variant of one example went.
+    """The result of one variant of one example.
 
-    ``reason`` says why it failed or was skipped; ``difference`` is there when the outputs were wrong. ``seconds``
-    are those of building, compiling, running and judging.
+    ``reason`` is the cause of a failure or a skip; ``difference`` is set if the outputs were wrong. ``seconds`` covers
+    building, compiling, running and judging.
     """
 
     file: str
@@ -59,11 +59,11 @@ def run(
     strict: bool = False,
     runtime: str = HERE,
 ) -> Iterator[Result]:
-    """Run the variants that apply to the examples, in the order of the index, and give each result as it is known.
+    """Run the variants that apply to the examples, in the order of the index, and yield each result as it is known.
 
     ``devices`` are used together, as a compilation for devices does; without them the runtime chooses. With ``jobs``
-    above 1 that many worker processes share the work; they find devices by name, so those must be registered, and
-    the main module must be importable. ``runtime`` names the module whose classes are called. Raises KeyError for an
+    above 1 that many worker processes share the work; they find devices by name, so those must be registered, and the
+    main module must be importable. ``runtime`` names the module whose classes are called. Raises KeyError for an
     unknown variant and UnavailableDeviceError for an unknown device at once.
     """
     chosen = [VARIANTS[name] for name in variants]
@@ -78,7 +78,8 @@ def run(
 
 
 def match_name(pattern: str) -> Filter:
-    """Examples whose name contains the pattern, or matches it where it has wildcards; or that use the operation."""
+    """Return a filter for examples whose name contains the pattern, or matches its wildcards; or that use the
+    operation."""
     if pattern in OperationCode.__members__:
         return lambda entry: pattern in entry.ops
     if any(sign in pattern for sign in "*?["):
@@ -87,7 +88,7 @@ def match_name(pattern: str) -> Filter:
 
 
 def check(example: Example, variant: Variant, setting: Setting) -> Result:
-    """One result; whatever is raised is part of it."""
+    """Return the result of one variant; every exception becomes part of it."""
     begin = time.perf_counter()
     difference, reason, status = None, "", Status.PASSED
     try:

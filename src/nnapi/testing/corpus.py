@@ -37,13 +37,13 @@ DAMAGED = (
     NotImplementedError,
     tokenize.TokenError,
 )
-"""What reading an archive raises that is damaged or holds something else: NumPy reads headers as Python."""
+"""Exceptions from reading an archive that is damaged or holds other data: NumPy parses headers as Python."""
 PUBLISHED = Path(__file__).with_name("published")
 """The folder of the examples that come with this package; its NOTICE says where they are from."""
 
 
 class CorpusError(ValueError):
-    """A path that is no corpus, or a file that does not keep to the format; the message names it."""
+    """A path that is not a corpus, or a file that violates the format; the message names it."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,9 @@ Filter = Callable[[Entry], bool]
 
 
 class Corpus:
-    """Examples at a path: a folder, whose ``index.jsonl`` is used where there is one, or a single .npz file.
+    """Examples at a path: a folder, with or without an ``index.jsonl``, or a single .npz file.
 
-    Raises CorpusError for a path that is neither, and when reading for a file that does not keep to the format.
+    Raises CorpusError for any other path, and when reading for a file that violates the format.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -77,7 +77,7 @@ class Corpus:
 
     @property
     def entries(self) -> list[Entry]:
-        """One entry per example, file by file: from the index, or by reading the files where there is none."""
+        """Yield one entry per example, file by file: from the index, or by reading the files if there is none."""
         if self._entries is None:
             index = self.path / INDEX
             if index.is_file():
@@ -96,11 +96,11 @@ class Corpus:
         return files
 
     def select(self, filter: Filter | None = None) -> list[Entry]:
-        """The entries for which the filter is true; all without one."""
+        """Return the entries for which the filter is true; all without one."""
         return [entry for entry in self.entries if filter is None or filter(entry)]
 
     def examples(self, filter: Filter | None = None) -> Iterator[Example]:
-        """The examples one by one; only files that hold one of them are opened, one at a time."""
+        """Yield the examples; only files that hold one of them are opened, one at a time."""
         wanted: dict[str, list[str]] = {}
         for entry in self.select(filter):
             wanted.setdefault(entry.file, []).append(entry.name)
@@ -108,7 +108,7 @@ class Corpus:
             yield from self.load(file, names)
 
     def load(self, file: str, names: Iterable[str] | None = None) -> Iterator[Example]:
-        """Give the examples of one file, relative to the root: those of the names, or all, in the file's order.
+        """Yield the examples of one file, relative to the root: those of the names, or all, in the file's order.
 
         Raises CorpusError for a name that the file does not have.
         """
@@ -138,7 +138,7 @@ class Corpus:
 
 
 def open_published() -> Corpus:
-    """The public conformance examples, which come with this package."""
+    """Open the public conformance examples, which come with this package."""
     return Corpus(PUBLISHED)
 
 
@@ -158,7 +158,7 @@ class _Arrays:
 
 
 def entry_of(example: Example) -> Entry:
-    """The line that an index holds about an example."""
+    """Return the line of an index for an example."""
     return Entry(
         example.file,
         example.name,
@@ -256,7 +256,7 @@ def write(path: str | Path, examples: Iterable[Example]) -> None:
 
 
 def write_to(file: BinaryIO, examples: Iterable[Example]) -> None:
-    """As :func:`write`, to a file that is open."""
+    """Write examples as :func:`write` does, to an open file."""
     store = _Store()
     described = [_describe_example(example, store) for example in examples]
     text = np.frombuffer(json.dumps(described).encode(), np.uint8)
@@ -265,7 +265,7 @@ def write_to(file: BinaryIO, examples: Iterable[Example]) -> None:
 
 @dataclass
 class _Store:
-    """Arrays to be written, by key; the key of an array that is there already is given again."""
+    """Arrays to be written, by key; an array that is stored already gets its key again."""
 
     arrays: dict[str, Array] = field(default_factory=dict)
     keys: dict[tuple[str, Shape, bytes], str] = field(default_factory=dict)

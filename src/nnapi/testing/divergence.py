@@ -1,8 +1,8 @@
-"""The first operation whose result differs between two devices, each operation being given the same inputs.
+"""The first operation whose result differs between two devices that get the same inputs.
 
-Each operation is run as a model of its own, on what the operations before it have given elsewhere, and judged as random
-models are (:mod:`nnapi.testing.random.judging`). So what is wrong is found whatever came before it and whatever the
-device does not show. How differences grow is seen in the whole model, whose intermediate values are kept.
+Each operation runs as a model of its own, on the reference's results of the operations before it, and is judged like
+random models (:mod:`nnapi.testing.random.judging`). So an error is found independently of the operations before it and
+of outputs that the device does not show. The whole model, with its intermediate values, shows how differences grow.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ Values = dict[int, Array | None]
 
 
 class Verdict(StrEnum):
-    """How the results of an operation compare that was given the same inputs."""
+    """The verdict on an operation's results, given the same inputs."""
 
     SAME = "same"
     NEAR = "within tolerance"
     DIFFERS = "differs"
     UNJUDGED = "not judged"
-    """Finite floats are not the same, but NaN or infinities go in or come out: nobody says what is right then."""
+    """Finite floats differ, but inputs or outputs have NaN or infinities, for which no result is defined."""
     REFUSED = "refused"
     FAILED = "failed"
-    """The device takes the operation, but does not run it."""
+    """The device claims the operation, but fails to run it."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One operation. ``alone`` is how far it was off given the same inputs, ``grown`` how far in the whole model."""
+    """One operation. ``alone`` is its difference given the same inputs, ``grown`` the difference in the whole model."""
 
     number: int
     operation: str
@@ -59,7 +59,8 @@ class Step:
 
 @dataclass(frozen=True)
 class Divergence:
-    """All operations of a model in the order in which they run; ``failure`` says why the whole model does not run."""
+    """All operations of a model in the order in which they run; ``failure`` is the reason if the whole model does not
+    run."""
 
     steps: tuple[Step, ...]
     failure: str = ""
@@ -71,7 +72,7 @@ class Divergence:
 
     @property
     def is_complete(self) -> bool:
-        """Whether everything ran that the device takes, and was judged."""
+        """Whether every operation that the device claims ran and was judged."""
         return not self.failure and not any(step.verdict in (Verdict.UNJUDGED, Verdict.FAILED) for step in self.steps)
 
 
@@ -82,9 +83,9 @@ def find_divergence(
     base: Device | None = None,
     told: Callable[[OperationCall], None] = lambda call: None,
 ) -> Divergence:
-    """Run all operations of a finished model on ``tried`` and on ``base`` (the reference); ``told`` before each.
+    """Run all operations of a finished model on ``tried`` and on ``base`` (the reference).
 
-    Raises what ``base`` raises.
+    ``told`` is called before each operation. Raises what ``base`` raises.
     """
     example = _as_example(model, inputs)
     values: Values = {}
@@ -109,7 +110,7 @@ def find_divergence(
 
 
 def each_alone(model: Model, inputs: Sequence[Array | None]) -> Iterator[tuple[OperationCall, Example]]:
-    """All operations of a finished model, each as an example of its own with what the reference gives in it."""
+    """Yield the operations of a finished model, each as an example of its own with the reference's inputs."""
     return _run_each(_as_example(model, inputs), model, device(REFERENCE))
 
 
@@ -124,7 +125,7 @@ def _run_each(example: Example, model: Model, base: Device) -> Iterator[tuple[Op
 
 
 def _with_input(part: Example) -> Example:
-    """The part, with its first constant tensor as an input where it has none: a model needs one."""
+    """Return the example, with its first constant tensor as an input if it has none: a model needs an input."""
     main = part.main
     if main.inputs:
         return part
@@ -136,13 +137,13 @@ def _with_input(part: Example) -> Example:
 
 
 def measure_outputs(model: Model, right: Sequence[Array], found: Sequence[Array]) -> Distance:
-    """How far outputs of a whole model are from what they should be."""
+    """Return the distance of a whole model's outputs from the expected ones."""
     operands = example_of(model, model.name, {}, {}).main.operands
     return _measure([(operands[i], a, b) for i, a, b in zip(model.outputs, right, found, strict=True)])
 
 
 def _as_example(model: Model, inputs: Sequence[Array | None]) -> Example:
-    """The model as an example, with the tolerance of its precision; what is drawn at random is not judged."""
+    """Return the model as an example, with the tolerance of its precision; random outputs are not judged."""
     example = example_of(model, model.name, dict(zip(model.inputs, inputs, strict=True)), {})
     drawn = {i for call in model.operations if call.name in UNSURE for i in call.outputs}
     operands = tuple(replace(o, is_ignored=i in drawn) for i, o in enumerate(example.main.operands))
@@ -188,7 +189,8 @@ def _find_unlike(pairs: Sequence[tuple[OperandSpec, Array | None, Array]]) -> st
 def _run_whole(
     model: Model, inputs: Sequence[Array | None], tried: Device, is_helped: bool
 ) -> tuple[dict[int, Array], str]:
-    """Run the whole model, the reference helping with what is refused; return all results, and why there are none."""
+    """Run the whole model, with the reference for refused operations. Returns all results, and the reason if there are
+    none."""
     helpers = [device(REFERENCE)] if is_helped and tried.name != REFERENCE else []
     wanted = [index for call in model.operations for index in call.outputs]
     try:
@@ -204,14 +206,14 @@ def _run_whole(
 def _with_growth(
     steps: Sequence[Step], model: Model, example: Example, values: Mapping[int, Array | None], kept: Mapping[int, Array]
 ) -> Iterator[Step]:
-    """The steps with how far each result is off in the whole model."""
+    """Return the steps with the difference of each result in the whole model."""
     for step, call in zip(steps, model.operations, strict=True):
         pairs = [(example.main.operands[i], values[i], kept[i]) for i in call.outputs if i in kept]
         yield replace(step, grown=_measure(pairs) if pairs else None)
 
 
 def _measure(pairs: Sequence[tuple[OperandSpec, Array | None, Array]]) -> Distance:
-    """How far results are from what they should be."""
+    """Return the distance of results from the expected ones."""
     return measure((operand.scale or 0.0, operand.zero_point, right, found) for operand, right, found in pairs)
 
 

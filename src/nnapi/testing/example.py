@@ -17,7 +17,7 @@ LEVELS = {"V1_0": 1, "V1_1": 2, "V1_2": 3, "V1_3": 4, "AIDL_V1": 5, "AIDL_V2": 6
 
 
 class Source(StrEnum):
-    """Where an operand's value comes from, in the words of the format."""
+    """The source of an operand's value, in the words of the format."""
 
     TEMPORARY_VARIABLE = "TEMPORARY_VARIABLE"
     SUBGRAPH_INPUT = "SUBGRAPH_INPUT"
@@ -30,7 +30,7 @@ class Source(StrEnum):
 
 @dataclass(frozen=True)
 class ChannelSpec:
-    """Scales along a dimension. ``hide``: they only helped to make the data and are not told to the API."""
+    """Scales along a dimension. ``hide``: they only served to make the data and are not passed to the API."""
 
     channel_dim: int
     scales: tuple[float, ...]
@@ -39,7 +39,7 @@ class ChannelSpec:
 
 @dataclass(frozen=True, eq=False)
 class OperandSpec:
-    """One operand. ``dimensions`` are as given to the API: 0 is an unknown dimension."""
+    """One operand. ``dimensions`` are those passed to the API: 0 is an unspecified dimension."""
 
     type: str
     dimensions: Shape = ()
@@ -58,7 +58,7 @@ class OperandSpec:
 
     @property
     def operand_type(self) -> OperandType:
-        """What is given to add_operand; scales by channel follow in a call of their own."""
+        """The argument of add_operand; scales by channel follow in a call of their own."""
         return OperandType(self.code, self.dimensions, self.scale, self.zero_point)
 
 
@@ -84,7 +84,7 @@ class Graph:
 
 @dataclass(frozen=True)
 class Criterion:
-    """Which float tolerance applies (``fp32`` or ``fp16``), and by how many steps 8-bit codes may differ."""
+    """The float tolerance (``fp32`` or ``fp16``), and the permitted quantization steps of 8-bit values."""
 
     float: str = "fp32"
     quant8_atol: int = 1
@@ -92,7 +92,7 @@ class Criterion:
 
 @dataclass(frozen=True)
 class Harness:
-    """Which suites run an example."""
+    """The suites that run an example."""
 
     generated: bool = True
     dynamic_output_shape: bool = False
@@ -156,7 +156,7 @@ class Example:
 
 
 def dynamic(example: Example) -> Example:
-    """The example with every dimension of its outputs declared unknown, their ranks kept."""
+    """Return the example with every dimension of its outputs unspecified; ranks stay."""
     operands = list(example.main.operands)
     for index in example.main.outputs:
         operands[index] = replace(operands[index], dimensions=(0,) * len(operands[index].dimensions))
@@ -164,8 +164,10 @@ def dynamic(example: Example) -> Example:
 
 
 def with_unknown_dimensions(example: Example) -> Example:
-    """The example with the dimensions of its inputs and of what is computed declared unknown, in the main graph; those
-    of a tensor with scales by channel stay, because the API wants them known."""
+    """Return the example with unspecified dimensions of inputs and computed operands, in the main graph.
+
+    Tensors with scales by channel retain theirs, because the API wants them specified.
+    """
     known = (Source.CONSTANT_COPY, Source.CONSTANT_REFERENCE, Source.NO_VALUE)
     operands = tuple(
         operand
@@ -177,7 +179,7 @@ def with_unknown_dimensions(example: Example) -> Example:
 
 
 def sign_codes(example: Example) -> Example:
-    """The example with each TENSOR_QUANT8_ASYMM operand signed: zero point and all its data less 128."""
+    """Return the example with each TENSOR_QUANT8_ASYMM operand signed: zero point and all its data less 128."""
     operands = example.main.operands
     coupled = {index for index, operand in enumerate(operands) if operand.type == "TENSOR_QUANT8_ASYMM"}
     changed = tuple(_sign(operand) if index in coupled else operand for index, operand in enumerate(operands))

@@ -1,8 +1,8 @@
 """Random calls of an operation, drawn from its declaration.
 
-Types, ranks, scalars and what may be left out come from the signature. What only makes sense together (a filter and
-its strides, an axis and the rank) is proposed by :mod:`nnapi.testing.random.proposal`, and the operation's own shape
-function decides. Everything is drawn from the random generator given, so a seed gives the same call again.
+Types, ranks, scalars and omitted operands come from the signature. :mod:`nnapi.testing.random.proposal` proposes
+arguments that depend on each other (a filter and its strides, an axis and the rank); the operation's own shape function
+decides. The given random generator draws everything, so a seed reproduces a call.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from nnapi.testing.random_values import (
 
 ATTEMPTS = 2000
 LARGEST = 100_000
-"""Elements of the largest result that is worth computing."""
+"""The most elements of a result: larger ones take too long to compute."""
 RESCALED = 0.25
-"""How often a result that would take the scale of an input has one of its own."""
+"""Probability that a result gets a scale of its own instead of its input's."""
 
 
 class NoCall(Exception):
-    """No draw made sense to the operation's shape function; the message says why the last one did not."""
+    """The operation's shape function accepted no draw; the message is its last reason."""
 
 
 def random_call(
@@ -52,12 +52,11 @@ def random_call(
     given: Sequence[OperandSpec] = (),
     special: float = 0.0,
 ) -> Example:
-    """A model of one call that the operation's shape function accepts, with inputs but no expected outputs.
+    """Return a model of one call that the operation's shape function accepts, with inputs but no expected outputs.
 
-    The first of the operands ``given`` is the first tensor of the call, others are taken where one of their dimensions
-    is wanted; they are inputs of the example, known by their names. ``special`` is the probability of numbers that are
-    not finite, or denormal. Raises NoCall when none of so many draws is accepted. It may still be refused when it
-    runs, for the data in it.
+    The first of the operands ``given`` is the first tensor of the call; others are used if one of their dimensions
+    fits. They are inputs of the example, known by their names. ``special`` is the probability of values that are not
+    finite, or denormal. Raises NoCall if all draws are rejected. A run may still refuse the call for its data.
     """
     if is_control_flow(operation):
         return random_control_flow(operation, rng)
@@ -78,7 +77,8 @@ def random_attempt(
     given: Sequence[OperandSpec] = (),
     special: float = 0.0,
 ) -> Example:
-    """One draw, legal by its types but perhaps not by its dimensions and values; with ``accepted`` it raises then."""
+    """Return one draw, legal by its types but perhaps not by its dimensions and values; ``accepted`` raises in that
+    case."""
     if is_control_flow(operation):
         return random_control_flow(operation, rng)
     taste = replace(draw_taste(rng), special=special, given=given[0].dimensions if given else None)
@@ -102,7 +102,7 @@ def is_control_flow(operation: Operation) -> bool:
 
 
 def _counts(form: Overload, rng: np.random.Generator) -> list[tuple[Parameter | Several, int]]:
-    """Which slots an argument list has, and how many operands each takes."""
+    """Return the slots of an argument list, and the number of operands of each."""
     if form.is_variadic:
         return [(slot, slot.least + int(rng.integers(3)) if isinstance(slot, Several) else 1) for slot in form.inputs]
     return [(slot, 1) for slot in form.inputs[: pick(rng, form.legal_lengths())]]
@@ -190,12 +190,12 @@ class _Draft:
         return parameter.name in self.proposal.omitted or self.rng.random() < self.taste.omission
 
     def _join(self, value: OperandSpec) -> int:
-        """A tensor that is there already, whose elements are not known here."""
+        """Return an existing tensor, whose elements are not known here."""
         self.tensors.append(value)
         return self._add(replace(value, lifetime=Source.SUBGRAPH_INPUT), np.zeros(value.dimensions, DTYPES[value.code]))
 
     def _numbers(self, parameter: TensorParameter, code: OperandCode) -> Array | None:
-        """What a list holds that decides the result's shape, or indices that fit; None for other tensors."""
+        """Return the values of a list that decides the result's shape, or valid indices; None for other tensors."""
         if parameter.name in self.proposal.numbers:
             return np.asarray(self.proposal.numbers[parameter.name], DTYPES[code])
         return random_values(parameter, self.tensors[0] if self.tensors else None, self.taste, self.rng)
@@ -212,7 +212,7 @@ class _Draft:
         return self.taste.rank if self.taste.rank in legal and self.rng.random() < 0.8 else pick(self.rng, legal)
 
     def _quantize(self, code: OperandCode, dimensions: tuple[int, ...], parameter: Parameter) -> OperandSpec:
-        """An operand of that type with scales as the type wants them, a bias with those that its sum will have."""
+        """Return an operand of that type with scales as the type needs them; a bias gets those of its sum."""
         spec = OperandSpec(type_name(code), dimensions)
         if code == OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL:
             channel = (parameter.channel or 0) if isinstance(parameter, TensorParameter) else 0
@@ -247,9 +247,9 @@ class _Draft:
         return len(self.operands) - 1
 
     def settle_outputs(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
-        """Give the outputs the dimensions, scales and zero points that the operation computes; raises as it does.
+        """Set the outputs' dimensions, scales and zero points as the operation computes them; raises as it does.
 
-        What would take the scale of an input is requantized to another one now and then.
+        A result that would have its input's scale sometimes gets another one.
         """
         types = [self._type(index) for index in inputs]
         declared = tuple(self._type(index).with_dimensions(()) for index in outputs)

@@ -1,4 +1,4 @@
-"""Random calls of IF and WHILE, whose meaning is that of the models they refer to."""
+"""Random calls of IF and WHILE, with the models that they refer to."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class _Sketch:
 
 
 def random_control_flow(operation: Operation, rng: np.random.Generator) -> Example:
-    """An IF between two arithmetic operations, or a WHILE that counts while it adds; no expected outputs."""
+    """Return an IF between two arithmetic operations, or a WHILE that counts while it adds; no expected outputs."""
     type, dtype = pick(rng, (("TENSOR_FLOAT32", np.float32), ("TENSOR_INT32", np.int32)))
     shape = tuple(int(dimension) for dimension in rng.integers(1, 5, rng.integers(1, 5)))
     tensor = OperandSpec(type, shape)

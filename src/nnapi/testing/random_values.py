@@ -1,7 +1,7 @@
-"""Random scalars, tensors and dimensions for calls that stand a chance of making sense.
+"""Random scalars, tensors and dimensions for calls that are likely to be valid.
 
-Independent draws of thirty operands never fit together. So each attempt first settles its taste: a small pool of
-dimensions and scales to draw from, how often something is omitted, what integers are meant for.
+Independent draws of thirty operands never fit together. So each attempt first draws its taste: a small pool of
+dimensions and scales, the probability of omissions, the purpose of integers.
 """
 
 from __future__ import annotations
@@ -21,37 +21,37 @@ T = TypeVar("T")
 
 SCALES = (1 / 128, 1 / 256, 1 / 2048, 0.25, 0.5, 1.0, 2.0)
 SMALLEST_SCALE, LARGEST_SCALE = 1e-3, 30.0
-"""Between these lie scales of any digits; with small ones beside large ones most results saturate."""
+"""The range of scales of any digits; with small ones beside large ones most results saturate."""
 EQUAL = 0.2
-"""How often all elements of a tensor are the same: engines fold such constants."""
+"""Probability that all elements of a tensor are the same: engines fold such constants."""
 SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, -1e-45, 3.4e38, -3.4e38, 1e30, -1e30, 1.2e-38)
-"""Numbers that arithmetic treats in ways of their own; some are infinite or 0 as float16."""
+"""Values with arithmetic of their own; some are infinite or 0 as float16."""
 TIES = (0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 1.5, 2.5, 6.0, -3.0, 3.0)
-"""Numbers at which functions bend or rounding is a tie."""
+"""Values at which functions bend or rounding is a tie."""
 INTEGERS = (0, 0, 1, 1, 1, 2, 2, 3, 4, -1, -2, 6, 8)
 REALS = (0.0, 0.1, 0.5, 1.0, 1.0, 2.0, 3.5, -1.0)
 CUSTOMARY = {OperandCode.TENSOR_QUANT16_SYMM: (1 / 2048, 0), OperandCode.TENSOR_QUANT16_ASYMM: (1 / 8, 0)}
-"""Scale and zero point that operations with 16-bit codes insist on: states of recurrent cells, corners of boxes."""
+"""Scale and zero point that operations with 16-bit values require: states of recurrent cells, corners of boxes."""
 COLUMNS = {"rois": 4, "anchors": 4, "image_info": 2}
-"""Last dimension of the tensors that go by these names."""
+"""Last dimension of the tensors with these names."""
 BOXES = frozenset({"rois", "boxes", "anchors"})
 """Tensors that hold corners x1, y1, x2, y2."""
 TRIES = 100
 
 
 def pick(rng: np.random.Generator, choices: Sequence[T]) -> T:
-    """One of the choices."""
+    """Return one of the choices."""
     return choices[int(rng.integers(len(choices)))]
 
 
 @dataclass(frozen=True)
 class Taste:
-    """What one attempt draws from.
+    """The ranges and probabilities of one attempt.
 
     ``omission``: probability that an optional operand is omitted; ``constants``: that a tensor is a constant;
     ``uniform``: that all elements of a constant are the same; ``integers``: range of int32 tensors; ``floats``: range
-    of float tensors; ``central``: zero points in the middle; ``special``: probability that a number is one of SPECIAL;
-    ``given``: dimensions of the first tensor, where settled.
+    of float tensors; ``central``: zero points in the middle; ``special``: probability that a value is one of SPECIAL;
+    ``given``: dimensions of the first tensor, if they are fixed.
     """
 
     dimensions: tuple[int, ...]
@@ -67,7 +67,7 @@ class Taste:
     given: Shape | None = None
 
     def quantization(self, code: int, rng: np.random.Generator) -> dict[str, Any]:
-        """Scale and zero point of an operand of that type, as fields; none where it has none."""
+        """Return scale and zero point of an operand of that type, as fields; none if the type has none."""
         if code not in ZERO_POINTS:
             return {}
         if code in CUSTOMARY and rng.random() < 0.8:
@@ -80,7 +80,7 @@ class Taste:
 
 
 def draw_taste(rng: np.random.Generator) -> Taste:
-    """Settle the taste of one attempt."""
+    """Draw the taste of one attempt."""
     dimensions = tuple(int(dimension) for dimension in rng.integers(1, 7, pick(rng, (1, 1, 2, 3))))
     few = dimensions[0]
     return Taste(
@@ -97,14 +97,14 @@ def draw_taste(rng: np.random.Generator) -> Taste:
 
 
 def _scale(rng: np.random.Generator) -> float:
-    """A power of two, or a number of any size."""
+    """Return a power of two, or any positive scale."""
     if rng.random() < 0.4:
         return pick(rng, SCALES)
     return float(np.float32(np.exp(rng.uniform(np.log(SMALLEST_SCALE), np.log(LARGEST_SCALE)))))
 
 
 def random_scalar(parameter: Parameter, code: OperandCode, rng: np.random.Generator) -> Array:
-    """A scalar that satisfies the parameter's check, if one is found in a few tries."""
+    """Return a scalar that satisfies the parameter's check, if a few tries find one."""
     check = parameter.check if isinstance(parameter, ScalarParameter) else None
     value: Any = 0
     for _ in range(TRIES):
@@ -128,7 +128,7 @@ def _scalar(parameter: Parameter, code: OperandCode, rng: np.random.Generator) -
 def random_values(
     parameter: TensorParameter, first: OperandSpec | None, taste: Taste, rng: np.random.Generator
 ) -> Array | None:
-    """Numbers for a parameter whose numbers decide the shape (sizes, paddings, permutations); None for others."""
+    """Return values for a parameter that decides the shape (sizes, paddings, permutations); None for others."""
     if not isinstance(parameter, ValuesParameter):
         return None
     dimensions = first.dimensions if first else (1,)
@@ -153,15 +153,16 @@ def random_values(
 
 
 def random_dimensions(name: str, rank: int, taste: Taste, rng: np.random.Generator) -> Shape:
-    """Dimensions out of the taste's pool."""
+    """Return dimensions from the taste's pool."""
     dimensions = tuple(pick(rng, taste.dimensions) for _ in range(rank))
     return (*dimensions[:-1], COLUMNS[name]) if name in COLUMNS else dimensions
 
 
 def random_data(operand: OperandSpec, taste: Taste, rng: np.random.Generator) -> Array:
-    """Elements for a tensor of that name, type and shape: codes over their whole range, numbers as the taste has them.
+    """Return elements for a tensor of that name, type and shape: quantized values over their whole range, others by the
+    taste.
 
-    Boxes lie in the unit square and do not end before they begin; lists of indices are sorted as often as not.
+    Boxes lie in the unit square and do not end before they begin; half of the lists of indices are sorted.
     """
     if operand.name in BOXES and operand.dimensions[-1] % 4 == 0:
         corners = rng.uniform(0, 1, (*operand.dimensions[:-1], operand.dimensions[-1] // 4, 2, 2))
@@ -195,7 +196,7 @@ def _data(operand: OperandSpec, taste: Taste, rng: np.random.Generator) -> Array
 
 
 def _floats(taste: Taste, shape: Shape, rng: np.random.Generator) -> Array:
-    """Numbers of the taste's range, some of them where functions bend, or such as the taste calls special."""
+    """Return values of the taste's range, some of them where functions bend, or special ones."""
     numbers = rng.uniform(*taste.floats, shape)
     if rng.random() < 0.3:
         numbers = np.where(rng.random(shape) < 0.2, rng.choice(TIES, shape), numbers)

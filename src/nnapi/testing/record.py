@@ -1,4 +1,4 @@
-"""Examples made of what somebody has built and run: a model as a graph, an execution with its inputs and outputs."""
+"""Examples recorded from programs: a model as a graph, an execution with its inputs and outputs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nnapi.model.operand import Array
 from nnapi.testing.example import ChannelSpec, Example, Graph, Harness, OperandSpec, OperationSpec, Source
 
 NOTHING = Harness(generated=False)
-"""For what cannot be run again: a model that was never run, or a run that failed."""
+"""The harness of examples that cannot be run again: the model never ran, or the run failed."""
 
 SOURCES = {
     Lifetime.TEMPORARY: Source.TEMPORARY_VARIABLE,
@@ -35,7 +35,8 @@ def example_of(
     outputs: Mapping[int, Array] | None = None,
     spec: str = "",
 ) -> Example:
-    """A model, finished or not, as an example; without outputs one that says what was built, but cannot be judged."""
+    """Return a model, finished or not, as an example; without outputs it only describes the model, and cannot be
+    judged."""
     models = list_nested(model)[::-1]
     main, *others = (_graph(each, models) for each in models)
     return Example(
@@ -84,12 +85,12 @@ def _operand(operand: Operand, models: list[Model]) -> OperandSpec:
 
 
 def _position(model: Model, models: list[Model]) -> int:
-    """Index among the referenced models, which follow the main one."""
+    """Return the index among the referenced models, which follow the main one."""
     return next(index for index, other in enumerate(models) if other is model) - 1
 
 
 def _data(operand: Operand) -> Array | None:
-    """A constant's value; None where it cannot be read."""
+    """Return a constant's value; None if it cannot be read."""
     value: Any = operand.value
     with suppress(NnapiError, ValueError):
         if isinstance(value, tuple):

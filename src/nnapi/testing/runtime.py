@@ -1,5 +1,5 @@
-"""The classes that conformance examples are run with: the runtime's own, or those of another module of the same names,
-such as the client that goes through C."""
+"""The classes that run conformance examples: the runtime's own, or those of another module with the same names, such as
+the client that calls the C library."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ HERE = __name__
 
 
 def runtime(name: str) -> Any:
-    """The module of that name."""
+    """Return the module of that name."""
     return import_module(name)

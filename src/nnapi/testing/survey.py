@@ -1,4 +1,4 @@
-"""A survey of a device: what it takes of each operation with each type, found by asking it about drawn calls."""
+"""A survey of a device: the types that it accepts for each operation, found by queries about drawn calls."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from nnapi.testing.fuzz import NoCall, is_control_flow, random_call
 DRAWS = 160
 """Calls of an operation that are drawn: each type and rank of the first operand comes up several times."""
 ALIKE = 6
-"""How many with the same type and rank of the first operand a device is asked about."""
+"""Calls with the same type and rank of the first operand in a survey."""
 ATTEMPTS = 60
-"""Draws that may come to nothing before the next is asked for."""
+"""Draws that may be rejected before the next operation."""
 EVIDENCE = 3
-"""Refusals without a call taken that make a limit."""
+"""Refusals, without an accepted call, that establish a limit."""
 
 Told = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a device said to a call: its tensors by the names of their parameters, and whether it takes them."""
+    """The answer of a device to a call: its tensors by the names of their parameters, and whether it accepts them."""
 
     operands: Mapping[str, Operand]
     taken: bool
@@ -44,10 +44,10 @@ class Answer:
 def survey_device(
     device: Device, operations: Iterable[Operation] | None = None, draws: int = DRAWS, told: Told = lambda name: None
 ) -> Profile:
-    """The profile of a device: what it declares, and the limits of what it takes as far as its answers show them.
+    """Return the profile of a device: its declarations, and the limits that its answers show.
 
-    A limit that depends on more than one operand, or on values, is not one that a profile can have. ``told`` is called
-    with the name of each operation before it is asked for. The same draws are asked about each time.
+    A profile cannot have a limit that depends on more than one operand, or on values. ``told`` is called with the name
+    of each operation first. Every survey draws the same calls.
     """
     limits = {}
     for operation in REGISTRY.values() if operations is None else operations:
@@ -68,7 +68,7 @@ def survey_device(
 
 
 def ask(device: Device, operation: Operation, draws: int = DRAWS) -> list[Answer]:
-    """What a device says to calls of an operation that its feature level knows."""
+    """Return a device's answers to calls of an operation that its feature level has."""
     rng = np.random.default_rng([operation.code, draws])
     answers: list[Answer] = []
     asked: Counter[tuple[int, int]] = Counter()
@@ -89,9 +89,9 @@ def ask(device: Device, operation: Operation, draws: int = DRAWS) -> list[Answer
 
 
 def find_limits(answers: Sequence[Answer]) -> OperationLimits | None:
-    """The limits that explain what was refused; None where nothing was taken.
+    """Return the limits that explain the refusals; None if nothing was accepted.
 
-    Types come first, then ranks, then what must be constant: what one limit explains is no evidence for the next.
+    Types come first, then ranks, then constants: a refusal that one limit explains is not evidence for the next.
     """
     if not any(answer.taken for answer in answers):
         return None
@@ -127,7 +127,7 @@ def _find_ranks(given: Sequence[tuple[Operand, bool]]) -> dict[str, Any]:
 
 
 def _find_values(key: str, given: Sequence[tuple[int, bool]]) -> dict[str, Any]:
-    """The values that were taken, where another was refused often enough."""
+    """Return the accepted values, if others were refused often enough."""
     taken = {value for value, is_taken in given if is_taken}
     refused = [value for value, is_taken in given if not is_taken and value not in taken]
     enough = any(refused.count(value) >= EVIDENCE for value in refused)

@@ -1,4 +1,4 @@
-"""The ways in which an example is run: one small function each, and the table of them."""
+"""The variants in which an example is run: one small function each, and the table of them."""
 
 from __future__ import annotations
 
@@ -26,18 +26,19 @@ from nnapi.testing.example import Example, Harness, dynamic, sign_codes
 from nnapi.testing.runtime import HERE, runtime
 
 LOOP_TIMEOUT = DEFAULT_LOOP_TIMEOUT // 20
-"""Nanoseconds granted to a loop that never ends."""
+"""Timeout in nanoseconds of a loop that never ends."""
 BURST_RUNS = 2
 CACHE_TOKEN = bytes(range(32))
 
 
 class Skip(Exception):
-    """Why an example cannot be run in this way here; no failure."""
+    """The reason why an example cannot be run in this variant here; not a failure."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Where examples are run (None leaves the choice to the runtime), how they are judged, and by whose classes."""
+    """The devices that examples run on (None leaves the choice to the runtime), the way they are judged, and the
+    classes."""
 
     devices: tuple[Device, ...] | None = None
     strict: bool = False
@@ -50,7 +51,7 @@ class Setting:
 
 
 Violation = Difference | str | None
-"""What is wrong with a run; None where nothing is."""
+"""The fault of a run; None if there is none."""
 Check = Callable[[Example, Setting], Violation]
 
 
@@ -75,23 +76,23 @@ def plain(example: Example, setting: Setting) -> Violation:
 
 
 def with_dynamic_outputs(example: Example, setting: Setting) -> Violation:
-    """As plain, the outputs' dimensions left open."""
+    """Run as plain, with unspecified dimensions of the outputs."""
     return plain(dynamic(example), setting)
 
 
 def with_signed_codes(example: Example, setting: Setting) -> Violation:
-    """As plain, unsigned 8-bit codes replaced by signed ones."""
+    """Run as plain, with signed instead of unsigned 8-bit values."""
     return plain(sign_codes(example), setting)
 
 
 def in_background(example: Example, setting: Setting) -> Violation:
-    """As plain, by start_compute and the event it gives."""
+    """Run as plain, by start_compute and its event."""
     execution = setting.classes.Execution(_compile_supported(example, setting))
     return _execute(execution, example, setting, lambda: execution.start_compute().wait())
 
 
 def in_burst(example: Example, setting: Setting) -> Violation:
-    """Several runs in one burst, each of which must be right."""
+    """Run several times in one burst; each run must be right."""
     compilation = _compile_supported(example, setting)
     with compilation.burst() as burst:
         for _ in range(BURST_RUNS):
@@ -103,7 +104,7 @@ def in_burst(example: Example, setting: Setting) -> Violation:
 
 
 def with_fence(example: Example, setting: Setting) -> Violation:
-    """As plain, by start_compute_with_dependencies."""
+    """Run as plain, by start_compute_with_dependencies."""
     execution = setting.classes.Execution(_compile_supported(example, setting))
 
     def run() -> None:
@@ -114,7 +115,7 @@ def with_fence(example: Example, setting: Setting) -> Violation:
 
 
 def with_cache(example: Example, setting: Setting) -> Violation:
-    """Compiled twice with one token; the run of the second compilation counts, with 8-bit codes up to 3 off."""
+    """Compile twice with one token; the second compilation is run, and its 8-bit values may be 3 steps off."""
     lenient = replace(example, tolerance=replace(example.tolerance, quant8_atol=3))
     with tempfile.TemporaryDirectory(prefix="nnapi-cache-") as folder:
         for _ in range(2):
@@ -126,7 +127,7 @@ def with_cache(example: Example, setting: Setting) -> Violation:
 
 
 def in_device_memory(example: Example, setting: Setting) -> Violation:
-    """As plain, inputs and outputs in opaque memories, each made for its one role."""
+    """Run as plain, with inputs and outputs in opaque memories, each made for its one role."""
     classes = setting.classes
     execution = classes.Execution(_compile_supported(example, setting))
     for position, index in enumerate(example.main.inputs):
@@ -148,7 +149,7 @@ def in_device_memory(example: Example, setting: Setting) -> Violation:
 
 
 def complies(example: Example, setting: Setting) -> Violation:
-    """The model needs exactly the feature level that the example states: valid there, invalid at every lower one."""
+    """Check that the model needs exactly the feature level of the example: it is invalid at every lower one."""
     model = _model(example, setting.runtime)
     level = model.feature_level
     if level == example.level:
@@ -158,7 +159,7 @@ def complies(example: Example, setting: Setting) -> Violation:
 
 
 def is_refused(example: Example, setting: Setting) -> Violation:
-    """A model that is wrong on purpose: describing it, compiling it or running it must fail, but finish must not."""
+    """Check a model that is wrong on purpose: describing, compiling or running it must fail, but finish must not."""
     try:
         model = describe(example, setting.classes)
     except NnapiError:
@@ -198,14 +199,14 @@ VARIANTS = {
 
 @lru_cache(maxsize=4)
 def _model(example: Example, calls: str) -> Model:
-    """The example's model, built once for the variants that run one after the other; it is frozen."""
+    """Return the example's model, built once for consecutive variants; it is frozen."""
     return build(example, runtime(calls))
 
 
 def _compile_supported(
     example: Example, setting: Setting, prepare: Callable[[Compilation], None] | None = None
 ) -> Compilation:
-    """A finished compilation; Skip where the devices do not take the whole model."""
+    """Return a finished compilation; Skip if the devices do not accept the whole model."""
     model = _model(example, setting.runtime)
     for reason in _refusals(model, setting.devices or ()):
         raise Skip(reason)
@@ -221,7 +222,7 @@ def _compile(model: Model, setting: Setting, prepare: Callable[[Compilation], No
 
 
 def _refusals(model: Model, devices: Sequence[Device]) -> list[str]:
-    """Why each operation that none of the devices takes is refused, in the words of the last."""
+    """Return why each operation that no device accepts is refused, in the words of the last device."""
     verdicts = [need_verdicts(device.driver, model) for device in devices]
     return [
         answers[-1].reason
@@ -231,7 +232,7 @@ def _refusals(model: Model, devices: Sequence[Device]) -> list[str]:
 
 
 def _opaque(execution: Execution, setting: Setting, role: str, position: int) -> Memory:
-    """A memory made for one input or output; Skip where it cannot be allocated, as with unknown dimensions."""
+    """Make a memory for one input or output; Skip if it cannot be allocated, as with unspecified dimensions."""
     desc: MemoryDesc = setting.classes.MemoryDesc()
     add_role = desc.add_input_role if role == "input" else desc.add_output_role
     add_role(execution.compilation, position)
@@ -243,7 +244,7 @@ def _opaque(execution: Execution, setting: Setting, role: str, position: int) ->
 
 
 def _bind(execution: Execution, example: Example) -> list[bytearray]:
-    """Bind the example's inputs, and new buffers, which come back, for its outputs."""
+    """Bind the example's inputs, and new buffers for its outputs. Returns the buffers."""
     for position, index in enumerate(example.main.inputs):
         array = example.inputs[index]
         execution.set_input(position, None if array is None else np.ascontiguousarray(array))
@@ -260,7 +261,7 @@ def _execute(execution: Execution, example: Example, setting: Setting, run: Call
 
 
 def _results(execution: Execution, buffers: Sequence[bytearray]) -> list[Array]:
-    """What the buffers hold, in the shapes that the execution reports."""
+    """Return the contents of the buffers, in the shapes that the execution reports."""
     results = []
     for position, buffer in enumerate(buffers):
         rank = execution.output_operand_rank(position)

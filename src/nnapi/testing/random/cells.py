@@ -25,7 +25,7 @@ GATED = ("input", "forget", "cell", "output")
 
 @proposes("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM")
 def propose_lstm(draw: Draw) -> Proposal:
-    """A cell, or one for each direction; what is omitted is omitted for all gates together."""
+    """Propose a cell, or one for each direction; an omitted operand is omitted for all gates together."""
     sequence = "time_major" in draw.names
     scalars = {"time_major": draw.upto(1)} if sequence else {}
     input = draw.need_rank(2 + sequence) or (*(draw.dimension(7) for _ in range(1 + sequence)), draw.dimension(33))
@@ -42,7 +42,7 @@ def propose_lstm(draw: Draw) -> Proposal:
 
 
 def _cell(draw: Draw, proposal: Proposal, prefix: str, batch: int, size: int) -> None:
-    """Weights and states of one direction."""
+    """Propose weights and states of one direction."""
     units = draw.dimension(33)
     projects = draw.names >= {f"{prefix}projection_weights"} and draw.chance(0.3)
     outputs = draw.dimension(17) if projects else units
@@ -72,7 +72,7 @@ def _cell(draw: Draw, proposal: Proposal, prefix: str, batch: int, size: int) ->
 
 @proposes("QUANTIZED_16BIT_LSTM")
 def propose_16bit_lstm(draw: Draw) -> Proposal:
-    """Scales that its arithmetic is made for; all weights share theirs."""
+    """Propose scales that its arithmetic is made for; all weights share theirs."""
     proposal = propose_lstm(draw)
     weights = (draw.pick(1 / 128, 1 / 64, 0.0117), draw.upto(255))
     proposal.quantization = {name: weights for name in draw.names if name.endswith("_weights")}
@@ -109,7 +109,7 @@ def propose_rnn(draw: Draw) -> Proposal:
 
 
 def _all_or_none(draw: Draw, proposal: Proposal, names: set[str]) -> None:
-    """Give all of these operands, or omit them all."""
+    """Include all of these operands, or omit them all."""
     if draw.chance(0.5):
         proposal.omitted |= names
     else:

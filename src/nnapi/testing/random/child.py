@@ -1,4 +1,4 @@
-"""Examples judged in a process of their own, so that one that kills it, or never returns, is a failure like others."""
+"""Examples judged in a separate process, so that a crash or a hang is a failure like others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Child:
         self._pipe: Connection | None = None
 
     def judge(self, example: Example) -> Judgement:
-        """Judge an example; a process that ends, or gives no answer in time, is a failure."""
+        """Judge an example; if the process ends, or does not answer in time, that is a failure."""
         pipe = self._pipe
         if pipe is None or not self._process.is_alive():
             pipe = self._start()
@@ -79,7 +79,7 @@ def _describe_end(code: int | None) -> str:
 
 
 def _serve(pipe: Connection, name: str, special: bool) -> None:
-    """Judge what comes through the pipe until it is closed."""
+    """Judge the examples from the pipe until it is closed."""
     from nnapi.runtime.device import device
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process

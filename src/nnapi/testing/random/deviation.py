@@ -47,21 +47,21 @@ from nnapi.testing.random.parts import CONSTANTS, Part, part_of
 from nnapi.testing.random.real_numbers import as_real, on_real_numbers
 
 ROUNDS = 4
-"""Times that the reference computes with other last places; all operands grow in the first and shrink in the second."""
+"""Perturbed computations of the reference; all operands grow in the first and shrink in the second."""
 STEP = {np.dtype(np.float32): 2.0**-21, np.dtype(np.float16): 2.0**-10}
-"""How much operands differ, relative to themselves: four times the last place of float32, once that of float16."""
+"""Relative perturbation of operands: four times the last digit of float32, once that of float16."""
 LARGE = {np.dtype(np.float32): 2.0**58, np.dtype(np.float16): 2.0**6}
-"""Numbers of which some thousand products, added up, may be infinite; of float16 a dozen."""
+"""Values of which some thousand products, added up, may be infinite; of float16 a dozen."""
 SPARE = 8.0
-"""Long sums lose more places in an unlucky order than operands of random last places show."""
+"""Factor on the measured change: long sums lose more digits in an unlucky order than perturbed operands show."""
 IN_A_ROW = 64.0
 """Terms of a sum that may be added one after the other; sums of more lose more."""
 LEAST = 2.0**-24
-"""The distance of float16 values next to 0: a result may have been rounded by half of it."""
+"""The distance of float16 values next to 0: rounding may change a result by half of it."""
 HIDDEN = 1e-6
-"""How far a float that is not shown may be off, however small it is: a tenth of what may be shown."""
+"""The permitted difference of a hidden float, however small it is: a tenth of that of a visible one."""
 CODES_SPARE = 3.0
-"""As SPARE, for codes, of which those before may be one off in more places than were tried."""
+"""SPARE for quantized values: more of the preceding ones may be one step off than were tried."""
 
 Values = dict[int, Array | None]
 
@@ -79,7 +79,7 @@ def _is_not_finite(array: Array) -> Array:
 
 
 class Computation:
-    """An example on the reference, operation by operation, with ROUNDS others beside it that differ in last places."""
+    """An example on the reference, operation by operation, with ROUNDS perturbed computations beside it."""
 
     def __init__(self, example: Example, *, special: bool = False, rounds: int = ROUNDS) -> None:
         self.example, self.special = example, special
@@ -93,7 +93,7 @@ class Computation:
         self._parts = [_Runner(part_of(example, number)) for number in range(len(example.main.operations))]
 
     def run(self, number: int) -> None:
-        """Compute an operation from the values that are known; raises what the reference raises."""
+        """Compute an operation from the known values; raises what the reference raises."""
         runner, name = self._parts[number], self.example.main.operations[number].type
         inputs, outputs = runner.part.inputs, runner.part.outputs
         uncertain = [index for index in inputs if self._is_uncertain(index)]
@@ -113,7 +113,7 @@ class Computation:
             self._doubtful.update(outputs)
 
     def _repeat(self, runner: _Runner, name: str, bounds: Mapping[int, Array]) -> None:
-        """Compute with other last places, and with numbers at both ends of their ``bounds``."""
+        """Compute with perturbed operands, and with values at both ends of their ``bounds``."""
         inputs, outputs = runner.part.inputs, runner.part.outputs
         places = 1 + _terms(name, [self.values[i] for i in inputs], [self.values[i] for i in outputs]) / IN_A_ROW
         for turn, other in enumerate(self.others):
@@ -152,15 +152,15 @@ class Computation:
             other[output] = np.asarray(np.where(either, answer, right != 0), right.dtype)
 
     def _is_root(self, name: str, inputs: Sequence[int]) -> bool:
-        """Whether an exponent of negative numbers may be a whole number only as it is shown: else there is no power."""
+        """Whether an exponent of negative values may be an integer only as it is shown: other powers are undefined."""
         if name != "POW" or not self._is_uncertain(inputs[-1]):
             return False
         base = self.values[inputs[0]]
         return base is not None and bool(np.any(base < 0))
 
     def _is_beyond_judging(self, name: str, inputs: Sequence[int]) -> bool:
-        """Whether nobody says what is right: after numbers that are infinite or none, but for what compares them where
-        they are the point, and there where a sum of products may be infinite on its way."""
+        """Whether no result is defined: after infinite values or NaN, except for comparisons in examples on such
+        values; and where a sum of products may become infinite."""
         if any(index in self._doubtful for index in inputs):
             return True
         if self.special and name in TWO_COMPARED:
@@ -172,7 +172,7 @@ class Computation:
         return any(self._is_special(index) for index in inputs)
 
     def _is_large(self, index: int) -> bool:
-        """Whether products of such numbers, added up, may leave the range of numbers."""
+        """Whether products of such values, added up, may overflow."""
         array = self.values[index]
         return array is not None and array.dtype in LARGE and bool((np.abs(array) > LARGE[array.dtype]).any())
 
@@ -197,7 +197,7 @@ class Computation:
         return any(a is not None and a.dtype.kind == "f" and is_so(a).any() for a in arrays)
 
     def _nudge(self, array: Array | None, turn: int, places: float = 1.0, least: float = 0.0) -> Array | None:
-        """Numbers with other last places, so many times as different as usual, and ``least`` at least."""
+        """Return perturbed values: by so many times the usual step, and by ``least`` at least."""
         if array is None or array.dtype not in STEP:
             return array
         sign = np.full(array.shape, 1 - 2 * turn) if turn < 2 else self._rng.uniform(-1, 1, array.shape)
@@ -206,7 +206,7 @@ class Computation:
             return np.asarray(array * (1 + places * step * sign) + least * sign, array.dtype)
 
     def expect(self, index: int) -> Expectation:
-        """A result and how far from it a device may be."""
+        """Return a result and the permitted distance of a device's."""
         operand, value = self.example.main.operands[index], self._value(index)
         if index in self._doubtful:
             return Expectation(value, np.full(value.shape, np.inf))
@@ -242,7 +242,7 @@ class Computation:
         )
 
     def settle(self, index: int, shown: Array) -> None:
-        """Go on with what the device has made of a result; only float16 may have been rounded to be shown."""
+        """Continue with the device's result; only float16 may have been rounded to be shown."""
         self._doubtful.discard(index)
         self._lost.pop(index, None)
         self.values[index] = shown
@@ -252,7 +252,7 @@ class Computation:
             other[index] = self._nudge(shown, turn, least=LEAST * is_half) if is_rounded else shown
 
     def blur(self, number: int) -> None:
-        """Let results that nobody sees be one code off, and floats differ in their last places."""
+        """Perturb hidden results: quantized values by one step, floats in their last digits."""
         name, outputs = self.example.main.operations[number].type, self.example.main.operations[number].outputs
         if name in CHOOSING and name not in REQUANTIZING and not self.rescales(number):
             if self._rounds_to_float16(number):
@@ -270,13 +270,13 @@ class Computation:
                 other[index] = self._one_off(index, other[index], turn)
 
     def _rounds_to_float16(self, number: int) -> bool:
-        """Whether only the type of the result loses places, which what nobody sees need not lose."""
+        """Whether only the type of the result loses digits, which a hidden value need not lose."""
         operation, operands = self.example.main.operations[number], self.example.main.operands
         given, made = operands[operation.inputs[0]].type, operands[operation.outputs[0]].type
         return made == "TENSOR_FLOAT16" and given != made
 
     def rescales(self, number: int) -> bool:
-        """Whether an operation rounds the codes of its first operand to those of another scale."""
+        """Whether an operation rounds the quantized values of its first operand to another scale."""
         operation, operands = self.example.main.operations[number], self.example.main.operands
         first = next(operands[i] for i in operation.inputs if operands[i].type.startswith("TENSOR"))
         quantization = (first.scale, first.zero_point)
@@ -299,7 +299,8 @@ class Computation:
         return np.asarray(np.clip(array.astype(np.int64) + steps, limits.min, limits.max), array.dtype)
 
     def real(self, number: int) -> dict[int, Array]:
-        """The codes of an operation's quantized results as the same operation on real numbers has them, not rounded."""
+        """Return an operation's results in quantization steps, not rounded, as the same operation on float values gives
+        them."""
         part = part_of(self.example, number)
         twin = on_real_numbers(part, self.values)
         if twin is None:
@@ -319,7 +320,7 @@ class Computation:
 
 
 class _Runner:
-    """An operation prepared once on the reference, for other inputs of the same shapes."""
+    """An operation, prepared once on the reference, for other inputs of the same shapes."""
 
     def __init__(self, part: Part) -> None:
         self.part = part
@@ -347,14 +348,14 @@ class _Runner:
 
 
 def execute(example: Example, name: str) -> list[Array]:
-    """The outputs of an example on a device; raises what building, compiling and running raise."""
+    """Return the outputs of an example on a device; raises what building, compiling and running raise."""
     compilation = Compilation(build(example), [device(name)])
     compilation.finish()
     return compilation.run(*(example.inputs[index] for index in example.main.inputs))
 
 
 def _terms(name: str, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> float:
-    """How many terms each result is a sum of, more or less: weights for each channel, or elements for each result."""
+    """Return the approximate number of terms of each result: weights for each channel, or elements for each result."""
     tensors = [array for array in inputs if array is not None and array.ndim]
     results = [array.size for array in outputs if array is not None]
     if not tensors or not min(results, default=0) or not tensors[0].size or name in PAIRWISE:
@@ -376,14 +377,14 @@ def _find_given(example: Example, index: int) -> Array | None:
 
 
 def _without_denormals(array: Array | None) -> Array | None:
-    """The numbers as many engines take them: denormal ones as 0."""
+    """Return the values as many engines read them: denormal ones as 0."""
     if array is None or array.dtype != np.float32:
         return array
     return np.where(np.abs(array) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), array), array)
 
 
 def _shift(value: Array, by: Array) -> Array:
-    """A value moved by so much."""
+    """Return a value shifted by so much."""
     moved = _double(value) + np.where(np.isfinite(by), by, 0)
     if value.dtype.kind == "f":
         with np.errstate(over="ignore"):

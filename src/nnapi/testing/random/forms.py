@@ -1,4 +1,4 @@
-"""The same call put otherwise: what must not change a result."""
+"""Variants of a call that must not change its result."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OTHER_WORDS = {
 
 
 def other_forms(example: Example) -> Iterator[tuple[str, Example]]:
-    """Each form in which an example means the same, with what is different about it. Outputs keep their order."""
+    """Yield each equivalent variant of an example, with a description of the difference. Outputs keep their order."""
     yield "with outputs of open dimensions", dynamic(example)
     if not example.referenced:
         yield "with inputs of open dimensions", with_unknown_dimensions(example)
@@ -30,7 +30,7 @@ def other_forms(example: Example) -> Iterator[tuple[str, Example]]:
 
 
 def with_inputs(example: Example) -> Example:
-    """Every constant tensor as a model input."""
+    """Return the example with every constant tensor as a model input."""
     return _permute(
         example, [i for i, o in enumerate(example.main.operands) if _is_tensor(o.type, o.lifetime, CONSTANTS)]
     )
@@ -50,7 +50,7 @@ def _permute(example: Example, indices: list[int]) -> Example:
 
 
 def with_constants(example: Example) -> Example:
-    """Every input but the first as a constant."""
+    """Return the example with every input but the first as a constant."""
     operands, inputs = list(example.main.operands), dict(example.inputs)
     for index in example.main.inputs[1:]:
         data = inputs[index]

@@ -17,7 +17,7 @@ from nnapi.ops.lstm_parameters import Cell, cell_of
 from nnapi.ops.sequence import by_time, link, over_time
 
 APART = 2
-"""Last places that the forget gates of two devices may be apart: either may be next to the nearest number."""
+"""Permitted difference of two devices' forget gates, in last digits: either may be next to the nearest value."""
 
 
 def by_coupled_gates(given: Mapping[str, Any], results: Mapping[str, Array | None], places: float) -> list[Array]:

@@ -26,14 +26,14 @@ TRIES = 12
 LAST = 0.6
 """How often a call takes the result before it, and not just any."""
 CONVERTED = 0.06
-"""How many graphs begin with the numbers behind codes, and a function of them that shows whether 0 is exactly that."""
+"""Share of the graphs that begin with dequantized values, and a function of them that shows whether 0 is exact."""
 AT_ZERO = frozenset({"LOG", "RSQRT", "SQRT"})
 """Functions that end at 0: what should be 0, and lies beside it, is far off then, or none."""
 UNSURE = find_operations(Trait.DRAWS)
 """Operations whose results two correct devices need not share."""
 CALLABLE = tuple(sorted(REGISTRY.values(), key=lambda operation: operation.name))
 JOINABLE = tuple(each for each in CALLABLE if not is_control_flow(each) and each.name not in UNSURE)
-"""Operations that may be part of a graph."""
+"""Operations that a graph may contain."""
 VIEWS = tuple(each for each in JOINABLE if each.name in ("EXPAND_DIMS", "RESHAPE", "SQUEEZE"))
 """Operations that an engine may answer with the memory of their input."""
 VIEWED = 0.2
@@ -151,7 +151,7 @@ def random_graph(
 
 
 class _Grown:
-    """A graph while it grows. Operands have the names of their numbers."""
+    """A growing graph. Operands are named by their indices."""
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng

@@ -1,4 +1,4 @@
-"""One random example on a device: agreed, refused, or what is wrong."""
+"""The judgment of one random example on a device: agreed, refused, or the fault."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from nnapi.testing.random.parts import keep
 
 REFERENCE = "nnapi-reference"
 CAREFUL = 64
-"""Times that the reference computes with other last places before it is said that something failed: of thousands of
-elements there is one that so many fewer leave where it is."""
+"""Perturbed computations of the reference before a failure is reported: with fewer, one of thousands of elements may
+stay unperturbed."""
 ROUNDED_FIRST = {"AVERAGE_POOL_2D": 0.5, "MEAN": 1.0, "RELU1": 0.5, "RELU6": 0.5, "RESIZE_BILINEAR": 1.0}
-"""Operations that give codes of their input's scale, and what they lose of one: half where they round to the nearest,
-as limits are rounded, nearly all where they round down."""
+"""Operations whose results have their input's scale, and the loss in steps: half if they round to nearest, nearly one
+if they round down."""
 NEARLY = 0.02
-"""How far beyond one code a result may lie from the real number, whose float32 arithmetic rounds too."""
+"""Permitted distance from the float value beyond one step, as float32 arithmetic rounds too."""
 
 
 class Outcome(StrEnum):
@@ -42,7 +42,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Judgement:
-    """The outcome of an example. ``example`` is the part that ran, with expected outputs."""
+    """The outcome of an example. ``example`` is the partition that ran, with expected outputs."""
 
     outcome: Outcome
     reason: str = ""
@@ -51,12 +51,12 @@ class Judgement:
 
 
 def judge(example: Example, device: Device, *, special: bool = False) -> Judgement:
-    """Run an example on a device and on the reference, and say whether they agree.
+    """Run an example on a device and on the reference, and judge whether they agree.
 
-    Operations that the device refuses are left out, and it is asked about the others again: what is an input now has
-    dimensions that it did not know before. Each result that is shown is judged by what the device made of the
-    operations before it. On the reference itself the same example is put in other forms, and by real numbers. With
-    ``special`` what follows numbers that are not finite is judged too.
+    Operations that the device refuses are removed, and it is queried about the others again: inputs may now have static
+    dimensions. Each visible result is judged by the device's own results of the operations before it. The reference
+    itself also runs equivalent variants, and computes with float values. With ``special`` results of non-finite values
+    are judged too.
     """
     computation = Computation(example, rounds=0)
     wrong = _refusal(computation)
@@ -98,7 +98,7 @@ def _judge_refused(example: Example, device: Device, wrong: NnapiError) -> Judge
 
 
 def judge_taken(example: Example, device: Device, special: bool = False) -> Judgement:
-    """As judge, for an example whose every operation the device takes."""
+    """Judge an example of which the device claims every operation."""
     try:
         outputs = dict(zip(example.main.outputs, _outputs(example, device), strict=True))
     except NnapiError as error:
@@ -113,7 +113,7 @@ def judge_taken(example: Example, device: Device, special: bool = False) -> Judg
 
 
 def judge_outputs(example: Example, device: Device, outputs: Mapping[int, Array], special: bool = False) -> Judgement:
-    """As judge, for what a device has made of an example, and in no other form."""
+    """Judge a device's outputs of an example, without its variants."""
     judgement = _compare(example, device, outputs, Computation(example, special=special))
     if judgement.outcome == Outcome.FAILED:
         judgement = _compare(example, device, outputs, Computation(example, special=special, rounds=CAREFUL))
@@ -121,7 +121,7 @@ def judge_outputs(example: Example, device: Device, outputs: Mapping[int, Array]
 
 
 def _compare(example: Example, device: Device, outputs: Mapping[int, Array], computation: Computation) -> Judgement:
-    """Whether what a device shows is right, operation by operation."""
+    """Compare a device's visible results, operation by operation."""
     for number, operation in enumerate(example.main.operations):
         computation.run(number)
         expected = {index: computation.expect(index) for index in operation.outputs}
@@ -152,7 +152,7 @@ def _fail(example: Example, operation: str, violation: str) -> Judgement:
 
 
 def _with_expected(example: Example, computation: Computation) -> Example:
-    """The example with the reference's results as its expected outputs."""
+    """Return the example with the reference's results as its expected outputs."""
     found = {i: v for i in example.main.outputs if (v := computation.values.get(i)) is not None}
     operands = tuple(
         replace(operand, dimensions=found[i].shape) if i in found else operand
@@ -162,7 +162,7 @@ def _with_expected(example: Example, computation: Computation) -> Example:
 
 
 def _violation(example: Example, index: int, actual: Array, expected: Expectation) -> str | None:
-    """The first element that is too far off, in words."""
+    """Describe the first element that is too far off."""
     operand = example.main.operands[index]
     if operand.is_ignored:
         return None
@@ -186,14 +186,14 @@ def _violation(example: Example, index: int, actual: Array, expected: Expectatio
 
 
 def _off(computation: Computation, number: int) -> float:
-    """How far codes may lie from the real numbers: one, or what is lost by rounding twice."""
+    """Return the permitted distance from the float values in steps: one, or the loss of rounding twice."""
     (result, *_) = computation.example.main.operations[number].outputs
     before = _find_rounding_loss(computation, number, computation.example.main.operands[result].scale)
     return max(1.0, before + 0.5) + NEARLY
 
 
 def _is_near(actual: Array, expected: Expectation, real: Array, off: float) -> bool:
-    """Whether codes lie between the reference's and the real number, or so little off."""
+    """Whether quantized values lie between the reference's and the float value, or so little off."""
     low = np.minimum(_double(expected.value) - expected.allowance, real - off)
     high = np.maximum(_double(expected.value) + expected.allowance, real + off)
     codes = _double(actual)
@@ -201,7 +201,7 @@ def _is_near(actual: Array, expected: Expectation, real: Array, off: float) -> b
 
 
 def _contradiction(computation: Computation, number: int) -> str | None:
-    """Where the reference's own codes are far from the real numbers."""
+    """Describe where the reference's own quantized values are far from the float values."""
     for index, real in computation.real(number).items():
         operand = computation.example.main.operands[index]
         value = computation.values[index]
@@ -219,7 +219,7 @@ def _contradiction(computation: Computation, number: int) -> str | None:
 
 
 def _find_rounding_loss(computation: Computation, number: int, scale: float) -> float:
-    """Codes that are lost where a result is a code of its input first, and then rounded to one of another scale."""
+    """Return the loss in steps where a result is first rounded to its input's scale, and then to another one."""
     operation = computation.example.main.operations[number]
     if operation.type not in ROUNDED_FIRST or not computation.rescales(number):
         return 0.0
@@ -227,7 +227,7 @@ def _find_rounding_loss(computation: Computation, number: int, scale: float) -> 
 
 
 def _in_another_form(example: Example, outputs: Mapping[int, Array], device: Device) -> str | None:
-    """Whether the same example, put otherwise, gives the same outputs."""
+    """Describe how an equivalent variant of the example differs; None if the outputs are the same."""
     try:
         others = _outputs(example, device)
     except NnapiError as error:

@@ -13,9 +13,9 @@ from nnapi.model.operation import REGISTRY
 from nnapi.testing.random.gates import by_coupled_gates
 
 EXPONENTS = {"fp32": 126.0, "fp16": 14.0}
-"""Powers of two, up and down, that a number keeps all its places within."""
+"""Powers of two, up and down, within which a value keeps all its digits."""
 PLACES = {"fp32": 2.0**-24, "fp16": 2.0**-11}
-"""Half of the last place, relative to the number."""
+"""Half of the last digit, relative to the value."""
 
 CELLS = frozenset({"LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM"})
 
@@ -53,8 +53,8 @@ def _find_bound(name: str, inputs: Sequence[Any], outputs: Sequence[Any], precis
 def by_running_sums(
     x: Array, radius: Array, bias: Array, alpha: Array, beta: Array, axis: Array | None = None, *, places: float
 ) -> Array:
-    """The sum of squares in a window, kept by adding the next and taking away the last: each of the two steps for an
-    element rounds at the size of the largest sum so far, and what that loses stays in all sums that follow."""
+    """Return the loss of running sums of squares in a window. An engine adds the next element and subtracts the last;
+    both round at the size of the largest sum so far, and that error stays in all sums that follow."""
     squares = np.moveaxis(np.square(x.astype(np.float64)), int(-1 if axis is None else axis), -1)
     count, reach = squares.shape[-1], min(int(radius), squares.shape[-1])
     sums = np.concatenate([np.zeros((*squares.shape[:-1], 1)), np.cumsum(squares, -1)], -1)
@@ -71,7 +71,7 @@ def by_running_sums(
 
 
 def by_means(x: Array, gamma: Array, epsilon: Array, *, is_nchw: bool, places: float) -> Array:
-    """The mean of an image, its numbers added up one after the other: what that loses moves all of them alike."""
+    """Return the loss of an image's mean, its values added one after the other: the error shifts all results alike."""
     image = (2, 3) if is_nchw else (1, 2)
     numbers = x.astype(np.float64)
     count = numbers.shape[image[0]] * numbers.shape[image[1]]
@@ -81,8 +81,8 @@ def by_means(x: Array, gamma: Array, epsilon: Array, *, is_nchw: bool, places: f
 
 
 def by_places_between(x: Array, result: Array, *, is_nchw: bool) -> Array:
-    """The place of each new cell between those of an image: a step, which is rounded, times a number, rounded again,
-    in float32 on either side. Where neighbours differ much that shows."""
+    """Return the loss of positions between an image's cells: a rounded step times an index, rounded again, in float32.
+    Large differences of neighbors show it."""
     numbers = x.astype(np.float64)
     steps = [
         np.abs(np.diff(numbers, axis=axis)).max(initial=0) * x.shape[axis] for axis in ((2, 3) if is_nchw else (1, 2))
@@ -91,8 +91,8 @@ def by_places_between(x: Array, result: Array, *, is_nchw: bool) -> Array:
 
 
 def by_products(factors: Array, axes: Array, result: Array, exponents: float) -> Array:
-    """Infinite where the large factors alone, or the small ones alone, leave the range of numbers with all their
-    places: an engine may multiply those first."""
+    """Return infinity where the large factors alone, or the small ones alone, overflow or lose digits: an engine may
+    multiply those first."""
     rank = factors.ndim
     along = tuple({int(axis) % rank for axis in np.asarray(axes).reshape(-1)})
     with np.errstate(all="ignore"):

@@ -11,7 +11,7 @@ from nnapi.testing.example import Example
 from nnapi.testing.random_values import pick
 
 MASKED = 0.06
-"""How many examples have masked inputs."""
+"""Share of the examples that have masked inputs."""
 
 
 def with_masked_rows(example: Example, rng: np.random.Generator) -> Example:

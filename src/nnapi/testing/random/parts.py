@@ -1,4 +1,5 @@
-"""A random graph taken apart, to judge each operation by itself (``part_of``) and to shrink what failed (``keep``)."""
+"""Partitions of a random graph: one operation, to judge it alone (``part_of``), and a subset, to shrink a failure
+(``keep``)."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ GIVEN = (*CONSTANTS, Source.SUBGRAPH_INPUT)
 
 @dataclass(frozen=True)
 class Part:
-    """One operation as an example; ``inputs`` and ``outputs`` are its operands' numbers in the whole."""
+    """One operation as an example; ``inputs`` and ``outputs`` are its operands' indices in the whole graph."""
 
     example: Example
     inputs: tuple[int, ...]
@@ -22,7 +23,7 @@ class Part:
 
 
 def part_of(example: Example, number: int) -> Part:
-    """An operation by itself. Constants of floats become inputs, so that the judge can try numbers next to them."""
+    """Return one operation as an example. Float constants become inputs, so that the judge can perturb them."""
     operation = example.main.operations[number]
     order = tuple(dict.fromkeys((*operation.inputs, *operation.outputs)))
     place = {old: new for new, old in enumerate(order)}
@@ -47,9 +48,9 @@ def _in_part(operand: OperandSpec, is_result: bool) -> OperandSpec:
 
 
 def keep(example: Example, numbers: Collection[int], values: Mapping[int, Array | None]) -> Example:
-    """The example with only those operations; what others would have computed are inputs, known from ``values``.
+    """Return the example with only those operations; results of the others become inputs, known from ``values``.
 
-    Results that nobody reads become outputs; operands that nobody mentions go.
+    Unread results become outputs; unused operands are removed.
     """
     main = example.main
     operations = [main.operations[number] for number in sorted(numbers)]

@@ -1,7 +1,7 @@
 """Arguments of an operation that fit each other: dimensions, axes, blocks, lists.
 
-Whatever a :class:`Proposal` leaves open is drawn by itself, and the operation's own shape function has the last word;
-so an operation without a proposer is drawn as well, only with more attempts.
+Values that a :class:`Proposal` omits are drawn independently, and the operation's own shape function decides. An
+operation without a proposer therefore only needs more attempts.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from nnapi.model.parameter import Several, Slot
 from nnapi.testing.random_values import Taste, pick
 
 DIMENSIONS = (1, 1, 1, 2, 2, 3, 3, 4, 5, 7, 8, 11, 13, 16, 17, 31, 32, 33, 64, 127, 257, 1000)
-"""One, small ones, powers of two with their neighbours, primes, large ones."""
+"""One, small ones, powers of two with their neighbors, primes, large ones."""
 MOST = 40_000
 """Elements of the largest tensor that is drawn."""
 
 
 @dataclass
 class Proposal:
-    """Dimensions of tensors, values of scalars and lists of numbers, scales and zero points, all by parameters' names.
+    """Dimensions of tensors, values of scalars and lists, scales and zero points, all by parameters' names.
 
-    ``omitted`` are the names of those that are left out, ``present`` of those that are not, though they might be.
-    ``outputs`` is how many outputs there are, where the arguments decide that.
+    ``omitted`` names the optional parameters that are omitted, ``present`` those that are present. ``outputs`` is the
+    number of outputs, if the arguments decide it.
     """
 
     shapes: dict[str, Shape] = field(default_factory=dict)
@@ -64,19 +64,19 @@ class Draw:
         return int(self.pick(*(dimension for dimension in DIMENSIONS if dimension <= most)))
 
     def shape(self, *ranks: int) -> Shape:
-        """The dimensions of the first tensor: those given, or any that are not too many elements together."""
+        """Return the dimensions of the first tensor: the given ones, or any with few enough elements."""
         ranks = ranks or (1, 2, 3, 4)
         given = self.need_rank(*ranks)
         return self.bound(tuple(self.dimension() for _ in range(self.pick(*ranks)))) if given is None else given
 
     def need_rank(self, *ranks: int) -> Shape | None:
-        """The dimensions of the first tensor, where they are settled; BadDataError where that is no such tensor."""
+        """Return the dimensions of the first tensor, if they are fixed; raises BadDataError for a wrong rank."""
         given = self.taste.given
         need(given is None or len(given) in ranks, f"no tensor of rank {ranks}", BadDataError)
         return given
 
     def bound(self, shape: Shape, most: int = MOST) -> Shape:
-        """The dimensions, the largest of them cut down until there are few enough elements."""
+        """Return the dimensions, the largest of them reduced until there are few enough elements."""
         dimensions = list(shape)
         while math.prod(dimensions) > most:
             largest = dimensions.index(max(dimensions))
@@ -84,7 +84,7 @@ class Draw:
         return tuple(dimensions)
 
     def axis(self, rank: int) -> int:
-        """An axis, now and then counted from the end."""
+        """Return an axis, sometimes counted from the end."""
         axis = self.upto(rank - 1)
         return axis - rank if self.chance(0.3) else axis
 
@@ -118,7 +118,7 @@ PROPOSERS: dict[str, Proposer] = {}
 
 
 def proposes(*operations: str) -> Callable[[Proposer], Proposer]:
-    """Register what draws the arguments of operations."""
+    """Register a function that draws the arguments of operations."""
 
     def register(proposer: Proposer) -> Proposer:
         PROPOSERS.update(dict.fromkeys(operations, proposer))

@@ -10,5 +10,5 @@ FAMILIES = (boxes, cells, elements, moves, windows)
 
 
 def propose(operation: str, draw: Draw) -> Proposal:
-    """A proposal for a call; an empty one for operations that have no rule."""
+    """Return a proposal for a call; an empty one for operations that have no rule."""
     return PROPOSERS[operation](draw) if operation in PROPOSERS else Proposal()

@@ -1,4 +1,4 @@
-"""An operation on codes as the same operation on the numbers that they stand for."""
+"""Quantized operations, computed on the float values instead."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nnapi.testing.random.parts import CONSTANTS, Part
 
 
 def on_real_numbers(part: Part, values: Mapping[int, Array | None]) -> Example | None:
-    """An operation with the numbers that its codes stand for; None where nothing in it is quantized."""
+    """Return an operation on dequantized values; None if nothing in it is quantized."""
     example, main = part.example, part.example.main
     operation = REGISTRY[OperationCode[main.operations[0].type]]
     if not any(o.scale or o.channel_quant for o in main.operands) or operation.name in ("CAST", "QUANTIZED_16BIT_LSTM"):
@@ -73,7 +73,7 @@ def _with_scaled_bias(part: Part, values: Mapping[int, Array | None], place: int
 
 
 def as_real(operand: OperandSpec, codes: Array) -> Array:
-    """The numbers that codes stand for."""
+    """Return the dequantized values."""
     scale: Any = np.float64(operand.scale)
     if operand.channel_quant:
         shape = [1] * codes.ndim

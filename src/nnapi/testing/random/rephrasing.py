@@ -1,6 +1,6 @@
-"""The same operations in other words: the other layout, padding in numbers, an activation of its own.
+"""Equivalent operations: the other layout, explicit padding, a separate activation.
 
-What cannot be said otherwise stays as it is.
+Operations without an equivalent stay as they are.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ class _Text:
 
 
 def _replace_argument(inputs: tuple[int, ...], place: int, *others: int) -> tuple[int, ...]:
-    """Arguments with others instead of the one in that place."""
+    """Return the arguments with others instead of the one at that position."""
     return (*inputs[:place], *others, *inputs[place + 1 :])
 
 
 def _rephrase(example: Example, say: Callable[[_Text, OperationSpec], bool]) -> Example | None:
-    """The example in other words, or None if nothing in it can be said so; ``say`` tells whether it has said it."""
+    """Return the rewritten example, or None if nothing was rewritten, which ``say`` returns."""
     text, is_new = _Text(example), False
     for operation in example.main.operations:
         if say(text, operation):
@@ -81,7 +81,7 @@ def _rephrase(example: Example, say: Callable[[_Text, OperationSpec], bool]) -> 
 
 
 def with_own_activations(example: Example) -> Example | None:
-    """Each fused activation as an operation that follows."""
+    """Return the example with each fused activation as an operation that follows."""
     return _rephrase(example, _activate_after)
 
 
@@ -98,14 +98,14 @@ def _activate_after(text: _Text, operation: OperationSpec) -> bool:
 
 
 def _keeps_scale(text: _Text, operation: OperationSpec) -> bool:
-    """Whether a pooling gives the codes of its input: in another scale the limits are rounded before or after."""
+    """Whether a pooling has its input's scale: with another scale the clamp is rounded before or after."""
     first, result = text.operands[operation.inputs[0]], text.operands[operation.outputs[0]]
     same = (first.scale, first.zero_point) == (result.scale, result.zero_point)
     return same or not operation.type.endswith("POOL_2D")
 
 
 def with_other_layouts(example: Example) -> Example | None:
-    """Each operation that has a layout in the other one, between transpositions."""
+    """Return the example with each operation in its other layout, between transpositions."""
     return _rephrase(example, _turn)
 
 
@@ -135,7 +135,7 @@ def _turn(text: _Text, operation: OperationSpec) -> bool:
 
 
 def with_padding_in_numbers(example: Example) -> Example | None:
-    """Each convolution and pooling with padding by scheme as one with numbers."""
+    """Return the example with explicit padding instead of implicit padding schemes."""
     return _rephrase(example, _pad_by_numbers)
 
 

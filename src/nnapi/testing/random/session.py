@@ -20,7 +20,7 @@ from nnapi.testing.random.judging import Judgement, Outcome
 from nnapi.testing.random.shrinking import LIMIT, shrink
 
 VALUES = {"ordinary": 0.0, "non-finite": 0.1}
-"""Kinds of numbers, with the probability of one that is infinite, not a number, denormal or nearly too large."""
+"""Kinds of values, with the probability of one that is infinite, NaN, denormal or nearly too large."""
 
 OFTEN = 3
 """Failures of one operation that are made small; others of it are only written."""
@@ -82,7 +82,7 @@ def run(
     cases: int | None = None,
     told: Callable[[Report], None] = lambda report: None,
 ) -> Report:
-    """Judge random examples for so long, or so many; ``told`` after each. Failures are shrunk and written."""
+    """Judge random examples for so long, or so many; calls ``told`` after each. Failures are shrunk and written."""
     report = Report(seed, device)
     begin = time.monotonic()
     with Child(device, special=VALUES[values] > 0) as child:

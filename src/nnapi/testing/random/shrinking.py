@@ -1,4 +1,4 @@
-"""Less of a failure: fewer operations, smaller dimensions, plainer values, for as long as it still fails."""
+"""Shrinking of a failure: fewer operations, smaller dimensions, plainer values, for as long as it still fails."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LIMIT = 15.0
 
 
 def shrink(example: Example, fails: Fails, limit: float = LIMIT) -> Example:
-    """The smallest relative found in that time that still fails."""
+    """Return the smallest example found in that time that still fails."""
     end = time.monotonic() + limit
     before = None
     while example is not before:
@@ -81,7 +81,8 @@ def _set_known_dimensions(example: Example) -> Iterator[Example]:
 
 
 def _smaller_dimensions(example: Example) -> Iterator[Example]:
-    """One dimension smaller wherever it occurs in what is given, or in one place; those of results are left open."""
+    """Yield examples with one dimension smaller, at one position or wherever it occurs; those of results are
+    unspecified."""
     if example.referenced:
         return
     places = [
@@ -103,7 +104,7 @@ def _smaller_dimensions(example: Example) -> Iterator[Example]:
 
 
 def resize(example: Example, dimensions: Mapping[Place, int]) -> Example:
-    """The example with other dimensions in those places, its data cut, and the dimensions of results left open."""
+    """Return the example with other dimensions there, its data cut, and unspecified dimensions of results."""
     operands, inputs = [], dict(example.inputs)
     written = {i for operation in example.main.operations for i in operation.outputs}
     for index, operand in enumerate(example.main.operands):
@@ -143,7 +144,7 @@ def _plainer_values(example: Example) -> Iterator[Example]:
 
 
 def with_value(example: Example, index: int, array: Array) -> Example:
-    """The example with another constant or input."""
+    """Return the example with another constant or input."""
     if index in example.inputs:
         return replace(example, inputs={**example.inputs, index: array})
     operands = list(example.main.operands)
@@ -152,7 +153,7 @@ def with_value(example: Example, index: int, array: Array) -> Example:
 
 
 def _plainer(array: Array, operand: OperandSpec) -> Iterator[Array]:
-    """Zero, one, its first number throughout, whole numbers: what is plainer than what is there, the plainest first."""
+    """Yield plainer values: zero, one, its first element throughout, integers; the plainest first."""
     if operand.type == "TENSOR_INT32" and not operand.scale:
         return  # positions and dimensions, which say something else then
     choices = [np.full_like(array, operand.zero_point)]

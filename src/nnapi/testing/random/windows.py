@@ -68,7 +68,7 @@ class Windows(NamedTuple):
 
 
 def draw_windows(draw: Draw, proposal: Proposal, channels: int, *, dilates: bool) -> Windows:
-    """Both axes, the image (NHWC) with ``channels``, and the scalars of the form in the proposal."""
+    """Draw both axes, the image (NHWC) with ``channels``, and the scalars of the overload in the proposal."""
     scheme = None
     if draw.form == "implicit_padding":
         scheme = proposal.scalars["padding_scheme"] = int(
@@ -95,7 +95,7 @@ def draw_windows(draw: Draw, proposal: Proposal, channels: int, *, dilates: bool
 
 
 def most_channels(windows: Windows, each: int = 1) -> int:
-    """How many channels keep the work within its bound."""
+    """Return the number of channels that keeps the work within its bound."""
     elements = windows.image[0] * max(windows.cost, windows.rows.dimension * windows.columns.dimension // 8) * each
     return max(1, min(256, WORK // max(1, elements)))
 

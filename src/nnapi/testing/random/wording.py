@@ -14,7 +14,7 @@ from nnapi.testing.example import Example, OperandSpec, OperationSpec
 from nnapi.testing.random.parts import CONSTANTS
 
 FEW = 8
-"""Elements that are written out."""
+"""The number of elements that are printed."""
 
 
 def describe(example: Example) -> list[str]:
@@ -29,7 +29,7 @@ def describe(example: Example) -> list[str]:
 
 
 def _names(example: Example, operation: OperationSpec) -> list[str]:
-    """Names of the operands, by the form that takes such."""
+    """Return the names of the operands, by the overload that has them."""
     given, made = (
         [describe_operand(example.main.operands[i]) for i in indices]
         for indices in (operation.inputs, operation.outputs)
