@@ -58,7 +58,7 @@ def _ctype(function: Function, position: int) -> Any:
 
 
 def call(name: str, *arguments: Any) -> None:
-    """Call a function that returns a result code; raise what the code stands for."""
+    """Call a function that returns a result code; raise the exception of the code."""
     code = getattr(library(), name)(*arguments)
     if code:
         raise error_for(code)(library().nnapi_last_error().decode())
@@ -241,7 +241,7 @@ class Execution(Owner):
         call(name, self.handle, index, pointer, address, size if length is None else length)
 
     def _complete_type(self, name: str, index: int, buffer: Any) -> OperandType | None:
-        """The type that C must be told where an input's dimensions are open; an array says its shape by itself."""
+        """Return the type for C if an input's dimensions are unspecified; an array has its own shape."""
         declared = self.model.operands[self.model.inputs[index]].type if name.endswith("Input") else None
         if declared is None or declared.is_known or not isinstance(buffer, np.ndarray):
             return None

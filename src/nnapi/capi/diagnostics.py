@@ -107,7 +107,7 @@ class Diagnostics:
         return bool(self._listeners)
 
     def watch(self, name: str, call: Call) -> Call | None:
-        """A function in the place of the exported one that reports what that did; None for one of no interest."""
+        """Return a function that replaces the exported one and reports its effect; None if nothing is reported."""
         if name == "ANeuralNetworksCompilation_finish":
             return lambda handle: self._finish(call, handle)
         if name in MODES:

@@ -1,7 +1,7 @@
-"""The functions of libneuralnetworks.so: the one table from which the header, the C that forwards, the Python that
-answers and the client for tests are made.
+"""The functions of libneuralnetworks.so: one table, from which the header, the C functions, their Python
+implementations and the test client are generated.
 
-This module imports nothing but its neighbour: the C build reads it before the package is installed.
+This module imports only its neighbor: the C build reads it before the package is installed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Handles: the opaque pointers that C holds, and the objects behind them.
 
-A handle is a number that is never given twice, so that one that has been freed is recognised instead of reaching
-another object. An object lives as long as its handle, or as anything made from it: clients may free in any order.
+A handle is never reused, so a freed one is recognized instead of reaching another object. An object lives as long as
+its handle, or as anything made from it: clients may free in any order.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from nnapi.errors import BadDataError
 from nnapi.locks import make_lock
 
 FIRST, STEP = 0x1000, 0x10
-"""The numbers look like aligned addresses, but lie in memory that no process has."""
+"""Handles look like aligned addresses, but lie in memory that no process has."""
 
 
 class Handles:

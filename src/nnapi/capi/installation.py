@@ -1,4 +1,4 @@
-"""Where libneuralnetworks.so is, what clients need to find it, and what could keep them from finding it."""
+"""The location of libneuralnetworks.so, the variables with which clients find it, and obstacles to that."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def library_problem() -> str | None:
 
 
 def _source() -> str:
-    """Where pip installed the package from, in pip's words: a folder, a file, an address, or else its name."""
+    """Return the source of pip's installation, as an argument for pip: a folder, a file, a URL, or else the name."""
     recorded = json.loads(distribution("nnapi").read_text("direct_url.json") or "{}")
     if not recorded:
         return "--no-binary nnapi nnapi"
@@ -82,7 +82,7 @@ def find_earlier_libraries() -> list[Path]:
 
 
 def _search_order() -> Iterator[Path]:
-    """Where the dynamic linker looks for the name: the environment, its cache, the system's folders."""
+    """Return where the dynamic linker searches the name: the environment, its cache, the system's folders."""
     for part in os.environ.get("LD_LIBRARY_PATH", "").split(":"):
         if part:
             yield Path(part) / NAME

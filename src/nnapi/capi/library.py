@@ -62,7 +62,7 @@ _holders: dict[int, int] = {}
 
 
 def code_of(error: BaseException) -> int:
-    """The result code of whatever a call raised."""
+    """Return the result code of any exception of a call."""
     if isinstance(error, NnapiError):
         return int(error.code)
     return int(ResultCode.OUT_OF_MEMORY if isinstance(error, MemoryError) else ResultCode.OP_FAILED)

@@ -46,7 +46,7 @@ class Parameter:
 
     @property
     def kind(self) -> str | None:
-        """The kind of object behind a handle, a list of handles, or a place for a handle."""
+        """The kind of object behind a handle, a list of handles, or a pointer to a handle."""
         return HANDLES.get(self.base)
 
     @property
@@ -63,7 +63,7 @@ class Parameter:
 
     @property
     def word(self) -> str:
-        """The type as it crosses into Python: handles are numbers there."""
+        """The type in the call from C to Python, where handles are integers."""
         if self.kind is None:
             return self.type
         return "uintptr_t" if self.is_handle else "uintptr_t*" if self.is_output else "const uintptr_t*"
@@ -73,11 +73,11 @@ class Parameter:
 class Function:
     """One exported function.
 
-    ``call`` is a Python expression over the converted parameters; its value goes where the output parameter points,
-    or is returned. ``guard`` is evaluated before a structure is read, ``otherwise`` says what a failing call stores,
-    by result code. ``nullable`` names pointers that may be null. ``since`` is the feature level that brought it, None
-    where it is not a part of NNAPI; ``failure`` is returned when the call fails without a result code of its own.
-    ``answer`` is a C expression that answers instead of Python, so that nothing waits for an interpreter.
+    ``call`` is a Python expression over the converted parameters; its value is stored through the output parameter, or
+    returned. ``guard`` is evaluated before a structure is read; ``otherwise`` is stored by a failing call, by result
+    code. ``nullable`` names pointers that may be null. ``since`` is the feature level that introduced it, None if it
+    does not belong to NNAPI; ``failure`` is returned when the call fails without a result code of its own. ``answer``
+    is a C expression that replaces the call into Python, so that it never waits for the interpreter.
     """
 
     prototype: str

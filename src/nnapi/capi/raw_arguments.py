@@ -82,7 +82,7 @@ class Words:
         if parameter.is_handle:
             return self._say_handle(str(parameter.kind), value)
         count = values[parameter.count] if parameter.count else 1
-        is_read = "const" in parameter.type  # else it is room for results
+        is_read = "const" in parameter.type  # else it is a buffer for results
         if parameter.kind:
             listed = self._numbers(value, np.uintp, count)
             return _join_some([self._say_handle(str(parameter.kind), each) for each in listed], count)

@@ -144,7 +144,7 @@ class Run:
         self._spec = _options(execution.compilation)
 
     def end(self, code: int) -> None:
-        """Take the outputs; where the run failed there are none, and the reason is kept."""
+        """Record the outputs; if the run failed there are none, and the reason is recorded."""
         if code:
             self._spec += f"; failed with {ResultCode(code).name}"
             return

@@ -1,7 +1,7 @@
-"""NNAPI_STRACE=SOCKET: every call through the C library is told to that socket as it happens; `nnapi strace` listens.
+"""NNAPI_STRACE=SOCKET: reports every call through the C library to that socket as it happens; `nnapi strace` listens.
 
-A call is told twice, when it begins with what it is given, and when it ends with what came of it, so that one that
-never ends is seen too. What C answers itself, without Python, is not told.
+A call is reported twice, at its begin with its arguments and at its end with its results, so that a call that never
+ends is visible too. Calls that C answers without Python are not reported.
 """
 
 from __future__ import annotations

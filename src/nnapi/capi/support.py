@@ -1,7 +1,7 @@
-"""The library as a support library: rows for the functions named SL_…, and the order of the table of
-pointers that ANeuralNetworks_getSLDriverImpl gives.
+"""The library as a support library: rows for the functions named SL_…, and the order of the table of pointers that
+ANeuralNetworks_getSLDriverImpl returns.
 
-This module imports nothing but its neighbour: the C build reads it before the package is installed.
+This module imports only its neighbor: the C build reads it before the package is installed.
 """
 
 from __future__ import annotations

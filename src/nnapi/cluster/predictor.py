@@ -81,14 +81,14 @@ class Source:
 
 
 class Predictor:
-    """A compiled model to be sent to other processes: called with arrays, or with a batch as a dictionary of columns.
+    """A compiled model that can be sent to other processes: called with arrays, or with a batch as a dictionary of
+    columns.
 
-    ``model`` is a path, which must lead to the same file wherever it is called, the bytes of a file, or a model; the
-    latter two travel with the callable. ``devices`` are names; the rest is as for :func:`nnapi.compile`, but that a run
-    has one thread unless told otherwise, as there are mostly as many workers as cores. The ``~`` of a ``cache`` stands
-    for the home where it is called. ``columns`` names the columns of a batch
-    that are the model's inputs, in their order, where they are not called as these are; ``requests`` is how many rows
-    of a batch run at once.
+    ``model`` is a path, which must lead to the same file in every process, the bytes of a file, or a model; the latter
+    two travel with the callable. ``devices`` are names; other options are as for :func:`nnapi.compile`, but a run has
+    one thread by default, as there are mostly as many workers as cores. The ``~`` of a ``cache`` is the home directory
+    of the calling process. ``columns`` names the columns of a batch that are the model's inputs, in their order, if
+    their names differ; ``requests`` is the number of rows that run at once.
     """
 
     def __init__(
@@ -117,10 +117,11 @@ class Predictor:
         return _compile_once(self.source, self.settings)
 
     def __call__(self, *inputs: Any) -> Any:
-        """The outputs for arrays, one per input of the model; or for a dictionary of columns one of as many rows.
+        """Return the outputs for arrays, one per input of the model; or, for a dictionary of columns, a dictionary of
+        as many rows.
 
-        That has the outputs by their names, and the columns that are no inputs as they came. Leading dimensions of 1
-        may be missing from a row, and are from the outputs' rows.
+        That has the outputs by their names, and the columns that are not inputs, unchanged. Leading dimensions of 1 may
+        be missing from a row, and are then missing from the outputs' rows.
         """
         if len(inputs) == 1 and isinstance(inputs[0], Mapping):
             return self._predict_batch(inputs[0])

@@ -1,7 +1,7 @@
-"""Inputs in shards on the workers of a Ray cluster, each of which keeps what it has compiled.
+"""Inputs in shards on the workers of a Ray cluster; each worker caches its compilation.
 
-Ray runs each shard as a task. One whose worker dies is run again on another; what the others gave is kept. Results come
-in the order of the inputs, and a bounded number of shards is begun ahead of the one that is waited for.
+Ray runs each shard as a task. If a worker dies, another runs its shard again; other results remain. Results come in the
+order of the inputs, and a bounded number of shards runs ahead of the next result.
 """
 
 from __future__ import annotations

@@ -198,7 +198,8 @@ def _read_word(slot: ScalarParameter, word: str) -> int:
 
 
 def constant(value: Any, type: OperandType | None, accepted: Mapping[int, int], name: str) -> Argument:
-    """A constant of the given type, else of the one that stores such an array or, for Python numbers, is accepted."""
+    """Make a constant of the given type, else of the type that stores such an array or, for Python numbers, is
+    accepted."""
     try:
         array = np.asarray(value)
     except ValueError as error:

@@ -121,7 +121,7 @@ def number_of_results(
     type_of: Callable[[int], OperandType | None],
     value_of: Callable[[int], Any],
 ) -> int:
-    """How many results a call gives, those included that may be left out; raises as :func:`normalise`."""
+    """Return the number of a call's results, optional ones included; raises as :func:`normalise`."""
     arguments, *_ = _normal_arguments(operation, match, inputs, type_of, value_of)
     return len(_shapes(operation, arguments))
 
@@ -342,7 +342,7 @@ def _miscount(operation: Operation, arguments: Arguments, legal: tuple[int, int]
 
 
 def _output_name(operation: Operation, arguments: Arguments, position: int) -> str:
-    """With ``merge_outputs`` the second of the declared outputs is part of the first."""
+    """With ``merge_outputs`` the first output includes the second of the declared outputs."""
     if isinstance(operation.outputs[-1], Several):
         return f"{output_slot(operation, position).name} {position}"
     return output_slot(operation, position + bool(position and arguments.get("merge_outputs"))).name

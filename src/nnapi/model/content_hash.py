@@ -77,8 +77,10 @@ def _describe_code(code: int) -> tuple[bytes, int]:
 
 
 def _list_parts(model: Model, known: Mapping[Model, bytes], gives_back: bool) -> Iterator[bytes | Array]:
-    """What a model is without its constants, and the bytes of each; large ones may be given back after that, as an
-    engine that was given them keeps its own."""
+    """Yield the description of a model without its constants, then the bytes of each constant.
+
+    With ``gives_back`` the memory of large ones is released afterwards: an engine copies those that it uses.
+    """
     yield marshal.dumps(_describe(model, known), MARSHAL)
     for value in constants(model):
         yield np.ascontiguousarray(value).reshape(-1).view(np.uint8)

@@ -1,4 +1,4 @@
-"""Extensions: operand and operation types of vendors, told apart by a number that each extension's name is given."""
+"""Extensions: operand and operation types of vendors, distinguished by a prefix for each extension's name."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class Extension(NamedTuple):
 
 
 class Extensions:
-    """The prefixes handed out so far, from 1 on in the order in which names are first used, and what drivers say of
-    the extensions. Safe to share."""
+    """The prefixes assigned so far, from 1 on in the order in which names are first used, and what drivers declare of
+    the extensions. Thread-safe."""
 
     def __init__(self) -> None:
         self._names: list[str] = []
@@ -76,12 +76,12 @@ class Extensions:
             return (self._names.index(name) + 1) << 16 | code
 
     def name(self, type: int) -> str | None:
-        """The extension that a type number belongs to; None for built-in numbers and prefixes not handed out."""
+        """Return the extension of a type's code; None for built-in codes and unassigned prefixes."""
         prefix = type >> 16
         return self._names[prefix - 1] if 0 < prefix <= len(self._names) else None
 
     def describe(self, device: str, extension: Extension) -> None:
-        """Keep what a device says of an extension. Devices that contradict one another disable it for all."""
+        """Record a device's declaration of an extension. Devices that contradict one another disable it for all."""
         extension.check()
         with self._lock:
             first, known = self._described.setdefault(extension.name, (device, extension))
@@ -118,7 +118,7 @@ def _list_names() -> dict[int, str]:
 
 
 def operation_name(code: int) -> str:
-    """Name of an operation code, or its number where the header has none."""
+    """Return the name of an operation code, or the code itself if the header has none."""
     if name := _list_names().get(code):
         return name
     if extension := EXTENSIONS.name(code):

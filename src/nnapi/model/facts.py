@@ -51,8 +51,8 @@ class Trait(Flag):
 
 
 class Facts(NamedTuple):
-    """``summed`` are those dimensions of the second tensor, the filter, that are summed over for one element of the
-    result; None where there is no filter."""
+    """Facts of an operation. ``summed`` are the dimensions of the second tensor, the filter, that are summed over for
+    one element of the result; None if there is no filter."""
 
     kind: Kind = Kind.OTHER
     traits: Trait = Trait.NONE

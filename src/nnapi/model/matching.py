@@ -26,7 +26,7 @@ from nnapi.model.parameter import (
 )
 
 Arguments = dict[str, Any]
-"""Named arguments: tensors as OperandType (or lists of them), scalars and Values as numbers, None where omitted."""
+"""Named arguments: tensors as OperandType (or lists of them), scalars and Values as Python values, None if omitted."""
 OperandKind = tuple[int, int, int]
 """Type, rank and channel dimension of an operand; NO_CHANNEL where it has no scales per channel."""
 NO_CHANNEL = -1

@@ -91,9 +91,9 @@ def give_back(arrays: Iterable[Array]) -> None:
 
 
 def need_whole(mappings: Iterable[Mapping]) -> None:
-    """Raise UnmappableError if a file has been truncated since it was mapped: to read what is gone ends the process.
+    """Raise UnmappableError if a file was truncated since it was mapped: reading the missing bytes ends the process.
 
-    A file that is truncated after this question, while it is read, cannot be told.
+    A truncation after this check, during the read, is not detected.
     """
     for mapping in mappings:
         size = mapping.size()
@@ -207,7 +207,7 @@ class Memory:
         return np.frombuffer(mapping, np.uint8)[lead:]
 
     def close(self) -> None:
-        """Give the descriptor back now (``ANeuralNetworksMemory_free``); views already handed out stay valid."""
+        """Close the descriptor now (``ANeuralNetworksMemory_free``); existing views stay valid."""
         if self._fd is not None:
             self._finalizer()
 

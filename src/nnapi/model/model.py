@@ -202,7 +202,7 @@ class Model(NotebookDisplay):
         self.assign_roles(inputs, outputs)
 
     def assign_roles(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
-        """Make operands the model's inputs and outputs; unlike the C API's call, a part of a plan may have no input."""
+        """Make operands the model's inputs and outputs; unlike in the C API, a partition of a plan may lack inputs."""
         for indices, role in ((inputs, Lifetime.INPUT), (outputs, Lifetime.OUTPUT)):
             for index in indices:
                 operand = self.operands[index]

@@ -250,7 +250,7 @@ _NAMES |= {OEM_SCALAR: "OEM_SCALAR", TENSOR_OEM_BYTE: "TENSOR_OEM_BYTE"}
 
 
 def type_name(code: int) -> str:
-    """Name of an operand code as in NeuralNetworks.h, or its number where the header has none."""
+    """Return the name of an operand code as in NeuralNetworks.h, or the code itself if the header has none."""
     return _NAMES.get(code) or f"extension type {code:#x}"
 
 
@@ -356,9 +356,9 @@ def _check_quantization(type: OperandType) -> None:
 
 
 def combine(a: Shape, b: Shape) -> Shape | None:
-    """What two descriptions of one shape say together; None where they contradict each other.
+    """Combine two descriptions of one shape; None if they contradict each other.
 
-    No dimensions say nothing, a dimension of 0 yields to the other.
+    A shape without dimensions adds nothing; a dimension of 0 takes the other's value.
     """
     if a == b or not a or not b:
         return a or b

@@ -64,7 +64,7 @@ class Signature(NamedTuple):
 
 
 class OperationCall(NamedTuple):
-    """One addOperation: code, operand indices, and how they fit the signature (None for OEM and extensions)."""
+    """One addOperation: code, operand indices, and their match with the signature (None for OEM and extensions)."""
 
     number: int
     code: int

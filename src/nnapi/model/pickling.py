@@ -16,7 +16,7 @@ Code = tuple[str | None, int]
 
 
 class Description(NamedTuple):
-    """One model. A value is an array, or the place of the model referred to among the descriptions."""
+    """One model. A value is an array, or the index of a referenced model among the descriptions."""
 
     name: str
     operands: Sequence[tuple[str, Code, OperandType, Lifetime, Any]]
@@ -76,7 +76,7 @@ def build(make: Callable[[str], M], descriptions: Sequence[Description]) -> M:
                 model.set_operand_value(index, None)
         for code, inputs, outputs in description.operations:
             model.add_operation(_local(code), inputs, outputs)
-        model.assign_roles(description.inputs, description.outputs)  # a part of a plan may have no input
+        model.assign_roles(description.inputs, description.outputs)  # a partition of a plan may lack inputs
         model.relax_computation_float32_to_float16(description.relaxed)
         model.permit_dynamic_range(description.dynamic_range)
         model.permit_rounded_states(description.rounded_states)

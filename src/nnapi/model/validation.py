@@ -146,7 +146,7 @@ def _facets(model: Graph) -> list[Facet]:
     ]
     used = {*model.inputs, *model.outputs}.union(*((*call.inputs, *call.outputs) for call in model.operations))
     for operand in model.operands:
-        if operand.index in used:  # no device is told of the others
+        if operand.index in used:  # devices do not see the others
             facets += _operand_facets(operand)
     return facets
 

@@ -62,5 +62,7 @@ def cast(call: Call, input: Array) -> Array:
     dtype = call.results[0].dtype
     if input.dtype == dtype or dtype.kind == "f":
         return input.astype(dtype)
-    limits = np.iinfo(dtype)  # what lies outside is C's undefined behaviour for int32, saturated for codes: saturate
+    limits = np.iinfo(
+        dtype
+    )  # what lies outside is C's undefined behaviour for int32, saturated for quantized values: saturate
     return np.clip(np.nan_to_num(input.astype(np.float64)), limits.min, limits.max).astype(dtype)

@@ -1,4 +1,4 @@
-"""Shared by the convolutions: parameters, the normal form, the patches of an image."""
+"""Shared by the convolutions: parameters, the normalized arguments, the patches of an image."""
 
 from __future__ import annotations
 

@@ -113,9 +113,10 @@ def detection_postprocessing(
 
 
 def _decode(deltas: Array, anchors: Array, scales: Array) -> Array:
-    """Boxes [y1, x1, y2, x2] of shape [image, cell, 4] from deltas of anchors [centre y, centre x, height, width].
+    """Compute boxes [y1, x1, y2, x2] of shape [image, cell, 4] from deltas of anchors [center y, center x, height,
+    width].
 
-    A size counts in float64: a part of one too large for float32 may be none.
+    Sizes are computed in float64: a fraction of one too large for float32 may be representable.
     """
     centre = anchors[:, :2] + anchors[:, 2:] * deltas[..., :2] / scales[:2]
     half = anchors[:, 2:] * np.exp((deltas[..., 2:4] / scales[2:]).astype(np.float64)) / 2

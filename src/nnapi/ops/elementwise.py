@@ -53,4 +53,4 @@ SQRT = _elementwise(OperationCode.SQRT, CURVED, np.sqrt, floats(3))
 
 @RSQRT.kernel(kind="pointwise", types=(QUANT8, QUANT8_SIGNED))
 def rsqrt_saturated(input: Array) -> Array:
-    return 1 / np.sqrt(np.maximum(input, 0))  # codes have no NaN: what is below 0 gives the highest, as 0 does
+    return 1 / np.sqrt(np.maximum(input, 0))  # quantized values have no NaN: values below 0 give the highest, as 0 does

@@ -88,7 +88,7 @@ def _tabulate(run: Callable[..., Sequence[Array]], dtype: np.dtype[Any]) -> Call
     """Return the function of one 8-bit tensor, element by element, as a table of its 256 results."""
     with np.errstate(all="ignore"):
         (table,) = run(np.arange(256, dtype=np.uint8).view(dtype))
-    return lambda codes: (table.take(codes),)  # negative codes count from the end, where their results lie
+    return lambda codes: (table.take(codes),)  # negative quantized values index from the end, where their results lie
 
 
 def _runner(

@@ -24,7 +24,7 @@ def fingerprint64(keys: Array) -> Array:
 
 
 def _fetch(keys: Array, at: int, size: int = 8) -> Array:
-    """The little-endian integers at a place of each key, counted from the end where negative."""
+    """Return the little-endian integers at an offset of each key, counted from the end if negative."""
     at %= keys.shape[1]
     return np.ascontiguousarray(keys[:, at : at + size]).view(f"<u{size}")[:, 0].astype(np.uint64)
 

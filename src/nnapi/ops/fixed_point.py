@@ -76,14 +76,14 @@ def _constant(real: float, integer_bits: int = 0, bits: int = 16) -> int:
 
 
 def logistic(x: Array, integer_bits: int = 3) -> Array:
-    """1 / (1 + exp(-x)) of 16-bit numbers; the result has no integer bits."""
+    """Compute 1 / (1 + exp(-x)) of 16-bit fixed-point values; the result has no integer bits."""
     positive = shift_left(_half_reciprocal(_exp(-np.abs(x), integer_bits)), 1)
     return np.where(x == 0, 2**14, np.where(x > 0, positive, ONE - positive))
 
 
 def tanh(x: Array, integer_bits: int) -> Array:
-    """tanh of 16-bit numbers; the result has no integer bits."""
-    doubled = integer_bits + 1  # the same code read with one more integer bit is 2x
+    """Compute tanh of 16-bit fixed-point values; the result has no integer bits."""
+    doubled = integer_bits + 1  # the same bits read with one more integer bit are 2x
     magnitude = shift_left(_half_reciprocal(_exp(-np.abs(x), doubled)) - _constant(1, 2), 2)
     return np.sign(x) * magnitude
 

@@ -49,7 +49,7 @@ def code_bounds(type: OperandType, activation: FuseCode = FuseCode.FUSED_NONE) -
 
 
 def same_quantization(a: OperandType, b: OperandType) -> bool:
-    """Whether a stored value means the same in both types, which have one code; true if they are not quantized."""
+    """Whether a stored value means the same in both types of one operand code; true if they are not quantized."""
     return not a.is_quantized or (a.scale, a.zero_point) == (b.scale, b.zero_point)
 
 

@@ -47,4 +47,4 @@ def quantize(call: Call, input: Array) -> Array:
     quotient = (input.astype(np.float32) / np.float32(out.scale)).astype(np.float64)
     rounded = np.trunc(quotient + np.copysign(0.5, quotient))
     low, high = code_bounds(out)
-    return np.fmax(np.fmin(rounded + out.zero_point, high), low).astype(out.dtype)  # not a number: the highest code
+    return np.fmax(np.fmin(rounded + out.zero_point, high), low).astype(out.dtype)  # NaN: the highest quantized value

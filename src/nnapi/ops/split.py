@@ -1,4 +1,4 @@
-"""SPLIT: equal consecutive parts along an axis, each an output."""
+"""SPLIT: equal consecutive slices along an axis, each an output."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class CompiledGraph:
         self._is_strict = bool(options.get("strict"))
         self._runs: dict[Any, Run] = {}
         self._for_any: tuple[Any, InferenceSession] | None = None
-        """The session of open dimensions, and the state of the weights that it was made of."""
+        """The session with dynamic dimensions, and the state of the weights that it was made of."""
         self._lock = make_lock()
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:

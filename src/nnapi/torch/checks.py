@@ -15,7 +15,7 @@ class Unfit(Exception):
 
 
 class _Random(TorchDispatchMode):  # type: ignore[misc]  # PyTorch may be missing when types are checked
-    """Refuse operators that draw random numbers."""
+    """Refuse operators that draw random values."""
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), named: Any = None) -> Any:
         named = named or {}
@@ -34,7 +34,7 @@ def _is_without_dropout(function: Any, args: Sequence[Any], named: Mapping[str, 
 
 
 def need_inference(graph: Any, inputs: Sequence[Any]) -> None:
-    """Raise Unfit if a graph is trained, changes its inputs, draws random numbers, or returns anything but tensors.
+    """Raise Unfit if a graph is trained, changes its inputs, draws random values, or returns anything but tensors.
 
     The graph is walked without computing anything.
     """

@@ -17,7 +17,7 @@ NOTHING_OPEN = OpenDimensions({}, {})
 
 
 class _Frozen(torch.nn.Module):  # type: ignore[misc]  # PyTorch may be missing when types are checked
-    """A graph whose weights and numbers are constants, except dynamic sizes."""
+    """A graph whose weights and scalars are constants, except dynamic sizes."""
 
     def __init__(self, graph: Any, inputs: Sequence[Any], live: Sequence[int], open: OpenDimensions) -> None:
         super().__init__()

@@ -9,9 +9,9 @@ import torch
 
 
 class OpenDimensions(NamedTuple):
-    """The names of open dimensions by tensor and axis, and for the sizes that are inputs where each is one.
+    """Return the names of dynamic dimensions by tensor and axis, and of the sizes that are inputs.
 
-    Tensors and sizes are the places of a graph's inputs.
+    Tensors and sizes are positions among a graph's inputs.
     """
 
     names: Mapping[int, Mapping[int, str]]

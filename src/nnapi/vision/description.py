@@ -60,7 +60,7 @@ class Description:
 
 
 def describe(file: Path) -> Description:
-    """Read the metadata of the file; damaged parts are left out, with a warning."""
+    """Read the metadata of the file; damaged metadata is omitted, with a warning."""
     try:
         content = Memory.from_file(file).view().data.toreadonly()
     except OSError:
@@ -127,7 +127,7 @@ def _find_task_of_onnx(facts: Mapping[str, str]) -> Task | None:
 
 
 def _read_names(text: str) -> tuple[str, ...]:
-    """Names of classes as a list, or a dictionary by their numbers, in Python's notation or JSON's; else none."""
+    """Return names of classes from a list, or a dictionary by index, in Python's notation or JSON's; else none."""
     try:
         found = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):

@@ -21,7 +21,7 @@ OPACITY = 150
 
 
 def color_of(number: int) -> tuple[int, int, int]:
-    """A bright color, far from those of the numbers beside it."""
+    """Return a bright color that differs from those of neighboring indices."""
     red, green, blue = colorsys.hsv_to_rgb(number * 0.618 % 1, 0.75, 1.0)
     return int(255 * red), int(255 * green), int(255 * blue)
 

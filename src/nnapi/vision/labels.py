@@ -13,12 +13,12 @@ from nnapi.vision.unfit import Unfit
 
 BACKGROUND = "background"
 ABSENT = "n/a"
-"""In the place of numbers that COCO does not use."""
+"""The name of indices that COCO does not use."""
 _NUMBERED = re.compile(r"\s*(\d+)(?:\s*[:,;]\s*|\s+)(\S.*)")
 
 
 def read_labels(file: Path) -> list[str]:
-    """The lines of the file without their numbers, where each begins with its own; a Unfit where there are none."""
+    """Return the lines of the file, without their indices if each has one; raises Unfit if there are none."""
     try:
         text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
@@ -30,7 +30,7 @@ def read_labels(file: Path) -> list[str]:
 
 
 def split_labels(text: str) -> list[str]:
-    """The lines without their numbers, where each begins with its own."""
+    """Return the lines, without their indices if each has one."""
     lines = [line.strip() for line in text.rstrip().splitlines()]
     found = [_NUMBERED.fullmatch(line) for line in lines]
     for first in (0, 1):
@@ -78,10 +78,10 @@ SMALL = 32, 32
 
 
 def find_known(task: Task | None, count: int | None, picture: tuple[int, ...]) -> tuple[Known, list[str]] | None:
-    """The data set that has so many classes, and their names; None where there is none.
+    """Return the data set with so many classes, and their names; None if there is none.
 
-    ``picture`` is the height and width of the input. Nineteen classes of a square picture are parts of a face, of
-    another one those of a street; ten of 32×32 pixels are CIFAR-10's.
+    ``picture`` is the height and width of the input. Nineteen classes belong to a face in a square picture, to a street
+    in others; ten of 32×32 pixels are CIFAR-10's.
     """
     if task is None or count is None:
         return None

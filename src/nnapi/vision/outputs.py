@@ -1,4 +1,4 @@
-"""The outputs of a run in numbers, and the ranking of a classifier."""
+"""Summaries of a run's outputs, and the ranking of a classifier."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Rank:
 
 @dataclass(frozen=True)
 class Summary:
-    """An output in a few numbers; minimum, maximum and mean are of the float values, NaN where it is empty. ``top`` are
-    the greatest values with their indexes."""
+    """A summary of an output; minimum, maximum and mean are of the float values, NaN if it is empty. ``top`` are the
+    greatest values with their indexes."""
 
     name: str
     type: str
@@ -118,7 +118,7 @@ def to_shares(model: Model, output: Array) -> Array:
 
 
 def summaries(model: Model, outputs: Sequence[Array]) -> list[Summary]:
-    """Every output in a few numbers."""
+    """Return a summary of every output."""
     return [
         _summary(operand, f"output {number}", array)
         for number, (operand, array) in enumerate(zip(output_operands(model), outputs, strict=True))

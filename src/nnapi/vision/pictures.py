@@ -1,4 +1,4 @@
-"""Pictures as the input of a model: rotated upright, resized, with the channels and numbers that it takes."""
+"""Pictures as the input of a model: rotated upright, resized, with its channels and range of values."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def _fit(picture: Image, size: tuple[int, int]) -> tuple[Image, str]:
 
 
 def _with_channels(picture: Image, channels: int) -> Image:
-    """In gray, color, or color with opacity; transparent parts become white where opacity is not kept."""
+    """Convert to gray, color, or color with opacity; transparent areas become white if opacity is dropped."""
     from PIL import Image
 
     if picture.mode.startswith("I;16") or picture.mode == "I":

@@ -59,7 +59,7 @@ def test_what_only_looks_alike_is_not_confused(code: str) -> None:
 
 
 def test_inputs_may_have_open_dimensions() -> None:
-    (form,) = [other for what, other in other_forms(calls("RELU", 1)[0]) if "inputs of open dimensions" in what]
+    (form,) = [other for what, other in other_forms(calls("RELU", 1)[0]) if "inputs of unspecified dimensions" in what]
     assert set(form.main.operands[form.main.inputs[0]].dimensions) == {0}
 
 

@@ -18,9 +18,9 @@ OTHER_WORDS = {
 
 def other_forms(example: Example) -> Iterator[tuple[str, Example]]:
     """Yield each equivalent variant of an example, with a description of the difference. Outputs keep their order."""
-    yield "with outputs of open dimensions", dynamic(example)
+    yield "with outputs of unspecified dimensions", dynamic(example)
     if not example.referenced:
-        yield "with inputs of open dimensions", with_unknown_dimensions(example)
+        yield "with inputs of unspecified dimensions", with_unknown_dimensions(example)
         for what, rephrase in OTHER_WORDS.items():
             other = rephrase(example)
             if other is not None:

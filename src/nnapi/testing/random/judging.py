@@ -212,7 +212,7 @@ def _contradiction(computation: Computation, number: int) -> str | None:
             place = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
             where = [int(i) for i in place]
             return (
-                f"output {operand.name or index}{where} is code {value[place]}, by real numbers {real[place]:.4g}; "
+                f"output {operand.name or index}{where} is {value[place]}, by float values {real[place]:.4g}; "
                 f"{int(wrong.sum())} of {wrong.size} differ"
             )
     return None

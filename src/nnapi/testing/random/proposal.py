@@ -72,7 +72,7 @@ class Draw:
     def need_rank(self, *ranks: int) -> Shape | None:
         """Return the dimensions of the first tensor, if they are fixed; raises BadDataError for a wrong rank."""
         given = self.taste.given
-        need(given is None or len(given) in ranks, f"no tensor of rank {ranks}", BadDataError)
+        need(given is None or len(given) in ranks, f"the tensor does not have a rank of {ranks}", BadDataError)
         return given
 
     def bound(self, shape: Shape, most: int = MOST) -> Shape:

@@ -137,7 +137,7 @@ def coding_of_slim(height: int, width: int) -> Coding:
 
 
 def is_slim(picture: Shape, shapes: Sequence[Shape]) -> bool:
-    """Whether the outputs are the slim face detector's: four numbers and two scores for each of its anchors."""
+    """Whether the outputs are the slim face detector's: four coordinates and two scores for each of its anchors."""
     if len(picture) != 4 or 0 in picture[1:3] or max(picture[1:3]) > 1280 or not is_raw(shapes):
         return False
     cells = [-(-picture[1] // stride) * -(-picture[2] // stride) for stride in SLIM_STRIDES]

@@ -26,8 +26,8 @@ LEAST = 0.5
 
 
 class Landmarks(NamedTuple):
-    """A model: the side of its picture, the numbers of each output that holds landmarks, how many of these in a row
-    describe one, the names or "" of all, and the bones between them."""
+    """A model: the side of its picture, the size of each output that holds landmarks, the values of one landmark, the
+    names or "" of all, and the bones between them."""
 
     thing: str
     side: int
@@ -37,7 +37,7 @@ class Landmarks(NamedTuple):
     bones: tuple[tuple[int, int], ...] = ()
     has_score: bool = True
     shown: int | None = None
-    """How many of the landmarks are drawn; the others place the next crop."""
+    """The number of landmarks that are drawn; the others position the next crop."""
 
 
 FINGERS = ("thumb", "index finger", "middle finger", "ring finger", "little finger")
@@ -75,7 +75,7 @@ def _recognizes(kind: Landmarks, model: Model) -> bool:
 
 
 def read_points(kind: Landmarks, numbers: Sequence[Array]) -> list[Point]:
-    """The landmarks; five numbers in a row are x, y, z, and logits of being seen and being there."""
+    """Return the landmarks; five values each are x, y, z, and logits of visibility and presence."""
     rows = np.concatenate([array.reshape(-1, kind.each) for array in _pick(kind, numbers)])[: kind.shown]
     names = kind.names or [f"point {number}" for number in range(len(rows))]
     scores = 1 / (1 + np.exp(-rows[:, 3])) if kind.each > 3 else np.ones(len(rows))

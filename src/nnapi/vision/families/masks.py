@@ -99,7 +99,7 @@ def _see_hair(model: Model, numbers: Sequence[Array], hints: Hints, picture: Ima
 
 
 def _is_classes(model: Model) -> bool:
-    """Whole numbers from ARGMAX, or a channel for each class of a known list, or names that say so."""
+    """Whether outputs are masks: integers from ARGMAX, a channel for each class of a known list, or names of masks."""
     shapes = output_shapes(model)
     if len(shapes) != 1 or not takes_picture(model):
         return False

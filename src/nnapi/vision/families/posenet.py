@@ -44,12 +44,12 @@ class Maps(NamedTuple):
     stride: tuple[float, float]
 
     def place(self, y: int, x: int, point: int) -> tuple[float, float]:
-        """The exact place of a point near a cell, in pixels of the input."""
+        """Return the exact position of a point near a cell, in pixels of the input."""
         down, right = self.offsets[y, x, point], self.offsets[y, x, point + len(POINTS)]
         return y * self.stride[0] + float(down), x * self.stride[1] + float(right)
 
     def cell(self, y: float, x: float) -> tuple[int, int]:
-        """The cell nearest to a place."""
+        """Return the cell nearest to a position."""
         rows, columns, _ = self.scores.shape
         found = round(y / self.stride[0]), round(x / self.stride[1])
         return min(max(found[0], 0), rows - 1), min(max(found[1], 0), columns - 1)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 LEAST = 0.4
 """Score of a box that is shown."""
 NESTED = 0.8
-"""Share of a box from which on it belongs to a likelier one of its class: models find parts of a thing again, and they
-suppress only boxes of about the same size themselves."""
+"""Overlap from which a box belongs to a likelier one of its class: models detect fragments of an object again, and
+suppress only boxes of similar size themselves."""
 
 
 def find_boxes(outputs: Sequence[Array], labels: Sequence[str] | None, least: float | None = None) -> list[Box]:
