@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,16 @@ def pytest_collection_finish() -> None:
     """Ten thousand tests are many objects, which no collection of garbage needs to look at again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _nominal_figures() -> Iterator[None]:
+    """Nothing depends on the processor at hand: nominal figures decide how graphs are rewritten for XNNPACK."""
+    from nnapi.drivers.xnnpack.passes.signed_weights import cost_model  # not before the environment above is set
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cost_model, "FIGURES", {})
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,7 @@ import pathlib, sys
 print("1 of 2: relu", file=sys.stderr)
 text = {text!r}
 if text:
-    pathlib.Path(sys.argv[sys.argv.index("--json") + 1]).write_text(text)
+    pathlib.Path(sys.argv[sys.argv.index("--output") + 1]).write_text(text)
 """
 
 

@@ -103,7 +103,10 @@ def load(memory: Memory, path: str, options: ImportOptions = NO_OPTIONS) -> Mode
 
 def recall(file: Identity, memory: Memory, path: str) -> Model | None:
     """The model of a file that was imported before, described when that is needed; None where nothing is known."""
-    known = recall_record(RecordKind.MODELS, make_key(file), _parse)
+    try:
+        known = recall_record(RecordKind.MODELS, make_key(file), _parse)
+    except OSError:  # no descriptor to look at the sources: reading the file says so in its own way
+        known = None
     if known is None or known.file != file or not all(other.is_same for other in known.others):
         return None
     name, origin = os.path.basename(path), Origin(file, path, known.others, is_kept=True)
