@@ -113,7 +113,7 @@ def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("place", ["spark", "rays", "http://here"])
 def test_what_is_no_cluster_is_refused(place: str) -> None:
-    with pytest.raises(BadDataError, match=f"'{place}' is no cluster: ray or ray://HOST:PORT"), connect(place):
+    with pytest.raises(BadDataError, match=f"'{place}' is not a cluster: use ray or ray://HOST:PORT"), connect(place):
         pass
 
 

@@ -30,7 +30,7 @@ def b() -> Builder:
         (lambda b, x: b.softmax(x, gamma=1.0), "SOFTMAX (#0): has no operand gamma; it has input, beta, axis"),
         (lambda b, x: b.softmax(x, 1.0, 1, 1), "SOFTMAX (#0): takes 3 operands, got 4"),
         (lambda b, x: b.softmax(x, 0.0), "SOFTMAX (#0): beta is 0.0, must be above 0"),
-        (lambda b, x: b.add(x, [1, [2]]), "ADD (#0): rhs is no array"),
+        (lambda b, x: b.add(x, [1, [2]]), "ADD (#0): rhs is not an array"),
         (lambda b, x: b.add(x, np.zeros(2, np.uint8)), "ADD (#0): rhs is an array of uint8: say what it means"),
         (lambda b, x: b.add(x, np.zeros(2, np.int32)), "ADD (#0): rhs is TENSOR_INT32, must be TENSOR_FLOAT32"),
         (lambda b, x: b.add(x, "words"), "ADD (#0): rhs is an array of <U5"),

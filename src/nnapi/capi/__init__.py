@@ -1,1 +1,1 @@
-"""How C sees the runtime: libneuralnetworks.so, its functions, its handles."""
+"""The C interface of the runtime: libneuralnetworks.so, its functions, its handles."""

@@ -39,7 +39,7 @@ CODES: Mapping[str, type[IntEnum]] = {
 
 PROTECTIONS = {1: "PROT_READ", 2: "PROT_WRITE"}
 MOST_ELEMENTS, MOST_BYTES, MOST_TEXT = 32, 16, 256
-"""How much of a list, of a buffer and of a text is shown."""
+"""The most elements of a list, bytes of a buffer and characters of a text that are shown."""
 
 Say = Callable[[Any], str]
 

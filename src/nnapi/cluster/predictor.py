@@ -36,7 +36,7 @@ Batch = Mapping[str, Any]
 
 
 class Settings(NamedTuple):
-    """How a model is compiled wherever it is to run."""
+    """The settings of the compilation in each process."""
 
     devices: tuple[str, ...] | None
     preference: PreferenceCode | None

@@ -27,7 +27,7 @@ SHARD = 16
 SHARDS_AHEAD = 3
 """Shards for each processor of the cluster that may be begun before the first of them is given back."""
 RETRIES = 3
-"""How often a shard whose worker died is run again before it counts as what killed it."""
+"""Attempts for a shard whose worker died before it counts as the cause."""
 LOOPBACK = "127.0.0.1"
 
 
@@ -110,7 +110,9 @@ def connect(place: str) -> Iterator[Cluster]:
     Ray is not installed or does not answer.
     """
     need(
-        place == RAY or place.startswith(f"{RAY}://"), f"{place!r} is no cluster: ray or ray://HOST:PORT", BadDataError
+        place == RAY or place.startswith(f"{RAY}://"),
+        f"{place!r} is not a cluster: use ray or ray://HOST:PORT",
+        BadDataError,
     )
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     address = place if place != RAY else os.environ.get("RAY_ADDRESS")

@@ -203,7 +203,7 @@ def constant(value: Any, type: OperandType | None, accepted: Mapping[int, int], 
     try:
         array = np.asarray(value)
     except ValueError as error:
-        raise BadDataError(f"{name} is no array: {error}") from None
+        raise BadDataError(f"{name} is not an array: {error}") from None
     if type is None:
         kind = {"u": "i"}.get(array.dtype.kind, array.dtype.kind)
         code = TENSOR_OF.get(array.dtype) if isinstance(value, np.ndarray) else None

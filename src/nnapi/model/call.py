@@ -349,7 +349,7 @@ def _output_name(operation: Operation, arguments: Arguments, position: int) -> s
 
 
 def output_slot(operation: Operation, position: int) -> TensorParameter:
-    """The parameter behind an output; the last one stands for any number where it is a list."""
+    """Return the parameter behind an output; the last one covers any number of outputs if it is a list."""
     slot = operation.outputs[position if position < len(operation.outputs) else -1]
     parameter = slot.parameter if isinstance(slot, Several) else slot
     assert isinstance(parameter, TensorParameter | ScalarParameter), parameter

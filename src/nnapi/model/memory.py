@@ -60,7 +60,7 @@ class Mapping(mmap.mmap):
     start = 0
     """Offset in the file where the mapping begins."""
     file: FileName | None = None
-    """How others can open the file."""
+    """The location where other processes can open the file."""
 
     def place_of(self, array: Array) -> int:
         """Return the file offset of an array that is a view of the mapping."""

@@ -232,7 +232,7 @@ FIELDS = "code", "dimensions", "scale", "zero_point", "channel", "data"
 _put_code, _put_dimensions, _put_scale, _put_zero_point, _put_channel, _put_data = (
     getattr(OperandType, name).__set__ for name in FIELDS
 )
-"""How the fields of an instance are set, once, when it is made; by their names that takes twice as long."""
+"""Setters of an instance's fields, used once in its constructor; by name they take twice as long."""
 
 
 def as_float32(value: float) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 from nnapi.model.operand import Array
 
 ONE = 2**15 - 1
-"""The largest 16-bit number without integer bits stands for 1."""
+"""The largest 16-bit value without integer bits represents 1."""
 
 
 class Multiplier(NamedTuple):

@@ -20,7 +20,7 @@ log = logging.getLogger("nnapi.torch")
 MOST_SHAPES = 8
 """For so many combinations of inputs a graph keeps what it compiled, the latest ones."""
 ROUNDING = 1e-3
-"""How far a graph for any size may be from PyTorch's result before it is taken for another."""
+"""Tolerated difference of a dynamic graph from PyTorch's result."""
 
 Tensors = Sequence[Any]
 Run = Callable[[Tensors], tuple[Any, ...]]
@@ -74,8 +74,11 @@ class CompiledGraph:
             return lambda inputs: tuple(self._graph(*inputs))
 
     def _make_for_any(self, inputs: Tensors) -> Run | None:
-        """The run of what is exported once for any size. None where nothing is open, or it computes something else than
-        PyTorch for this one, now and from then on: the exporter takes for constant what Python computes of sizes."""
+        """Return the run of the graph that is exported once for any size.
+
+        None if no dimension is dynamic, or if its results differ from PyTorch's for this size, from then on for all:
+        the exporter treats values that Python computes from sizes as constants.
+        """
         if self._open is None:
             return None
         state = [self._identify_for_any(place, each) for place, each in enumerate(inputs)]

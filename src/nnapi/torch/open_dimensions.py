@@ -19,7 +19,8 @@ class OpenDimensions(NamedTuple):
 
 
 def find_open_dimensions(graph: Any) -> OpenDimensions | None:
-    """Those of a graph's inputs; None where there are none, or one that no tensor has."""
+    """Return the dynamic dimensions of a graph's inputs; None if there are none, or if a dynamic size belongs to no
+    tensor."""
     examples = [node.meta.get("example_value") for node in graph.graph.nodes if node.op == "placeholder"]
     names = {
         place: {axis: str(size) for axis, size in enumerate(each.shape) if isinstance(size, torch.SymInt)}

@@ -37,7 +37,7 @@ class Span(NamedTuple):
     thread_name: str
     args: Mapping[str, Any] = {}  # nobody changes it
     depth: int = 0
-    """How many sections of its thread are open around it."""
+    """The number of sections of its thread that are open around it."""
     cookie: int | None = None
     """Distinguishes the asynchronous sections of one name; None for sections of a thread."""
     is_complete: bool = True

@@ -1,6 +1,6 @@
-"""How long each layer took in each phase of a run: totals, and what is left of them without the layers below.
+"""Times of each layer in each phase of a run: totals, and self times without the layers below.
 
-All times are milliseconds of the clock on the wall. NaN is a time that the trace does not tell.
+All times are milliseconds of wall-clock time. NaN is a time that the trace does not contain.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def statistics(threads: Sequence[Totals]) -> Statistics:
 
 
 def _executions(threads: Iterable[Totals], case: Phase) -> int:
-    """How often the model was executed: as the runtime says, else as the application does."""
+    """Return the number of executions, from the runtime's sections, else from the application's."""
     counts = [len(t.begins(case, "ANeuralNetworksExecution_create")) or t.thread.executions[case] for t in threads]
     return max(counts, default=0)
 

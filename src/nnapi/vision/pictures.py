@@ -91,7 +91,7 @@ def read_picture(file: Path, type: OperandType, pixels: Pixels) -> tuple[Array, 
 
 
 def open_picture(file: Path, channels: int) -> Image:
-    """The picture, upright as its camera says, with that many channels."""
+    """Open the picture, upright as its camera recorded it, with that many channels."""
     from PIL import Image, ImageOps, UnidentifiedImageError
 
     try:

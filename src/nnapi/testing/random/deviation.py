@@ -1,21 +1,22 @@
-"""How far a device's results may lie from the reference's.
+"""Permitted distance of a device's results from the reference's.
 
-The tolerances of the conformance examples hold for values of their size. Random values are of any size, and what they
-add up to may cancel; so the rounding that any device is free to do is measured instead: the reference computes again
-with operands that differ in their last places, and what that changes, times SPARE, is allowed on top.
+The tolerances of the conformance examples hold for values of their size. Random values have any size, and their sums
+may cancel. So the rounding of any device is measured: the reference computes again with perturbed operands, and the
+change of its results, times SPARE, is permitted as well.
 
-- Operations that only choose, compare or move numbers round nothing: equal operands give equal results, and what is 0
-  is exactly that, the number of a zero point too.
-- What is infinite whatever the last places are, such as 1 / 0, is infinite.
-- Between the operations of a graph codes may be one off, and these are what the following operations are tried with.
-- A result that the device shows is what it is held to afterwards: the next operation is judged by that.
-- Where a small difference of what is not shown may make a large one, both sides of it are tried.
-- What follows a NaN or an infinity is not judged, nor in the steps of a sequence, nor where the reference gives NaN
-  (0 / 0), because nobody says what is right. Operations that move or choose elements are judged on infinities: a row of
-  −inf has the maximum −inf. Where such numbers are the point of the example, comparisons of
-  them are judged, what is made of finite numbers, however large, and denormal ones count as 0 or as what they are.
-- Codes are right too where they are one off from what the same operation gives on real numbers, because the fixed point
-  of the reference keeps only so many bits of very different scales.
+- Operations that only choose, compare or move values do not round: equal operands give equal results, and 0 stays
+  exactly 0, also as a zero point.
+- A result that is infinite for every perturbation, such as 1 / 0, is infinite.
+- Between the operations of a graph quantized values may be one step off, and the following operations are tried with
+  those.
+- A visible result of the device is the input of the next operation's judgment.
+- If a small difference of a hidden value may make a large one, both sides are tried.
+- Results of NaN or infinity are not judged, nor in the steps of a sequence, nor where the reference gives NaN (0 / 0):
+  the specification defines none. Operations that move or choose elements are judged on infinities: a row of −inf has
+  the maximum −inf. In examples on such values, comparisons are judged, and so are results of finite values; denormal
+  values count as 0 or as themselves.
+- Quantized results may also be one step off from the same operation on float values, because the reference's fixed
+  point has few bits for very different scales.
 """
 
 from __future__ import annotations

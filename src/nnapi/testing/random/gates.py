@@ -21,8 +21,10 @@ APART = 2
 
 
 def by_coupled_gates(given: Mapping[str, Any], results: Mapping[str, Array | None], places: float) -> list[Array]:
-    """How far each result may be off for that reason. What was given and the results are known by their names;
-    an output that both directions share has the larger of their losses."""
+    """Return the tolerance of each result for that reason.
+
+    Inputs and results are known by their names; an output that both directions share has the larger of their losses.
+    """
     moved = dict.fromkeys(results, 0.0)
     for direction in ("fw_", "bw_") if "fw_cell_bias" in given else ("",):
         cell = _in_float64(cell_of(given, direction))

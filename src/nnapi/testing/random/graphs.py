@@ -17,14 +17,14 @@ from nnapi.testing.random.masks import MASKED, with_masked_rows
 from nnapi.testing.random_values import pick
 
 GRAPHS = 0.4
-"""How many of the examples are graphs."""
+"""Share of the examples that are graphs."""
 OPEN = 0.08
-"""How many have inputs whose dimensions are only known when they run."""
+"""Share of the graphs whose inputs have dynamic dimensions."""
 LONGEST = (2, 2, 3, 3, 4, 5, 8, 13, 20)
 TRIES = 12
 """Draws for each call that is added; one that fits nowhere is left out."""
 LAST = 0.6
-"""How often a call takes the result before it, and not just any."""
+"""Probability that a call reads the result before it, and not any other."""
 CONVERTED = 0.06
 """Share of the graphs that begin with dequantized values, and a function of them that shows whether 0 is exact."""
 AT_ZERO = frozenset({"LOG", "RSQRT", "SQRT"})
@@ -37,18 +37,18 @@ JOINABLE = tuple(each for each in CALLABLE if not is_control_flow(each) and each
 VIEWS = tuple(each for each in JOINABLE if each.name in ("EXPAND_DIMS", "RESHAPE", "SQUEEZE"))
 """Operations that an engine may answer with the memory of their input."""
 VIEWED = 0.2
-"""How many graphs show a view of a value that other operations read, too."""
+"""Share of the graphs that show a view of a value that other operations read, too."""
 PAIRED = 4
 """Every fourth example is an operation and several that read its result; all pairs of operations take turns."""
 READERS = 5
-"""How many of a turn's operations read the result: as many as fit."""
+"""Operations of a turn that read the result, if so many fit."""
 READS = 3
 """Draws for each of them."""
 SHOWN = 0.7
-"""How often a view of the result is shown, too."""
+"""Probability that a view of the result is shown, too."""
 PAIR_TRIES = 40
 QUANTIZED = 0.3
-"""How many of them begin with a DEQUANTIZE, and how many have a QUANTIZE among the readers: engines treat the floats of
+"""Shares of them that begin with a DEQUANTIZE, and that have a QUANTIZE among the readers: engines treat the floats of
 a model with quantized values differently."""
 
 
@@ -130,7 +130,7 @@ def random_graph(
     """As many calls, of which some may fit nowhere. Raises NoCall where not even the first one fits."""
     usable = tuple(each for each in operations if each in JOINABLE)
     if not usable:
-        raise NoCall("operations that refer to other models are no part of graphs")
+        raise NoCall("graphs do not contain operations that refer to other models")
     grown = _Grown(rng)
     converting = [each for each in usable if each.name == "DEQUANTIZE"]
     bent = [each for each in usable if each.name in AT_ZERO]

@@ -23,8 +23,8 @@ CELLS = frozenset({"LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUEN
 def estimate_losses(
     name: str, inputs: Sequence[Array | None], outputs: Sequence[Array | None], precision: str
 ) -> list[Array]:
-    """How far a device's first results may be off for that reason, element by element; infinite where nothing of them
-    may be left, no array where nothing is lost."""
+    """Estimate the loss of a device's first results for that reason, element by element: infinite where no digit may be
+    left, no array where nothing is lost."""
     if any(array is None for array in (*inputs[:1], *outputs)) or inputs[0].dtype.kind != "f":  # type: ignore[union-attr]
         return []
     with np.errstate(all="ignore"):

@@ -33,9 +33,12 @@ STEEPEST = 100.0
 
 
 class Coding(NamedTuple):
-    """How boxes are stored. ``anchors`` are rows of x, y, width and height; ``order`` gives the index of the same four
-    in a row of the model's; ``points`` is how many key points (x, y) come after them; ``label`` names the only class;
-    ``background`` is whether the first score is that of the background."""
+    """The encoding of boxes.
+
+    ``anchors`` are rows of x, y, width and height; ``order`` gives the index of the same four in a row of the model's;
+    ``points`` is the number of key points (x, y) that follow; ``label`` names the only class; ``background`` is whether
+    the first score is that of the background.
+    """
 
     anchors: Array
     scales: tuple[float, float, float, float]
