@@ -236,7 +236,7 @@ def test_constants_are_replaced(add: str) -> None:
 def test_a_constant_of_another_shape_is_refused() -> None:
     options = ours.SessionOptions()
     options.add_initializer("b", ours.OrtValue.ortvalue_from_numpy(np.ones(3, np.float32)))
-    with pytest.raises(ours.InvalidArgument, match=r"b is tensor\(float\) \[4\], what is given .* \[3\]"):
+    with pytest.raises(ours.InvalidArgument, match=r"b is tensor\(float\) \[4\], the given value is .* \[3\]"):
         session(dense(), sess_options=options)
 
 

@@ -75,6 +75,6 @@ def _common(kind: str, place: int, ones: Array, others: Array) -> Array | None:
 
 def _refusal(operator: Written, format: str) -> BadDataError:
     return BadDataError(
-        f"it cannot be written as {format}: a constant of {operator.kind} depends on dimensions that are open; load or "
+        f"it cannot be written as {format}: a constant of {operator.kind} depends on dynamic dimensions; load or "
         "build the model with shapes that are known"
     )

@@ -206,7 +206,7 @@ def test_a_support_library_gives_its_table(tmp_path: Path) -> None:
 
 @needs_compiler
 def test_a_library_that_is_none_says_what_it_lacks(tmp_path: Path) -> None:
-    with pytest.raises(UnavailableDeviceError, match="no NNAPI library: it has no ANeuralNetworks_getDeviceCount"):
+    with pytest.raises(UnavailableDeviceError, match="not an NNAPI library: it has no ANeuralNetworks_getDeviceCount"):
         Library(build_source(tmp_path, "int nothing;"))
 
 

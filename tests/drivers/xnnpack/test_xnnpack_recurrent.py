@@ -175,7 +175,11 @@ BARELY_TOO_LARGE = {
     ("kind", "change", "message"),
     [
         (features("peephole", "projection"), {}, "TFLite's integers are wrong where a cell has peepholes and a"),
-        (features("projection"), {"proj_clip": 0.5}, "proj_clip is 0.5: TFLite clips codes of the projection"),
+        (
+            features("projection"),
+            {"proj_clip": 0.5},
+            "proj_clip is 0.5: TFLite clips the quantized values of the projection",
+        ),
         (features(), {"forget_gate_bias": np.full(UNITS, 2**31 - 1)}, "sums of the forget gate may overflow"),
         (features(), BARELY_TOO_LARGE, "sums of the forget gate may overflow"),
     ],
