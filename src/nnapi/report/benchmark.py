@@ -29,9 +29,9 @@ from nnapi.report.timing import time_call, time_calls
 Step = Callable[[str], None]
 """A callback that gets the name of the step that begins."""
 Judge = Callable[[Run], Mapping[str, float]]
-"""Returns the metrics of a run on a labeled data set."""
+"""A function that returns the metrics of a run on a labeled data set."""
 JudgeDevices = Callable[[Sequence[str]], Mapping[str, float]]
-"""Returns the same metrics for devices of nnapi, by their names, local or remote."""
+"""A function that returns the same metrics for devices of nnapi, by their names, local or remote."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Subject:
     expected: Sequence[Array] | None = None
     judge: Judge | None = None
     judge_devices: JudgeDevices | None = None
-    """Used for the rows of nnapi instead of ``judge``."""
+    """The judge of nnapi's own rows, instead of ``judge``."""
 
 
 @dataclass

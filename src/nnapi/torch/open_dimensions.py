@@ -9,7 +9,7 @@ import torch
 
 
 class OpenDimensions(NamedTuple):
-    """Return the names of dynamic dimensions by tensor and axis, and of the sizes that are inputs.
+    """The names of dynamic dimensions by tensor and axis, and of the sizes that are inputs.
 
     Tensors and sizes are positions among a graph's inputs.
     """
