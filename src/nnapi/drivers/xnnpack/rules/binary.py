@@ -12,7 +12,7 @@ from nnapi.lowering.lower import require
 from nnapi.lowering.tflite import binary as canonical
 
 SUM_RATIOS = (2.0**-9, 2.0**7)
-"""What a scale may be, relative to the result's, for the engine to add quantized values; it aborts outside."""
+"""The range of a scale relative to the result's in which the engine adds quantized values; it aborts outside."""
 PRODUCT_RATIOS = (2.0**-15, 2.0**7)
 SMALLEST_NORMAL = np.finfo(np.float32).smallest_normal
 LONG, LONGEST = 256, 4096

@@ -18,7 +18,7 @@ from nnapi.lowering.tflite.context import SHIFT, flip_values
 from nnapi.model.operand import Array, OperandType
 
 SMALLEST_FACTOR, LARGEST_FACTOR = 2.0**-60, 255.0
-"""What a sum of products may be multiplied by to become a code."""
+"""The range of the factor that converts a sum of products to a quantized value."""
 NO_CHANNELS: Array = np.empty(0, np.intp)
 WIDEST = 255
 """The most that a code is from its zero point."""

@@ -28,9 +28,10 @@ def step_of(context: Context, sequence: Tensor, time_major: bool) -> Tensor:
 def link(
     context: Context, input: Tensor, aux: Tensor | None, weighted: bool, time_major: bool
 ) -> tuple[Tensor, Tensor]:
-    """What each direction reads, in the order of its time.
+    """Return the input of each direction, in the order of its time.
 
-    An auxiliary input without weights is the backward cell's input; one with weights stands beside the input of both.
+    An auxiliary input without weights is the backward cell's input; one with weights is concatenated with the input of
+    both.
     """
     backward = input
     if aux is not None and weighted:

@@ -26,7 +26,7 @@ SQUASHING = (1, 3, 4)
 MATRICES = [operand_name(role, gate) for role in ("input", "recurrent") for gate in GATES]
 """Weights of the input and of the last output, in the engine's order."""
 NORMAL = 2.0**10
-"""What 1 is when a gate is normalised."""
+"""The integer that represents 1 in a normalized gate."""
 LARGEST_SUM = 2.0**31
 """Beyond which the engine's 32-bit sums overflow."""
 
