@@ -4,7 +4,7 @@
 
 For every .tflite file in the folder: the largest difference of ours from LiteRT's built-in kernels and the share of
 equal outputs, and the same for LiteRT's reference kernels, which is how far apart two right answers may lie. Integers
-and quantised outputs are compared in codes, floats relative to the largest output.
+and quantized outputs are compared in codes, floats relative to the largest output.
 """
 
 from __future__ import annotations

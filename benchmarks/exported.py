@@ -36,7 +36,7 @@ them; what neither has is refused, with every such operation and the reason in o
   lie beside the file, in FILE.data. The library's checker has seen every file that is written.
 - **.tflite**: IF and WHILE refer to subgraphs. float16 is stored as such and computed as float32. States of cells are
   variables that every run begins with the states of the model.
-- Recurrent operations that a format has not are written out as products and sums, up to 256 steps.
+- Recurrent operations that a format lacks are decomposed into products and sums, up to 256 steps.
 - `nnapi export RECORDING.npz -o FOLDER [--format onnx]` writes every model that an application made (`NNAPI_RECORD`),
   and lists those that cannot be written.
 """
@@ -114,7 +114,7 @@ KINDS = ("passed", "frozen", "refused", "wrong")
 NETWORKS = [
     "",
     "Networks beside `nnapi-reference` on the same random inputs: the largest difference, of floats relative to "
-    "the largest. Rounding adds up through a quantised network; LiteRT's own two kinds of kernels are up to 9 "
+    "the largest. Rounding adds up through a quantized network; LiteRT's own two kinds of kernels are up to 9 "
     "codes apart in `tf2_mobilenet_v2_1.0_224_ptq`, and each operation of it agrees within one.",
     "",
     "| model | LiteRT | ONNX Runtime |",

@@ -3,7 +3,7 @@ reference gives to it.
 
     python -m benchmarks.exported_operations [--way "ONNX Runtime"] [--show] MODEL.tflite …
 
-Rounding adds up through a quantised network, so that its end says little; here codes may be one apart, floats 1e-4 of
+Rounding adds up through a quantized network, so that its end says little; here codes may be one apart, floats 1e-4 of
 the largest. Exit code 1 where an operation is further away.
 """
 

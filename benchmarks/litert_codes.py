@@ -1,4 +1,4 @@
-"""How often quantised results equal LiteRT's: random models of one operation each, on the reference device and LiteRT.
+"""How often quantized results equal LiteRT's: random models of one operation each, on the reference device and LiteRT.
 
     python benchmarks/litert_codes.py [--models N] [--seed S] [--device NAME] [--json]
 
@@ -216,7 +216,7 @@ HEADINGS = (
 
 
 def print_table(rows: Sequence[Row]) -> None:
-    table = Table(*HEADINGS, title="Quantised results beside LiteRT's kernels, in codes")
+    table = Table(*HEADINGS, title="Quantized results beside LiteRT's kernels, in codes")
     for column in table.columns[2:]:
         column.justify = "right"
     for row in rows:

@@ -217,7 +217,7 @@ Of the models in the library `onnx`, 65 of the 82 converted from PyTorch pass; t
 no operation of NNAPI takes. Of the 35 of PyTorch's operators 30 pass, one has an input of rank 6, and inputs of four
 are float64 beyond float32, which becomes infinite. Of the 23 simple ones 7 pass; the others are sequences, texts and
 gradients. Of the 9 light ones 6 load; the weights of the others are not in the file and would take more than 256 MB.
-Networks that PyTorch exports, by either of its exporters, agree with ONNX Runtime to 1e-4; quantised by ONNX Runtime's
+Networks that PyTorch exports, by either of its exporters, agree with ONNX Runtime to 1e-4; quantized by ONNX Runtime's
 tool, each of their operations agrees within one code.
 
 The table says what becomes of the tests of operators in onnx {version} on `nnapi-reference`: *passed* as they are,
@@ -262,7 +262,7 @@ def _row(operator: str, outcomes: Sequence[Outcome]) -> str:
 
 def row_name(operator: str) -> str:
     """What the page calls an operator; a test of several is called by the first word of its name."""
-    return operator if operator[0].isupper() else f"{operator}, written out"
+    return operator if operator[0].isupper() else f"{operator}, decomposed"
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Small models that stand for the operations of a kind: each kind's few differ in operations, MACs and bytes.
 
-Weights are scattered, and every quantised filter has a value out of the range of a signed symmetric one in one channel
+Weights are scattered, and every quantized filter has a value out of the range of a signed symmetric one in one channel
 of a hundred, as those of real networks have.
 """
 
@@ -32,7 +32,7 @@ Body = Callable[["Sample", Tensor], Any]
 """What is done to the input, or to what was done before."""
 
 SPREAD = np.uint32(2654435769)
-"""What numbers are multiplied by to make neighbours differ: 2³² divided by the golden ratio."""
+"""What numbers are multiplied by to make neighbors differ: 2³² divided by the golden ratio."""
 
 
 class Sample:

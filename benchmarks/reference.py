@@ -54,7 +54,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Measured:
-    """One model's figures: seconds, bytes, and the largest difference between the two outputs (codes where quantised,
+    """One model's figures: seconds, bytes, and the largest difference between the two outputs (codes where quantized,
     else relative to the largest value)."""
 
     model: str

@@ -1,4 +1,4 @@
-"""Random quantised .tflite files of one operation each, legal for LiteRT and NNAPI, with inputs for them.
+"""Random quantized .tflite files of one operation each, legal for LiteRT and NNAPI, with inputs for them.
 
 Scales are drawn so that results spread over the output's codes instead of piling up at their ends: a convolution's
 output scale follows from how far a sum of that many products is likely to reach.
@@ -42,7 +42,7 @@ def random_model(kind: Kind, rng: np.random.Generator) -> bytes:
 
 
 def random_codes(shape: Shape, dtype: Any, rng: np.random.Generator) -> Array:
-    """Codes over the whole range or, now and then, a few neighbouring ones only."""
+    """Codes over the whole range or, now and then, a few neighboring ones only."""
     limits = np.iinfo(dtype)
     low, high = sorted(rng.integers(limits.min, limits.max + 1, 2).tolist()) if rng.random() < 0.2 else (-256, 256)
     return rng.integers(max(low, limits.min), min(high, limits.max), shape, dtype, endpoint=True)
@@ -275,7 +275,7 @@ def _unit_interval(x: T) -> T:
 
 
 def mean(rng: np.random.Generator, type: str) -> bytes:
-    """With the quantisation of the input, as NNAPI wants it; no axis is listed twice."""
+    """With the quantization of the input, as NNAPI wants it; no axis is listed twice."""
     shape, keep = _shape(rng, int(rng.integers(1, 5))), bool(rng.integers(2))
     axes = rng.permutation(len(shape))[: int(rng.integers(1, len(shape) + 1))]
     rest = [dimension for axis, dimension in enumerate(shape) if axis not in axes]

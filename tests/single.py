@@ -30,7 +30,7 @@ def run_single(
     constant: bool = False,
     devices: Sequence[Device | str] | None = None,
 ) -> list[Array]:
-    """The outputs of one operation on stored values (codes where quantised).
+    """The outputs of one operation on stored values (codes where quantized).
 
     Tensors are model inputs, with ``constant`` only the first is; scalars are constants always.
     """

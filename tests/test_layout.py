@@ -11,7 +11,7 @@ from tools import size
 SRC = size.REPOSITORY / "src"
 MODULES = sorted((SRC / "nnapi").rglob("*.py"))
 
-# From the bottom up. A layer may import itself and the rows below it, not its neighbours in the same row.
+# From the bottom up. A layer may import itself and the rows below it, not its neighbors in the same row.
 # Concrete drivers are each a layer of their own in the row "drivers.*", and nobody else may import them.
 ROWS = [
     {"operation_codes"},

@@ -1,4 +1,4 @@
-"""Random quantised files of one operation."""
+"""Random quantized files of one operation."""
 
 from pathlib import Path
 

@@ -25,7 +25,7 @@ DTYPES = {
 }
 
 BLOCKWISE = 2
-"""The number of BlockwiseQuantization among the details of a quantisation."""
+"""The number of BlockwiseQuantization among the details of a quantization."""
 
 VERSIONS = {"BROADCAST_TO": 2}
 """Of operations that LiteRT does not know in version 1."""

@@ -35,7 +35,7 @@ ENUMS = (
 STRUCTURES = """\
 typedef int32_t ANeuralNetworksOperationType;
 
-/* Type, dimensions and quantisation of an operand. dimensions is null exactly where dimensionCount is 0: for scalars,
+/* Type, dimensions and quantization of an operand. dimensions is null exactly where dimensionCount is 0: for scalars,
    and for tensors of unknown rank. A dimension of 0 is unknown. */
 typedef struct ANeuralNetworksOperandType {
     int32_t type;

@@ -66,7 +66,7 @@ What is finite going in gives what the reference gives, or the operation is refu
   maxima, roots, convolutions. So 1e-40 / 1e-40 is NaN there, as 0 / 0 is. FLOOR, LOG, POW, RSQRT, SIN and comparisons
   take them as they are. A constant divisor, or an epsilon, that would count as 0 is refused.
 - *Sums* are added up in an order of the device's own: where numbers of very different size cancel, or where the whole
-  is finite but a part is not, devices differ. That goes for differences inside RESIZE_BILINEAR as well: neighbours that
+  is finite but a part is not, devices differ. That goes for differences inside RESIZE_BILINEAR as well: neighbors that
   are more than 3.4e38 apart give NaN on xnnpack-cpu.
 - *Convolutions whose filter is computed* give ±3.4e38 on xnnpack-cpu instead of an infinity.
 - *A NaN that arises inside*, as of LOG of -1 or of sums of which parts are infinite, is on openvino-cpu a number behind

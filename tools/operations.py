@@ -1,4 +1,4 @@
-"""The page that documents every operation: types, levels, ranks, defaults, quantisation, all from the declarations.
+"""The page that documents every operation: types, levels, ranks, defaults, quantization, all from the declarations.
 
 ``python -m tools.operations > docs/operations.md`` writes it.
 """

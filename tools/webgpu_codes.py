@@ -1,4 +1,4 @@
-"""``python -m tools.webgpu_codes MODEL…``: how many codes the GPU is off the reference in each operation of quantised
+"""``python -m tools.webgpu_codes MODEL…``: how many codes the GPU is off the reference in each operation of quantized
 models, as the table of docs/webgpu.md.
 
 Each operation is run alone, on what the reference gave before it, and then the whole model. Run it with the adapter

@@ -1,4 +1,4 @@
-"""Read scanned digits with a float and with a quantised model, and show the scans and the answers in the terminal.
+"""Read scanned digits with a float and with a quantized model, and show the scans and the answers in the terminal.
 
 Both models run on every scan of the test split, none of which they were trained on. The exit code is 1 when either
 is right less often than it should be.
@@ -19,7 +19,7 @@ import nnapi
 
 HERE = Path(__file__).parent
 WHITE = 16  # the brightest pixel value; the models take pixel / WHITE
-SHADES = " ░▒▓█"  # for terminals and logs without colours
+SHADES = " ░▒▓█"  # for terminals and logs without colors
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Answers:
 
 
 def classify(title: str, path: Path, required: float, scans: np.ndarray) -> Answers:
-    """Run the model in `path` on each scan; a quantised one takes and gives int8 codes instead of real values."""
+    """Run the model in `path` on each scan; a quantized one takes and gives int8 codes instead of real values."""
     model = nnapi.load(path)
     source, answer = model.operands[model.inputs[0]].type, model.operands[model.outputs[0]].type
     images = scans.reshape(-1, *source.dimensions).astype(np.float32) / WHITE
@@ -54,14 +54,14 @@ def classify(title: str, path: Path, required: float, scans: np.ndarray) -> Answ
     return Answers(title, required, outputs, seconds, [device.name for device in compilation.devices])
 
 
-def picture(scan: np.ndarray, colour: bool) -> Text:
-    """The scan in greys, each pixel two characters wide, which makes it about square."""
+def picture(scan: np.ndarray, color: bool) -> Text:
+    """The scan in grays, each pixel two characters wide, which makes it about square."""
     text = Text()
     for row in scan.astype(int):
         for value in row:
-            grey = 255 * value // WHITE
-            if colour:
-                text.append("  ", style=f"on rgb({grey},{grey},{grey})")
+            gray = 255 * value // WHITE
+            if color:
+                text.append("  ", style=f"on rgb({gray},{gray},{gray})")
             else:
                 text.append(2 * SHADES[value * (len(SHADES) - 1) // WHITE])
         text.append("\n")
@@ -78,10 +78,10 @@ def caption(index: int, label: int, results: list[Answers]) -> Text:
     return Text("\n").join(lines)
 
 
-def gallery(indices: np.ndarray, scans: np.ndarray, labels: np.ndarray, results: list[Answers], colour: bool) -> Table:
+def gallery(indices: np.ndarray, scans: np.ndarray, labels: np.ndarray, results: list[Answers], color: bool) -> Table:
     """Some scans side by side, each with its caption."""
     grid = Table.grid(padding=(0, 3, 1, 0))
-    grid.add_row(*(Group(picture(scans[i], colour), caption(i, labels[i], results)) for i in indices))
+    grid.add_row(*(Group(picture(scans[i], color), caption(i, labels[i], results)) for i in indices))
     return grid
 
 
@@ -109,16 +109,16 @@ def main() -> int:
         scans, labels = split["images"], split["labels"]
     results = [
         classify("float", HERE / "digits_float.tflite", 0.97, scans),
-        classify("quantised", HERE / "digits_quant.tflite", 0.96, scans),
+        classify("quantized", HERE / "digits_quant.tflite", 0.96, scans),
     ]
 
     console = Console(highlight=False)
-    colour = console.color_system is not None and not console.no_color
+    color = console.color_system is not None and not console.no_color
     hardest = np.mean([result.probabilities.max(axis=1) for result in results], axis=0).argsort()
     console.print(f"[bold]Four of {len(scans)} scans the models were not trained on[/bold]\n")
-    console.print(gallery(np.arange(4), scans, labels, results, colour))
+    console.print(gallery(np.arange(4), scans, labels, results, color))
     console.print("\n[bold]The four the models are least sure of[/bold]\n")
-    console.print(gallery(hardest[:4], scans, labels, results, colour))
+    console.print(gallery(hardest[:4], scans, labels, results, color))
     console.print(summary(results, labels))
     return 0 if all(result.accuracy(labels) >= result.required for result in results) else 1
 

@@ -1,4 +1,4 @@
-"""Train the digit classifier of the demo and export it as a float and as a fully quantised .tflite file.
+"""Train the digit classifier of the demo and export it as a float and as a fully quantized .tflite file.
 
     pip install tensorflow-cpu scikit-learn ai-edge-litert tflite
     python train.py
@@ -27,12 +27,12 @@ WHITE = 16  # the brightest pixel value; the models take pixel / WHITE
 
 def augment(images: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Each scan turned by up to 12 degrees, scaled by up to 8 % and shifted by up to 0.8 pixel."""
-    centre = np.full(2, 3.5)
+    center = np.full(2, 3.5)
     result = np.empty_like(images)
     for i, image in enumerate(images):
         angle, scale = np.deg2rad(rng.uniform(-12, 12)), rng.uniform(0.92, 1.08)
         matrix = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]) * scale
-        offset = centre - matrix @ centre + rng.uniform(-0.8, 0.8, 2)
+        offset = center - matrix @ center + rng.uniform(-0.8, 0.8, 2)
         result[i] = affine_transform(image, matrix, offset, order=1)
     return result
 
@@ -55,7 +55,7 @@ def classifier() -> tf.keras.Model:
 
 
 def export(model: tf.keras.Model, samples: np.ndarray | None = None) -> bytes:
-    """The model as .tflite for batches of one; with samples, quantised to int8 from input to output."""
+    """The model as .tflite for batches of one; with samples, quantized to int8 from input to output."""
     call = tf.function(lambda image: model(image, training=False))
     signature = call.get_concrete_function(tf.TensorSpec((1, 8, 8, 1), tf.float32))
     converter = tf.lite.TFLiteConverter.from_concrete_functions([signature])

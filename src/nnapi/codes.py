@@ -69,7 +69,7 @@ class PaddingCode(IntEnum):
 
 
 class PreferenceCode(IntEnum):
-    """What matters most in an application's executions: `ANeuralNetworksCompilation_setPreference`."""
+    """The goal of an application's executions: `ANeuralNetworksCompilation_setPreference`."""
 
     PREFER_LOW_POWER = 0  # save energy
     PREFER_FAST_SINGLE_ANSWER = 1  # default; short latency

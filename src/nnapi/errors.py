@@ -1,4 +1,4 @@
-"""What a call raises when it refuses or fails: one class per result code of the C API.
+"""Exceptions of refused and failed calls: one class per result code of the C API.
 
     NnapiError
     ├── OutOfMemoryError                   OUT_OF_MEMORY

@@ -1,4 +1,4 @@
-"""Quantised results are within one code of LiteRT's, and the benchmark that says so notices when they are not."""
+"""Quantized results are within one code of LiteRT's, and the benchmark that says so notices when they are not."""
 
 import importlib
 import json

@@ -1,4 +1,4 @@
-"""Accuracy on labelled inputs, from files to metrics."""
+"""Accuracy on labeled inputs, from files to metrics."""
 
 from pathlib import Path
 

@@ -82,7 +82,7 @@ def test_float_digits() -> None:
     assert "feature level 1 (Android 8.1), which every device has" in text
 
 
-def test_quantised_digits() -> None:
+def test_quantized_digits() -> None:
     text = shown(DIGITS / "digits_quant.tflite")
     assert "scale 0.00392157, zero point -128" in text
     assert "feature level 4 (Android 11), because of" in text

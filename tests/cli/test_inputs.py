@@ -90,7 +90,7 @@ def test_leading_dimensions_of_one_may_be_missing(tmp_path: Path) -> None:
     assert read(file, operand("float32"), PLAIN).array.shape == (2, 3)
 
 
-def test_real_numbers_are_quantised(tmp_path: Path) -> None:
+def test_real_numbers_are_quantized(tmp_path: Path) -> None:
     given = read(saved(tmp_path, np.array([-1.0, 0.26, 99.0])), operand("uint8", 3, scale=0.5, zero_point=10), PLAIN)
     assert given.array.tolist() == [8, 11, 208]
     assert given.done == "float64, quantized"

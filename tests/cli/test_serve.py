@@ -80,7 +80,7 @@ def test_a_file_is_kept(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["{}/no/socket"], "cannot be served: No such file"),
-        (["{}/socket", "--mode", "rw"], "rw are no permissions"),
+        (["{}/socket", "--mode", "rw"], "rw are not permissions"),
         (["{}/socket", "-d", "no-device"], "no device 'no-device'"),
         (["{}/socket", "--models", "0"], "models is 0, must be above 0"),
     ],

@@ -52,7 +52,7 @@ def test_cut_or_filled(tmp_path: Path, count: int, verb: str) -> None:
     assert f"{verb} {count} samples" in words
 
 
-def test_quantised(tmp_path: Path) -> None:
+def test_quantized(tmp_path: Path) -> None:
     file = recorded(tmp_path, HALF[2] + MINUS[2])
     array, words = read_sound(file, nnapi.tensor("int8", (1, 0), 1 / 128, 0))
     assert array.dtype == np.int8

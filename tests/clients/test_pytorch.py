@@ -132,7 +132,7 @@ def test_module(name: str) -> None:
 
 
 def quantized(module: Any, inputs: Any) -> Any:
-    """Calibrated on the inputs and quantised after training, in PyTorch's eager mode."""
+    """Calibrated on the inputs and quantized after training, in PyTorch's eager mode."""
     torch.backends.quantized.engine = "qnnpack"
     quantization = torch.ao.quantization
     model = nn.Sequential(quantization.QuantStub(), module, quantization.DeQuantStub()).eval()

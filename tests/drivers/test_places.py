@@ -30,16 +30,16 @@ HANDING_ON = {
 ALL = [pytest.param(device, id=device.name) for device in devices()]
 
 
-def model_of(code: OperationCode, quantisation: tuple[float, int], *, followed: bool) -> Model:
+def model_of(code: OperationCode, quantization: tuple[float, int], *, followed: bool) -> Model:
     """One operation on wide codes whose result is declared otherwise, and DEPTH_TO_SPACE behind it where it is
     ``followed``."""
     model = Model()
     x = model.add_operand(WIDE)
-    y = out = model.add_operand(tensor("int8", SHAPE, *quantisation))
+    y = out = model.add_operand(tensor("int8", SHAPE, *quantization))
     further = [added(model, *argument) for argument in HANDING_ON.get(code, ())]  # type: ignore[arg-type]
     model.add_operation(code, [x, *further], [y])
     if followed:
-        out = model.add_operand(tensor("int8", (1, 4, 4, 1), *quantisation))
+        out = model.add_operand(tensor("int8", (1, 4, 4, 1), *quantization))
         model.add_operation(OperationCode.DEPTH_TO_SPACE, [y, added(model, *VALID)], [out])  # type: ignore[arg-type]
     model.identify_inputs_and_outputs([x], [out])
     model.finish()
@@ -60,7 +60,7 @@ def run(model: Model, device: Device) -> np.ndarray:
 
 @pytest.mark.parametrize("code", HANDING_ON)
 @pytest.mark.parametrize("device", ALL)
-def test_what_hands_on_a_scale_requantises_as_declared(device: Device, code: OperationCode) -> None:
+def test_what_hands_on_a_scale_requantizes_as_declared(device: Device, code: OperationCode) -> None:
     last, followed = (model_of(code, FINE, followed=followed) for followed in (False, True))
     assert last.supported_operations([device]) == [True]
     assert followed.supported_operations([device]) == [True, True]

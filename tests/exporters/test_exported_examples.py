@@ -46,7 +46,7 @@ NETWORKS = {"tflm_hello_world_float": "e-0", "tflm_mnist_lstm_int8": "equal", "t
 @pytest.mark.shared
 @pytest.mark.engine
 @pytest.mark.parametrize(("name", "count"), {"tflm_hello_world_int8": 3, "tiny_ad01_int8": 10}.items())
-def test_operations_of_quantised_networks_compute_the_same_as_files(
+def test_operations_of_quantized_networks_compute_the_same_as_files(
     name: str, count: int, shared: Path, tmp_path: Path
 ) -> None:
     """Within one code; benchmarks/exported_operations.py tries larger networks."""

@@ -23,11 +23,11 @@ from nnapi.model.operand import ChannelQuantization  # noqa: E402
 FLOAT32 = nnapi.tensor("float32", (1, 6, 6, 2))
 
 
-def network(quantised: bool = False, batch: int = 1, element: str = "float32") -> nnapi.Model:
+def network(quantized: bool = False, batch: int = 1, element: str = "float32") -> nnapi.Model:
     """Two convolutions and a sum, as one finds them in networks."""
     builder = nnapi.Builder()
     rng = np.random.default_rng(0)
-    if quantised:
+    if quantized:
         type = nnapi.tensor("int8", (batch, 6, 6, 2), 0.05, 3)
         filter_type = nnapi.tensor(
             "quant8_symm_per_channel", (2, 3, 3, 2), channel=ChannelQuantization(0, (0.02, 0.03))
@@ -41,7 +41,7 @@ def network(quantised: bool = False, batch: int = 1, element: str = "float32") -
         bias = builder.constant(np.array([0.5, -0.25], type.dtype))
     x = builder.input(type, "image")
     options = {"padding_scheme": 1, "stride_w": 1, "stride_h": 1}
-    results = {"scale": 0.07, "zero_point": -4} if quantised else {}
+    results = {"scale": 0.07, "zero_point": -4} if quantized else {}
     first = builder.conv_2d(x, filter, bias, activation=1, **options, **results)  # type: ignore[call-overload]
     second = builder.conv_2d(first, filter, bias, **options, **results)  # type: ignore[call-overload]
     builder.output(builder.add(first, second, **results))  # type: ignore[arg-type]
@@ -74,10 +74,10 @@ def random(model: nnapi.Model) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("quantised", "element", "within"), [(False, "float32", 1e-5), (False, "float16", 0.02), (True, "", 1)]
+    ("quantized", "element", "within"), [(False, "float32", 1e-5), (False, "float16", 0.02), (True, "", 1)]
 )
-def test_a_network_is_turned_once_at_each_end(quantised: bool, element: str, within: float, tmp_path: Path) -> None:
-    model = network(quantised, element=element)
+def test_a_network_is_turned_once_at_each_end(quantized: bool, element: str, within: float, tmp_path: Path) -> None:
+    model = network(quantized, element=element)
     file, again = written(model, tmp_path)
     kinds = Counter(node.op_type for node in file.graph.node)
     assert (kinds["Conv"], kinds["Add"], kinds["Transpose"]) == (2, 1, 2)
@@ -86,7 +86,7 @@ def test_a_network_is_turned_once_at_each_end(quantised: bool, element: str, wit
 
 
 def test_filters_keep_their_scales_per_channel_and_biases_have_the_product(tmp_path: Path) -> None:
-    file, _ = written(network(quantised=True), tmp_path)
+    file, _ = written(network(quantized=True), tmp_path)
     constants = {each.name: onnx.numpy_helper.to_array(each) for each in file.graph.initializer}
     convolution = next(node for node in file.graph.node if node.op_type == "Conv")
     makers = {node.output[0]: node for node in file.graph.node}

@@ -43,7 +43,7 @@ def test_a_format_is_one_row() -> None:
 
 
 @pytest.mark.usefixtures("_words")
-def test_what_no_row_recognises_is_said_to_be_none_of_them(tmp_path: Path) -> None:
+def test_what_no_row_recognizes_is_said_to_be_none_of_them(tmp_path: Path) -> None:
     path = tmp_path / "words.tflite"  # whatever its name
     path.write_bytes(b"something else")
     with pytest.raises(

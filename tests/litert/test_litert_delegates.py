@@ -51,5 +51,5 @@ def test_what_nothing_stands_for_is_refused() -> None:
         load_delegate("libedgetpu.so.1")
     with pytest.raises(ValueError, match="no device tpu; there are"):
         load_delegate("libnnapi_delegate.so", {"devices": "tpu"})
-    with pytest.raises(ValueError, match="5 is no delegate"):
+    with pytest.raises(ValueError, match="5 is not a delegate"):
         list_devices([5])

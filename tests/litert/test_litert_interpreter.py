@@ -106,7 +106,7 @@ def test_what_cannot_be_made_is_refused_in_its_words(options: dict[str, Any]) ->
 def test_only_inputs_are_set() -> None:
     _, ours = both(two_steps())
     ours.allocate_tensors()
-    with pytest.raises(ValueError, match="tensor 2 is no input of the model"):
+    with pytest.raises(ValueError, match="tensor 2 is not an input of the model"):
         ours.set_tensor(2, np.zeros((2, 3), np.float32))
 
 

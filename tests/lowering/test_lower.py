@@ -296,7 +296,7 @@ def test_images_reach_rules_as_nhwc() -> None:
 
 
 def test_calls_of_many_inputs_are_told_apart_by_what_they_read() -> None:
-    """Those of equal types are normalised once; their operands are their own."""
+    """Those of equal types are normalized once; their operands are their own."""
     b = Builder("m")
     x, y = b.input(FLOATS, "x"), b.input(FLOATS, "y")
     longer = b.input(tensor("float32", (3, 3)), "longer")

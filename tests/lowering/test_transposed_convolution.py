@@ -20,16 +20,16 @@ def test_zeros_are_as_many_as_strides_are_needed() -> None:
 @pytest.mark.parametrize(
     "way", [pytest.param(way, marks=[pytest.mark.engine] if way in MODULES else []) for way in WAYS]
 )
-@pytest.mark.parametrize("is_quantised", [False, True])
+@pytest.mark.parametrize("is_quantized", [False, True])
 @pytest.mark.parametrize(("size", "stride"), [((1, 2), 3), ((2, 1), 2)])
 def test_files_compute_the_same(
-    way: str, is_quantised: bool, size: tuple[int, int], stride: int, tmp_path: Path
+    way: str, is_quantized: bool, size: tuple[int, int], stride: int, tmp_path: Path
 ) -> None:
     pytest.importorskip(MODULES.get(way, "onnx"), reason="what runs the file is not installed")
     rng = np.random.default_rng(1)
     builder = nnapi.Builder()
-    results = {"scale": 0.5, "zero_point": 128} if is_quantised else {}
-    if is_quantised:
+    results = {"scale": 0.5, "zero_point": 128} if is_quantized else {}
+    if is_quantized:
         x = builder.input(nnapi.tensor("quant8_asymm", (1, 2, 3, 2), 0.1, 120), "x")
         filter = builder.constant(
             rng.integers(0, 256, (3, *size, 2)).astype(np.uint8), nnapi.tensor("quant8_asymm", (3, *size, 2), 0.2, 130)
@@ -49,4 +49,4 @@ def test_files_compute_the_same(
     nnapi.export(model, tmp_path / f"out{suffix}")
     (found,) = run(tmp_path / f"out{suffix}", [given])
     (expected,) = nnapi.compile(model, "nnapi-reference").run(given)
-    np.testing.assert_allclose(found.astype(np.float64), expected, 0, 1 if is_quantised else 1e-5)
+    np.testing.assert_allclose(found.astype(np.float64), expected, 0, 1 if is_quantized else 1e-5)

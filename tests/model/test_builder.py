@@ -250,14 +250,14 @@ def test_constants_of_a_mapped_file_are_not_copied(b: Builder) -> None:
 # Results
 
 
-def test_the_declaration_gives_the_quantisation(b: Builder) -> None:
+def test_the_declaration_gives_the_quantization(b: Builder) -> None:
     x = b.input(tensor("uint8", (2, 2), 0.5, 3))
     assert b.reshape(x, [4]).type == tensor("uint8", (4,), 0.5, 3)
     assert b.logistic(x).type == tensor("uint8", (2, 2), 1 / 256, 0)
     assert b.softmax(b.input(tensor("int8", (2, 2), 0.5)), 1.0).type == tensor("int8", (2, 2), 1 / 256, -128)
 
 
-def test_a_free_quantisation_is_given(b: Builder) -> None:
+def test_a_free_quantization_is_given(b: Builder) -> None:
     x = b.input(tensor("uint8", (2,), 0.5, 3))
     assert b.add(x, x, scale=0.25, zero_point=7).type == tensor("uint8", (2,), 0.25, 7)
     assert b.add(x, x, out=tensor("uint8", (), 0.25, 7)).type == tensor("uint8", (2,), 0.25, 7)

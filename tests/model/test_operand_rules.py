@@ -199,7 +199,7 @@ def test_rule_012_the_known_dimensions_are_below_4_gib() -> None:
         (OperandCode.TENSOR_QUANT16_ASYMM, 0, 65535),
     ],
 )
-def test_rule_013_scale_and_zero_point_of_quantised_types(code: int, low: int, high: int) -> None:
+def test_rule_013_scale_and_zero_point_of_quantized_types(code: int, low: int, high: int) -> None:
     for zero_point in (low, high):
         Model().add_operand(OperandType(code, (1,), 0.5, zero_point))
     for zero_point in (low - 1, high + 1):

@@ -10,7 +10,7 @@ from tests.ops.tensor_cases import reals, shapes, stored
 
 @st.composite
 def pairs(draw: st.DrawFn, kinds: Any) -> Any:
-    """Two inputs of one kind whose shapes stretch to one; quantised ones differ in scale and zero point."""
+    """Two inputs of one kind whose shapes stretch to one; quantized ones differ in scale and zero point."""
     full = draw(shapes(dimension=3))
     random = np.random.default_rng(draw(st.integers(0, 2**32)))
     kind = kinds[draw(st.sampled_from(sorted(kinds)))]

@@ -28,7 +28,7 @@ quickly = settings(max_examples=25, deadline=None)
 
 
 def stored(type: Any, random: Any) -> Any:
-    """Random stored numbers: every code of a quantised type, floats around 0, small and large integers, any byte
+    """Random stored numbers: every code of a quantized type, floats around 0, small and large integers, any byte
     for a truth value."""
     if type.dtype.kind == "f":
         return random.normal(0, 3, type.dimensions).astype(type.dtype)
@@ -58,7 +58,7 @@ def reals(type: Any, codes: Any) -> Any:
 
 
 def rounded(type: Any, real: Any) -> Any:
-    """Codes of a quantised type for real numbers: nearest, halves away from zero, saturated."""
+    """Codes of a quantized type for real numbers: nearest, halves away from zero, saturated."""
     limits = np.iinfo(type.dtype)
     steps = np.asarray(real, np.float64) / type.scale
     return np.clip(np.copysign(np.floor(np.abs(steps) + 0.5), steps) + type.zero_point, limits.min, limits.max)

@@ -88,7 +88,7 @@ def test_values_are_refused_when_computing() -> None:
             run(family, *arguments)
 
 
-def test_quantised_boxes_count_eighths() -> None:
+def test_quantized_boxes_count_eighths() -> None:
     types = [tensor("quant16_asymm", (1, 4), 0.25), tensor("uint8", (1, 4), 1.0), tensor("int32", (1,))]
     types.append(tensor("quant16_asymm", (1, 2), 0.125))
     inputs = [(type, np.zeros(type.shape)) for type in types]

@@ -99,8 +99,8 @@ def expected(
         GAUSSIAN: lambda shared: math.exp(-shared * shared / sigma),
     }
     race, rows = Race(), []
-    for image, neighbours in groupby(range(len(scores)), key=lambda i: batch_index[i]):
-        members, found = list(neighbours), []
+    for image, neighbors in groupby(range(len(scores)), key=lambda i: batch_index[i]):
+        members, found = list(neighbors), []
         for label in range(1, scores.shape[1]):
             candidates = {i: scores[i, label] for i in members if scores[i, label] > above}
             corners = {i: boxes[i, 4 * label : 4 * label + 4].tolist() for i in members}

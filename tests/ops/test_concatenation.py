@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nnapi.codes import OperationCode
-from nnapi.model.call import normalise
+from nnapi.model.call import normalize
 from nnapi.model.operand import OperandType, tensor
 from nnapi.model.operation import REGISTRY
 from nnapi.ops.evaluate import evaluate
@@ -50,7 +50,7 @@ def test_literal_codes_of_different_scales() -> None:
 
 @st.composite
 def parts(draw: st.DrawFn) -> Any:
-    """Inputs that agree but for one axis, of different scales where quantised, and that axis."""
+    """Inputs that agree but for one axis, of different scales where quantized, and that axis."""
     shape = draw(shapes(dimension=3))
     axis = draw(st.integers(0, len(shape) - 1))
     kind = REALS[draw(st.sampled_from(sorted(REALS)))]
@@ -86,7 +86,7 @@ def test_an_input_without_elements_adds_nothing() -> None:
     operation, out = REGISTRY[CONCATENATION], tensor("float32", (1, 2))
     operands = [*types, OperandType(int32(0)[0].code)]
     match = operation.match([unknown(types[0]), types[1], operands[2]], [out])
-    call = normalise(operation, match, (0, 1, 2), (3,), (out,), operands.__getitem__, arrays.get)
+    call = normalize(operation, match, (0, 1, 2), (3,), (out,), operands.__getitem__, arrays.get)
     assert evaluate(call, arrays)[0].tolist() == [[1, 2]]  # type: ignore[arg-type]
 
 

@@ -97,7 +97,7 @@ def test_deltas_are_divided_by_the_scales() -> None:
 
 
 def test_a_box_may_be_finite_though_its_whole_size_is_not() -> None:
-    """The other end of a box of 5.5e38 lies 2.8e38 from its centre."""
+    """The other end of a box of 5.5e38 lies 2.8e38 from its center."""
     _, (_, boxes, _, _) = run(
         FAMILIES["float32"], [[[0, 1]]], [[[0, 0, 0, 90]]], [[0, 0, 1, 0.453125]], scales=(1, 1, 1, 1), most=1
     )
@@ -157,9 +157,9 @@ def test_every_image_by_itself(
     deltas = random.integers(-16, 16, (images, cells, 5)) / 32
     anchors = np.concatenate([random.integers(0, 4, (cells, 2)), random.integers(6, 10, (cells, 2))], -1)
     scales = np.array([2, 4, 8, 1])
-    centre, size = anchors[:, :2] + deltas[..., :2] / scales[:2] * anchors[:, 2:], anchors[:, 2:]
+    center, size = anchors[:, :2] + deltas[..., :2] / scales[:2] * anchors[:, 2:], anchors[:, 2:]
     size = size * np.exp(deltas[..., 2:4] / scales[2:])
-    boxes = np.concatenate([centre - size / 2, centre + size / 2], -1)
+    boxes = np.concatenate([center - size / 2, center + size / 2], -1)
     options = dict(zip(("regular", "most", "labels", "each"), (regular, *limits), strict=True))
     options |= {"above": 0.25, "iou": 0.375, "background": background}
     answers = [expected(*image, *options.values()) for image in zip(scores, boxes.tolist(), strict=True)]

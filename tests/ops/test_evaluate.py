@@ -7,10 +7,10 @@ import pytest
 
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
-from nnapi.model.call import normalise
+from nnapi.model.call import normalize
 from nnapi.model.operand import tensor
 from nnapi.model.operation import REGISTRY, Kernel
-from nnapi.ops.evaluate import evaluate, specialise
+from nnapi.ops.evaluate import evaluate, specialize
 from tests.ops.image_cases import NONE, RELU6, SAME, VALID, floats, numbers, operands, tail, to_nchw
 from tests.ops.tensor_cases import FLOATS, int32, unknown
 from tests.single import scalar, single
@@ -22,7 +22,7 @@ def prepared(code: Any, *inputs: Any, out: Any = None, constant: bool = False) -
     (operation,) = model.operations
     types, values = ({o.index: get(o) for o in model.operands} for get in (lambda o: o.type, lambda o: o.value))
     declared = tuple(types[i] for i in operation.outputs)
-    call = normalise(
+    call = normalize(
         REGISTRY[code], operation.match, operation.inputs, operation.outputs, declared, types.get, values.get
     )
     return call, {i: value for i, value in values.items() if value is not None}
@@ -50,8 +50,8 @@ def filtered(kind: str, random: Any, shape: Any = (1, 3, 3, 2)) -> tuple[Any, ..
 
 def test_a_step_takes_what_is_not_constant() -> None:
     x, out = filtered("quant8", np.random.default_rng(0))
-    free = specialise(*prepared(Op.CONV_2D, *x, out=unknown(out)))
-    held = specialise(*prepared(Op.CONV_2D, *x, out=unknown(out), constant=True))
+    free = specialize(*prepared(Op.CONV_2D, *x, out=unknown(out)))
+    held = specialize(*prepared(Op.CONV_2D, *x, out=unknown(out), constant=True))
     assert [len(free.inputs), len(held.inputs)] == [3, 1]
     assert np.array_equal(free.run(*[value for _, value in x[:3]]), held.run(x[0][1]))
 
@@ -59,7 +59,7 @@ def test_a_step_takes_what_is_not_constant() -> None:
 def test_constants_are_converted_once_and_cannot_be_overwritten(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = watch(monkeypatch, Op.CONV_2D)
     x, out = filtered("quant8", np.random.default_rng(0))
-    step = specialise(*prepared(Op.CONV_2D, *x, out=unknown(out), constant=True))
+    step = specialize(*prepared(Op.CONV_2D, *x, out=unknown(out), constant=True))
     for _ in range(2):
         step.run(x[0][1])
     assert seen[0]["filter"] is seen[1]["filter"]
@@ -77,7 +77,7 @@ def test_sums_are_of_the_precision_that_keeps_them_exact(
     row = tensor("uint8", (1, 300), 1.0, 0), np.zeros((1, 300), np.uint8)
     weights = tensor("uint8", (1, 300), 1.0, 0), np.full((1, 300), code, np.uint8)
     bias = tensor("int32", (1,), 1.0), np.array([bias], np.int32)  # 255 · 300 · 220 is about 2²⁴
-    step = specialise(*prepared(Op.FULLY_CONNECTED, row, weights, bias, int32(NONE), constant=True))
+    step = specialize(*prepared(Op.FULLY_CONNECTED, row, weights, bias, int32(NONE), constant=True))
     step.run(row[1])
     assert {seen[0][name].dtype for name in ("input", "weights", "bias")} == {np.dtype(expected)}
 
@@ -89,7 +89,7 @@ def test_so_are_sums_along_what_no_filter_has(monkeypatch: pytest.MonkeyPatch, i
     x = tensor("int8", (1, inner), 1.0, -128), np.full((1, inner), 127, np.int8)
     y = tensor("int8", (inner, 1), 1.0, -128), np.full((inner, 1), 127, np.int8)
     no = scalar(OperandCode.BOOL, False)
-    step = specialise(*prepared(Op.BATCH_MATMUL, x, y, no, no))
+    step = specialize(*prepared(Op.BATCH_MATMUL, x, y, no, no))
     step.run(x[1], y[1])
     assert {value.dtype for value in seen[0].values() if isinstance(value, np.ndarray)} == {np.dtype(expected)}
 
@@ -98,7 +98,7 @@ def test_kernels_see_images_as_nhwc(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = watch(monkeypatch, Op.MAX_POOL_2D)
     x = floats(np.arange(12).reshape(1, 2, 3, 2))
     plain = numbers(SAME, 1, 1, 1, 1)
-    step = specialise(*prepared(Op.MAX_POOL_2D, to_nchw(x), *plain, *tail(nchw=True)))
+    step = specialize(*prepared(Op.MAX_POOL_2D, to_nchw(x), *plain, *tail(nchw=True)))
     (y,) = step.run(to_nchw(x)[1])
     assert np.array_equal(seen[0]["input"], x[1])
     assert np.array_equal(y, x[1].transpose(0, 3, 1, 2))
@@ -108,7 +108,7 @@ def test_kernels_see_images_as_nhwc(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_functions_of_eight_bits_are_looked_up(monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
     seen = watch(monkeypatch, Op.HARD_SWISH)
     type = tensor(dtype, (2, 3), 0.05, 7)
-    step = specialise(*prepared(Op.HARD_SWISH, (type, np.zeros((2, 3), dtype)), out=tensor(dtype, (), 0.1, 3)))
+    step = specialize(*prepared(Op.HARD_SWISH, (type, np.zeros((2, 3), dtype)), out=tensor(dtype, (), 0.1, 3)))
     assert [call["input"].shape for call in seen] == [(256,)]
     codes = np.array([[0, 1, 127], [100, 101, 5]], dtype)
     (y,) = step.run(codes.T)
@@ -121,21 +121,21 @@ def test_functions_of_eight_bits_are_looked_up(monkeypatch: pytest.MonkeyPatch, 
 def test_float16_is_computed_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = watch(monkeypatch, Op.TANH)
     x = FLOATS["float16"].with_dimensions((2,)), np.array([0.5, 1], np.float16)
-    (y,) = specialise(*prepared(Op.TANH, x)).run(x[1])
+    (y,) = specialize(*prepared(Op.TANH, x)).run(x[1])
     assert seen[0]["input"].dtype == np.float32
     assert y.dtype == np.float16
 
 
 def test_activations_do_not_touch_the_input() -> None:
     x = floats(np.array([-1, 9], np.float32).reshape(1, 1, 2, 1))
-    (y,) = specialise(*prepared(Op.MAX_POOL_2D, x, *numbers(SAME, 1, 1, 1, 1, RELU6))).run(x[1])
+    (y,) = specialize(*prepared(Op.MAX_POOL_2D, x, *numbers(SAME, 1, 1, 1, 1, RELU6))).run(x[1])
     assert y.reshape(-1).tolist() == [0, 6]
     assert x[1].reshape(-1).tolist() == [-1, 9]
 
 
 def test_lists_are_put_together_from_constants_and_inputs() -> None:
     x, y = floats([[1, 2]]), floats([[3, 4]])
-    step = specialise(*prepared(Op.CONCATENATION, x, y, int32(0), constant=True))
+    step = specialize(*prepared(Op.CONCATENATION, x, y, int32(0), constant=True))
     assert [array.tolist() for array in step.run(x[1])] == [[[1, 2], [3, 4]]]
     assert [array.tolist() for array in step.run(-x[1])] == [[[-1, -2], [3, 4]]]
 

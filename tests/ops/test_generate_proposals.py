@@ -44,7 +44,7 @@ def run(
     return outputs, run_single(CODE, [*inputs, *floats[:2], *limits, *floats[2:], layout], outputs)
 
 
-# One row of three cells and one anchor of 8 × 8: boxes at x = 0, 4 and 8, neighbours overlap by a third.
+# One row of three cells and one anchor of 8 × 8: boxes at x = 0, 4 and 8, neighbors overlap by a third.
 SCORES = [[[[0.25], [0.75], [0.5]]]]
 STILL = np.zeros((1, 1, 3, 4))
 ANCHOR = [[0, 0, 8, 8]]
@@ -61,7 +61,7 @@ def test_each_limit() -> None:
     def kept(**options: Any) -> Any:
         return run(FAMILIES["float32"], SCORES, STILL, ANCHOR, [[40, 40]], **options)[1][0].tolist()
 
-    assert kept(iou=0.25) == [0.75]  # both neighbours overlap the best one by 1/3
+    assert kept(iou=0.25) == [0.75]  # both neighbors overlap the best one by 1/3
     assert kept(pre=2) == [0.75, 0.5]
     assert kept(pre=0) == [0.75, 0.5, 0.25]
     assert kept(post=1) == [0.75]
@@ -69,7 +69,7 @@ def test_each_limit() -> None:
     assert kept(small=8) == []  # a side has to be above the least size
     # Clipped to a width of 10, the last box keeps a side of 2.
     assert run(FAMILIES["float32"], SCORES, STILL, ANCHOR, [[40, 10]], small=2, iou=0.5)[1][0].tolist() == [0.75, 0.25]
-    # The centre of the last box is at 16, outside.
+    # The center of the last box is at 16, outside.
     wide = np.array([[[[0, 0, 0, 0], [0, 0, 0, 0], [1, 0, 0, 0]]]])
     assert run(FAMILIES["float32"], SCORES, wide, ANCHOR, [[40, 16]], small=-1)[1][0].tolist() == [0.75, 0.25]
 
@@ -159,7 +159,7 @@ def test_values_are_refused_when_computing() -> None:
             run(family, *good[:position], bad, *good[position + 1 :])  # type: ignore[call-arg]
 
 
-def test_quantised_anchors_count_eighths() -> None:
+def test_quantized_anchors_count_eighths() -> None:
     types = [tensor("uint8", (1, 1, 1, 1), 1.0), tensor("uint8", (1, 1, 1, 4), 1.0)]
     types += [OperandType(OperandCode.TENSOR_QUANT16_SYMM, (1, 4), 0.25), tensor("quant16_asymm", (1, 2), 0.125)]
     inputs = [(type, np.zeros(type.shape)) for type in types]

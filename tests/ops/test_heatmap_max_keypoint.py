@@ -41,7 +41,7 @@ def test_parabola_literal() -> None:
 
 
 def test_border_is_mirrored() -> None:
-    # In a corner both neighbours are the one inside: the step is zero by symmetry.
+    # In a corner both neighbors are the one inside: the step is zero by symmetry.
     _, (scores, locations) = run(FAMILIES["float32"], heatmap([[1, 0], [0, -1]]), [[0, 0, 8, 4]])
     assert (scores.tolist(), locations.tolist()) == ([[1]], [[[2, 1]]])
 
@@ -128,7 +128,7 @@ def test_values_are_refused_when_computing() -> None:
         run(family, np.zeros((1, 2, 2, 1)), [[3, 0, 1, 1]])
 
 
-def test_quantised_locations_count_eighths() -> None:
+def test_quantized_locations_count_eighths() -> None:
     types = [tensor("uint8", (1, 2, 2, 1), 1.0), tensor("quant16_asymm", (1, 4), 0.125)]
     inputs = [*((type, np.zeros(type.shape)) for type in types), scalar(OperandCode.BOOL, False)]
     outputs = [tensor("uint8", (1, 1), 1.0), tensor("quant16_asymm", (1, 1, 2), 0.25)]

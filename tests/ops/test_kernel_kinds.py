@@ -11,7 +11,7 @@ from nnapi.model.call import Call
 from nnapi.model.operand import ChannelQuantization, OperandType
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.model.parameter import Several, Tensor
-from nnapi.ops.evaluate import specialise
+from nnapi.ops.evaluate import specialize
 from nnapi.ops.types import numbers
 from tests.graphs import on_reference
 
@@ -48,7 +48,7 @@ def shown(operation: Operation, kind: str, type: OperandType, stored: Any, scale
         return x.copy()
 
     operation.kernel(kind=kind, scaled=scaled)(look)
-    specialise(call(operation, type, type), {}).run(np.asarray(stored, type.dtype))
+    specialize(call(operation, type, type), {}).run(np.asarray(stored, type.dtype))
     return seen[0]
 
 
@@ -76,7 +76,7 @@ def test_what_a_kernel_is_given(operation: Operation, kind: str, type: OperandTy
 def test_scales_by_channel_are_taken_along_their_dimension(operation: Operation) -> None:
     type = tensor("quant8_symm_per_channel", (2, 2), channel=ChannelQuantization(1, (0.5, 2.0)))
     operation.kernel(lambda x, y: x.copy())
-    (result,) = specialise(call(operation, type, tensor("float32", (2, 2))), {}).run(
+    (result,) = specialize(call(operation, type, tensor("float32", (2, 2))), {}).run(
         np.array([[1, 1], [2, -3]], np.int8)
     )
     assert result.tolist() == [[0.5, 2], [1, -6]]
@@ -91,16 +91,16 @@ def test_a_linear_kernel_is_given_codes_less_zero_point_and_gives_sums_of_produc
         seen.append((x, y))
         return x @ y
 
-    step = specialise(call(operation, CODES, tensor("int8", (2, 2), 1.0, -5), y), {})
+    step = specialize(call(operation, CODES, tensor("int8", (2, 2), 1.0, -5), y), {})
     (result,) = step.run(STORED, np.array([[1, 2], [3, 4]], np.uint8))
     assert [array.tolist() for array in seen[0]] == [[[-3, 0], [1, 252]], [[0, 1], [2, 3]]]
     exact = (STORED.astype(int) - 3) @ np.array([[0, 1], [2, 3]]) * 0.5 * 0.25 - 5
     assert np.array_equal(result, np.clip(np.sign(exact) * np.floor(np.abs(exact) + 0.5), -128, 127))
 
 
-def test_a_linear_kernel_is_real_where_nothing_is_quantised(operation: Operation) -> None:
+def test_a_linear_kernel_is_real_where_nothing_is_quantized(operation: Operation) -> None:
     operation.kernel(scaled=("x", "y"))(lambda x, y: x * y)
-    (result,) = specialise(call(operation, PAIR, PAIR, PAIR), {}).run(
+    (result,) = specialize(call(operation, PAIR, PAIR, PAIR), {}).run(
         np.array([2, 3], np.float32), np.array([0.5, 0.5], np.float32)
     )
     assert result.tolist() == [1, 1.5]
@@ -111,7 +111,7 @@ def test_an_exact_kernel_is_given_the_call(operation: Operation) -> None:
     def shifted(call: Call, x: Any, y: Any) -> Any:
         return x + np.uint8(call.results[0].zero_point)
 
-    (result,) = specialise(call(operation, CODES, CODES), {}).run(STORED)
+    (result,) = specialize(call(operation, CODES, CODES), {}).run(STORED)
     assert result.tolist() == [[3, 6], [7, 2]]
 
 
@@ -129,7 +129,7 @@ def test_fused_activations_bound_the_codes(
     operation: Operation, kind: str, type: OperandType, activation: FuseCode, expected: Any
 ) -> None:
     operation.kernel(kind=kind)(lambda x, y: x.copy())
-    (result,) = specialise(call(operation, type, type, activation=activation), {}).run(STORED)
+    (result,) = specialize(call(operation, type, type, activation=activation), {}).run(STORED)
     assert result.tolist() == expected
     assert result.dtype == np.uint8
 
@@ -137,7 +137,7 @@ def test_fused_activations_bound_the_codes(
 @pytest.mark.parametrize(("out", "dtype"), [("float32", np.float32), ("float16", np.float16), ("bool8", np.uint8)])
 def test_results_are_stored_as_their_type(operation: Operation, out: str, dtype: Any) -> None:
     operation.kernel(lambda x, y: x > 1 if out == "bool8" else x * 2)
-    (result,) = specialise(call(operation, PAIR, tensor(out, (2,))), {}).run(np.array([0.5, 2], np.float32))
+    (result,) = specialize(call(operation, PAIR, tensor(out, (2,))), {}).run(np.array([0.5, 2], np.float32))
     assert result.dtype == dtype
     assert result.tolist() == ([0, 1] if out == "bool8" else [1, 4])
 
@@ -147,7 +147,7 @@ def test_the_activation_is_of_the_first_of_several_results() -> None:
     operation = Operation(OperationCode.ADD, inputs=(Tensor("x", numbers()),), outputs=outputs)
     operation.kernel(lambda x: (-x, -x - 1, "what is not listed"))
     both = Call(operation, {"x": PAIR}, {"x": (0,)}, (1, 2), (PAIR, PAIR), FuseCode.FUSED_RELU)
-    assert [result.tolist() for result in specialise(both, {}).run(np.array([1, -2], np.float32))] == [[0, 2], [-2, 1]]
+    assert [result.tolist() for result in specialize(both, {}).run(np.array([1, -2], np.float32))] == [[0, 2], [-2, 1]]
 
 
 def test_lists_may_hold_constants_and_inputs_in_any_order() -> None:
@@ -155,7 +155,7 @@ def test_lists_may_hold_constants_and_inputs_in_any_order() -> None:
     operation = Operation(OperationCode.ADD, inputs=(several,), outputs=(Tensor("out", like="x"),))
     operation.kernel(lambda x: x[0] - x[1] - x[2])
     listed = Call(operation, {"x": [PAIR] * 3}, {"x": (5, 6, 5)}, (9,), (PAIR,))
-    step = specialise(listed, {6: np.array([10, 20], np.float32)})
+    step = specialize(listed, {6: np.array([10, 20], np.float32)})
     assert step.inputs == (5, 5)
     assert step.run(np.array([1, 2], np.float32), np.array([1, 2], np.float32))[0].tolist() == [-10, -20]
 
@@ -163,8 +163,8 @@ def test_lists_may_hold_constants_and_inputs_in_any_order() -> None:
 def test_a_kernel_for_some_types_goes_before_the_one_for_all(operation: Operation) -> None:
     operation.kernel(lambda x, y: x * 2)
     operation.kernel(types=(PAIR.code,))(lambda x, y: x * 3)
-    assert specialise(call(operation, PAIR, PAIR), {}).run(np.array([1, 2], np.float32))[0].tolist() == [3, 6]
-    assert specialise(call(operation, CODES, CODES), {}).run(STORED)[0].tolist() == [[0, 3], [5, 255]]
+    assert specialize(call(operation, PAIR, PAIR), {}).run(np.array([1, 2], np.float32))[0].tolist() == [3, 6]
+    assert specialize(call(operation, CODES, CODES), {}).run(STORED)[0].tolist() == [[0, 3], [5, 255]]
 
 
 @pytest.mark.parametrize("constant", [True, False])

@@ -83,6 +83,6 @@ def test_against_plain_floats(kind: Any, batch: Any, input_size: Any, units: Any
     assert scratch.shape == (batch, units * (3 if kind["coupled"] else 4))
 
 
-def test_normalisation_takes_all_four_operands() -> None:
+def test_normalization_takes_all_four_operands() -> None:
     with pytest.raises(BadDataError, match="takes 23 or 27 inputs, got 24"):
         run_named(Op.LSTM, ONE_UNIT, 4, length=24)

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from nnapi.ops.lstm_cell import clip, normalise
+from nnapi.ops.lstm_cell import clip, normalize
 
 
-def test_rows_are_normalised() -> None:
+def test_rows_are_normalized() -> None:
     rows = np.array([[1, 3], [10, 20], [7, 7]], np.float32)
-    np.testing.assert_allclose(normalise(rows), [[-1, 1], [-1, 1], [0, 0]], rtol=1e-6)
+    np.testing.assert_allclose(normalize(rows), [[-1, 1], [-1, 1], [0, 0]], rtol=1e-6)
 
 
 def test_a_clip_of_zero_does_not_clip() -> None:

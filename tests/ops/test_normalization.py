@@ -88,7 +88,7 @@ def test_lrn_literal() -> None:
     st.floats(0, 2, width=16),
     st.floats(0, 1, width=16),
 )
-def test_lrn_divides_by_the_neighbours(
+def test_lrn_divides_by_the_neighbors(
     data: Any, x: tuple[Any, ...], radius: int, bias: float, alpha: float, beta: float
 ) -> None:
     axis = data.draw(st.integers(-x[1].ndim, x[1].ndim - 1))
@@ -114,7 +114,7 @@ def test_instance_literal() -> None:
     st.floats(0.25, 1, width=16),
     st.booleans(),
 )
-def test_instance_is_centred_and_scaled(
+def test_instance_is_centered_and_scaled(
     x: tuple[Any, ...], gamma: float, beta: float, epsilon: float, nchw: bool
 ) -> None:
     given = to_nchw(x) if nchw else x

@@ -76,7 +76,7 @@ def test_power(pair: list[Any]) -> None:
     assert_pairs(lambda real: assert_stores(type, run(Op.POW, (type, base), y), real), math.pow, (type, base), y)
 
 
-def test_equal_quantisation_keeps_every_code() -> None:
+def test_equal_quantization_keeps_every_code() -> None:
     type = tensor("uint8", (256,), 0.1, 37)
     x = type, np.arange(256, dtype=np.uint8)
     assert_same(run(Op.MAXIMUM, x, x, out=type), x[1])

@@ -95,7 +95,7 @@ def test_near_the_real_cell(batch: Any, input_size: Any, units: Any, seed: Any) 
         ({"cell_bias": (1.0, 0)}, "cell_bias has scale 1 and zero point 0, must have 3.05176e-05 and 0"),
     ],
 )
-def test_refuses_other_quantisation(quant: Any, message: str) -> None:
+def test_refuses_other_quantization(quant: Any, message: str) -> None:
     with pytest.raises(OpFailedError, match=re.escape(message)):
         run(constant_gates(0, 0, 0, 0, 0), quant)
 

@@ -146,7 +146,7 @@ def test_near_the_real_cell(kind: Any, batch: int, input_size: int, units: int, 
         out = np.clip(out, -kind["proj_clip"], kind["proj_clip"]) if kind["proj_clip"] else out
     state, found, output = run(values, kind)
     np.testing.assert_array_equal(state, output)
-    # The gates are rounded to codes of the intermediate scale before they are normalised, the hidden state to 1/110.
+    # The gates are rounded to codes of the intermediate scale before they are normalized, the hidden state to 1/110.
     assert np.abs(found * STATE[0] - c).max() < (0.02 if kind["norm"] else 0.003)
     scale, zero_point = quant_of("output", kind)
     want = np.clip(out / scale + zero_point, -128, 127)
@@ -172,7 +172,7 @@ def test_a_coupled_input_gate_needs_none_of_its_operands() -> None:
         (
             {f"{gate}_layer_norm_weights": [1] for gate in GATES} | {"cell_intermediate_scale": 0.0},
             {},
-            "cell_intermediate_scale is 0, must be above 0 with layer normalisation",
+            "cell_intermediate_scale is 0, must be above 0 with layer normalization",
         ),
         ({"input_gate_bias": None}, {}, "input_gate_bias is omitted, but input_to_input_weights is given"),
         ({"output_in": [[0, 0]]}, {}, "output_in has shape [1, 2], must be [1, 1]"),

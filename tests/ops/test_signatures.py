@@ -289,11 +289,11 @@ def test_ranks_that_came_with_level_3(name: str, levels: Any, facts: Any) -> Non
         assert REGISTRY[OperationCode[name]].match(case.inputs(), case.outputs).level == level, rank
 
 
-# Quantisation of outputs
+# Quantization of outputs
 
 
 @pytest.mark.parametrize("code", CALLS)
-def test_quantisation_of_outputs(code: OperationCode, facts: Any) -> None:
+def test_quantization_of_outputs(code: OperationCode, facts: Any) -> None:
     operation = REGISTRY[code]
     output = operation.outputs[0].parameter if isinstance(operation.outputs[0], Several) else operation.outputs[0]
     for rule in facts[code.name]["output_rules"]:
@@ -310,10 +310,10 @@ def test_quantisation_of_outputs(code: OperationCode, facts: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["MUL", "PACK", "MIRROR_PAD", "REVERSE"])
-def test_quantisation_that_is_refused_when_added(name: str, facts: Any) -> None:
+def test_quantization_that_is_refused_when_added(name: str, facts: Any) -> None:
     assert "BAD_DATA" in " ".join(facts[name]["output_rules"])
-    quantised = (case for _, case in cases(facts[name]) if case.outputs[0].is_quantized)
-    for case in quantised:
+    quantized = (case for _, case in cases(facts[name]) if case.outputs[0].is_quantized)
+    for case in quantized:
         scale = 0.25 if name == "MUL" else 1.0
         outputs = [operand(case.outputs[0].code, 0, scale=scale)]
         assert re.search(r"scale", refusal(REGISTRY[OperationCode[name]], case.inputs(), outputs) or "")

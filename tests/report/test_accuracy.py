@@ -20,7 +20,7 @@ def test_equal_outputs_agree() -> None:
     agreements.add([tensor("float32", (2,))], [np.array([1.0, np.nan])], [np.array([1.0, np.nan])])
     found = agreements.result()
     assert found is not None
-    assert (found.largest, found.differing, found.unit, str(found)) == (0, 0, "real numbers", "equal")
+    assert (found.largest, found.differing, found.unit, str(found)) == (0, 0, "floats", "equal")
 
 
 def test_codes_that_differ() -> None:

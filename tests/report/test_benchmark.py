@@ -96,7 +96,7 @@ def test_engines_take_turns_and_each_begins_a_round() -> None:
     settings = replace(QUICK, throughput_rounds=0)
     run(*(Pretended(name, noting(name)) for name in "ab"), settings=settings)
     assert order[:2] == ["a", "b"]  # accuracy
-    assert order[2:] == ["a", "b", "a", "b"]  # rounds ab, ba, ab, of which neighbours merge
+    assert order[2:] == ["a", "b", "a", "b"]  # rounds ab, ba, ab, of which neighbors merge
 
 
 def test_one_that_fails_does_not_harm_the_other() -> None:

@@ -11,7 +11,7 @@ from nnapi.report.result import Measurement
 from tests.report.report_cases import measurement, model_result
 
 ROWS = [measurement("nnapi <x>", 2.0), measurement("litert", 200.0), Measurement("none", failure="no")]
-COLOUR = charts.colours([row.engine for row in ROWS])
+COLOR = charts.colors([row.engine for row in ROWS])
 MODEL = model_result("a & b", ROWS)
 DRAWINGS = Environment(loader=PackageLoader("nnapi.report"), autoescape=True, undefined=StrictUndefined)
 
@@ -28,8 +28,8 @@ def texts(svg: str) -> list[str]:
 @pytest.mark.parametrize(
     "chart",
     [
-        charts.latencies(MODEL, COLOUR),
-        charts.bars(ROWS, COLOUR, lambda m: m.rate, str),
+        charts.latencies(MODEL, COLOR),
+        charts.bars(ROWS, COLOR, lambda m: m.rate, str),
         charts.stages(ROWS, str),
         charts.overview([MODEL]),
     ],
@@ -44,16 +44,16 @@ def test_an_image_and_nothing_else(chart: charts.Bars | charts.Curves) -> None:
 
 
 def test_the_axis_has_round_milliseconds() -> None:
-    assert {"2", "10", "50", "200"} <= set(texts(draw(charts.latencies(MODEL, COLOUR))))
+    assert {"2", "10", "50", "200"} <= set(texts(draw(charts.latencies(MODEL, COLOR))))
 
 
-def test_bars_are_labelled_from_top_to_bottom() -> None:
-    chart = charts.bars(ROWS, COLOUR, lambda m: m.median, lambda value: f"{1e3 * value:.0f} ms")
+def test_bars_are_labeled_from_top_to_bottom() -> None:
+    chart = charts.bars(ROWS, COLOR, lambda m: m.median, lambda value: f"{1e3 * value:.0f} ms")
     assert texts(draw(chart)) == ["nnapi <x>", "2 ms", "litert", "201 ms"]
 
 
 def test_bars_are_as_long_as_their_values() -> None:
-    chart = charts.bars(ROWS, COLOUR, lambda m: m.median, str)
+    chart = charts.bars(ROWS, COLOR, lambda m: m.median, str)
     assert chart
     short, long = chart.bars
     assert long.parts[0].width / short.parts[0].width == pytest.approx(100, rel=0.05)
@@ -94,8 +94,8 @@ def test_models_of_one_name_have_a_bar_each() -> None:
 
 def test_nothing_to_draw() -> None:
     empty = model_result("m", ROWS[2:])
-    assert charts.latencies(empty, COLOUR) is None
-    assert charts.bars(ROWS[2:], COLOUR, lambda m: m.rate, str) is None
+    assert charts.latencies(empty, COLOR) is None
+    assert charts.bars(ROWS[2:], COLOR, lambda m: m.rate, str) is None
     assert charts.stages(ROWS[2:], str) is None
     assert charts.overview([empty]) is None
 

@@ -1,4 +1,4 @@
-"""Folders of labelled inputs."""
+"""Folders of labeled inputs."""
 
 from pathlib import Path
 

@@ -51,7 +51,7 @@ def test_what_is_said_of_a_run() -> None:
         "left out: not installed",
         "75.0 %",
         "≤ 2 steps",
-        "4 labelled inputs",
+        "4 labeled inputs",
     ):
         assert text in PAGE, text
     assert "<b>.onnx" not in PAGE
@@ -140,8 +140,8 @@ GROUND = "getComputedStyle(document.body).backgroundColor"
 
 
 def test_dark_and_light(tmp_path: Path) -> None:
-    script = f"""const colours = [{GROUND}]; const button = document.getElementById("theme");
-        button.click(); colours.push({GROUND}); button.click(); colours.push({GROUND}); return colours;"""
+    script = f"""const colors = [{GROUND}]; const button = document.getElementById("theme");
+        button.click(); colors.push({GROUND}); button.click(); colors.push({GROUND}); return colors;"""
     light, dark, again = ask(PAGE, script, tmp_path)
     assert light == again == "rgb(244, 245, 248)"
     assert dark == "rgb(15, 18, 24)"

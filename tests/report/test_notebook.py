@@ -1,4 +1,4 @@
-"""What notebooks show: complete, of one piece, in the notebook's own colours, and loaded only when shown."""
+"""What notebooks show: complete, of one piece, in the notebook's own colors, and loaded only when shown."""
 
 import re
 import subprocess
@@ -68,13 +68,13 @@ def compilation() -> nnapi.Compilation:
     return nnapi.compile(chain(5), [fast(), nnapi.device("nnapi-reference")])
 
 
-def test_a_plan_is_coloured_by_device(compilation: nnapi.Compilation) -> None:
+def test_a_plan_is_colored_by_device(compilation: nnapi.Compilation) -> None:
     text = " ".join(read(compilation.plan).words)
     assert "fast" in text
     assert REASON in text
     html = compilation.plan._repr_html_()
-    assert html.count("--colour:var(--d0)") == 4
-    assert html.count("--colour:var(--d1)") == 1
+    assert html.count("--color:var(--d0)") == 4
+    assert html.count("--color:var(--d1)") == 1
     assert html.count('class="edge crosses"') == 2
 
 

@@ -77,7 +77,7 @@ def test_rule_127_an_output_that_is_too_small(run: Callable[[Execution], object]
     assert caught.value.dimensions == (3, 2)
 
 
-def test_rule_128_the_quantisation_of_a_model_output() -> None:
+def test_rule_128_the_quantization_of_a_model_output() -> None:
     for scale, zero_point in ((1 / 128, 0), (1 / 256, 1)):
         model = Model()
         x, y = (

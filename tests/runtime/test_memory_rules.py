@@ -146,7 +146,7 @@ def test_rule_148_roles() -> None:
     desc.add_output_role(SUM, 0, 0.5)
 
 
-def test_rule_148_quantisation_is_part_of_the_type() -> None:
+def test_rule_148_quantization_is_part_of_the_type() -> None:
     first = on_reference(finished_sum(tensor("quant8_asymm", (2, 2), 0.5, 3)))
     second = on_reference(finished_sum(tensor("quant8_asymm", (2, 2), 0.5, 4)))
     desc = described((first, "input", 0))

@@ -1,4 +1,4 @@
-"""The table of how far quantised models are off: its rows, and what counts as off."""
+"""The table of how far quantized models are off: its rows, and what counts as off."""
 
 from nnapi import Builder, Device, Model, device, tensor
 from nnapi.drivers.faulty import Fault, Faulty

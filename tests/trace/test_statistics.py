@@ -124,7 +124,7 @@ def test_subtraction(depth: int) -> None:
     assert found.times[Phase.COMPILATION][R] == ms(3000)
 
 
-def test_initialisation_is_taken_out() -> None:
+def test_initialization_is_taken_out() -> None:
     found = statistics("1 1 B [NN_LR_PP]f\n2 1 B [NN_LR_PI]g\n4 1 E\n9 1 E")
     assert found.times[Phase.INITIALIZATION][R] == ms(2000)
     assert found.times[Phase.PREPARATION][R] == ms(6000)

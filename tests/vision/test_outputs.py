@@ -32,7 +32,7 @@ def scores(*dimensions: int) -> nnapi.Model:
 
 
 def probabilities() -> nnapi.Model:
-    """A softmax of scores, then quantised and reshaped."""
+    """A softmax of scores, then quantized and reshaped."""
     model = nnapi.Model()
     codes = nnapi.tensor("uint8", (1, 1, 3), 1 / 256, 0)
     for type in (floats(1, 3), floats(1, 3), codes.with_dimensions((1, 3)), codes):
@@ -79,7 +79,7 @@ def test_an_operation_that_is_not_declared_means_itself() -> None:
     assert producer(model) == OEM_OPERATION
 
 
-def test_probabilities_are_dequantised() -> None:
+def test_probabilities_are_dequantized() -> None:
     ranks = rank(probabilities(), np.array([[[64, 128, 32]]], np.uint8), ["a", "b, bee", "c"], 2)
     assert ranks == [Rank(1, "b, bee", 0.5), Rank(0, "a", 0.25)]
     assert [str(rank) for rank in ranks] == ["b (50 %)", "a (25 %)"]

@@ -91,7 +91,7 @@ def test_signed_codes_are_the_pixels_less_128(halves: Path) -> None:
     assert words == "2×1, pixels 0 to 255 as quantized values -128 to 127"
 
 
-def test_mean_and_std_before_quantising(halves: Path) -> None:
+def test_mean_and_std_before_quantizing(halves: Path) -> None:
     type = kind("int8", 0, 0, 0, 3, scale=0.5, zero_point=10)
     array, words = read_picture(halves, type, Pixels(std=(10.0,)))
     assert array.tolist() == [[[[61, 10, 10], [12, 14, 16]]]]
@@ -112,11 +112,11 @@ def test_layouts_hold_the_same_picture(tmp_path: Path) -> None:
     assert (read_picture(file, kind("uint8", 1, 4, 5, 3, **quant), PLAIN)[0] == pixels[None]).all()  # type: ignore[arg-type]
     assert (read_picture(file, kind("uint8", 1, 3, 4, 5, **quant), PLAIN)[0] == pixels.transpose(2, 0, 1)[None]).all()  # type: ignore[arg-type]
     assert (read_picture(file, kind("uint8", 4, 5, 3, **quant), PLAIN)[0] == pixels).all()  # type: ignore[arg-type]
-    grey = np.asarray(Image.fromarray(pixels).convert("L"))
-    assert (read_picture(file, kind("uint8", 1, 4, 5, 1, **quant), PLAIN)[0] == grey[None, ..., None]).all()  # type: ignore[arg-type]
-    assert (read_picture(file, kind("uint8", 1, 4, 5, **quant), PLAIN)[0] == grey[None]).all()  # type: ignore[arg-type]
+    gray = np.asarray(Image.fromarray(pixels).convert("L"))
+    assert (read_picture(file, kind("uint8", 1, 4, 5, 1, **quant), PLAIN)[0] == gray[None, ..., None]).all()  # type: ignore[arg-type]
+    assert (read_picture(file, kind("uint8", 1, 4, 5, **quant), PLAIN)[0] == gray[None]).all()  # type: ignore[arg-type]
     array, words = read_picture(file, kind("uint8", 4, 5, **quant), PLAIN)  # type: ignore[arg-type]
-    assert (array == grey).all()
+    assert (array == gray).all()
     assert "gray" in words
 
 
@@ -139,7 +139,7 @@ def test_opacity_is_kept_where_there_is_a_channel_for_it(tmp_path: Path) -> None
     assert array[0, 0, :2].tolist() == [[9, 8, 7, 0], [1, 2, 3, 255]]
 
 
-def test_16_bit_grey(tmp_path: Path) -> None:
+def test_16_bit_gray(tmp_path: Path) -> None:
     file = saved(tmp_path, np.array([[0, 257, 65535]], np.uint16))
     array, _ = read_picture(file, kind("uint8", 0, 0, 0, 1, scale=1.0), PLAIN)
     assert array.reshape(-1).tolist() == [0, 1, 255]

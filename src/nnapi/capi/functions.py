@@ -451,7 +451,7 @@ FUNCTIONS = (
         "void ATrace_beginSection(const char* sectionName)",
         "begin_section(sectionName)", None,
         "Begin a section on this thread. [NN_LA_PI], [NN_LA_PP], [NN_LA_PC] and [NN_LA_PE] in front of its name say "
-        "that it initialises, prepares, compiles or executes.", TRACE,
+        "that it initializes, prepares, compiles or executes.", TRACE,
     ),
     Function(
         "void ATrace_endSection(void)",

@@ -19,7 +19,7 @@ FIRST, STEP = 0x1000, 0x10
 class Handles:
     """The objects of one kind that C holds, by handle. Safe to use from several threads."""
 
-    numbers = count(FIRST, STEP)  # one sequence for all kinds, so that a handle of another kind is recognised too
+    numbers = count(FIRST, STEP)  # one sequence for all kinds, so that a handle of another kind is recognized too
 
     def __init__(self, kind: str) -> None:
         self.kind = kind

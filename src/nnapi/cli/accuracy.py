@@ -1,4 +1,4 @@
-"""Accuracy on labelled inputs: from a data set to a function that judges an engine's answers."""
+"""Accuracy on labeled inputs: from a data set to a function that judges an engine's answers."""
 
 from __future__ import annotations
 

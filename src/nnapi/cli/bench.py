@@ -73,7 +73,7 @@ def bench(
         int | None, typer.Option(min=1, help="Inferences in flight for the throughput.", show_default="one per core")
     ] = None,
     dataset: Annotated[
-        Path | None, typer.Option(help="Labelled inputs: a folder for each class, or a folder with labels.csv.")
+        Path | None, typer.Option(help="Labeled inputs: a folder for each class, or a folder with labels.csv.")
     ] = None,
     labels: Annotated[Path | None, typer.Option(help="Names of the classes, one per line, for --dataset.")] = None,
     on: On = None,
@@ -274,11 +274,11 @@ def _show(out: Console, result: ModelResult) -> None:
         if not m.samples and not m.load:
             continue
         gain = ratio(m, best)
-        colour = "" if gain is None or not m.is_ours else "green" if gain >= 1 else "red"
+        color = "" if gain is None or not m.is_ours else "green" if gain >= 1 else "red"
         rows.add_row(
             Text(m.engine),
             *("" if value is None else seconds(value) for value in (m.median, m.minimum, m.p90)),
-            Text("" if gain is None else f"{gain:.2f}", style=colour),
+            Text("" if gain is None else f"{gain:.2f}", style=color),
             "" if m.rate is None else rate(m.rate),
             *(seconds(sorted(times)[len(times) // 2]) if times else "" for times in (m.load, m.compile)),
             "" if m.peak is None else size(m.peak),

@@ -19,7 +19,7 @@ from nnapi.report.compare import ALPHA, FEWEST, THRESHOLD, Change, Difference, V
 from nnapi.report.html import rate, seconds, share, size
 from nnapi.report.result import Benchmark, NotAResultError, from_data
 
-COLOURS = {Verdict.BETTER: "green", Verdict.WORSE: "red", Verdict.MACHINE: "yellow"}
+COLORS = {Verdict.BETTER: "green", Verdict.WORSE: "red", Verdict.MACHINE: "yellow"}
 FORMATS: dict[str, Callable[[float], str]] = {
     "throughput": rate,
     "peak memory": size,
@@ -72,7 +72,7 @@ def _read(file: Path) -> Benchmark:
 def _show(out: Console, found: Difference, all_figures: bool) -> None:
     for note in found.notes:
         out.print(f"[yellow]{escape(note)}[/]")
-    shown = [change for change in found.changes if all_figures or change.verdict in COLOURS]
+    shown = [change for change in found.changes if all_figures or change.verdict in COLORS]
     if shown:
         rows = table("model", "engine", "figure", "before", "after", "ratio", "95 %", "p", "", right=["ratio", "p"])
         for change in shown:
@@ -98,7 +98,7 @@ def _cells(change: Change) -> list[Text]:
     write = FORMATS.get(change.figure, seconds)
     interval = "" if change.interval is None else "{:.2f} to {:.2f}".format(*change.interval)
     p = "" if change.p is None else f"{change.p:.2g}"
-    verdict = Text(str(change.verdict), COLOURS.get(change.verdict, "dim"))
+    verdict = Text(str(change.verdict), COLORS.get(change.verdict, "dim"))
     texts = (
         change.model,
         change.engine,

@@ -66,7 +66,7 @@ def compare(
     weights: AsWeights = None,
     shapes: InputShapes = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    html: Annotated[Path | None, typer.Option(help="Write a page with the graph, coloured by error.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page with the graph, colored by error.")] = None,
 ) -> None:
     """Find the first operation whose result differs between two devices, given the same inputs.
 

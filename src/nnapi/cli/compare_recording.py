@@ -59,8 +59,8 @@ def _fits(model: Model, example: Example) -> bool:
             return False
         for own, other in zip(ours, theirs, strict=True):
             type, spec = model.operands[own].type, example.main.operands[other]
-            quantised = (spec.scale, spec.zero_point) if type.is_quantized else (type.scale, type.zero_point)
-            if type.name != spec.type or (type.scale, type.zero_point) != quantised:
+            quantized = (spec.scale, spec.zero_point) if type.is_quantized else (type.scale, type.zero_point)
+            if type.name != spec.type or (type.scale, type.zero_point) != quantized:
                 return False
             value = (example.inputs if other in example.inputs else example.outputs).get(other)
             if value is None or len(value.shape) != type.rank:

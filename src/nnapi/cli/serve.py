@@ -39,7 +39,7 @@ def serve(
     try:
         permissions = stat.S_IMODE(int(mode, 8))
     except ValueError:
-        raise Mistake(f"{mode} are no permissions: give three octal digits, such as 660") from None
+        raise Mistake(f"{mode} are not permissions: give three octal digits, such as 660") from None
     found = [nnapi.device(name) for name in device] if device else nnapi.devices()
     allowance = Allowance(memory << 20, models, threads, descriptors, seconds)
     try:

@@ -156,7 +156,7 @@ def _read(file: Path) -> tuple[Array, int, str]:
 
 
 def _real(data: bytes, width: int) -> Array:
-    """Whole samples of 1 (unsigned), 2, 3 or 4 bytes as real numbers."""
+    """Whole samples of 1 (unsigned), 2, 3 or 4 bytes as floats."""
     if width == 1:
         return (np.frombuffer(data, np.uint8).astype(np.float32) - 128) / 128
     raw = np.frombuffer(data, np.uint8).reshape(-1, width)

@@ -11,7 +11,7 @@ from nnapi.cli.failure import fail
 
 
 def prepare() -> None:
-    """Let characters that the locale lacks, and names that are no text, be printed with question marks in their place.
+    """Let characters that the locale lacks, and names that are not text, be printed with question marks instead.
 
     Without a standard output the process ends: the first file that is opened would become it. Nobody misses messages.
     """

@@ -137,7 +137,7 @@ Attribute = tuple[str, int, bytes]
 
 
 class PrepareOptions(NamedTuple):
-    """What a compilation asks for. ``deadline`` is a time.monotonic_ns value.
+    """Options of a preparation. ``deadline`` is a time.monotonic_ns value.
 
     ``threads`` is how many a run may use; None leaves it to the preference. ``attributes`` are sorted. ``form`` is one
     of those that :class:`Forms` lists; nothing for the usual one.

@@ -44,7 +44,7 @@ def entries(group: str) -> list[Entry]:
 def version(distribution: str) -> str:
     """The version of a distribution; ModuleNotFoundError where it is not installed."""
     if _is_plain():
-        folder = _find_folders().get(_normalise(distribution), "")
+        folder = _find_folders().get(_normalize(distribution), "")
         for line in (line for name in METADATA for line in _read_lines(os.path.join(folder, name))):
             if line.startswith("Version:"):
                 return line.partition(":")[2].strip()
@@ -78,10 +78,10 @@ def _find_folders() -> dict[str, str]:
 def _list_folders(path: str, changed: int) -> list[tuple[str, str]]:
     """Names of distributions and their folders in one of the path; every driver asks for them."""
     names = [name for name in os.listdir(path) if name.endswith(FOLDERS)]
-    return [(_normalise(name.rpartition(".")[0].partition("-")[0]), os.path.join(path, name)) for name in names]
+    return [(_normalize(name.rpartition(".")[0].partition("-")[0]), os.path.join(path, name)) for name in names]
 
 
-def _normalise(name: str) -> str:
+def _normalize(name: str) -> str:
     return re.sub("[-_.]+", "-", name).lower()
 
 

@@ -14,7 +14,7 @@ WIDEST = 1 << 16
 def too_wide(padding: Padding) -> str:
     """Return the reason why an engine should not get windows with this padding; an empty string where it may.
 
-    Without much padding windows are no wider than the image, which is in memory; so nothing else needs a bound.
+    Without much padding a window is at most as wide as the image, which is in memory, so nothing else needs a bound.
     """
     cells = max(max(pair) for pair in padding)
     return f"{cells} cells of padding are more than the {WIDEST} that engines are given" if cells > WIDEST else ""

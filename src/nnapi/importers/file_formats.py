@@ -1,4 +1,4 @@
-"""The file formats that can be imported, one row each. A format is recognised by a file's content, not by its name."""
+"""The file formats that can be imported, one row each. A format is recognized by a file's content, not by its name."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def is_dynamic_range(weights: str | None) -> bool:
 
 
 class FileFormat(NamedTuple):
-    """``recognise`` returns whether content has the format. ``read`` makes a model from a memory and the path of the
+    """``recognize`` returns whether content has the format. ``read`` makes a model from a memory and the path of the
     file; content without a file has a description instead of a path."""
 
     name: str
-    recognise: Callable[[Content], bool]
+    recognize: Callable[[Content], bool]
     read: Callable[[Memory, str, ImportOptions], Model]
 
 
@@ -90,14 +90,14 @@ OTHERS = {
 
 
 def read(memory: Memory, path: str, options: ImportOptions = NO_OPTIONS) -> Model:
-    """The model in a memory. BadDataError where no row recognises the content, or where it is damaged."""
+    """The model in a memory. BadDataError where no row recognizes the content, or where it is damaged."""
     name = os.path.basename(path)
     try:
         with translate_errors(path):
             need(memory.size, "the file is empty", BadDataError)
             content = memory.view().data.toreadonly()
             for row in FORMATS:
-                if row.recognise(content):
+                if row.recognize(content):
                     return row.read(memory, path, options)
             raise BadDataError(f"no model that can be read: {_guess(bytes(content[:8]))}")
     except BadDataError as error:

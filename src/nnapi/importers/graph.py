@@ -17,7 +17,7 @@ import numpy as np
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, NnapiError
 from nnapi.importers.refusals import Refused, expressible
-from nnapi.model.call import UNKNOWN, NotYetKnown, normalise, output_slot
+from nnapi.model.call import UNKNOWN, NotYetKnown, normalize, output_slot
 from nnapi.model.facts import Trait
 from nnapi.model.matching import KnownMatch, Match
 from nnapi.model.model import Model
@@ -147,7 +147,7 @@ class Graph:
 
     def full(self, type: OperandType, value: float = 0, name: str = "") -> Value:
         """A constant tensor of one stored value all over; Refused where its size is open or too large."""
-        expressible(type.is_known, f"{name or 'a constant'} has open dimensions {list(type.dimensions)}")
+        expressible(type.is_known, f"{name or 'a constant'} has dynamic dimensions {list(type.dimensions)}")
         self.reserve(type.nbytes)
         return Value(type, name, _freeze(np.full(type.dimensions, value, type.dtype)))
 
@@ -216,7 +216,7 @@ class Graph:
         types = [None if value.omitted else value.type for value in inputs]
         count = len(inputs)
         try:
-            call = normalise(
+            call = normalize(
                 operation,
                 match,
                 tuple(range(count)),
@@ -340,7 +340,7 @@ def _passes(operation: Operation, match: Match, inputs: Sequence[Value], outputs
 def _settle(
     operation: Operation, match: Match, inputs: Sequence[OperandType], outputs: Sequence[OperandType]
 ) -> list[OperandType]:
-    """The output types with the quantisation that the operation fixes; BadDataError where they have another."""
+    """The output types with the quantization that the operation fixes; BadDataError where they have another."""
     settled = []
     for position, type in enumerate(outputs):
         slot = output_slot(operation, position)

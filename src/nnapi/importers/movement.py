@@ -81,7 +81,7 @@ def without_axis(shape: Shape, axis: int) -> Shape:
 
 def merge_axes(shape: Shape, order: Sequence[int]) -> tuple[list[int], list[int]]:
     """Fewer dimensions for the elements of a tensor, and the order of those that reorders its axes as ``order`` does:
-    axes that stay neighbours are one."""
+    axes that stay neighbors are one."""
     runs: list[list[int]] = []
     for axis in (axis for axis in order if shape[axis] != 1):
         last = runs[-1][-1] if runs else axis

@@ -153,7 +153,7 @@ class Node(ABC):
     def static_shape_of(self, value: Value) -> Shape:
         """The dimensions of a value; Refused where one is open."""
         if not value.type.is_known:
-            raise Refused(f"{value.name} has open dimensions {list(value.shape)}")
+            raise Refused(f"{value.name} has dynamic dimensions {list(value.shape)}")
         return value.shape
 
     def reals(self) -> list[Value]:

@@ -49,7 +49,7 @@ def _of(delegate: Any) -> list[str] | None:
         return _find_devices(delegate, {})
     library = getattr(getattr(delegate, "_library", None), "_name", None)
     if library is None:
-        raise ValueError(f"{delegate!r} is no delegate: give what load_delegate returns, or the name of a device")
+        raise ValueError(f"{delegate!r} is not a delegate: give what load_delegate returns, or the name of a device")
     return _find_devices(library, {})
 
 

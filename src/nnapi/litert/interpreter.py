@@ -80,7 +80,7 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
         self._lease = _Lease()
 
     def session(self, subgraph_index: int) -> Session:
-        """What runs a subgraph; made when first asked for."""
+        """Return the session of a subgraph, created at first use."""
         if subgraph_index not in self._sessions:
             self._sessions[subgraph_index] = Session(
                 self._file, subgraph_index, self._interpreter, self._make_native, self._settings
@@ -116,7 +116,7 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
             array[...] = given
             return
         if graph is not None and array is None and 0 <= tensor_index < self._interpreter.NumTensors(subgraph_index):
-            raise ValueError(f"tensor {tensor_index} is no input of the model: nothing is set")
+            raise ValueError(f"tensor {tensor_index} is not an input of the model: nothing is set")
         self._interpreter.SetTensor(tensor_index, value, subgraph_index)  # which says what is wrong
 
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Array:
@@ -191,7 +191,7 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
 
 
 class _Lease:
-    """What views of an interpreter's memory refer to, so that they are counted while they live."""
+    """The owner of views of an interpreter's memory, which counts them while they live."""
 
     def lend(self, array: Array) -> Array:
         return np.asarray(_Lent(self, array))

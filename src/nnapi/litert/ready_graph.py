@@ -23,7 +23,7 @@ class Tensor(NamedTuple):
 
 
 class Graph(Protocol):
-    """What an interpreter runs.
+    """The prepared graph that an interpreter runs.
 
     ``inputs`` are the arrays that a run reads, by the numbers of their tensors. ``run`` gives the outputs, valid until
     the next run, in the order of ``places``.

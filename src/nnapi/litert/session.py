@@ -28,7 +28,7 @@ from nnapi.runtime.compiling import compile
 
 
 class Settings(NamedTuple):
-    """What somebody asks of an interpreter."""
+    """Options of an interpreter."""
 
     devices: list[str] | None = None
     threads: int | None = None
@@ -67,7 +67,7 @@ class Session:
             self.release()
 
     def allocate(self) -> Graph:
-        """What is ready for the shapes asked for; made where there is none. RuntimeError where that cannot be."""
+        """Return the graph for the requested shapes, prepared if necessary; RuntimeError if it cannot be prepared."""
         if self.graph is None:
             graph = self._file.read().subgraph(self.index)
             self._shapes = self._infer_shapes(graph)

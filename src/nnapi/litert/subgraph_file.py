@@ -49,7 +49,7 @@ class SubgraphFile:
         return self._memory.view().data.toreadonly()
 
     def read(self) -> File:
-        """The file as data, each time anew: whoever reads it may change what it says."""
+        """Parse the file again each time: callers may change the result."""
         return File(self.content)
 
     def whole(

@@ -113,11 +113,11 @@ def _gate(writer: Writer[V], cell: Cell[V], gate: str, squash: str, x: V, aux: V
     if gate in cell.peephole:
         z = writer.combine("ADD", z, writer.combine("MUL", c, cell.peephole[gate]))
     if cell.norm:
-        z = writer.combine("ADD", writer.combine("MUL", _normalise(writer, z), cell.norm[gate]), bias)
+        z = writer.combine("ADD", writer.combine("MUL", _normalize(writer, z), cell.norm[gate]), bias)
     return writer.map(squash, z) if squash else z
 
 
-def _normalise(writer: Writer[V], z: V) -> V:
+def _normalize(writer: Writer[V], z: V) -> V:
     """Rows shifted and scaled to mean 0 and variance 1."""
     z = writer.combine("SUB", z, writer.mean(z))
     variance = writer.mean(writer.combine("MUL", z, z))

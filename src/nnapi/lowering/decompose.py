@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import NnapiError
 from nnapi.lowering import decompositions  # noqa: F401  (registers the rules)
-from nnapi.lowering.lower import KnownTypes, Unsupported, normalise_call
+from nnapi.lowering.lower import KnownTypes, Unsupported, normalize_call
 from nnapi.lowering.sketch import RULES, Sketch
 from nnapi.model.builder import Tensor
 from nnapi.model.call import UNKNOWN, Call, NotYetKnown
@@ -68,7 +68,7 @@ def _decompose_one(
     types, values = _known(model, shapes)
     parts: dict[int, Part] = {}
     for call in model.operations:
-        normal = _normalise(model, call, types, values)
+        normal = _normalize(model, call, types, values)
         if call.number in wanted and normal is not None:
             part = _decompose_call(model, call, normal, types, values, lacks, DEEPEST)
             if part is not None:
@@ -90,11 +90,11 @@ def _known(model: Model, shapes: Sequence[Shape | None]) -> tuple[KnownTypes, di
     return types, values
 
 
-def _normalise(model: Model, call: OperationCall, types: KnownTypes, values: Mapping[int, Array]) -> Call | None:
+def _normalize(model: Model, call: OperationCall, types: KnownTypes, values: Mapping[int, Array]) -> Call | None:
     """The call in normal form, with the types of its results noted; None where too little is known."""
     try:
         is_nested = call.match is None or REGISTRY[call.code].shape_function is None  # as IF and WHILE
-        normal = None if is_nested else normalise_call(model, call, types, values.get)
+        normal = None if is_nested else normalize_call(model, call, types, values.get)
     except (NnapiError, NotYetKnown, Unsupported):
         normal = None
     kept = [model.operands[index].type for index in call.outputs] if normal is None else normal.kept_results()
@@ -125,7 +125,7 @@ def _decompose_call(
     inner_types, inner_values = _known(part.model, [part.model.operands[i].type.dimensions for i in part.model.inputs])
     parts: dict[int, Part] = {}
     for inner in part.model.operations:
-        inner_normal = _normalise(part.model, inner, inner_types, inner_values)
+        inner_normal = _normalize(part.model, inner, inner_types, inner_values)
         if inner.number not in lacking:
             continue
         found = None

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 from nnapi.codes import FuseCode, OperationCode
 from nnapi.drivers.base import Verdict
 from nnapi.errors import NnapiError, OpFailedError, need
-from nnapi.model.call import UNKNOWN, Call, NotYetKnown, check_declared, normalise
+from nnapi.model.call import UNKNOWN, Call, NotYetKnown, check_declared, normalize
 from nnapi.model.matching import Match
 from nnapi.model.model import Lifetime, Model, Operand, OperationCall
 from nnapi.model.operand import Array, OperandType, Shape
@@ -25,7 +25,7 @@ from nnapi.ops.quantization import dequantize
 NHWC_TO_NCHW, NCHW_TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
 CONSTANT, TEMPORARY = Lifetime.CONSTANT, Lifetime.TEMPORARY  # a member of an enumeration is slow to look up
 MANY = 16
-"""Inputs from which on a call is compared with others before it is normalised."""
+"""Inputs from which on a call is compared with others before it is normalized."""
 
 
 class Unsupported(Exception):
@@ -102,17 +102,17 @@ def match_of(call: OperationCall) -> Match:
     return call.match
 
 
-def normalise_call(model: Model, call: OperationCall, types: KnownTypes, value_of: Callable[[int], Any]) -> Call:
-    """Return the call in normal form, by the types and values known so far; raise as :func:`normalise`."""
+def normalize_call(model: Model, call: OperationCall, types: KnownTypes, value_of: Callable[[int], Any]) -> Call:
+    """Return the call in normal form, by the types and values known so far; raise as :func:`normalize`."""
     match = match_of(call)
     declared = tuple([model.operands[index].type for index in call.outputs])
     operation = REGISTRY[call.code]
-    return normalise(operation, match, call.inputs, call.outputs, declared, types.__getitem__, value_of)
+    return normalize(operation, match, call.inputs, call.outputs, declared, types.__getitem__, value_of)
 
 
 def check_results(model: Model, call: Call, *, lax: bool = False) -> Iterator[tuple[Operand, OperandType]]:
     """The operands that keep a call's results, and their types, each once it is found to be as declared: with ``lax``
-    the quantisation of model outputs alone."""
+    the quantization of model outputs alone."""
     for index, result in zip(call.outputs, call.kept_results(), strict=True):
         operand = model.operands[index]
         if result is not operand.type:
@@ -232,7 +232,7 @@ class Lowering(ABC, Generic[V, C]):
         if rule is None:
             raise Unsupported(self.no_rule)
         self.check_call(call)
-        context = self.context(self._normalise(call))
+        context = self.context(self._normalize(call))
         if self.reads_codes and self._is_of_codes(call):
             self.codes[call.outputs[0]] = call.inputs[0]
             return
@@ -255,16 +255,16 @@ class Lowering(ABC, Generic[V, C]):
         numbers = dequantize(self.model.operands[codes].type, self.constants[codes])
         return numbers.astype(self.model.operands[index].type.dtype, copy=False)
 
-    def _normalise(self, call: OperationCall) -> Call:
+    def _normalize(self, call: OperationCall) -> Call:
         few = len(call.inputs) < MANY
-        normal = normalise_call(self.model, call, self.types, self.constants.get) if few else self._normalise_once(call)
+        normal = normalize_call(self.model, call, self.types, self.constants.get) if few else self._normalize_once(call)
         for operand, type in check_results(self.model, normal):
             self.check_result(operand, type)
             if UNKNOWN not in type.dimensions:
                 self.types[operand.index] = type
         return normal
 
-    def _normalise_once(self, call: OperationCall) -> Call:
+    def _normalize_once(self, call: OperationCall) -> Call:
         """Return the call in normal form; it is cached for calls that differ only in computed operands, such as the
         steps of a recurrent cell."""
         types, constants, inputs = self.types, self.constants, call.inputs
@@ -272,7 +272,7 @@ class Lowering(ABC, Generic[V, C]):
         key = call.code, declared, *[index if index in constants else types.get(index, index) for index in inputs]
         normal = self._repeatable.get(key)
         if normal is None:
-            normal = self._repeatable[key] = normalise_call(self.model, call, types, constants.get)
+            normal = self._repeatable[key] = normalize_call(self.model, call, types, constants.get)
             return normal
         places = match_of(call).inputs
         operands = {name: tuple([inputs[place] for place in places[name]]) for name in normal.operands}

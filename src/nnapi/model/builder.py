@@ -66,7 +66,7 @@ class Builder(Operations):
     def constant(self, value: Any, type: OperandType | None = None, name: str = "") -> Tensor:
         """Add a constant: an array, list or number.
 
-        Without ``type`` it is a tensor of the type that stores such an array; quantised values need one. A type without
+        Without ``type`` it is a tensor of the type that stores such an array; quantized values need one. A type without
         dimensions takes the array's.
         """
         return self._tensor(self._place(constant(value, type, {}, name or "the constant"), name))

@@ -93,7 +93,7 @@ class Call:
         return type.replace(scale=declared.scale, zero_point=declared.zero_point) if hands_on else type
 
 
-def normalise(
+def normalize(
     operation: Operation,
     match: Match,
     inputs: tuple[int, ...],
@@ -121,7 +121,7 @@ def number_of_results(
     type_of: Callable[[int], OperandType | None],
     value_of: Callable[[int], Any],
 ) -> int:
-    """Return the number of a call's results, optional ones included; raises as :func:`normalise`."""
+    """Return the number of a call's results, optional ones included; raises as :func:`normalize`."""
     arguments, *_ = _normal_arguments(operation, match, inputs, type_of, value_of)
     return len(_shapes(operation, arguments))
 
@@ -353,7 +353,7 @@ def output_slot(operation: Operation, position: int) -> TensorParameter:
     slot = operation.outputs[position if position < len(operation.outputs) else -1]
     parameter = slot.parameter if isinstance(slot, Several) else slot
     assert isinstance(parameter, TensorParameter | ScalarParameter), parameter
-    return parameter  # type: ignore[return-value]  # RANK's scalar has no quantisation either
+    return parameter  # type: ignore[return-value]  # RANK's scalar has no quantization either
 
 
 def _result(
@@ -378,7 +378,7 @@ def find_fixed_quantization(slot: TensorParameter, code: int, arguments: Argumen
 
 def check_declared(result: OperandType, declared: OperandType, *, is_model_output: bool, lax: bool = False) -> None:
     """Raise OpFailedError where a result, as it is kept, contradicts its declaration: in its dimensions, and in its
-    quantisation unless the check is ``lax``, as rule 128 has it between operations."""
+    quantization unless the check is ``lax``, as rule 128 has it between operations."""
     if result is declared:
         return
     known: Shape = tuple(0 if dimension == UNKNOWN else dimension for dimension in result.dimensions)

@@ -1,6 +1,6 @@
 """Operands: the typed values that flow through a model.
 
-An :class:`OperandType` is a value: what ``ANeuralNetworksOperandType`` (and, for filters quantised per channel,
+An :class:`OperandType` is a value: what ``ANeuralNetworksOperandType`` (and, for filters quantized per channel,
 ``ANeuralNetworksSymmPerChannelQuantParams``) says about one operand. Dimensions are counts of elements; in a model
 description a dimension of 0 is unknown and no dimensions at all mean a tensor of unknown rank.
 """
@@ -109,7 +109,7 @@ class ChannelQuantization(NamedTuple):
 
 
 class OperandType:
-    """Type, dimensions and quantisation of an operand (``ANeuralNetworksOperandType``).
+    """Type, dimensions and quantization of an operand (``ANeuralNetworksOperandType``).
 
     ``scale`` is kept with the precision of the C structure (float32), so that equal types compare equal however
     they were made. ``data`` are parameters of an extension's type, bytes that only its driver understands. No instance

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.model.arguments import Arranged
-from nnapi.model.call import UNKNOWN, NotYetKnown, find_fixed_quantization, normalise, number_of_results, output_slot
+from nnapi.model.call import UNKNOWN, NotYetKnown, find_fixed_quantization, normalize, number_of_results, output_slot
 from nnapi.model.model import Model
 from nnapi.model.operand import ZERO_POINTS, Array, OperandType, combine, type_name
 from nnapi.model.operation import Operation
@@ -46,7 +46,7 @@ def result_types(
         if not out:
             count = number_of_results(operation, match, inputs, type_of, value_of) - operation.optional_outputs
         declared = tuple(results.declare(position) for position in range(count))
-        call = normalise(operation, match, inputs, inputs[:0], declared, type_of, value_of)
+        call = normalize(operation, match, inputs, inputs[:0], declared, type_of, value_of)
     except NotYetKnown:
         counted = bool(out) or not isinstance(operation.outputs[0], Several)
         need(counted, "the number of outputs is not known: list them as out", BadDataError)
@@ -73,7 +73,7 @@ class _Results:
         return OperandType(code, (), *(find_fixed_quantization(slot, code, self.named) or free))
 
     def declare(self, position: int) -> OperandType:
-        """The type with its quantisation, dimensions as far as the caller gives them."""
+        """The type with its quantization, dimensions as far as the caller gives them."""
         slot = output_slot(self.operation, position)
         wanted = self.out[position] if self.out else None
         code = self._code(slot) if wanted is None else wanted.code

@@ -76,7 +76,7 @@ def box_with_nms_limit(
     rois, classes = scores.shape
     corners = boxes.reshape(rois, classes, 4)
     check_upright("boxes", corners)
-    image = np.cumsum(np.diff(batch_index, prepend=batch_index[:1]) != 0)  # neighbours with one index are one image
+    image = np.cumsum(np.diff(batch_index, prepend=batch_index[:1]) != 0)  # neighbors with one index are one image
     images = np.arange(image.max(initial=-1) + 1)
     candidates = (score_threshold < scores.T) & (image == images[:, None])[:, None]
     candidates[:, 0] = False  # the background

@@ -20,7 +20,7 @@ BESIDE: dict[int, int | Levels] = {FLOAT32: FLOAT32, FLOAT16: FLOAT16, QUANT8: Q
 """Types of boxes by the type of the scores or feature map: 16-bit boxes for 8-bit tensors."""
 
 EIGHTHS: dict[int, tuple[float, int]] = {QUANT16: (0.125, 0)}
-"""Quantised coordinates count eighths of a pixel."""
+"""Quantized coordinates count eighths of a pixel."""
 
 Weaken = Callable[[Array, Array], tuple[Array, Array]]
 """Scores and their overlap with a box just taken, to the scores after it and which of them stay in the race."""
@@ -36,7 +36,7 @@ def count(name: str, check: Callable[[int], str | None] | None = None) -> Scalar
 
 
 def check_eighths(**types: OperandType) -> None:
-    """Raise OpFailedError for quantised coordinates in anything but eighths of a pixel."""
+    """Raise OpFailedError for quantized coordinates in anything but eighths of a pixel."""
     for name, type in types.items():
         need(
             not type.is_quantized or (type.scale, type.zero_point) == (0.125, 0),
@@ -63,10 +63,10 @@ def check_images(batch_index: Array, images: int) -> Array:
 def transform(boxes: Array, deltas: Array, image_info: Array) -> Array:
     """Boxes moved by (dx, dy) of their size, stretched by exp(dw), exp(dh), clipped to an image of (height, width)."""
     size = boxes[..., 2:] - boxes[..., :2]
-    centre = (boxes[..., :2] + boxes[..., 2:]) / 2 + deltas[..., :2] * size
+    center = (boxes[..., :2] + boxes[..., 2:]) / 2 + deltas[..., :2] * size
     half = np.exp(deltas[..., 2:]) * size / 2
     limit = image_info[..., ::-1]
-    return np.concatenate([np.clip(centre - half, 0, limit), np.clip(centre + half, 0, limit)], -1)
+    return np.concatenate([np.clip(center - half, 0, limit), np.clip(center + half, 0, limit)], -1)
 
 
 def area(box: Array) -> Array:

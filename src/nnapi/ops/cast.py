@@ -64,5 +64,5 @@ def cast(call: Call, input: Array) -> Array:
         return input.astype(dtype)
     limits = np.iinfo(
         dtype
-    )  # what lies outside is C's undefined behaviour for int32, saturated for quantized values: saturate
+    )  # what lies outside is C's undefined behavior for int32, saturated for quantized values: saturate
     return np.clip(np.nan_to_num(input.astype(np.float64)), limits.min, limits.max).astype(dtype)

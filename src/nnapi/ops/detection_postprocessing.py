@@ -118,9 +118,9 @@ def _decode(deltas: Array, anchors: Array, scales: Array) -> Array:
 
     Sizes are computed in float64: a fraction of one too large for float32 may be representable.
     """
-    centre = anchors[:, :2] + anchors[:, 2:] * deltas[..., :2] / scales[:2]
+    center = anchors[:, :2] + anchors[:, 2:] * deltas[..., :2] / scales[:2]
     half = anchors[:, 2:] * np.exp((deltas[..., 2:4] / scales[2:]).astype(np.float64)) / 2
-    return np.concatenate([centre - half, centre + half], -1).astype(deltas.dtype)
+    return np.concatenate([center - half, center + half], -1).astype(deltas.dtype)
 
 
 def _gather(values: Array, listed: Array, width: int) -> Array:

@@ -1,6 +1,6 @@
 """Compute a normalized call: the framework around the kernels.
 
-:func:`specialise` resolves, once, everything about a call that does not change between runs (conversions, constants,
+:func:`specialize` resolves, once, everything about a call that does not change between runs (conversions, constants,
 bounds, layouts) and returns a function from stored arrays to stored arrays.
 """
 
@@ -47,7 +47,7 @@ class Step:
     run: Callable[..., Sequence[Array]]
 
 
-def specialise(call: Call, constants: Mapping[int, Array]) -> Step:
+def specialize(call: Call, constants: Mapping[int, Array]) -> Step:
     """Resolve all of a call but the data; constants are converted here, once."""
     kernel = call.operation.kernel_for(_first_code(call))
     load = _loaders(call, kernel, constants)
@@ -280,4 +280,4 @@ def _unit(call: Call, kernel: Kernel) -> Array | float:
 def evaluate(call: Call, arrays: Mapping[int, Array]) -> Sequence[Array]:
     """Run a call once on known arrays: constant folding, tests."""
     with np.errstate(all="ignore"):
-        return specialise(call, arrays).run()
+        return specialize(call, arrays).run()

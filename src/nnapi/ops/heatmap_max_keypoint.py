@@ -42,7 +42,7 @@ def heatmap_max_keypoint(heatmaps: Array, boxes: Array, singular: float = 1e-5) 
     count, size, _, keypoints = heatmaps.shape
     check_upright("boxes", boxes)
     row, column = np.divmod(heatmaps.reshape(count, -1, keypoints).argmax(1), size)
-    score, step = _refine(_neighbourhood(heatmaps, row, column), singular)
+    score, step = _refine(_neighborhood(heatmaps, row, column), singular)
     position = (np.stack([column, row], -1).astype(np.float32) + step + np.float32(0.5)) / np.float32(size)
     corner = boxes[:, None, :2]
     return score, corner + position * (boxes[:, None, 2:] - corner)
@@ -53,7 +53,7 @@ def heatmap_max_keypoint_half(heatmaps: Array, boxes: Array) -> tuple[Array, Arr
     return heatmap_max_keypoint(heatmaps, boxes, singular=1e-3)
 
 
-def _neighbourhood(heatmaps: Array, row: Array, column: Array) -> Array:
+def _neighborhood(heatmaps: Array, row: Array, column: Array) -> Array:
     """The 3 × 3 cells around a cell of every heatmap, mirrored at the border: [box, keypoint, 3, 3]."""
     bordered = np.pad(heatmaps, ((0, 0), (1, 1), (1, 1), (0, 0)), mode="reflect")
     box = np.arange(heatmaps.shape[0])[:, None, None, None]

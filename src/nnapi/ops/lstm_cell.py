@@ -69,11 +69,11 @@ def gate(
     if name in cell.peephole:
         z += c * cell.peephole[name]
     if cell.norm:
-        z = normalise(z) * cell.norm[name]
+        z = normalize(z) * cell.norm[name]
     return squash(z + cell.bias[name])
 
 
-def normalise(z: Array) -> Array:
+def normalize(z: Array) -> Array:
     """Rows shifted and scaled to mean 0 and variance 1."""
     z = z - z.mean(-1, keepdims=True)
     variance = (z * z).mean(-1, keepdims=True)

@@ -91,7 +91,7 @@ def list_operands(operands: Mapping[str, T | None]) -> list[T | None]:
 
 
 def list_norms(operands: Mapping[str, T | None]) -> list[T | None]:
-    """Weights of the layer normalisation, gate by gate."""
+    """Weights of the layer normalization, gate by gate."""
     return [operands.get(operand_name("norm", gate)) for gate in GATES]
 
 
@@ -129,7 +129,7 @@ def aux_parameters(prefix: str, *, since: int = 1) -> tuple[Slot, ...]:
 def norm_parameters(
     prefix: str = "", *, since: int = 1, types: Levels | None = None, default: Any = REQUIRED
 ) -> tuple[Slot, ...]:
-    """Weights of the layer normalisation; with a ``default`` of None they may be left off the list."""
+    """Weights of the layer normalization; with a ``default`` of None they may be left off the list."""
     return tuple(_tensor(prefix + operand_name("norm", gate), types, 1, since, True, default) for gate in GATES)
 
 

@@ -82,6 +82,6 @@ def local_response_normalization(input: Array, radius: int, bias: float, alpha: 
 
 @INSTANCE_NORMALIZATION.kernel
 def instance_normalization(input: Array, gamma: float, beta: float, epsilon: float) -> Array:
-    centred = input - input.mean((1, 2), keepdims=True)
-    variance = np.square(centred).mean((1, 2), keepdims=True)
-    return centred * (np.float32(gamma) / np.sqrt(variance + np.float32(epsilon))) + np.float32(beta)
+    centered = input - input.mean((1, 2), keepdims=True)
+    variance = np.square(centered).mean((1, 2), keepdims=True)
+    return centered * (np.float32(gamma) / np.sqrt(variance + np.float32(epsilon))) + np.float32(beta)

@@ -58,7 +58,7 @@ MIRROR_PAD = Operation(
 
 
 def zero_point_facet(input: OperandType) -> list[Facet]:
-    """Before level 3 the padding of quantised tensors was specified for zero point 0 only."""
+    """Before level 3 the padding of quantized tensors was specified for zero point 0 only."""
     if input.code == QUANT8 and input.zero_point:
         return [Facet(3, "input has a zero point other than 0")]
     return []

@@ -28,7 +28,7 @@ def pairwise(
 ) -> Operation:
     """Declare an operation on the elements of two tensors of one type; the result has that type too, or one of ``out``.
 
-    Quantised operands may differ in scale and zero point from each other and from the result.
+    Quantized operands may differ in scale and zero point from each other and from the result.
     """
     first, second = names
     operation = Operation(

@@ -79,14 +79,14 @@ def infer_shapes(
     )
     for gate in cell_of(operands).norm:
         scale = operands[f"{gate}_intermediate_scale"]
-        need(scale > 0, f"{gate}_intermediate_scale is {scale:g}, must be above 0 with layer normalisation")
+        need(scale > 0, f"{gate}_intermediate_scale is {scale:g}, must be above 0 with layer normalization")
     return [output_in.shape, cell_state_in.shape, output_in.shape]
 
 
 def gate_scales(operands: Mapping[str, Any]) -> dict[str, float]:
     """The scale of each gate before its activation: declared where there is layer normalization."""
-    is_normalised = any(each is not None for each in list_norms(operands))
-    declared = {gate: operands[f"{gate}_intermediate_scale"] if is_normalised else None for gate in GATES}
+    is_normalized = any(each is not None for each in list_norms(operands))
+    declared = {gate: operands[f"{gate}_intermediate_scale"] if is_normalized else None for gate in GATES}
     return {gate: float(scale or GATE_SCALE) for gate, scale in declared.items()}
 
 
@@ -113,14 +113,14 @@ def quantized_lstm(
 
     def gate(name: str, c: Array) -> Array:
         target = scales[name]
-        # Without normalisation the bias is in units of the input's products, else in those of the normalised gate.
+        # Without normalization the bias is in units of the input's products, else in those of the normalized gate.
         bias = 0 if cell.norm else cell.bias[name]
         z = saturate(_rescale(sums(x, cell.input[name]) + bias, types.input[name].scale, x_type.scale, target))
         z = saturate(z + _rescale(sums(h, cell.recurrent[name]), types.recurrent[name].scale, h_type.scale, target))
         if name in cell.peephole:
             peeped = c * cell.peephole[name].astype(np.int64)
             z = saturate(z + _rescale(peeped, types.peephole[name].scale, state_scale, target))
-        return _normalise(z, cell.norm[name], cell.bias[name], types.norm[name].scale) if cell.norm else z
+        return _normalize(z, cell.norm[name], cell.bias[name], types.norm[name].scale) if cell.norm else z
 
     forget = logistic(gate("forget", c))
     candidate = tanh(gate("cell", c), 3)
@@ -154,7 +154,7 @@ def _clip(codes: Array, clip: float | None, scale: float) -> Array:
     return np.clip(codes, -limit, limit) if limit else codes
 
 
-def _normalise(z: Array, weights: Array, bias: Array, scale: float) -> Array:
+def _normalize(z: Array, weights: Array, bias: Array, scale: float) -> Array:
     """Normalize rows to mean 0 and variance 1 (with 10 fraction bits), weight them and add the bias, as gate values.
 
     The mean is rounded towards 0. The variance's division by the length is that of 2**20 first, as specified, which is

@@ -47,6 +47,6 @@ FILTER: dict[int, int | Levels] = {
 BIAS: dict[int, int | Levels] = {FLOAT32: FLOAT32, FLOAT16: FLOAT16, QUANT8: INT32, QUANT8_SIGNED: INT32}
 """A bias beside the input."""
 
-# Output quantisation that an operation fixes.
+# Output quantization that an operation fixes.
 UNIT_INTERVAL: dict[int, tuple[float, int]] = {QUANT8: (1 / 256, 0), QUANT8_SIGNED: (1 / 256, -128)}
 SIGNED_UNIT: dict[int, tuple[float, int]] = {QUANT8: (1 / 128, 128), QUANT8_SIGNED: (1 / 128, 0)}

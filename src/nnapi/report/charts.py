@@ -24,12 +24,12 @@ VALUE = 84
 """The width of the text at the end of a bar."""
 PLOT = 170
 """The height of the latency curves, above their axis."""
-COLOURS = 8
-"""Colours of series that the page defines, ``--c0`` to ``--c7``."""
+COLORS = 8
+"""Colors of series that the page defines, ``--c0`` to ``--c7``."""
 TICKS = (1, 2, 5)
 CURVE_POINTS = 160
 
-Colours = Mapping[str, int]
+Colors = Mapping[str, int]
 """The index of each engine's color, by name."""
 
 
@@ -39,7 +39,7 @@ class Part:
 
     x: float
     width: float
-    colour: str
+    color: str
     tip: str
 
 
@@ -79,7 +79,7 @@ class Curve:
     """The distribution of an engine's latencies: the points of its line."""
 
     name: str
-    colour: str
+    color: str
     points: str
 
 
@@ -93,12 +93,12 @@ class Curves:
     base: int = PLOT
 
 
-def colours(names: Sequence[str]) -> Colours:
+def colors(names: Sequence[str]) -> Colors:
     """Return a color index for each name, the same on the whole page."""
-    return {name: number % COLOURS for number, name in enumerate(dict.fromkeys(names))}
+    return {name: number % COLORS for number, name in enumerate(dict.fromkeys(names))}
 
 
-def latencies(model: ModelResult, colour: Colours) -> Curves | None:
+def latencies(model: ModelResult, color: Colors) -> Curves | None:
     """Return the distribution of each engine's runs, on a logarithmic axis of milliseconds."""
     shown = [m for m in model.measurements if m.latency]
     if not shown:
@@ -116,7 +116,7 @@ def latencies(model: ModelResult, colour: Colours) -> Curves | None:
     for m in shown:
         points = [(low, 0.0), *density(logs[m.engine], low, high), (high, 0.0)]  # a filled curve closes on the axis
         line = " ".join(f"{place(x):.1f},{PLOT - (PLOT - 4) * y:.1f}" for x, y in points)
-        curves.append(Curve(m.engine, f"var(--c{colour[m.engine]})", line))
+        curves.append(Curve(m.engine, f"var(--c{color[m.engine]})", line))
     return Curves(curves, [(place(math.log10(tick)), f"{tick:g}") for tick in ticks(low, high)])
 
 
@@ -144,13 +144,13 @@ def ticks(low: float, high: float) -> list[float]:
 
 def bars(
     measurements: Sequence[Measurement],
-    colour: Colours,
+    color: Colors,
     value: Callable[[Measurement], float | None],
     label: Callable[[float], str],
 ) -> Bars | None:
     """Return a bar for each engine that has the value; None where none has."""
     values = [(m.engine, value(m)) for m in measurements]
-    rows = [(name, [("", v, f"var(--c{colour[name]})")]) for name, v in values if v is not None]
+    rows = [(name, [("", v, f"var(--c{color[name]})")]) for name, v in values if v is not None]
     return _lay_out(rows, label)
 
 

@@ -61,7 +61,7 @@ def draw(nodes: Sequence[Node], edges: Iterable[Edge], column_layers: int = COLU
     links = [pair for chain in chains.values() for pair in pairwise(chain)]
     _order(layers, links)
     columns = _columns(layers, links, column_layers)
-    centres: dict[Node, tuple[int, float, float]] = {}
+    centers: dict[Node, tuple[int, float, float]] = {}
     column_of = {node: number for number, column in enumerate(columns) for layer in column for node in layer}
     lanes = _lanes(links, column_of)
     depth = MARGIN + LANE * max((len(crossing) for crossing in lanes.values()), default=0)
@@ -74,14 +74,14 @@ def draw(nodes: Sequence[Node], edges: Iterable[Edge], column_layers: int = COLU
         for row, layer in enumerate(column):
             y = depth + row * (NODE_HEIGHT + GAP_Y) + NODE_HEIGHT / 2
             for node in layer:
-                centres[node] = number, left + places[node] - low, y
+                centers[node] = number, left + places[node] - low, y
             height = max(height, y + NODE_HEIGHT / 2)
         left += high - low
         for lane, link in enumerate(lanes.get(number, ())):
             turns[link] = left + GUTTER / 2 + lane * LANE, lane * LANE
         left += GUTTER + LANE * len(lanes.get(number, ()))
-    paths = {edge: _path(chain, centres, turns) for edge, chain in chains.items()}
-    boxes = {node: Box(centres[node][1] - NODE_WIDTH / 2, centres[node][2] - NODE_HEIGHT / 2) for node in nodes}
+    paths = {edge: _path(chain, centers, turns) for edge, chain in chains.items()}
+    boxes = {node: Box(centers[node][1] - NODE_WIDTH / 2, centers[node][2] - NODE_HEIGHT / 2) for node in nodes}
     return Drawing(boxes, paths, left - GUTTER + MARGIN, height + depth)
 
 
@@ -114,7 +114,7 @@ def _bend_edges(nodes: Sequence[Node], edges: Sequence[Edge]) -> tuple[dict[Edge
     return chains, layers
 
 
-def _neighbours(links: Iterable[Edge]) -> tuple[dict[Node, list[Node]], dict[Node, list[Node]]]:
+def _neighbors(links: Iterable[Edge]) -> tuple[dict[Node, list[Node]], dict[Node, list[Node]]]:
     above: dict[Node, list[Node]] = {}
     below: dict[Node, list[Node]] = {}
     for upper, lower in links:
@@ -125,7 +125,7 @@ def _neighbours(links: Iterable[Edge]) -> tuple[dict[Node, list[Node]], dict[Nod
 
 def _order(layers: list[list[Node]], links: Sequence[Edge]) -> None:
     """Sort each layer by the mean position of the neighbors above, then below, and so on."""
-    above, below = _neighbours(links)
+    above, below = _neighbors(links)
     place: dict[Node, float] = {}
 
     def number(layer: list[Node]) -> None:
@@ -142,8 +142,8 @@ def _order(layers: list[list[Node]], links: Sequence[Edge]) -> None:
 
 def _mean(near: Mapping[Node, list[Node]], place: Mapping[Node, float]) -> Callable[[Node], float]:
     def mean(node: Node) -> float:
-        neighbours = near.get(node)
-        return statistics.fmean(place[n] for n in neighbours) if neighbours else place[node]
+        neighbors = near.get(node)
+        return statistics.fmean(place[n] for n in neighbors) if neighbors else place[node]
 
     return mean
 
@@ -170,7 +170,7 @@ def _columns(layers: list[list[Node]], links: Sequence[Edge], length: int) -> li
 def _places(layers: Sequence[Sequence[Node]], links: Sequence[Edge]) -> dict[Node, float]:
     """Return horizontal centers: near the neighbors' mean, in the layer's order, never overlapping."""
     here = {node for layer in layers for node in layer}
-    above, below = _neighbours((a, b) for a, b in links if a in here and b in here)
+    above, below = _neighbors((a, b) for a, b in links if a in here and b in here)
     place: dict[Node, float] = {}
     for layer in layers:
         place.update(zip(layer, _apart(layer, [0.0] * len(layer)), strict=True))
@@ -207,7 +207,7 @@ def _lanes(links: Iterable[Edge], column: Mapping[Node, int]) -> dict[int, list[
 
 
 def _path(
-    chain: Sequence[Node], centres: Mapping[Node, tuple[int, float, float]], turns: Mapping[Edge, tuple[float, float]]
+    chain: Sequence[Node], centers: Mapping[Node, tuple[int, float, float]], turns: Mapping[Edge, tuple[float, float]]
 ) -> str:
     """Return SVG path data from the lower side of the first box to the upper side of the last, through the bends
     between.
@@ -215,11 +215,11 @@ def _path(
     A link into the next column goes down, through its lane of the gutter, up and down again.
     """
     half = NODE_HEIGHT / 2
-    _, x, y = centres[chain[0]]
+    _, x, y = centers[chain[0]]
     y += half
     text = f"M{x:.1f} {y:.1f}"
     for upper, lower in pairwise(chain):
-        _, next_x, top = centres[lower]
+        _, next_x, top = centers[lower]
         top -= half
         if (upper, lower) in turns:
             across, apart = turns[upper, lower]

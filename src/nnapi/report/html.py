@@ -12,7 +12,7 @@ from nnapi.report.graph import devices
 from nnapi.report.graph_layout import Box, draw
 from nnapi.report.result import Benchmark, Measurement, ModelResult
 
-DEVICE_COLOURS = 6
+DEVICE_COLORS = 6
 """Colors that the page defines for devices, ``--d0`` to ``--d5``."""
 
 VERDICTS = {"same": 2, "within tolerance": 0, "differs": 1, "not judged": 3, "refused": 4, "failed": 1}
@@ -22,15 +22,15 @@ VERDICTS = {"same": 2, "within tolerance": 0, "differs": 1, "not judged": 3, "re
 def benchmark_page(benchmark: Benchmark) -> str:
     """Return the whole report as HTML."""
     names = [m.engine for model in benchmark.models for m in model.measurements]
-    colour = charts.colours(names)
+    color = charts.colors(names)
     computing = [name for model in benchmark.models if model.graph for name in devices(model.graph)]
     return render(
         "bench.html.jinja",
         benchmark=benchmark,
-        colour=colour,
+        color=color,
         overview=charts.overview(benchmark.models) if len(benchmark.models) > 1 else None,
-        sections=[_section(model, colour) for model in benchmark.models],
-        device_colour=assign_device_colours(computing),
+        sections=[_section(model, color) for model in benchmark.models],
+        device_color=assign_device_colors(computing),
     )
 
 
@@ -39,7 +39,7 @@ def explain_page(graph: Mapping[str, Any]) -> str:
     return render(
         "explain.html.jinja",
         plan=describe_graph(graph),
-        device_colour=assign_device_colours(devices(graph)),
+        device_color=assign_device_colors(devices(graph)),
     )
 
 
@@ -62,14 +62,14 @@ def comparison_page(graph: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]
     counts = {name: sum(operation["device"] == name for operation in operations) for name in names}
     drawing = _draw(graph, operations, is_plan=False)
     plan = {"drawing": drawing, "operations": operations, "devices": names, "counts": counts}
-    return render("compare.html.jinja", title=title, plan=plan, steps=steps, device_colour=VERDICTS)
+    return render("compare.html.jinja", title=title, plan=plan, steps=steps, device_color=VERDICTS)
 
 
-def assign_device_colours(names: Sequence[str]) -> dict[str, int]:
-    return {name: number % DEVICE_COLOURS for number, name in enumerate(dict.fromkeys(names))}
+def assign_device_colors(names: Sequence[str]) -> dict[str, int]:
+    return {name: number % DEVICE_COLORS for number, name in enumerate(dict.fromkeys(names))}
 
 
-def _section(model: ModelResult, colour: charts.Colours) -> dict[str, Any]:
+def _section(model: ModelResult, color: charts.Colors) -> dict[str, Any]:
     """Return the values of a model's section of the page."""
     measured = [m for m in model.measurements if m.latency or m.load or m.peak]
     best = model.best(ours=False)
@@ -79,10 +79,10 @@ def _section(model: ModelResult, colour: charts.Colours) -> dict[str, Any]:
         "best": best,
         "failed": [m for m in model.measurements if m.failure],
         "metrics": list(dict.fromkeys(name for m in measured for name in m.accuracy)),
-        "latency": charts.latencies(model, colour),
-        "throughput": charts.bars(measured, colour, lambda m: m.rate, rate),
+        "latency": charts.latencies(model, color),
+        "throughput": charts.bars(measured, color, lambda m: m.rate, rate),
         "stages": charts.stages(measured, seconds),
-        "memory": charts.bars(measured, colour, lambda m: m.peak, size),
+        "memory": charts.bars(measured, color, lambda m: m.peak, size),
         "plan": describe_graph(model.graph, model.timeline) if model.graph else None,
         "timeline": timeline_view(model.timeline) if model.timeline else None,
     }

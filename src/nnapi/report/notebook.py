@@ -13,7 +13,7 @@ import numpy as np
 
 from nnapi.model.model import Model, Operand
 from nnapi.report.graph import devices, graph_data, model_data
-from nnapi.report.html import assign_device_colours, describe_graph, render, timeline_view
+from nnapi.report.html import assign_device_colors, describe_graph, render, timeline_view
 from nnapi.report.result import Benchmark
 from nnapi.report.timeline import timeline_data
 from nnapi.report.trace_page import COLUMN_TITLES, describe_run, median_execution, operations
@@ -42,7 +42,7 @@ def _(plan: Plan) -> str:
         "notebook_plan.html.jinja",
         title=graph["model"],
         plan=describe_graph(graph, is_drawn=len(graph["operations"]) <= MOST_OPERATIONS),
-        device_colour=assign_device_colours(devices(graph)),
+        device_color=assign_device_colors(devices(graph)),
     )
 
 
@@ -67,7 +67,7 @@ def _(model: Model) -> str | None:
         ],
         describe_dimensions=_describe_dimensions,
         plan=describe_graph(graph, is_drawn=len(graph["operations"]) <= MOST_OPERATIONS),
-        device_colour={"": 0},
+        device_color={"": 0},
     )
 
 
@@ -113,10 +113,10 @@ def _(result: Result) -> str | None:
         {"name": model.operands[index].name or f"output {number}", "type": model.operands[index].type, "values": values}
         for number, (index, values) in enumerate(zip(model.outputs, result.result(), strict=True))
     ]
-    return render("notebook_result.html.jinja", rows=[row | _summarise(row["values"]) for row in rows])
+    return render("notebook_result.html.jinja", rows=[row | _summarize(row["values"]) for row in rows])
 
 
-def _summarise(values: Any) -> dict[str, Any]:
+def _summarize(values: Any) -> dict[str, Any]:
     """Return the dimensions of an array, and the range and mean of its values if it has any."""
     if not values.size:
         return {"dimensions": values.shape, "figures": ("", "", "")}

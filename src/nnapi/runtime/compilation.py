@@ -88,7 +88,7 @@ class Compilation(NotebookDisplay, PreferredMemory, RunsByName):
         self.state = State("the compilation is", "preparing")
         self._ready: ReadyPlan | None = None
         self.shortcut: Shortcut | None = None
-        """The short way to run, once finished, where the plan has one."""
+        """The fast path of a run, if the plan has one, once finished."""
         self._is_open = is_open(model)
         self._keeping: dict[tuple[int, ...], Compilation] = {}
         self._single: Single | None = None

@@ -46,7 +46,7 @@ class DynamicCompilation(Compilation):
         return self.at(tuple(array.shape for array in arrays)).start(*arrays)
 
     def explain(self) -> str:
-        """What each specialization cost, and where its operations run."""
+        """Return the cost of each specialization, and where its operations run."""
         return self._specializations.explain() or f"{self.model.name} is compiled at the first run of each shape"
 
     def close(self) -> None:

@@ -78,7 +78,7 @@ class Specializations(Generic[Made]):
             self._unpaddable.clear()
 
     def explain(self) -> str:
-        """What each specialization cost and how often it ran, and where its operations run."""
+        """Return the cost of each specialization, how often it ran, and where its operations run."""
         return "\n\n".join(
             f"inputs {', '.join(str(list(shape)) for shape in shapes)}: compiled in {each.seconds:.2f} s, "
             f"{each.runs} runs{_describe(each.padded)}\n{each.compilation.explain()}"

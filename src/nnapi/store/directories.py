@@ -8,7 +8,7 @@ from functools import cache
 
 
 class RecordKind(StrEnum):
-    """What is kept of this machine and its models. The value is the name of its folder."""
+    """Kinds of records in the cache directory. The value is the name of the folder."""
 
     PLANS = "plans"
     MODELS = "models"
@@ -41,7 +41,8 @@ def directory_of(kind: RecordKind) -> str:
 
 @cache
 def _find_directory(chosen: str | None, users: str | None, home: str | None) -> str:
-    """What the environment's three values lead to; the last decides through :func:`os.path.expanduser`."""
+    """Return the directory that three values of the environment determine; the last decides through
+    :func:`os.path.expanduser`."""
     if chosen:
         return chosen
     if not users:

@@ -36,7 +36,7 @@ SUFFIX = "10"
 
 
 class Label(NamedTuple):
-    """What an entry says of itself, for people and for ``nnapi cache list``."""
+    """The description of an entry, for people and for ``nnapi cache list``."""
 
     model: str
     device: str
@@ -131,7 +131,7 @@ def mark_used(path: str) -> None:
 def _find_fault(path: str | os.PathLike[str], meta: dict[str, Any] | None, data: memoryview) -> str | None:
     """Why a file with that header is not to be used."""
     if meta is None:
-        return "it is no entry of this cache's format"
+        return "it is not an entry of this cache's format"
     if meta["name"] != os.path.basename(path):
         return f"it was written as {meta['name']}"
     size, plan = len(data) - meta["length"], meta["plan"]
@@ -201,9 +201,9 @@ def _describe(path: str) -> Entry:
 
 
 def prune(directory: str | os.PathLike[str], limit: int) -> list[Entry]:
-    """Remove entries, the one used longest ago first, until at most ``limit`` bytes are left; gives those removed.
+    """Remove entries, the one used longest ago first, until at most ``limit`` bytes are left; return those removed.
 
-    Files that are no entries of this format go in any case, and so does what writers left unfinished.
+    Files of another format and unfinished entries are always removed.
     """
     remove_abandoned(directory)
     kept = sorted(list_entries(directory), key=lambda entry: (entry.label is not None, entry.used))
@@ -220,7 +220,7 @@ def prune(directory: str | os.PathLike[str], limit: int) -> list[Entry]:
 
 
 def make_room(directory: str | os.PathLike[str], limit: int) -> None:
-    """What :func:`prune` does, after something was written; files are only looked into where there are too many."""
+    """Prune after an entry was written; files are read only if there are too many."""
     remove_abandoned(directory)
     total = 0
     for path in _list_files(directory):

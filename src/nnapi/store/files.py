@@ -13,7 +13,7 @@ UNFINISHED = ".nnapi-"
 ABANDONED = 3600
 """Seconds after which an unfinished file is one that its writer did not live to finish."""
 PRIVATE, PUBLIC = 0o600, 0o666
-"""Who may read a file, as far as the process's umask allows it."""
+"""Permissions of a file, as far as the process's umask allows."""
 PRIVATE_DIRECTORY = 0o700
 FOREIGN_WRITERS = 0o022
 

@@ -28,7 +28,7 @@ def path_of(kind: RecordKind, key: str) -> str:
 
 
 def recall_record(kind: RecordKind, key: str, parse: Callable[[Any], T]) -> T | None:
-    """What is kept under a key, as ``parse`` reads it; None where there is nothing, or nothing that can be read."""
+    """Return the record of a key, as ``parse`` reads it; None if there is none that can be read."""
     path = path_of(kind, key)
     content = read_entry(path)
     if content is None or content.purpose != key:

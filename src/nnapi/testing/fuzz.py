@@ -15,7 +15,7 @@ import numpy as np
 
 from nnapi.codes import OperandCode
 from nnapi.errors import NnapiError, need
-from nnapi.model.call import UNKNOWN, normalise
+from nnapi.model.call import UNKNOWN, normalize
 from nnapi.model.operand import DTYPES, ZERO_POINTS, Array, ChannelQuantization, OperandType, Shape, type_name
 from nnapi.model.operation import Operation, Overload
 from nnapi.model.parameter import ModelParameter, Parameter, Several, TensorParameter
@@ -255,7 +255,7 @@ class _Draft:
         declared = tuple(self._type(index).with_dimensions(()) for index in outputs)
         match = self.operation.match(types, declared)
         value_of = self.values.__getitem__
-        call = normalise(self.operation, match, tuple(inputs), tuple(outputs), declared, self._present, value_of)
+        call = normalize(self.operation, match, tuple(inputs), tuple(outputs), declared, self._present, value_of)
         results = call.kept_results() if self.rng.random() < RESCALED else call.stored_results()
         for index, result in zip(outputs, results, strict=True):
             need(0 not in result.dimensions, "a result would have no elements")

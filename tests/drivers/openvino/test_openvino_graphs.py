@@ -62,7 +62,7 @@ def test_codes_from_behind_a_concatenation_in_another_scale() -> None:
 
 @pytest.mark.parametrize(("type", "zero_point"), [("uint8", 0), ("uint8", 128), ("int8", 0), ("int8", -128)])
 @pytest.mark.parametrize("number", [-1.0, -0.001, 0.3, 1.0, 300.0])
-def test_numbers_around_dequantised_ones(type: str, zero_point: int, number: float) -> None:
+def test_numbers_around_dequantized_ones(type: str, zero_point: int, number: float) -> None:
     """Beside operations on codes, with which the engine looks for others that could be done on them."""
     builder = nnapi.Builder()
     codes, weights = (builder.input(tensor("uint8", (1, 1), scale, 128)) for scale in (1 / 128, 1.0))

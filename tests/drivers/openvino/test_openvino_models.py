@@ -43,10 +43,10 @@ def agreement(model: Any, seed: int = 0) -> list[Any]:
     return list(zip(*outcomes, strict=True))
 
 
-def grow(builder: Any, x: Any, earlier: list[Any], step: str, quantised: bool, random: Any) -> Any:
+def grow(builder: Any, x: Any, earlier: list[Any], step: str, quantized: bool, random: Any) -> Any:
     """One more operation on an NHWC image."""
     _, h, w, _ = x.shape
-    out = {"scale": 0.05, "zero_point": 120} if quantised else {}
+    out = {"scale": 0.05, "zero_point": 120} if quantized else {}
     if step in ("conv", "depthwise"):
         return filtered(builder, x, step, out, random)
     if step == "relu6":
@@ -86,17 +86,17 @@ def filtered(builder: Any, x: Any, step: str, out: Any, random: Any) -> Any:
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.sampled_from(STEPS), min_size=3, max_size=12), st.booleans(), st.integers(0, 2**16))
-def test_random_graphs_agree(steps: list[str], quantised: bool, seed: int) -> None:
+def test_random_graphs_agree(steps: list[str], quantized: bool, seed: int) -> None:
     random, builder = np.random.default_rng(seed), nnapi.Builder()
-    type = tensor("uint8", (1, 5, 4, 2), 0.03, 110) if quantised else tensor("float32", (1, 5, 4, 2))
+    type = tensor("uint8", (1, 5, 4, 2), 0.03, 110) if quantized else tensor("float32", (1, 5, 4, 2))
     values = [builder.input(type)]
     for step in steps:
-        values.append(grow(builder, values[-1], values[:-1], step, quantised, random))
+        values.append(grow(builder, values[-1], values[:-1], step, quantized, random))
     builder.output(values[-1])
     model = builder.finish()
     assert [verdict.reason for verdict in ENGINE.driver.verdicts(model) if not verdict.supported] == []
     for ours, right in agreement(model, seed):
-        tolerance = 1 + len(steps) if quantised else 1e-4  # one code off for each operation, if it comes to the worst
+        tolerance = 1 + len(steps) if quantized else 1e-4  # one code off for each operation, if it comes to the worst
         np.testing.assert_allclose(ours.astype(float), right.astype(float), atol=tolerance, rtol=1e-4)
 
 
@@ -126,7 +126,7 @@ def test_what_is_joined_keeps_its_own_scale() -> None:
     platform.machine() != "x86_64", reason="elsewhere the engine names and chooses its code differently"
 )
 def test_the_first_convolution_computes_with_codes() -> None:
-    """As those behind it do: the engine sees that what comes in is quantised."""
+    """As those behind it do: the engine sees that what comes in is quantized."""
     builder = nnapi.Builder()
     x = builder.input(tensor("int8", (1, 16, 16, 8), 0.05, -3))
     filter = builder.constant(np.ones((8, 3, 3, 8), np.int8), tensor("int8", (8, 3, 3, 8), 0.003, 0))

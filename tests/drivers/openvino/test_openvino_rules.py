@@ -206,7 +206,7 @@ def test_transposed_convolutions_of_codes(depth: int) -> None:
 
 
 def chain(then: Any, type: Any, out: Any) -> Any:
-    """A quantised tensor added to zero, so that its numbers are computed, and an operation on it."""
+    """A quantized tensor added to zero, so that its numbers are computed, and an operation on it."""
     builder = nnapi.Builder()
     x = builder.input(type)
     zero = builder.constant(np.full(1, type.zero_point, type.dtype), type.with_dimensions((1,)))
@@ -222,7 +222,7 @@ def test_reduce_max_of_computed_codes() -> None:
     assert prepared.execute(Request([codes])).outputs[0].reshape(-1).tolist() == [-7, -1, 5, 11]
 
 
-def test_normalised_zeros_stay_zero() -> None:
+def test_normalized_zeros_stay_zero() -> None:
     type = INT8.with_dimensions((1, 4))
     model = chain(lambda b, x, out: b.l2_normalization(x), type, type)
     prepared = ENGINE.driver.prepare(model, PrepareOptions())

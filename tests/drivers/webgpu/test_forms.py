@@ -39,7 +39,7 @@ CASES = {
     "SLICE f32[4] i32[1]c > f32[4] at0": Operator("SLICE", [OTHER, constant([0] * 4), constant(IMAGE.shape)], [IMAGE]),
     "TRANSPOSE f32[4] i32[1]c > f32[4] order0312": Operator("TRANSPOSE", [IMAGE, constant([0, 3, 1, 2])], [IMAGE]),
     "MAXIMUM i8[4] > i8[4] rescaled": Operator("MAXIMUM", [CODES, CODES.like(scale=2.0)], [CODES]),
-    "CAST i8[4] > f32[4] quantised": Operator("CAST", [CODES], [IMAGE]),
+    "CAST i8[4] > f32[4] quantized": Operator("CAST", [CODES], [IMAGE]),
 }
 
 
@@ -62,7 +62,7 @@ def test_what_networks_are_made_of_is_proven() -> None:
 
 def test_what_was_seen_to_be_wrong_is_not() -> None:
     found = proven_forms()
-    assert not [form for form in found if "grouped" in form or "quantised" in form or form.startswith("TOPK_V2 f32[2]")]
+    assert not [form for form in found if "grouped" in form or "quantized" in form or form.startswith("TOPK_V2 f32[2]")]
     assert not [form for form in found if form.startswith("PAD") and form.endswith("at0 at1 at2 at3")]
 
 

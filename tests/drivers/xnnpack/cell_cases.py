@@ -18,20 +18,20 @@ NORM, WEIGHTS = (2.0**-15, 0), (1 / 128, 0)
 INTEGER_GATE = 2.0**-9
 
 
-def inputs_of(code: Any, values: Any, quantised: Any = None) -> list[Any]:
-    """The argument list of an operation; None omits an operand, ``quantised`` gives scale and zero point by name."""
-    return [_given(slot, values[slot.name], quantised) for slot in REGISTRY[code].overloads[0].inputs]
+def inputs_of(code: Any, values: Any, quantized: Any = None) -> list[Any]:
+    """The argument list of an operation; None omits an operand, ``quantized`` gives scale and zero point by name."""
+    return [_given(slot, values[slot.name], quantized) for slot in REGISTRY[code].overloads[0].inputs]
 
 
-def _given(slot: Any, value: Any, quantised: Any) -> tuple[Any, ...]:
+def _given(slot: Any, value: Any, quantized: Any) -> tuple[Any, ...]:
     if isinstance(slot, ScalarParameter):
         code = OperandCode.FLOAT32 if slot.via else next(iter(slot.types))
         return OperandType(code), value
     code = next(iter(slot.types)) if slot.types else OperandCode.TENSOR_FLOAT32
-    if code == OperandCode.TENSOR_FLOAT16 or not quantised:
+    if code == OperandCode.TENSOR_FLOAT16 or not quantized:
         code = OperandCode.TENSOR_FLOAT32
     plain = code in (OperandCode.TENSOR_INT32, OperandCode.TENSOR_FLOAT32)
-    scale, zero_point = (0.0, 0) if plain else quantised(slot.name)
+    scale, zero_point = (0.0, 0) if plain else quantized(slot.name)
     return OperandType(code, (0,) if value is None else np.shape(value), scale, zero_point), value
 
 

@@ -31,10 +31,10 @@ INTEGER_STATE, MEMORY = tensor("int8", (BATCH, UNITS), *HIDDEN), tensor("quant16
 class Cell:
     """A cell whose steps are operations of a net; its weights are the same operands in each."""
 
-    def __init__(self, net: Any, code: Any, values: Any, quantised: Any = None) -> None:
+    def __init__(self, net: Any, code: Any, values: Any, quantized: Any = None) -> None:
         self.net, self.code = net, code
         names = [slot.name for slot in REGISTRY[code].overloads[0].inputs]
-        given = zip(names, inputs_of(code, values, quantised), strict=True)
+        given = zip(names, inputs_of(code, values, quantized), strict=True)
         self.fixed = {
             name: self._fixed(type, value)
             for name, (type, value) in given

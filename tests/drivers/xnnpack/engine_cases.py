@@ -18,7 +18,7 @@ pytest.importorskip("ai_edge_litert", reason="LiteRT has no wheel for this platf
 
 from nnapi.drivers.xnnpack import XnnpackDriver
 
-QUANTISED = (OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED)
+QUANTIZED = (OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED)
 
 
 @cache

@@ -33,7 +33,7 @@ NONE, RELU, RELU6, TANH, SIGMOID = 0, 1, 3, 4, 6
 KINDS = st.fixed_dictionaries(dict.fromkeys(FEATURES, st.booleans()))
 SEEDS = st.integers(0, 2**32 - 1)
 SAME = settings(max_examples=40, deadline=None, derandomize=True)
-"""The same examples every time: where the values of a gate lie close together, layer normalisation enlarges roundings
+"""The same examples every time: where the values of a gate lie close together, layer normalization enlarges roundings
 so much that one in thousands misses the tolerance; ``nnapi check --random`` draws new ones, and measures that."""
 
 
@@ -192,7 +192,7 @@ def test_quantized_lstm_refuses(kind: Any, change: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "coarse", "change", "message"),
     [
-        (features("norm"), "input_layer_norm_weights", {}, "the normalised input gate may overflow"),
+        (features("norm"), "input_layer_norm_weights", {}, "the normalized input gate may overflow"),
         (features("peephole"), "cell_to_output_weights", {}, "the peephole of the output gate may overflow"),
         (features("projection"), "projection_weights", {}, "the projection may overflow"),
         (features(), "", {"hidden_state_scale": 2.0**-31}, "the hidden state may overflow"),

@@ -335,7 +335,7 @@ def test_float_reductions() -> None:
     run(OperationCode.REDUCE_PROD, [x, vector(1), flag(True)], FLOAT)
 
 
-def test_float_normalisations() -> None:
+def test_float_normalizations() -> None:
     x = given(FLOAT, 2, 3, 4, 6)
     run(OperationCode.LOG_SOFTMAX, [x, number(0.7), *ints(1)], FLOAT)
     run(OperationCode.LOCAL_RESPONSE_NORMALIZATION, [x, *ints(2), number(1.0), number(0.3), number(0.5)], FLOAT)

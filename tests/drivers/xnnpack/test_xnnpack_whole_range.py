@@ -159,7 +159,7 @@ def test_local_response_normalization(radius: int, bias: float, alpha: float, be
     agree(lambda b, x: b.local_response_normalization(x, radius, bias, alpha, beta), rows(200, 6))
 
 
-def test_local_response_normalization_of_neighbours_far_apart() -> None:
+def test_local_response_normalization_of_neighbors_far_apart() -> None:
     """What the engine's running sum loses: large numbers beside small ones, of ordinary size."""
     x = np.array([[1e4, 1e-2, 2e-2, 3e-2, 1e-2, 5e-2, 1e3, 1e-1, 2e-1]], np.float32)
     agree(lambda b, x: b.local_response_normalization(x, 1, 1.0, 1.0, 0.5), x)

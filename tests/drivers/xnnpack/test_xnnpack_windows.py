@@ -107,7 +107,7 @@ def test_strides_of_transposed_convolutions_of_two() -> None:
 
 
 @pytest.mark.parametrize("radius", [MOST, MOST - 1, 2**30])
-def test_neighbourhoods_beyond_the_row(radius: int) -> None:
+def test_neighborhoods_beyond_the_row(radius: int) -> None:
     scalars = [scalar(OperandCode.FLOAT32, np.float32(value)) for value in (1, 1, 0.5)]
     inputs = [given(IMAGE.reshape(1, 1, 5, 5)), *integers(radius), *scalars]
     agree(OperationCode.LOCAL_RESPONSE_NORMALIZATION, inputs, [floats(1, 1, 5, 5)])

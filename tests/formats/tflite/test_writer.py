@@ -9,7 +9,7 @@ import tflite
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.formats.tflite.operators import OPERATORS, options_table
 from nnapi.formats.tflite.schema import DETECTION, ELEMENTS
-from nnapi.formats.tflite.writer import serialise
+from nnapi.formats.tflite.writer import serialize
 from tests.formats.tflite.published_schema import getter
 
 
@@ -30,7 +30,7 @@ def small_graph() -> Graph:
 
 
 def read(graph: Graph) -> Any:
-    return tflite.Model.GetRootAsModel(serialise(graph), 0)
+    return tflite.Model.GetRootAsModel(serialize(graph), 0)
 
 
 def test_the_graph_is_as_it_was() -> None:
@@ -42,7 +42,7 @@ def test_the_graph_is_as_it_was() -> None:
     assert [model.OperatorCodes(i).BuiltinCode() for i in range(2)] == [3, 22]
 
 
-def test_tensors_keep_type_dimensions_and_quantisation() -> None:
+def test_tensors_keep_type_dimensions_and_quantization() -> None:
     subgraph = read(small_graph()).Subgraphs(0)
     x, filter, shape = (subgraph.Tensors(i) for i in (0, 1, 4))
     assert (x.Type(), x.ShapeAsNumpy().tolist(), x.Buffer()) == (ELEMENTS["i8"], [1, 4, 4, 2], 0)
@@ -63,7 +63,7 @@ def test_options_are_where_the_schema_has_them() -> None:
 
 
 def test_constants_are_aligned_and_whole() -> None:
-    content = serialise(small_graph())
+    content = serialize(small_graph())
     model = tflite.Model.GetRootAsModel(content, 0)
     for tensor, wanted in ((1, np.arange(6, dtype=np.int8)), (2, np.array([7, 8, 9], np.int32))):
         data = model.Buffers(model.Subgraphs(0).Tensors(tensor).Buffer()).DataAsNumpy()

@@ -1,4 +1,4 @@
-"""Networks that PyTorch exports: what ONNX Runtime computes, in float and through its quantiser."""
+"""Networks that PyTorch exports: what ONNX Runtime computes, in float and through its quantizer."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import pytest
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
-quantization = pytest.importorskip("onnxruntime.quantization", reason="onnxruntime's quantiser is not installed")
+quantization = pytest.importorskip("onnxruntime.quantization", reason="onnxruntime's quantizer is not installed")
 
 import nnapi  # noqa: E402
-from tests.importers.onnx.quantised_parts import Part, parts_of  # noqa: E402
+from tests.importers.onnx.quantized_parts import Part, parts_of  # noqa: E402
 from tests.importers.onnx.torch_cases import CASES, TorchCase, exported, sample  # noqa: E402
 
 pytestmark = [pytest.mark.slow]  # importing and exporting take seconds each
@@ -79,11 +79,11 @@ class Samples(quantization.CalibrationDataReader):  # type: ignore[name-defined,
         return None if x is None else {"x": x}
 
 
-def quantised(path: Path, case: TorchCase, folder: Path, activations: Any, weights: Any, per_channel: bool) -> Path:
+def quantized(path: Path, case: TorchCase, folder: Path, activations: Any, weights: Any, per_channel: bool) -> Path:
     logging.getLogger().setLevel(logging.ERROR)  # it advises a preparation by another tool
     quantization.quantize_static(
         path,
-        folder / "quantised.onnx",
+        folder / "quantized.onnx",
         Samples(case),
         quant_format=quantization.QuantFormat.QDQ,
         activation_type=activations,
@@ -91,15 +91,15 @@ def quantised(path: Path, case: TorchCase, folder: Path, activations: Any, weigh
         per_channel=per_channel,
         extra_options={"WeightSymmetric": weights == S8},
     )
-    return folder / "quantised.onnx"
+    return folder / "quantized.onnx"
 
 
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("name", CASES)
-def test_each_quantised_operation_is_within_one_code(
+def test_each_quantized_operation_is_within_one_code(
     name: str, style: str, files: dict[tuple[str, bool], Path], tmp_path: Path
 ) -> None:
-    path = quantised(files[name, False], CASES[name], tmp_path, *STYLES[style])
+    path = quantized(files[name, False], CASES[name], tmp_path, *STYLES[style])
     parts = parts_of(onnx.load(path), {"x": sample(CASES[name])})
     assert parts
     far = {part.name: found for part in parts if (found := distance(part)) > 1}

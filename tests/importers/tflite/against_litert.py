@@ -20,7 +20,7 @@ Arrays = list[np.ndarray[Any, Any]]
 @dataclass(frozen=True)
 class Case:
     """One operator to try. ``low`` and ``high`` bound random floats and int32; ``within`` is the tolerance for floats,
-    relative to the largest output, ``codes`` that for quantised results. ``theirs`` are other inputs for LiteRT, where
+    relative to the largest output, ``codes`` that for quantized results. ``theirs`` are other inputs for LiteRT, where
     its kernels crash on what the file may leave out."""
 
     kind: str

@@ -21,7 +21,7 @@ from tests.tflite_writer import Graph, T, const, f32, i32, s8, single, write
 
 
 def network() -> bytes:
-    """A few operations of different kinds, constants, quantisation, options, a subgraph."""
+    """A few operations of different kinds, constants, quantization, options, a subgraph."""
     x, pooled, flat, y, shape = s8(1, 4, 4, 2), s8(1, 2, 2, 2), s8(1, 8), s8(1, 3), i32(2)
     filters = s8(3, 8, scale=(0.1, 0.2, 0.3), zero_point=0).of(np.arange(24).reshape(3, 8))
     sizes = {"StrideW": 2, "StrideH": 2, "FilterWidth": 2, "FilterHeight": 2}

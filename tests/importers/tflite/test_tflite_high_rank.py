@@ -47,7 +47,7 @@ def upsampling(make: Any, times: tuple[int, int], ones: Any) -> tuple[Graph, T, 
 
 
 @pytest.mark.parametrize("times", [(2, 2), (4, 2), (3, 2), (1, 2), (3, 5)])
-def test_nearest_neighbours_by_a_product_with_ones(times: tuple[int, int], tmp_path: Path) -> None:
+def test_nearest_neighbors_by_a_product_with_ones(times: tuple[int, int], tmp_path: Path) -> None:
     graph, x, y = upsampling(f32, times, T("FLOAT32", (1, 1, times[0], 1, times[1], 1)))
     model = check(graph, x, y, tmp_path)
     scaled = OperationCode.RESIZE_NEAREST_NEIGHBOR in used(model)
@@ -55,7 +55,7 @@ def test_nearest_neighbours_by_a_product_with_ones(times: tuple[int, int], tmp_p
     assert OperationCode.MUL not in used(model)
 
 
-def test_nearest_neighbours_of_codes(tmp_path: Path) -> None:
+def test_nearest_neighbors_of_codes(tmp_path: Path) -> None:
     """LiteRT has no product of codes of rank 6; theirs are repeated here."""
     graph, x, y = upsampling(u8, (2, 2), T("UINT8", (1, 1, 2, 1, 2, 1), 1 / 255, 0))
     model = loaded(write(graph.between([x], [y])), tmp_path)

@@ -69,7 +69,7 @@ CASES = [
     sequence(f32(BATCH, STEPS, FEATURES), f32(BATCH, STEPS, UNITS), "coupled", cifg=True),
     sequence(f32(BATCH, STEPS, FEATURES), f32(BATCH, STEPS, UNITS), "peephole", peephole=True),
     sequence(f32(BATCH, STEPS, FEATURES), f32(BATCH, STEPS, 3), "projected", projection=3),
-    sequence(f32(BATCH, STEPS, FEATURES), f32(BATCH, STEPS, UNITS), "normalised", norms=True),
+    sequence(f32(BATCH, STEPS, FEATURES), f32(BATCH, STEPS, UNITS), "normalized", norms=True),
     case(
         "LSTM",
         [f32(BATCH, FEATURES), *cell(), state(BATCH, UNITS), state(BATCH, UNITS)],

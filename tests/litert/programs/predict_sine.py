@@ -1,4 +1,4 @@
-"""predict_sine.py MODEL: the hello world of TensorFlow Lite, quantised by hand, one number at a time."""
+"""predict_sine.py MODEL: the hello world of TensorFlow Lite, quantized by hand, one number at a time."""
 
 import sys
 

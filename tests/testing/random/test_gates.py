@@ -48,7 +48,7 @@ def bound(given: dict[str, Any]) -> list[float]:
     return [float(moved.max()) for moved in by_coupled_gates(given, RESULTS, PLACES["fp32"])]
 
 
-def test_neighbours_of_the_nearest_gate_stay_within_the_bound() -> None:
+def test_neighbors_of_the_nearest_gate_stay_within_the_bound() -> None:
     exact = 1 / (1 + np.exp(BEFORE)) * CANDIDATE
     nearest = F32(1 / (1 + np.exp(-BEFORE)))
     states = [float(1 - np.nextafter(nearest, F32(to))) * CANDIDATE for to in (0, 1)]

@@ -16,7 +16,7 @@ RNG = np.random.default_rng(0)
 RADIUS, BIAS, ALPHA, BETA = np.int32(2), np.float32(0.5), np.float32(0.3), np.float32(0.7)
 
 
-def normalised(x: np.ndarray, sums: np.ndarray) -> np.ndarray:
+def normalized(x: np.ndarray, sums: np.ndarray) -> np.ndarray:
     return x * (BIAS + ALPHA * sums.astype(np.float64)) ** -np.float64(BETA)
 
 
@@ -39,7 +39,7 @@ def windows(x: np.ndarray, running: bool) -> np.ndarray:
 def test_running_sums_stay_within_their_bound() -> None:
     x = np.where(RNG.random(300) < 0.1, RNG.uniform(-1e4, 1e4, 300), RNG.uniform(-1, 1, 300)).astype(np.float32)
     with np.errstate(invalid="ignore"):  # a sum that is lost may even fall below 0
-        error = np.abs(normalised(x, windows(x, running=True)) - normalised(x, windows(x, running=False)))
+        error = np.abs(normalized(x, windows(x, running=True)) - normalized(x, windows(x, running=False)))
     bound = by_running_sums(x, RADIUS, BIAS, ALPHA, BETA, places=PLACES["fp32"])  # type: ignore[arg-type]
     assert np.nanmax(error) > 1e-2
     assert (np.where(np.isnan(error), np.inf, error) <= bound).all()

@@ -156,7 +156,7 @@ typedef enum {
     ANEURALNETWORKS_PADDING_VALID = 2,
 } PaddingCode;
 
-/* What matters most in an application's executions: ANeuralNetworksCompilation_setPreference. */
+/* The goal of an application's executions: ANeuralNetworksCompilation_setPreference. */
 typedef enum {
     ANEURALNETWORKS_PREFER_LOW_POWER = 0,
     ANEURALNETWORKS_PREFER_FAST_SINGLE_ANSWER = 1,
@@ -235,7 +235,7 @@ typedef struct ANeuralNetworksModel ANeuralNetworksModel;
 
 typedef int32_t ANeuralNetworksOperationType;
 
-/* Type, dimensions and quantisation of an operand. dimensions is null exactly where dimensionCount is 0: for scalars,
+/* Type, dimensions and quantization of an operand. dimensions is null exactly where dimensionCount is 0: for scalars,
    and for tensors of unknown rank. A dimension of 0 is unknown. */
 typedef struct ANeuralNetworksOperandType {
     int32_t type;

@@ -14,7 +14,7 @@ from nnapi.errors import OpFailedError
 from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.formats.tflite.operators import facts
-from nnapi.formats.tflite.writer import serialise
+from nnapi.formats.tflite.writer import serialize
 from nnapi.model.model import Model
 
 Calls = dict[int, list[Operator]]
@@ -96,7 +96,7 @@ def _probe(plugin: Plugin, calls: Calls) -> tuple[set[int], str, list[str]]:
     """Which calls the delegate leaves of a graph of some, what it said, and the kinds of operators left."""
     operators = [(number, operator) for number, made in calls.items() for operator in made]
     graph = cut_out([operator for _, operator in operators])
-    program = Program(serialise(graph), (), tuple(tensor.shape for tensor in graph.outputs))
+    program = Program(serialize(graph), (), tuple(tensor.shape for tensor in graph.outputs))
     nodes, said = plugin.ask(program)
     left = [operators[node] for node in nodes]
     return {number for number, _ in left}, said, list(dict.fromkeys(operator.kind for _, operator in left))

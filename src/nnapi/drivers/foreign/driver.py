@@ -49,7 +49,7 @@ class ForeignDriver:
 
     def _ask(self, model: Model, calls: Sequence[OperationCall]) -> list[bool]:
         for call in calls:
-            need(call.match is not None, f"{call}: operations of extensions are not handed on", OpFailedError)
+            need(call.match is not None, f"{call}: operations of extensions are not passed through", OpFailedError)
         takes = (ctypes.c_bool * len(calls))()
         devices = (ctypes.c_void_p * 1)(self._handle)
         with Rebuilt(self._library, model, None if len(calls) == len(model.operations) else calls) as rebuilt:

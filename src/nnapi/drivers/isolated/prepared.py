@@ -123,7 +123,7 @@ class RemotePrepared:
         return Outcome(outputs, _count(answer["hardware_ns"]), _count(answer["driver_ns"]))
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
-        """A run without a message, where the driver has a direct way and the outputs are known: None elsewhere."""
+        """A run without a message, if the driver has a fast path and the outputs are known, else None."""
         known = all(type.is_known for type in self._outputs) and len(shapes) == len(self._inputs)
         if not known:
             return None

@@ -36,7 +36,7 @@ Computation: TypeAlias = Generator[Wanted, Any, list[Array]]
 
 
 def run(computation: Computation, limits: Limits) -> list[Array]:
-    """What a computation returns, and with it all those that it waits for."""
+    """Run a computation and all those that it waits for; return its result."""
     waiting = [computation]
     results: list[Array] | None = None
     error: BaseException | None = None

@@ -1,6 +1,6 @@
 """A model as a list of steps.
 
-Operations whose types and shapes are known before the run are specialised once; the others, whose shapes depend on
+Operations whose types and shapes are known before the run are specialized once; the others, whose shapes depend on
 data or on inputs of open shape, when their inputs have been computed.
 """
 
@@ -20,12 +20,12 @@ from nnapi.drivers.prepared import PerShapes, Shapes, check_deadline
 from nnapi.drivers.reference.control_flow import Computation, Limits, Wanted, run, run_if, run_while
 from nnapi.errors import MissedDeadlineTransientError, NnapiError, need
 from nnapi.locks import make_lock
-from nnapi.lowering.lower import KnownTypes, check_results, normalise_call
+from nnapi.lowering.lower import KnownTypes, check_results, normalize_call
 from nnapi.model.call import UNKNOWN, NotYetKnown, check_declared
 from nnapi.model.memory import mappings, need_whole
 from nnapi.model.model import Lifetime, Model, Operand, OperationCall
 from nnapi.model.operand import Array, OperandType, Shape
-from nnapi.ops.evaluate import Step, specialise
+from nnapi.ops.evaluate import Step, specialize
 from nnapi.trace import Layer, Phase, Section, spans
 from nnapi.trace.log import Log
 
@@ -51,20 +51,20 @@ class Program:
         known = {index: value for index, value in enumerate(self.constants) if value is not None}
         self._mapped = mappings(known.values())
         need_whole(self._mapped)
-        self.steps = [(call, self._specialise_early(call, known)) for call in model.operations]
+        self.steps = [(call, self._specialize_early(call, known)) for call in model.operations]
         self.dead = _last_uses(model)
         self._sections: dict[int, Section] = {}
         ahead = sum(step is not None for _, step in self.steps)
-        log.debug("%s: %d of %d operations are specialised ahead of the run", model.name, ahead, len(self.steps))
+        log.debug("%s: %d of %d operations are specialized ahead of the run", model.name, ahead, len(self.steps))
 
-    def _specialise_early(self, call: OperationCall, known: dict[int, Array]) -> Step | None:
+    def _specialize_early(self, call: OperationCall, known: dict[int, Array]) -> Step | None:
         """The step, if everything it needs is known before the run."""
         if call.code in CONTROL_FLOW:
             declared = {index: self.model.operands[index].type for index in call.outputs}
             self.types.update((index, type) for index, type in declared.items() if type.is_known)
             return None
         try:
-            step = self._specialise(call, self.types, known)
+            step = self._specialize(call, self.types, known)
         except NotYetKnown:
             return None
         for index, type in zip(call.outputs, step.call.kept_results(), strict=True):
@@ -72,12 +72,12 @@ class Program:
                 self.types[index] = type
         return step
 
-    def _specialise(self, call: OperationCall, types: KnownTypes, known: dict[int, Array]) -> Step:
+    def _specialize(self, call: OperationCall, types: KnownTypes, known: dict[int, Array]) -> Step:
         try:
-            normal = normalise_call(self.model, call, types, known.get)
+            normal = normalize_call(self.model, call, types, known.get)
             for _ in check_results(self.model, normal, lax=True):
                 pass
-            step = specialise(normal, known)
+            step = specialize(normal, known)
             is_known = all(UNKNOWN not in type.dimensions for type in normal.results)
             return step if is_known else self._check_results(step, call)
         except NnapiError as error:
@@ -155,7 +155,7 @@ class Program:
             value, declared = values[index], operands[index].type
             if index not in types and value is not None:
                 types[index] = declared.with_dimensions(() if declared.is_scalar else value.shape)
-        step = self._specialise(call, types, {i: v for i in call.inputs if (v := values[i]) is not None})
+        step = self._specialize(call, types, {i: v for i in call.inputs if (v := values[i]) is not None})
         results = step.run()
         for index, type, array in zip(call.outputs, step.call.kept_results(), results, strict=True):
             types[index] = type.with_dimensions(() if type.is_scalar else array.shape)

@@ -1,4 +1,4 @@
-"""What is known of the accelerator: the forms of operators that it was seen to compute within NNAPI's tolerances.
+"""The patterns of operators that the accelerator was seen to compute within NNAPI's tolerances.
 
 A form is an operator's kind, the types and ranks of its tensors, which of them are constant, and what else was seen to
 make a difference. ``proven_forms.txt`` has one a line; ``python -m tools.webgpu_forms`` makes it from the conformance
@@ -52,7 +52,7 @@ def _list_traits(operator: Operator) -> Iterator[str]:
     if kind == "CONV_2D" and _is_skipping(operator):
         yield "skipping"
     if kind == "CAST" and any(tensor.is_quantized for tensor in (*inputs, out)):
-        yield "quantised"
+        yield "quantized"
     if kind == "SOFTMAX" and operator.options.get("beta", 1.0) != 1.0:
         yield "beta"
     if kind in ("PAD", "PADV2"):

@@ -13,7 +13,7 @@ from nnapi.drivers.xnnpack.lowering import TfliteLowering
 from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.formats.tflite.named_tensors import write_named_tensors
-from nnapi.formats.tflite.writer import serialise
+from nnapi.formats.tflite.writer import serialize
 from nnapi.lowering.lower import Unsupported
 from nnapi.model.model import Model
 from nnapi.model.operand import Shape
@@ -58,7 +58,7 @@ def write_graph(graph: Graph) -> bytes:
     for letter, tensors in (("t", graph.tensors()), ("i", graph.inputs), ("o", graph.outputs)):
         for number, tensor in enumerate(tensors):
             tensor.name = f"{letter}{number}"
-    return serialise(graph, write_named_tensors)
+    return serialize(graph, write_named_tensors)
 
 
 def suit_graph(graph: Graph) -> Graph:

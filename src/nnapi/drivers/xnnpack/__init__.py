@@ -110,12 +110,12 @@ class XnnpackDriver(HostMemory):
         return find_timings()
 
     def cache_entry(self, prepared: Prepared) -> bytes | None:
-        """The serialised graph, that for the assumed dimensions where the model leaves some open."""
+        """The serialized graph, that for the assumed dimensions where the model leaves some open."""
         graph = prepared.first if isinstance(prepared, OpenGraph) else prepared
         return bytes(graph.compiled.content) if isinstance(graph, PreparedGraph) else None
 
     def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> PreparedGraph | OpenGraph:
-        """Hand the engine a graph that was serialised before, without a look at the model."""
+        """Hand the engine a graph that was serialized before, without a look at the model."""
         found = unpack(entry)
         graph = PreparedGraph(model, found, self._choose_threads(options, found.work))
         if found.assumed is None:

@@ -21,7 +21,7 @@ from nnapi.drivers.xnnpack.passes.unsigned_values import make_unsigned
 from nnapi.formats.tflite.graph import Graph, Tensor
 from nnapi.formats.tflite.lstm_fuse import fuse_lstm_steps
 from nnapi.formats.tflite.state_variables import make_state_variables
-from nnapi.formats.tflite.writer import serialise
+from nnapi.formats.tflite.writer import serialize
 from nnapi.model.model import Lifetime, Model
 from nnapi.model.operand import Array, Shape
 
@@ -70,7 +70,7 @@ def compile_graph(
     passes: Sequence[Pass] = PASSES,
     figures: Figures = NOMINAL,
 ) -> Compiled:
-    """The graph that the model was lowered to, rewritten and serialised: for inputs of those ``shapes``, None for one
+    """The graph that the model was lowered to, rewritten and serialized: for inputs of those ``shapes``, None for one
     that is omitted. ``assumed`` are those that are tried first, where runs may differ."""
     with use_figures(figures):
         for rewrite in passes:
@@ -85,7 +85,7 @@ def compile_graph(
         count_macs(graph),
         None if is_closed(model) else tuple(assumed),
     )
-    return Compiled(serialise(graph, tail=write_tail(*told)), *told)
+    return Compiled(serialize(graph, tail=write_tail(*told)), *told)
 
 
 def find_origins(graph: Graph) -> list[int | None]:

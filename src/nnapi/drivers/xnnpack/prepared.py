@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class PreparedGraph:
-    """A model as a serialised graph and the interpreters that run it.
+    """A model as a serialized graph and the interpreters that run it.
 
     A run is one call of the engine and cannot be stopped: deadlines are looked at before it.
     """

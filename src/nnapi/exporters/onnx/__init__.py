@@ -10,7 +10,7 @@ from nnapi.errors import BadDataError, need
 from nnapi.exporters.onnx.convert import Conversion
 from nnapi.exporters.onnx.graph import Graph, list_nodes
 from nnapi.exporters.onnx.turning import sink_transposes
-from nnapi.exporters.onnx.writer import serialise
+from nnapi.exporters.onnx.writer import serialize
 from nnapi.exporters.open_dimensions import is_open, other_shapes, settle
 from nnapi.model.model import Model
 from nnapi.model.operand import Shape
@@ -26,7 +26,7 @@ def write(model: Model, path: Path) -> None:
         ours, theirs = (list(list_nodes(each)) for each in (graph, _lower(model, other_shapes(model))))
         settle(ours, theirs, [(a.plain(), b.plain()) for a, b in zip(ours, theirs, strict=False)], ".onnx")
     data_path = path.with_name(f"{path.name}.data")
-    written = serialise(sink_transposes(graph, is_open(model)), model.notes, data_path.name)
+    written = serialize(sink_transposes(graph, is_open(model)), model.notes, data_path.name)
     if written.data:
         with replace_file(data_path, PUBLIC) as file:
             for array in written.data:

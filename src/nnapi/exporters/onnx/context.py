@@ -59,9 +59,9 @@ class Context(lowering.Context):
 
     def real(self, value: Value) -> Value:
         """Return a quantized value dequantized; other values unchanged."""
-        return value if value.codes is None else self.dequantise(value, value.codes)
+        return value if value.codes is None else self.dequantize(value, value.codes)
 
-    def dequantise(self, value: Value, codes: OperandType, axis: int = 0) -> Value:
+    def dequantize(self, value: Value, codes: OperandType, axis: int = 0) -> Value:
         """Dequantize a value by a type; ``axis`` is the axis of its scales where it has one per channel."""
         if codes.channel is not None:
             scales = constant(codes.channel.scales, np.float32)
@@ -71,12 +71,12 @@ class Context(lowering.Context):
         parameters = self._parameters(codes, value.element)
         return self.emit("DequantizeLinear", [value, *parameters], value.like(element=np.float32))
 
-    def dequantise_sums(self, bias: Value, type: OperandType) -> Value:
+    def dequantize_sums(self, bias: Value, type: OperandType) -> Value:
         """Dequantize a bias; its zero point is 0 and is omitted."""
         scales = constant(type.channel.scales if type.channel else type.scale, np.float32)
         return self.emit("DequantizeLinear", [bias, scales], bias.like(element=np.float32), axis=0)
 
-    def quantise(self, real: Value, type: OperandType) -> Value:
+    def quantize(self, real: Value, type: OperandType) -> Value:
         """Quantize float values to a type."""
         out = value_of(type.with_dimensions(real.shape), real.name)
         real = self.cast(real, np.float32)
@@ -88,7 +88,7 @@ class Context(lowering.Context):
         if activated and position == 0:
             real = self.activate(real, self.activation)
         type = self.call.results[position]
-        return self.quantise(real, type) if type.is_quantized else real
+        return self.quantize(real, type) if type.is_quantized else real
 
     def activate(self, value: Value, activation: FuseCode) -> Value:
         if activation == FuseCode.FUSED_NONE:
@@ -139,7 +139,7 @@ class Context(lowering.Context):
         pads = constant([pair[0] for pair in around] + [pair[1] for pair in around])
         x = self.real(value)
         padded = self.emit("Pad", [x, pads, constant(number, x.element)], x.like(shape), mode="constant")
-        return padded if value.codes is None else self.quantise(padded, value.codes)
+        return padded if value.codes is None else self.quantize(padded, value.codes)
 
     def slice(self, value: Value, begin: Sequence[int], shape: Sequence[int]) -> Value:
         """A block of a value; axes that are taken whole are not mentioned."""

@@ -48,7 +48,7 @@ class Conversion(NestingLowering[Value, Context]):
     def keep(self, call: OperationCall, context: Context, results: list[Value]) -> list[Value]:
         made, kept = context.call.stored_results(), context.call.kept_results()
         results = [
-            value if same_quantization(*pair) else context.quantise(context.real(value), pair[1])
+            value if same_quantization(*pair) else context.quantize(context.real(value), pair[1])
             for value, pair in zip(results, zip(made, kept, strict=True), strict=False)
         ]
         own = {value for node in context.nodes for value in node.outputs}

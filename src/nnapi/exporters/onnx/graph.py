@@ -82,7 +82,7 @@ def value_of(type: OperandType, name: str, data: Array | None = None) -> Value:
     if element is None:
         raise Unsupported(f"ONNX has no {type.name}, which {name} is")
     if not shape or 0 in shape:
-        raise Unsupported(f"{name} has open dimensions: {type}")
+        raise Unsupported(f"{name} has unspecified dimensions: {type}")
     if data is not None:
         data = data.reshape(shape) != 0 if element == np.bool_ else data.reshape(shape).astype(element, copy=False)
     return Value(element, shape, type if type.is_quantized else None, data, name)

@@ -37,7 +37,7 @@ class File:
     data: Sequence[np.ndarray[Any, Any]]
 
 
-def serialise(graph: Graph, notes: Iterable[str], data_name: str) -> File:
+def serialize(graph: Graph, notes: Iterable[str], data_name: str) -> File:
     """The graph as a checked file. Constants of more than 2 GiB lie beside it, in a file of that name.
 
     OpFailedError where the library is missing, BadDataError where it finds the file wrong.

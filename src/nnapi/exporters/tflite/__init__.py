@@ -12,7 +12,7 @@ from nnapi.exporters.tflite.convert import Conversion
 from nnapi.formats.tflite.graph import Operator
 from nnapi.formats.tflite.named_tensors import write_named_tensors
 from nnapi.formats.tflite.signatures import write_signature
-from nnapi.formats.tflite.writer import serialise
+from nnapi.formats.tflite.writer import serialize
 from nnapi.model.model import Model, Signature
 from nnapi.model.operand import Shape
 from nnapi.store.files import PUBLIC, replace_file
@@ -33,7 +33,7 @@ def write(model: Model, path: Path) -> None:
     graph = conversion.finish()
     signature = model.signature or _sign(model)
     sign = None if signature is None else partial(write_signature, graph=graph, signature=signature)
-    content = serialise(graph, write_named_tensors, conversion.subgraphs, sign)
+    content = serialize(graph, write_named_tensors, conversion.subgraphs, sign)
     with replace_file(path, PUBLIC) as file:
         file.write(content)
 

@@ -46,7 +46,7 @@ class Conversion(NestingLowering[Tensor, Context]):
         return Context(call, self.find_constant, self.value)
 
     def add_input(self, operand: Operand) -> None:
-        """A float16 input is converted once; whoever reads an omitted one is refused."""
+        """A float16 input is converted once; an operation that reads an omitted one is refused."""
         type = self.types.get(operand.index, operand.type)
         if type is not None and type.code == OperandCode.TENSOR_FLOAT16:
             inner = self.value(operand.index)

@@ -176,6 +176,6 @@ class Graph:
 
 
 def constant(values: Any, type: str = "i32", name: str = "") -> Tensor:
-    """A constant without quantisation: paddings, shapes, axes."""
+    """A constant without quantization: paddings, shapes, axes."""
     array = np.array(values, DTYPES[type])
     return Tensor(type, array.shape, data=array, name=name)

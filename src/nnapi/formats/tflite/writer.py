@@ -68,7 +68,7 @@ CODE, CUSTOM_CODE = layout_of(schema.OperatorCode, **_CODE), layout_of(schema.Op
 _SUBGRAPH = {"tensors": R, "inputs": R, "outputs": R, "operators": R}
 SUBGRAPH, NAMED_SUBGRAPH = layout_of(schema.SubGraph, **_SUBGRAPH), layout_of(schema.SubGraph, **_SUBGRAPH, name=R)
 TENSOR = {"shape": R, "type": "b", "buffer": "I", "is_variable": "?"}
-PLAIN, QUANTISED = layout_of(schema.Tensor, **TENSOR), layout_of(schema.Tensor, **TENSOR, quantization=R)
+PLAIN, QUANTIZED = layout_of(schema.Tensor, **TENSOR), layout_of(schema.Tensor, **TENSOR, quantization=R)
 QUANTIZATION = layout_of(schema.QuantizationParameters, scale=R, zero_point=R, quantized_dimension="i")
 _OPERATOR = {"opcode_index": "I", "inputs": R, "outputs": R}
 OPERATOR = layout_of(schema.Operator, **_OPERATOR)
@@ -155,7 +155,7 @@ WriteTensors = Callable[[Writer, Sequence[Tensor]], list[int]]
 """Appends the tensors of a graph and returns their offsets."""
 
 
-def serialise(
+def serialize(
     graph: Graph,
     write: WriteTensors | None = None,
     others: Sequence[Graph] = (),
@@ -219,7 +219,7 @@ def _codes(writer: Writer, kinds: Iterable[str]) -> list[int]:
 
 
 def _tensors(writer: Writer, tensors: Sequence[Tensor]) -> list[int]:
-    plain, quantised, quantization = map(writer.vtable, (PLAIN, QUANTISED, QUANTIZATION))
+    plain, quantized, quantization = map(writer.vtable, (PLAIN, QUANTIZED, QUANTIZATION))
     writer.align(RECORD)
     out, buffers, places = writer.out, writer.buffers, []
     for tensor in tensors:
@@ -237,9 +237,9 @@ def _tensors(writer: Writer, tensors: Sequence[Tensor]) -> list[int]:
             scales, count = FLOAT(scale), 1
         else:
             scales, count = np.asarray(scale, "<f4").tobytes(), len(scale)
-        pack, fixed, table = quantised_packer(len(shape), count)
+        pack, fixed, table = quantized_packer(len(shape), count)
         out += pack(
-            place - quantised,
+            place - quantized,
             fixed[0],
             buffer,
             fixed[1],
@@ -299,15 +299,15 @@ def plain_packer(rank: int) -> tuple[Callable[..., bytes], int]:
 
 
 @cache
-def quantised_packer(rank: int, count: int) -> tuple[Callable[..., bytes], tuple[int, int, int, int], int]:
+def quantized_packer(rank: int, count: int) -> tuple[Callable[..., bytes], tuple[int, int, int, int], int]:
     """Return the function that packs a tensor with ``count`` scales, the distances of its dimensions, quantization,
     scales and zero points, and the offset of its quantization table."""
-    table = QUANTISED.size + 4 + 4 * rank
+    table = QUANTIZED.size + 4 + 4 * rank
     scales = table + QUANTIZATION.size
     end = scales + 4 + 4 * count
     zeros = end + -(end + 4) % RECORD
     pack = struct.Struct(f"<iIIIb?xxI{rank}iiIIiI{4 * count}s{zeros - end}xI{8 * count}s").pack
-    shape, quantization = QUANTISED.size - QUANTISED.at["shape"], table - QUANTISED.at["quantization"]
+    shape, quantization = QUANTIZED.size - QUANTIZED.at["shape"], table - QUANTIZED.at["quantization"]
     scale = scales - table - QUANTIZATION.at["scale"]
     return pack, (shape, quantization, scale, zeros - table - QUANTIZATION.at["zero_point"]), table
 

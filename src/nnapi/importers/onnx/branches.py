@@ -55,13 +55,13 @@ class Branch:
         loop: its first input is the number of the step, and it gives the next, its results, and what was captured."""
         further = [self.captured.get(tensor) or self._input(tensor, tensor.name) for tensor in captured]
         outputs = [self.conversion.value_in_file_order(tensor) for tensor in results]
-        inputs = [tensor.materialise() for tensor in (*self.own, *further)]
+        inputs = [tensor.materialize() for tensor in (*self.own, *further)]
         if counts:
             step = Value(inputs[0].type, "next step")
             one = self.conversion.graph.ints([1])
             none = self.conversion.graph.scalar(OperandCode.INT32, 0)
             self.conversion.graph.emit(OperationCode.ADD, [inputs[0], one, none], [step])
-            outputs = [step, *outputs, *(tensor.materialise() for tensor in further)]
+            outputs = [step, *outputs, *(tensor.materialize() for tensor in further)]
             for before, after in zip(inputs, outputs, strict=True):
                 expressible(before.type == after.type, f"{before.name} changes from {before.type} to {after.type}")
             self.results = [*self.own, *further]

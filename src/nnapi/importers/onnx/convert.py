@@ -65,7 +65,7 @@ class Conversion:
     def begin(self, graph: onnx.GraphProto) -> list[Value]:
         """Take up the constants and inputs of the file's graph; gives the inputs."""
         for proto in graph.initializer:
-            self._initialise(proto)
+            self._initialize(proto)
         for sparse in graph.sparse_initializer:
             self._refuse("initializer", sparse.values.name, "it is stored sparsely")
             self.tensors[sparse.values.name] = _placeholder(sparse.values.name)
@@ -79,10 +79,10 @@ class Conversion:
                 self._refuse("model input", info.name, refused.reason)
                 tensor = _placeholder(info.name)
             self.tensors[info.name] = tensor
-            inputs.append(tensor.materialise())
+            inputs.append(tensor.materialize())
         return inputs
 
-    def _initialise(self, proto: onnx.TensorProto) -> None:
+    def _initialize(self, proto: onnx.TensorProto) -> None:
         try:
             array, in_file = self.state.file.array(proto)
             self.tensors[proto.name] = tensor = constant(proto.name, array, in_file=in_file)
@@ -147,7 +147,7 @@ class Conversion:
 
     def value_in_file_order(self, tensor: Tensor) -> Value:
         """The value of a tensor, ordered as in the file, under its dimensions where NNAPI takes so many."""
-        value = tensor.materialise()
+        value = tensor.materialize()
         if not tensor.is_nhwc:
             return value
         if tensor not in self._in_file_order:
@@ -268,7 +268,7 @@ class Conversion:
         for name in {name for proto in graph.node for name in proto.output} & set(self.tensors):
             del self.tensors[name]  # names of a subgraph hide those outside
         for proto in graph.initializer:
-            self._initialise(proto)
+            self._initialize(proto)
         for info, tensor in zip(graph.input, inputs, strict=True):
             self.tensors[info.name] = tensor
 

@@ -149,7 +149,7 @@ def _broadcast_to_image(node: Node, i: int, shape: Shape, of_constants: bool) ->
 
 def _lower_rank(node: Node, values: Sequence[Value], shapes: Sequence[Shape], shape: Shape) -> list[Value]:
     """Return values of a high rank with fewer dimensions: adjacent axes that broadcast alike are merged."""
-    expressible(all(OPEN not in each for each in shapes), f"rank {len(shape)} with open dimensions")
+    expressible(all(OPEN not in each for each in shapes), f"rank {len(shape)} with dynamic dimensions")
     padded = [(1,) * (len(shape) - len(each)) + tuple(each) for each in shapes]
     groups: list[list[int]] = []
     last: tuple[bool, ...] | None = None

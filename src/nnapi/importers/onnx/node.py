@@ -57,7 +57,7 @@ class Node(AnyNode):
 
     @property
     def fusion(self) -> Fusion:
-        """The activation and the quantisation that follow."""
+        """The activation and the quantization that follow."""
         if self._fusion is None:
             self._fusion = self.conversion.readers.fusion(self.name, self.conversion.tensors)
         return self._fusion
@@ -106,7 +106,7 @@ class Node(AnyNode):
         tensor = self.tensor(i)
         expressible(
             tensor.is_known,
-            f"{tensor.name} has open dimensions {_list_dimensions(tensor.dims)}; fix them by load(shapes=…)",
+            f"{tensor.name} has dynamic dimensions {_list_dimensions(tensor.dims)}; fix them by load(shapes=…)",
         )
         return tensor.dims
 

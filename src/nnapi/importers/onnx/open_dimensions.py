@@ -9,7 +9,7 @@ from nnapi.codes import OperationCode
 from nnapi.errors import NnapiError
 from nnapi.importers.graph import Value
 from nnapi.importers.onnx.tensors import OPEN
-from nnapi.model.call import UNKNOWN, NotYetKnown, normalise
+from nnapi.model.call import UNKNOWN, NotYetKnown, normalize
 from nnapi.model.operand import OperandType, Shape
 from nnapi.model.operation import REGISTRY
 
@@ -44,7 +44,7 @@ def _with_size(
     try:
         match = operation.match([value.type for value in inputs], list(outputs), [value.model for value in inputs])
         ends = tuple(range(count)), tuple(range(count, count + len(outputs)))
-        call = normalise(operation, match, *ends, tuple(outputs), types.__getitem__, lambda index: inputs[index].array)
+        call = normalize(operation, match, *ends, tuple(outputs), types.__getitem__, lambda index: inputs[index].array)
     except (NnapiError, NotYetKnown):
         return None
     return [type.dimensions for type in call.stored_results()]

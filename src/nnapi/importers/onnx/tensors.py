@@ -124,7 +124,7 @@ class Tensor:
         """The NHWC image that it lies as, None where it lies as in the file."""
         return self.value if self.is_nhwc else None
 
-    def materialise(self) -> Value:
+    def materialize(self) -> Value:
         """Return its value in the graph, in the stored layout. A constant's is made at first use, with dimensions that
         NNAPI takes."""
         if self.value is None:
@@ -159,7 +159,7 @@ def code_of(elem: int, name: str) -> O:
 
 
 def operand_type(elem: int, shape: Shape, name: str) -> OperandType:
-    """The operand type of a tensor that is not quantised."""
+    """The operand type of a tensor that is not quantized."""
     return OperandType(code_of(elem, name), shape or (1,), 1.0 if elem in BYTES else 0.0)
 
 

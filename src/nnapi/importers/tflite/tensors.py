@@ -49,7 +49,7 @@ SPARSE = ("FLOAT32", "FLOAT16", "INT8")
 def operand_type(tensor: Tensor) -> OperandType:
     """The operand type of a tensor; Refused where NNAPI has none.
 
-    int64 becomes TENSOR_INT32, a scalar one element. 8-bit integers that the file does not call quantised get scale 1
+    int64 becomes TENSOR_INT32, a scalar one element. 8-bit integers that the file does not call quantized get scale 1
     and zero point 0, with which they mean themselves.
     """
     dimensions = tensor.shape or (1,)

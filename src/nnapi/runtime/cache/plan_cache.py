@@ -93,7 +93,7 @@ class KeptPlans:
 def write_plan(plan: Plan, conditions: Sequence[Any]) -> bytes:
     """Write a simple plan: a line that every compilation reads, and one with the decisions, for ``explain``.
 
-    Where no other device was asked, none is for this: who wants to know asks them then.
+    If no other device was asked for verdicts, none is asked here: ``explain`` asks them on demand.
     """
     is_explained = not isinstance(plan, OnlyPlan)
     columns = [

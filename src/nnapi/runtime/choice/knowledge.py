@@ -1,4 +1,4 @@
-"""What is known of the plan for a model on these devices: five states, and the record that processes share.
+"""Knowledge of the plan for a model on these devices: five states, and the record that processes share.
 
 A record belongs to the model's content, the devices with their versions, the processor and the options.
 """

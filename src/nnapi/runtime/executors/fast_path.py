@@ -1,8 +1,8 @@
-"""The short way through a compilation, for inputs that are exactly what it takes.
+"""The fast path of a run, for inputs of exactly the expected types and shapes.
 
-Most runs are like the one before: arrays of the right types and shapes, no time limit, nobody recording. For those the
-driver's direct way stands behind one test of the inputs. Everything else, and whatever goes wrong, takes the general
-way, which converts, checks, says what is wrong and falls back.
+Most runs are like the one before: arrays of the right types and shapes, no time limit, no recording. For those, one
+test of the inputs precedes the driver's fast path. Everything else, and every error, takes the general path, which
+converts, checks, reports and falls back.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ log = Log("nnapi.ExecutionBuilder")
 BOOL, BYTE = dtype(bool), dtype("uint8")
 DType: TypeAlias = "dtype[Any]"
 Shortcut: TypeAlias = Callable[[Sequence[Any]], "list[Array] | None"]
-"""Runs at once what fits exactly; None for what must go the general way."""
+"""Runs inputs that fit exactly; returns None for inputs that take the general path."""
 
 
 def is_open(model: Model) -> bool:
@@ -35,7 +35,7 @@ def is_open(model: Model) -> bool:
 def shortcut(
     model: Model, prepared: Prepared, borrow: bool = False, inputs: Sequence[Array | None] | None = None
 ) -> Shortcut | None:
-    """The direct way where there is one: for inputs as declared, or of the shapes of ``inputs``, which have run."""
+    """Return the fast path, if there is one: for inputs as declared, or of the shapes of ``inputs``, which have run."""
     types = [model.operands[index].type for index in model.inputs]
     shapes = [None if array is None else array.shape for array in inputs] if inputs else [t.dimensions for t in types]
     known = [shape for shape in shapes if shape and 0 not in shape]
@@ -95,4 +95,4 @@ def _accept_several(wanted: Sequence[tuple[DType, Shape]], infer: Inference) -> 
 
 
 def _log_failure(error: Exception) -> None:
-    log.debug("run again, the general way: %s", error)
+    log.debug("run again on the general path: %s", error)

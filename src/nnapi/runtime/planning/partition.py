@@ -29,7 +29,7 @@ Assignment = tuple[int, ...]
 
 
 class Flow(NamedTuple):
-    """A tensor between operations: who writes it (None: it comes from the host), who reads it, how large it is."""
+    """A tensor between operations: its producer (None: it comes from the host), its consumers, its size."""
 
     producer: int | None
     consumers: tuple[int, ...]

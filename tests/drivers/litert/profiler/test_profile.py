@@ -76,7 +76,7 @@ def test_delegates_run_what_has_its_inputs() -> None:
 
 
 def test_operators_know_the_operation_whose_result_they_give() -> None:
-    """Of a quantised model, which becomes many more operators than it has operations."""
+    """Of a quantized model, which becomes many more operators than it has operations."""
     codes = tensor("quant8_asymm", (1, 8, 8, 4), 0.5, 128)
     filter = OperandType(OperandCode.TENSOR_QUANT8_ASYMM, (1, 3, 3, 4), 0.25, 3)
     bias = OperandType(OperandCode.TENSOR_INT32, (4,), 0.25)

@@ -16,7 +16,7 @@ CODES, NUMBERS = tensor("uint8", (2, 3), 0.5, 7), tensor("float32", (2, 3))
 SIGNED = tensor("int8", (2, 3), 0.5, 7)
 
 
-def quantised_sum(net: Net, type: Any) -> tuple[int, ...]:
+def quantized_sum(net: Net, type: Any) -> tuple[int, ...]:
     x = net.input(type)
     y = net.call(Op.DEQUANTIZE, [x], NUMBERS)
     z = net.call(Op.ADD, [y, y, *net.numbers(0)], NUMBERS)
@@ -41,7 +41,7 @@ def agree(model: Any) -> None:
 @pytest.mark.parametrize("type", [CODES, SIGNED])
 def test_conversions_take_unsigned_codes_as_they_are(type: Any) -> None:
     net = Net()
-    _, z = quantised_sum(net, type)
+    _, z = quantized_sum(net, type)
     model = net.finished(z)
     assert flipped(model) == (False, False)
     agree(model)
@@ -49,12 +49,12 @@ def test_conversions_take_unsigned_codes_as_they_are(type: Any) -> None:
 
 def test_what_other_operations_read_or_make_is_turned() -> None:
     net = Net()
-    x, z = quantised_sum(net, CODES)
+    x, z = quantized_sum(net, CODES)
     model = net.finished(z, net.call(Op.RELU, [x], CODES))
     assert flipped(model) == (True, False, True)
     agree(model)
     net = Net()
-    _, z = quantised_sum(net, CODES)
+    _, z = quantized_sum(net, CODES)
     model = net.finished(net.call(Op.RELU, [z], CODES), z)
     assert flipped(model) == (False, True, True)
     agree(model)

@@ -14,7 +14,7 @@ extern "C" {
 bool ATrace_isEnabled(void);
 
 /* Begin a section on this thread. [NN_LA_PI], [NN_LA_PP], [NN_LA_PC] and [NN_LA_PE] in front of its name say that it
-   initialises, prepares, compiles or executes. */
+   initializes, prepares, compiles or executes. */
 void ATrace_beginSection(const char* sectionName);
 
 /* End the section that this thread began last. */

@@ -32,8 +32,8 @@ def make_constant_filter(context: Context, name: str, channel: int) -> tuple[Ten
     """A constant filter, the argument ``name`` with its units along the axis ``channel``, and the bias, as the engine
     is given them.
 
-    A quantised filter is signed and symmetric, each channel with a scale of its own, where its numbers allow; where
-    they do not it keeps unsigned codes and a zero point, for the passes to resolve. Channels whose scales the engine
+    A quantized filter is signed and symmetric, each channel with a scale of its own, where its numbers allow; where
+    they do not it keeps unsigned values and a zero point, for the passes to resolve. Channels whose scales the engine
     does not take are zeros if that gives the same codes.
     """
     type = context.type(name)
@@ -55,7 +55,7 @@ def make_constant_filter(context: Context, name: str, channel: int) -> tuple[Ten
 
 
 def find_quantized_filter(context: Context, name: str, channel: int) -> Tensor | None:
-    """The codes of a float filter, for the engine to multiply a quantised input by; None where it has none such, or
+    """The codes of a float filter, for the engine to multiply a quantized input by; None where it has none such, or
     does not take them: codes around another number than zero, scales along another axis, or beyond its limits."""
     codes = context.find_codes(name)
     if codes is None or codes.data is None or codes.zero_point:

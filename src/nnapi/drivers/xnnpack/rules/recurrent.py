@@ -91,7 +91,7 @@ def svdf(
     rank: int,
     activation: int,
 ) -> Sequence[Tensor]:
-    """Written out: the features of this input take the last place of the state, which moves up afterwards."""
+    """Decompose the cell: the features of this input become the last row of the state, which moves up afterwards."""
     state_out, out = context.result(0), context.result(1)
     batch, (filters, memory) = input.shape[0], weights_time.shape
     features = context.emit(

@@ -115,8 +115,8 @@ def _cell_inputs(context: Context, input: Tensor, operands: Arguments) -> list[T
 
 
 def _use_codes(context: Context, operator: Operator) -> Operator:
-    """The cell with the codes of its weights, where they are permitted and it is written out: the engine's own would
-    take one scale only."""
+    """Use the quantized weights of a decomposed cell, where that is permitted: the engine's own cell takes one scale
+    only."""
     places = {name: place for place, name in enumerate(MATRICES, 1) if operator.inputs[place] is not None}
     codes = {place: find_quantized_filter(context, name, 0) for name, place in places.items()}
     if not is_plain(operator, state_is_read=True) or None in codes.values():
@@ -182,14 +182,14 @@ def _need_held(what: str, largest: float, factor: float) -> None:
 
 
 def _need_exact_state(cell: Cell[Tensor], gate: str, state: Tensor, scale: float) -> None:
-    """As _need_exact, for what a gate sees of the cell's state, and for one that is normalised."""
+    """As _need_exact, for what a gate sees of the cell's state, and for one that is normalized."""
     peephole, norm = cell.peephole.get(gate), cell.norm.get(gate)
     if peephole is not None:
         _need_held(f"the peephole of the {gate} gate", 2.0**15 * _most(peephole), state.unit * peephole.unit / scale)
     if norm is not None:
         weighted = 2 * math.sqrt(norm.shape[0]) * _most(norm)  # none of n numbers is more deviations than that off
         largest = weighted + _most(cell.bias[gate]) / NORMAL + 1
-        _need_held(f"the normalised {gate} gate", largest, norm.unit / GATE_SCALE)
+        _need_held(f"the normalized {gate} gate", largest, norm.unit / GATE_SCALE)
 
 
 def _most(tensor: Tensor) -> float:

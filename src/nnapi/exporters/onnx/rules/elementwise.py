@@ -143,7 +143,7 @@ def quantize(context: Context, input: Value) -> Value:
 @lower(Op.DEQUANTIZE)
 def dequantize(context: Context, input: Value) -> Value:
     codes = input.meaning
-    real = context.dequantise(input, codes, codes.channel.dimension if codes.channel else 0)
+    real = context.dequantize(input, codes, codes.channel.dimension if codes.channel else 0)
     return context.cast(real, context.result().element)
 
 

@@ -38,7 +38,7 @@ def pool(context: Context, input: Value, padding: Padding, stride: Pair, size: P
 
 @lower(Op.RESIZE_BILINEAR, Op.RESIZE_NEAREST_NEIGHBOR)
 def resize(context: Context, input: Value, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Value:
-    """The nearest cell is the one in which a position lies, with aligned corners that whose centre is nearest."""
+    """The nearest cell is the one in which a position lies, with aligned corners that whose center is nearest."""
     is_nearest = context.kind == "RESIZE_NEAREST_NEIGHBOR"
     out = context.result()
     x = context.to_nchw(input)

@@ -24,12 +24,12 @@ def _bias(context: Context, bias: Value, input: Value, filter: Value) -> Value:
         type = type.replace(scale=input.codes.scale * filter.codes.scale)
     else:
         type = type.replace(channel=ChannelQuantization(0, tuple(s * input.codes.scale for s in channel.scales)))
-    return context.dequantise_sums(bias, type)
+    return context.dequantize_sums(bias, type)
 
 
 def _filter(context: Context, filter: Value, axis: int) -> Value:
     """Dequantize a filter whose output channels lie along ``axis``."""
-    return filter if filter.codes is None else context.dequantise(filter, filter.codes, axis)
+    return filter if filter.codes is None else context.dequantize(filter, filter.codes, axis)
 
 
 @lower(Op.CONV_2D)

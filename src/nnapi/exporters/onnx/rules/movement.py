@@ -47,7 +47,7 @@ def pack(context: Context, inputs: Sequence[Value], axis: int) -> Value:
 def _in_one_scale(context: Context, inputs: Sequence[Value]) -> list[Value]:
     """Codes of other scales than the result's, in that."""
     type, out = context.call.results[0], context.result()
-    return [x if x.same_codes(out) else context.quantise(context.real(x), type) for x in inputs]
+    return [x if x.same_codes(out) else context.quantize(context.real(x), type) for x in inputs]
 
 
 @lower(Op.SPLIT)

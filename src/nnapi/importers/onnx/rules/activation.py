@@ -41,7 +41,7 @@ def direct(node: Node) -> Tensor:
 def _done_before(node: Node) -> Tensor:
     """Return the input, in which the previous operation already applied this activation, under this node's name."""
     tensor = node.tensor(0)
-    tensor.materialise().name = node.name
+    tensor.materialize().name = node.name
     return replace(tensor, name=node.name)
 
 

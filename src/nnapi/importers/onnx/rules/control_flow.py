@@ -63,7 +63,7 @@ def apply_models(node: Node, code: OperationCode, inputs: Sequence[Value], branc
 
 @rule("Loop")
 def loop(node: Node) -> Sequence[Result | None]:
-    """Written out where the number of steps is known and nothing ends it early."""
+    """Unroll a loop whose number of steps is known and that nothing ends early."""
     body = node.attribute("body")
     limit = node.tensor(0) if node.has(0) else None
     going = node.tensor(1) if node.has(1) else None
@@ -130,14 +130,14 @@ def _while(
         node, OperationCode.WHILE, [loop_condition(node.conversion, states), body_model, *states], inner
     )
     return [
-        node.result(result.materialise(), tensor.shape, elem=tensor.elem)
+        node.result(result.materialize(), tensor.shape, elem=tensor.elem)
         for result, tensor in zip(results[2 : 2 + len(carried)], carried, strict=True)
     ]
 
 
 @rule("Scan")
 def scan(node: Node) -> Sequence[Result | None]:
-    """Written out step by step."""
+    """Unroll step by step."""
     expressible(node.since >= 9, "its meaning in opset 8 is another")
     body, count = node.attribute("body"), int(node.attribute("num_scan_inputs", 1))
     need(0 < count <= node.count, f"{count} inputs to scan of {node.count}", BadDataError)

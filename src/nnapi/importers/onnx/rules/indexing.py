@@ -80,7 +80,7 @@ def slice_with_step(node: Node, value: Value, axis: int, chosen: range) -> Value
 def gather(node: Node) -> Tensor:
     tensor, indices = node.tensor(0), node.tensor(1)
     axis = node.axis(int(node.attribute("axis", 0)), tensor.rank)
-    places = normalise_indices(node, 1, tensor.dims[axis])
+    places = normalize_indices(node, 1, tensor.dims[axis])
     shape = (*tensor.dims[:axis], *indices.dims, *tensor.dims[axis + 1 :])
     if tensor.is_nhwc and indices.rank == 1:
         value, axes, _ = read_as_stored(node, 0)
@@ -93,7 +93,7 @@ def gather(node: Node) -> Tensor:
     return node.result(node.apply(OperationCode.GATHER, value, node.i32(axis), places), shape, elem=tensor.elem)
 
 
-def normalise_indices(node: Node, i: int, size: int) -> Value:
+def normalize_indices(node: Node, i: int, size: int) -> Value:
     """Input ``i``, indices of which negative ones count from the end, as NNAPI counts."""
     tensor = node.tensor(i)
     if tensor.array is not None:
@@ -134,7 +134,7 @@ def flat_places(node: Node, i: int, own: Shape, axis: int) -> Value:
     node.graph.reserve(8 * math.prod(shape))
     grid = np.indices(shape, np.int32)
     base = sum(grid[k] * strides[k] for k in range(len(own)) if k != axis)
-    along = normalise_indices(node, i, own[axis])
+    along = normalize_indices(node, i, own[axis])
     scaled = node.apply(OperationCode.MUL, along, node.like(along, strides[axis]), node.i32(0))
     return add(node, scaled, node.graph.constant(np.broadcast_to(base, shape).astype(np.int32)))
 

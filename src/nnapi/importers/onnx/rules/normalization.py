@@ -1,4 +1,4 @@
-"""Normalisations and soft maxima."""
+"""Normalizations and soft maxima."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def local_response_normalization(node: Node) -> Tensor:
 
 
 def _along(node: Node, codes: bool = False) -> tuple[Value, int, Shape]:
-    """The input with the axis that is normalised, under the dimensions in which it is one, and those of the file.
+    """The input with the axis that is normalized, under the dimensions in which it is one, and those of the file.
 
     Up to opset 12 everything from the axis on is one.
     """
@@ -149,7 +149,7 @@ def layer_normalization(node: Node) -> list[Tensor]:
     inner = math.prod(node.static_size(0, i) for i in range(axis, len(shape)))
     outer = OPEN if OPEN in shape[:axis] else math.prod(shape[:axis])
     x = node.input(0)
-    expressible(x.type.code in FLOATS, "NNAPI normalises floats only")
+    expressible(x.type.code in FLOATS, "NNAPI normalizes floats only")
     code, kept = x.type.code, axis == len(shape) - 1 and len(shape) <= HIGHEST_RANK
     x = node.cast(x if kept else node.view(x, (outer, inner)), FLOAT32)
     last = [x.rank - 1]
@@ -168,7 +168,7 @@ def layer_normalization(node: Node) -> list[Tensor]:
 
 
 def _row(node: Node, i: int, shape: Shape) -> Value:
-    """A factor or summand for the normalised axes laid flat."""
+    """A factor or summand for the normalized axes laid flat."""
     tensor = node.tensor(i)
     count = math.prod(shape)
     if tensor.array is not None:

@@ -35,7 +35,7 @@ def apply_quantized(
     if type is None:
         raise Refused("the scale or zero point of its result is computed, or one for each channel")
     found = node.conversion.apply_rule(kind, tensors, node, type)
-    codes = quantize_to(node, found.materialise(), type)
+    codes = quantize_to(node, found.materialize(), type)
     return node.result(codes, found.shape, elem=UINT8 if type.code == QUANT8 else INT8, is_nhwc=found.is_nhwc)
 
 
@@ -93,7 +93,7 @@ def conv_integer(node: Node) -> Result:
             whole = subtract(node, whole, beside)
         values.append(Tensor(node.name, FLOAT, node.shape(i), value=node.cast(whole, FLOAT32)))
     found = node.conversion.apply_rule("Conv", values, node)
-    return node.result(node.cast(found.materialise(), INT32), found.shape, elem=ELEM_INT32, is_nhwc=found.is_nhwc)
+    return node.result(node.cast(found.materialize(), INT32), found.shape, elem=ELEM_INT32, is_nhwc=found.is_nhwc)
 
 
 @rule("com.microsoft:QLinearAdd", "com.microsoft:QLinearMul")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import onnx
 
 FLAGS = ((False, False), (True, False), (False, True))
-"""Corners aligned, and centres of pixels halved, as NNAPI has them."""
+"""Corners aligned, and centers of pixels halved, as NNAPI has them."""
 LARGEST = 4096
 """The largest number of elements along an axis for which the map is expanded."""
 

@@ -17,7 +17,7 @@ from nnapi.importers.graph import INT32, Value
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.comparison import select
-from nnapi.importers.onnx.rules.indexing import flat_coordinates, normalise_indices
+from nnapi.importers.onnx.rules.indexing import flat_coordinates, normalize_indices
 from nnapi.importers.onnx.rules.shape import join, permute_any_rank
 from nnapi.importers.onnx.tensors import Tensor
 from nnapi.importers.refusals import expressible
@@ -80,7 +80,7 @@ def _scatter_along(node: Node, own: Shape, axis: int) -> Tensor:
     expressible(covers, f"its computed indices {list(shape)} do not cover {list(own)}")
     order = [*others, axis]
     rows, size, count = math.prod(own) // own[axis], own[axis], shape[axis]
-    at = permute_any_rank(node, normalise_indices(node, 1, size), shape, order)
+    at = permute_any_rank(node, normalize_indices(node, 1, size), shape, order)
     data, updates = (permute_any_rank(node, node.codes(i), each, order) for i, each in ((0, own), (2, shape)))
     written = _pick_last(node, node.view(at, (rows, count)), (data, updates), (rows, size, 1))
     turned = tuple(own[k] for k in order)

@@ -94,7 +94,7 @@ def transpose_axes(node: Node) -> Tensor:
 
 
 def permute_any_rank(node: Node, value: Value, shape: Shape, order: Sequence[int]) -> Value:
-    """A value of any rank with its axes in another order: those that stay neighbours are moved as one."""
+    """A value of any rank with its axes in another order: those that stay neighbors are moved as one."""
     if len(shape) <= HIGHEST_RANK:
         return permute_axes(node, value, order)
     kept = [axis for axis in order if shape[axis] != 1]
@@ -136,7 +136,7 @@ def concat(node: Node) -> Tensor:
     shape[axis] = OPEN if OPEN in widths else sum(widths)
     elem = tensors[0].elem
     if all(tensor.is_nhwc for tensor in tensors):
-        values = _of_one_kind(node, [tensor.materialise() for tensor in tensors])
+        values = _of_one_kind(node, [tensor.materialize() for tensor in tensors])
         place = read_as_stored(node, 0)[1][axis]
         return node.result(join(node, values, place), tuple(shape), elem=elem, is_nhwc=True)
     values = _of_one_kind(node, [node.codes(i) for i in range(node.count)])

@@ -121,10 +121,10 @@ def cut(node: TfliteNode) -> None:
 
 @HIGH_RANK.rule("SLICE")
 def slice_block(node: TfliteNode) -> None:
-    """Axes that are taken whole are one with their neighbours."""
+    """Axes that are taken whole are one with their neighbors."""
     shape, begin, size = shape_of(node, 0), node.numbers(1), node.numbers(2)
     cuts = [first != 0 or count not in (-1, width) for first, count, width in zip(begin, size, shape, strict=True)]
-    groups = _group_neighbours([axis if is_cut else -1 for axis, is_cut in enumerate(cuts)])
+    groups = _group_neighbors([axis if is_cut else -1 for axis, is_cut in enumerate(cuts)])
     expressible(
         len(groups) <= HIGHEST_RANK, f"it cuts axes that lie among {len(groups)} groups, NNAPI has {HIGHEST_RANK}"
     )
@@ -149,7 +149,7 @@ def broadcast_to(node: TfliteNode) -> None:
 def reduce(node: TfliteNode) -> None:
     shape = shape_of(node, 0)
     axes = {node.axis(axis, len(shape)) for axis in node.numbers(1)}
-    groups = _group_neighbours([axis in axes for axis in range(len(shape))])
+    groups = _group_neighbors([axis in axes for axis in range(len(shape))])
     expressible(len(groups) <= HIGHEST_RANK, f"it reduces along {len(axes)} axes that are not adjacent")
     row = view(node, node.row(0), *(math.prod(shape[axis] for axis in group) for group in groups))
     gone = [k for k, group in enumerate(groups) if group[0] in axes]
@@ -218,7 +218,7 @@ def repeat(node: TfliteNode, row: Value, shape: Shape, counts: Sequence[int]) ->
 
 
 def _scale_image(node: TfliteNode, row: Value, shape: Shape, axes: Sequence[int], times: Sequence[int]) -> Value:
-    """Each element repeated across and down, as the nearest neighbours in a larger image."""
+    """Each element repeated across and down, as the nearest neighbors in a larger image."""
     first, second = axes
     height, width = math.prod(shape[:first]), math.prod(shape[first + 1 : second])
     image = view(node, row, 1, height, width, math.prod(shape[second + 1 :]))
@@ -227,8 +227,8 @@ def _scale_image(node: TfliteNode, row: Value, shape: Shape, axes: Sequence[int]
     return node.apply(OperationCode.RESIZE_NEAREST_NEIGHBOR, image, *size, shape=(1, tall, wide, image.shape[3]))
 
 
-def _group_neighbours(kinds: Sequence[object]) -> list[list[int]]:
-    """Axes by neighbours of one kind."""
+def _group_neighbors(kinds: Sequence[object]) -> list[list[int]]:
+    """Axes by neighbors of one kind."""
     groups: list[list[int]] = []
     for axis, kind in enumerate(kinds):
         if groups and kinds[groups[-1][0]] == kind:

@@ -132,7 +132,7 @@ def _by_blocks(node: TfliteNode, x: Value, along: Sequence[Along]) -> Value:
     for axis, (part, dimension) in enumerate(zip(along, x.shape, strict=True)):
         if part == FULL:
             continue
-        expressible(dimension, f"{x.name} has an open dimension along axis {axis}")
+        expressible(dimension, f"{x.name} has a dynamic dimension along axis {axis}")
         if part.shrink:
             first = (part.begin or 0) + (dimension if (part.begin or 0) < 0 else 0)
             picked = range(first, first + 1)
@@ -193,7 +193,7 @@ def gather_nd(node: TfliteNode) -> None:
     x, indices = node.input(0), node.input(1)
     *outer, depth = node.static_shape_of(indices)
     expressible(0 < depth <= x.rank, f"it has {depth} indices for rank {x.rank}")
-    expressible(all(x.shape[1:depth]), f"{x.name} has open dimensions {list(x.shape)}")
+    expressible(all(x.shape[1:depth]), f"{x.name} has dynamic dimensions {list(x.shape)}")
     flat_shape = (math.prod(x.shape[:depth]), *x.shape[depth:])
     places = node.reshape(flat_places(node, indices, x.shape), (math.prod(outer),))
     flat = node.reshape(x, flat_shape)

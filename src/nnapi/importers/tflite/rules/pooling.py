@@ -1,4 +1,4 @@
-"""Pooling, normalisation and resizing of images."""
+"""Pooling, normalization and resizing of images."""
 
 from __future__ import annotations
 

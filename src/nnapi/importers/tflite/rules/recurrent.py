@@ -80,7 +80,7 @@ def basic_lstm(node: TfliteNode) -> None:
     """Gates from one product of the weights with input and last output: input, candidate, forget, output."""
     o = node.options
     x, last, weights, bias, state = node.inputs[:5]
-    expressible(x.is_float and o.activation == TANH, "it is quantised or squashes by other than TANH")
+    expressible(x.is_float and o.activation == TANH, "it is quantized or squashes by other than TANH")
     both = node.apply(OperationCode.CONCATENATION, x, last, node.i32(1), shape=(x.shape[0], x.shape[1] + last.shape[1]))
     gates = node.apply(
         OperationCode.FULLY_CONNECTED, both, weights, bias, node.i32(0), shape=(x.shape[0], weights.shape[0])
@@ -265,7 +265,7 @@ def _integer_operand(node: TfliteNode, i: int) -> Value:
 
 
 def _intermediate_scales(node: TfliteNode, hidden: Value) -> list[Value]:
-    """Scales of the gates before normalisation, zero point and scale of the hidden state before projection."""
+    """Scales of the gates before normalization, zero point and scale of the hidden state before projection."""
     tensors = [node.scope.subgraph.tensors[i] for i in node.operator.intermediates if i >= 0]
     scales = [tensor.scales[0] if tensor.scales else 0.0 for tensor in tensors[:4]]
     scales += [0.0] * (4 - len(scales))

@@ -14,7 +14,7 @@ from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outlie
 from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
 from nnapi.drivers.xnnpack.passes.signed_weights.split_depthwise import split_depthwise
 from nnapi.formats.tflite.graph import Operator, Tensor
-from nnapi.formats.tflite.writer import serialise
+from nnapi.formats.tflite.writer import serialize
 from nnapi.model.model import Lifetime
 from nnapi.model.operand import tensor
 from tests.drivers.xnnpack.engine_cases import Net, both
@@ -133,7 +133,7 @@ def test_filters_of_the_model_stay_as_they_are(always: None) -> None:
     model = chain.net.finished(chain.x)
     constants = [operand for operand in model.operands if operand.lifetime is Lifetime.CONSTANT]
     before = [operand.value.copy() for operand in constants]
-    first, second = (serialise(sign_weights(lower_model(model).graph)) for _ in range(2))
+    first, second = (serialize(sign_weights(lower_model(model).graph)) for _ in range(2))
     assert all((operand.value == value).all() for operand, value in zip(constants, before, strict=True))
     assert first == second
 

@@ -64,8 +64,8 @@ def _clear_weights(operator: Operator, dead: Mapping[Tensor, Array], outliers: O
 def _is_looked_at(conv: Conv) -> bool:
     if not (conv.is_constant_dense or conv.is_constant_depthwise):
         return False
-    is_quantised = conv.input.type == conv.output.type == "i8" and conv.filter.type in ("i8", "u8")
-    return is_quantised and conv.filter.size <= LARGEST
+    is_quantized = conv.input.type == conv.output.type == "i8" and conv.filter.type in ("i8", "u8")
+    return is_quantized and conv.filter.size <= LARGEST
 
 
 def _bound_type(tensor: Tensor) -> Bounds:

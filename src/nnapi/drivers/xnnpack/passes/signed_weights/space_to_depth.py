@@ -56,13 +56,13 @@ def _is_around(paddings: Tensor) -> bool:
 
 
 def _is_suited(conv: Conv) -> bool:
-    """Whether an operator is a quantised convolution of a shallow image at every second pixel."""
+    """Whether an operator is a quantized convolution of a shallow image at every second pixel."""
     options = conv.options
     if not conv.is_constant_dense or (options["stride_h"], options["stride_w"]) != (2, 2):
         return False
-    is_quantised = conv.input.type == "i8" and conv.filter.type in ("i8", "u8") and len(conv.input.shape) == 4
+    is_quantized = conv.input.type == "i8" and conv.filter.type in ("i8", "u8") and len(conv.input.shape) == 4
     is_near = (options["dilation_h"], options["dilation_w"]) == (1, 1)
-    return is_quantised and is_near and 2 * conv.input.shape[3] <= cost_model.STEP
+    return is_quantized and is_near and 2 * conv.input.shape[3] <= cost_model.STEP
 
 
 class _Pairs:

@@ -1,6 +1,6 @@
 """Convolutions that make at most half a tile of channels: computed for two pixels as one.
 
-The engine takes as long for eight channels as for sixteen, so two neighbouring pixels of eight are made as one pixel of
+The engine takes as long for eight channels as for sixteen, so two neighboring pixels of eight are made as one pixel of
 sixteen, which has the same bytes. The filter for them is the filter twice, moved by a step. A depthwise filter becomes
 a dense one first, most of it zero: the kernels for dense filters are twice as fast in spite of that.
 """

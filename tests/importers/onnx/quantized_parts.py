@@ -1,4 +1,4 @@
-"""A quantised network cut where it is quantised: one operation between codes, with what ONNX Runtime makes of it."""
+"""A quantized network cut where it is quantized: one operation between codes, with what ONNX Runtime makes of it."""
 
 from __future__ import annotations
 

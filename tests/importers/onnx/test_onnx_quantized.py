@@ -1,4 +1,4 @@
-"""Networks that ONNX Runtime's quantiser made, in both styles: the codes are ONNX Runtime's, within one."""
+"""Networks that ONNX Runtime's quantizer made, in both styles: the codes are ONNX Runtime's, within one."""
 
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
-quantization = pytest.importorskip("onnxruntime.quantization", reason="onnxruntime's quantiser is not installed")
+quantization = pytest.importorskip("onnxruntime.quantization", reason="onnxruntime's quantizer is not installed")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 import nnapi  # noqa: E402
@@ -64,12 +64,12 @@ def chain() -> Any:
     return network(nodes, (1, 5), {name: rng.standard_normal(shape) * 0.4 for name, shape in shapes.items()})
 
 
-def quantised(model: Any, folder: Path, style: Any, activations: Any, weights: Any, per_channel: bool) -> Path:
+def quantized(model: Any, folder: Path, style: Any, activations: Any, weights: Any, per_channel: bool) -> Path:
     onnx.save_model(model, folder / "float.onnx")
     options = {"WeightSymmetric": weights == S8}
     quantization.quantize_static(
         folder / "float.onnx",
-        folder / "quantised.onnx",
+        folder / "quantized.onnx",
         Samples(),
         quant_format=style,
         activation_type=activations,
@@ -77,7 +77,7 @@ def quantised(model: Any, folder: Path, style: Any, activations: Any, weights: A
         per_channel=per_channel,
         extra_options=options,
     )
-    return folder / "quantised.onnx"
+    return folder / "quantized.onnx"
 
 
 def session(path: Path) -> Any:
@@ -87,7 +87,7 @@ def session(path: Path) -> Any:
 
 
 def last_scale(path: Path) -> float:
-    """The scale of the last quantisation in a file, in which results are counted."""
+    """The scale of the last quantization in a file, in which results are counted."""
     model = onnx.load_model(path)
     constants = {each.name: numpy_helper.to_array(each) for each in model.graph.initializer}
     scales = [constants[node.input[1]] for node in model.graph.node if node.op_type == "DequantizeLinear"]
@@ -96,7 +96,7 @@ def last_scale(path: Path) -> float:
 
 @pytest.mark.parametrize("style", STYLES, ids=lambda style: "-".join(str(each) for each in style))
 def test_a_network_within_a_few_codes(style: Any, tmp_path: Path) -> None:
-    path = quantised(chain(), tmp_path, *style)
+    path = quantized(chain(), tmp_path, *style)
     model = nnapi.load(path)
     compiled, theirs = nnapi.compile(model, "nnapi-reference"), session(path)
     for x in X:
@@ -106,7 +106,7 @@ def test_a_network_within_a_few_codes(style: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("style", STYLES, ids=lambda style: "-".join(str(each) for each in style))
 def test_pairs_disappear_in_operations_on_codes(style: Any, tmp_path: Path) -> None:
-    model = nnapi.load(quantised(chain(), tmp_path, *style))
+    model = nnapi.load(quantized(chain(), tmp_path, *style))
     codes = [call.code for call in model.operations]
     pool = int(OperationCode.MEAN in codes)  # whose codes are of another scale than what it reads
     assert codes.count(OperationCode.QUANTIZE) == 1 + pool
@@ -116,7 +116,7 @@ def test_pairs_disappear_in_operations_on_codes(style: Any, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("style", STYLES[:5:2], ids=lambda style: "-".join(str(each) for each in style))
 def test_pairs_disappear_where_the_number_of_images_is_open(style: Any, tmp_path: Path) -> None:
-    static = quantised(chain(), tmp_path, *style)
+    static = quantized(chain(), tmp_path, *style)
     model = onnx.load_model(static)
     for each in (*model.graph.input, *model.graph.output):
         each.type.tensor_type.shape.dim[0].dim_param = "n"
@@ -156,7 +156,7 @@ def test_one_operation_within_one_code(name: str, style: Any, tmp_path: Path) ->
     nodes, shape, constants = SINGLE[name]
     rng = np.random.default_rng(7)
     proto = network(nodes, shape, {key: rng.standard_normal(each) * 0.5 for key, each in constants.items()})
-    path = quantised(proto, tmp_path, *style)
+    path = quantized(proto, tmp_path, *style)
     compiled, theirs = nnapi.compile(nnapi.load(path), "nnapi-reference"), session(path)
     for x in X[:3]:
         (ours,) = compiled.run(x)
