@@ -75,7 +75,7 @@ def test_the_committed_page_is_true(committed: str) -> None:
 
 @pytest.mark.slow
 def test_the_committed_page_lists_every_operator(committed: str) -> None:
-    rows = dict(re.findall(r"^\| (\w+(?:, written out)?) \| (.*) \|$", committed, re.MULTILINE))
+    rows = dict(re.findall(r"^\| (\w+(?:, decomposed)?) \| (.*) \|$", committed, re.MULTILINE))
     del rows["operator"]
     tested = {case.operator for case in node_cases()}
     assert set(rows) == set(map(row_name, tested)), AGAIN

@@ -224,16 +224,16 @@ def other_entry(file: Path) -> None:
 
 
 DAMAGE = {
-    cut: "no entry of this cache's format",
+    cut: "not an entry of this cache's format",
     cut_at_the_front: "bytes where",
     flip: "its content has changed",
-    lengthen: "no entry of this cache's format",
-    empty: "no entry of this cache's format",
-    replace_by_text: "no entry of this cache's format",
-    replace_by_the_end_alone: "no entry of this cache's format",
-    older_format: "no entry of this cache's format",
-    lose_a_field: "no entry of this cache's format",
-    grow_the_plan: "no entry of this cache's format",
+    lengthen: "not an entry of this cache's format",
+    empty: "not an entry of this cache's format",
+    replace_by_text: "not an entry of this cache's format",
+    replace_by_the_end_alone: "not an entry of this cache's format",
+    older_format: "not an entry of this cache's format",
+    lose_a_field: "not an entry of this cache's format",
+    grow_the_plan: "not an entry of this cache's format",
     shorten_the_plan: "its content has changed",
     other_entry: "it was written as",
 }
