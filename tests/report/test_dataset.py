@@ -56,7 +56,7 @@ def test_wanted_values(folder: Path) -> None:
         ("file,label\n", "has no rows"),
         ("name,label\na.png,1\n", "needs a column 'file'"),
         ("file,label\nc.png,1\n", "names 'c.png', which does not exist"),
-        ("file,label\na.png,cat\n", "the label 'cat' is not a number, and there is no file of labels"),
+        ("file,label\na.png,cat\n", "the label 'cat' is not a number, and no file of labels is given"),
         ("file,expected\na.png,no.npy\n", "a.png expects no.npy, which does not exist"),
         ("file,label,ymin,xmin,ymax,xmax\na.png,1,0,0,x,1\n", "a.png: a corner is not a number"),
     ],

@@ -28,7 +28,7 @@ def test_outputs_are_a_list_with_names() -> None:
     assert len(outputs[:1]) == 1
     assert dict(outputs.items())["first"] is ONE
     assert outputs.keys() == ("first", "second")
-    with pytest.raises(KeyError, match="there is no output 'third'; the outputs are first, second"):
+    with pytest.raises(KeyError, match="'third' is not an output; the outputs are first, second"):
         outputs["third"]
 
 

@@ -74,7 +74,7 @@ class Ran:
 def draw(file: Path, view: View | None) -> None:
     """Write the picture of the results; a Mistake where there is none."""
     if view is None or view.picture is None:
-        raise Mistake(f"{file} is not written: there is no picture of the results")
+        raise Mistake(f"{file} is not written: the results have no picture")
     try:
         view.picture.save(file)
     except ValueError as error:

@@ -52,7 +52,7 @@ class Trait(Flag):
 
 class Facts(NamedTuple):
     """Facts of an operation. ``summed`` are the dimensions of the second tensor, the filter, that are summed over for
-    one element of the result; None if there is no filter."""
+    one element of the result; None without a filter."""
 
     kind: Kind = Kind.OTHER
     traits: Trait = Trait.NONE

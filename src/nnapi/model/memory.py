@@ -178,7 +178,7 @@ class Memory:
 
     @property
     def path(self) -> str | None:
-        """Return a path by which other processes can open the mapped file; None if there is no such path."""
+        """Return a path by which other processes can open the mapped file, or None."""
         if self._fd is None or self._offset or not self._finalizer.alive:
             return None
         name = f"/proc/self/fd/{self._fd}"

@@ -42,7 +42,7 @@ def choose(providers: Sequence[str | tuple[str, Any]] | None) -> Choice:
         return Choice(get_available_providers(), None)
     for name in list_unknown(providers):
         warnings.warn(
-            f"there is no provider {name!r}; there are {', '.join(get_available_providers())}",
+            f"the provider {name!r} is unknown; known are {', '.join(get_available_providers())}",
             UserWarning,
             stacklevel=3,
         )

@@ -63,7 +63,7 @@ def _numbers(names: Sequence[str] | None) -> Callable[[str], int]:
             return found
         if label.strip().isdigit():
             return int(label)
-        known = "is not one of the labels" if names else "is not a number, and there is no file of labels"
+        known = "is not one of the labels" if names else "is not a number, and no file of labels is given"
         raise DatasetError(f"the label {label!r} {known}")
 
     return number

@@ -54,7 +54,7 @@ class Outputs(list[Array]):
         if not isinstance(key, str):
             return super().__getitem__(key)
         if key not in self._names:
-            raise KeyError(f"there is no output {key!r}; the outputs are {', '.join(self._names)}")
+            raise KeyError(f"{key!r} is not an output; the outputs are {', '.join(self._names)}")
         return super().__getitem__(self._names.index(key))
 
 

@@ -62,7 +62,7 @@ def parse_setting(text: str) -> DelegateDevice:
 
 
 def _read_file(path: str) -> list[tuple[str, Any, str]]:
-    """Return the tables of the file with their names; an empty list where there is no file."""
+    """Return the tables of the file with their names; an empty list without a file."""
     if not os.path.exists(path):
         return []
     import tomllib  # on demand: few programs need it

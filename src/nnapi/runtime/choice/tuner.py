@@ -158,7 +158,7 @@ def begin(
 ) -> tuple[ReadyPlan, Trial | None]:
     """Begin a trial for an owner, which the tuner conducts from the first run on. Returns the plan to run.
 
-    Where compilations wait for the decision it is made here, and there is no trial.
+    If compilations wait for the decision, it is made here, without a trial.
     """
     record = knowledge.record if isinstance(knowledge, Predicted) else None
     guard = partial(with_fallback, question=question, mode=mode)

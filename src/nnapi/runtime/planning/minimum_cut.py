@@ -50,7 +50,7 @@ class Network:
         return levels
 
     def _find_path(self, levels: dict[int, int], untried: list[list[int]]) -> list[int]:
-        """Return the edges of a path to the sink that gains a level at each step; none when there is no such path left.
+        """Return the edges of a path to the sink that gains a level at each step, or an empty list.
 
         ``untried`` holds, for each node, the edges that may still lead to the sink; dead ends are removed from it.
         """
