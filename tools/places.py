@@ -73,7 +73,7 @@ def find_places(name: str) -> list[str]:
     places = ["operation_codes.py", f"ops/{HOMES.get(name, name.lower())}.py", *map(_path_of, modules)]
     kind = RENAMED.get(name, name)
     if kind in BY_NAME:
-        places.append("formats/tflite/operators.py")
+        places.append("formats/tflite/operators.txt")
     if kind in tflite_importer.RULES:
         places.append(_path_of(tflite_importer.RULES[kind].__module__))
     operator = _find_onnx_operator(name)

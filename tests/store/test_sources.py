@@ -13,7 +13,7 @@ def test_a_change_of_sources_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(sources, "__file__", str(package / "store" / "sources.py"))
     find = sources.find_last_change.__wrapped__
     found = [find()]
-    for size in range(2):
-        (package / "drivers" / "some" / f"new{size}.py").write_text("x")
+    for name in ("new.py", "newer.py", "table.txt"):
+        (package / "drivers" / "some" / name).write_text("x")
         found.append(find())
-    assert len(set(found)) == 3
+    assert len(set(found)) == 4

@@ -22,7 +22,7 @@ def find_last_change() -> bytes:
     for folder in folders:
         with suppress(FileNotFoundError), os.scandir(folder) as found:
             for each in found:
-                if each.name.endswith(".py"):
+                if each.name.endswith((".py", ".txt")):
                     times.append(each.stat().st_mtime_ns)
                 elif "." not in each.name and each.name != "__pycache__" and each.is_dir():
                     folders.append(each.path)
