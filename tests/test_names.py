@@ -22,7 +22,6 @@ TESTED_BY = {
     "drivers/openvino/timings.py": "drivers/test_timings.py",
     "drivers/xnnpack/timings.py": "drivers/test_timings.py",
     "runtime/choice/first_runs.py": "runtime/choice/test_trial.py",
-    "runtime/choice/history.py": "runtime/choice/test_trial.py",
     "runtime/executors/observed.py": "runtime/choice/test_trial.py",
     "runtime/preferred_memory.py": "runtime/test_compilation_rules.py",
     "drivers/answers.py": "runtime/executors/test_deadline.py",

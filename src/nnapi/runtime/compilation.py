@@ -26,8 +26,9 @@ from nnapi.notebook_display import NotebookDisplay
 from nnapi.runtime.attributes import Attributes
 from nnapi.runtime.cache.compilation_cache import Cache
 from nnapi.runtime.choice.first_runs import FirstRuns
-from nnapi.runtime.choice.knowledge import Cached, Measured, Predicted, Question, Unknown
+from nnapi.runtime.choice.knowledge import Cached, Measured, Predicted, Unknown
 from nnapi.runtime.choice.preparation import prepare
+from nnapi.runtime.choice.question import Question
 from nnapi.runtime.device import Device, Devices, list_named
 from nnapi.runtime.device import devices as all_devices
 from nnapi.runtime.executors.deadline import deadline_after

@@ -13,9 +13,10 @@ from nnapi.importers import import_cache
 from nnapi.model.lazy_model import LazyModel
 from nnapi.runtime.cache import own_cache
 from nnapi.runtime.cache.own_cache import open_cache
-from nnapi.runtime.choice.knowledge import MEASURED, PREDICTED, Question, Record, keep
+from nnapi.runtime.choice.question import Question
+from nnapi.runtime.choice.record import MEASURED, PREDICTED, Record, keep
 from nnapi.runtime.planning.explain import as_text
-from nnapi.runtime.planning.plan import Plan, run_everything_on
+from nnapi.runtime.planning.plan import Explanation, Plan, run_everything_on
 from tests.runtime.cache_cases import Slow, doubled
 
 FILE = Path(__file__).parents[3] / "examples" / "digits" / "digits_float.tflite"
@@ -54,7 +55,7 @@ def test_other_sources_prepare_it_anew(path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_plan_that_trials_may_change_is_cached_without_its_choice(path: Path, state: str, count: int) -> None:
     devices = [nnapi.Device(Slow("one")), nnapi.Device(Slow("two"))]
     question = Question(nnapi.load(path), devices, PrepareOptions())
-    plan = Plan(question.model, (run_everything_on(question.model, "two"),), (), 1.0)
+    plan = Plan(question.model, (run_everything_on(question.model, "two"),), lambda: Explanation((), 1.0))
     keep(question, question.key, Record.of(state, plan))
     with nnapi.settings(tuning=None), pytest.MonkeyPatch.context() as patched:
         patched.delenv("NNAPI_TUNING")

@@ -5,20 +5,9 @@ from typing import Any
 import pytest
 
 from nnapi.drivers.base import PrepareOptions
-from nnapi.runtime.choice.knowledge import (
-    MEASURED,
-    Comparison,
-    Fixed,
-    Measured,
-    Predicted,
-    Question,
-    Record,
-    Unknown,
-    forget,
-    keep,
-    parse,
-    recall,
-)
+from nnapi.runtime.choice.knowledge import Fixed, Measured, Predicted, Unknown, recall
+from nnapi.runtime.choice.question import Question
+from nnapi.runtime.choice.record import MEASURED, Comparison, Record, forget, keep, parse
 from tests.runtime.choice.trial_cases import Machine, network
 
 RECORD = Record(

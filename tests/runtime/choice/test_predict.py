@@ -12,8 +12,8 @@ from nnapi.drivers.base import PrepareOptions
 from nnapi.drivers.timings import Cost, Element, Timings
 from nnapi.model.facts import Kind
 from nnapi.runtime.choice import predict
-from nnapi.runtime.choice.knowledge import Question
 from nnapi.runtime.choice.predict import WORTH_SHARING, is_tiny, list_plans, look_up, predict_plan
+from nnapi.runtime.choice.question import Question
 from nnapi.runtime.costs.prices import find_tables
 from tests.runtime.choice.trial_cases import Machine, network
 from tests.runtime.device_cases import chain

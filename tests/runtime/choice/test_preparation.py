@@ -19,14 +19,15 @@ import sys
 import nnapi
 from nnapi.drivers.base import PrepareOptions
 from nnapi.drivers.null import Null
-from nnapi.runtime.choice.knowledge import MEASURED, Question, Record, keep
-from nnapi.runtime.planning.plan import Plan, run_everything_on
+from nnapi.runtime.choice.question import Question
+from nnapi.runtime.choice.record import MEASURED, Record, keep
+from nnapi.runtime.planning.plan import Explanation, Plan, run_everything_on
 
 builder = nnapi.Builder()
 x = builder.input(nnapi.tensor("float32", (1, 8)))
 builder.output(builder.logistic(x))
 model, devices = builder.finish(), [nnapi.device("nnapi-reference"), nnapi.Device(Null())]
-plan = Plan(model, (run_everything_on(model, devices[0].name),), (), 1.0, threads=1)
+plan = Plan(model, (run_everything_on(model, devices[0].name),), lambda: Explanation((), 1.0)).on_threads(1)
 question = Question(model, devices, PrepareOptions())
 keep(question, question.key, Record.of(MEASURED, plan))
 assert nnapi.compile(model, devices).plan.devices == (devices[0].name,)

@@ -12,8 +12,9 @@ import nnapi
 from nnapi import Execution, device
 from nnapi.drivers.base import PrepareOptions
 from nnapi.errors import OpFailedError, OutOfMemoryError
-from nnapi.runtime.choice import knowledge, trial, tuner
-from nnapi.runtime.choice.knowledge import Cached, Measured, Predicted, Question, Unknown, recall
+from nnapi.runtime.choice import record, trial, tuner
+from nnapi.runtime.choice.knowledge import Cached, Measured, Predicted, Unknown, recall
+from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.trial import GRACE, SHARE, Stage
 from nnapi.runtime.executors.observed import Observed
 from tests.runtime.choice.trial_cases import EXPECTED, Fake, Machine, X, network
@@ -388,5 +389,5 @@ def test_a_forked_child_tries_nothing(machine: Machine) -> None:
 def test_without_a_trial_nothing_is_known(machine: Machine) -> None:
     assert isinstance(recall(question(machine)), Unknown)
     assert Cached._fields == ("plan", "device", "prepared")
-    assert knowledge.TINY == "tiny"
+    assert record.TINY == "tiny"
     assert device("nnapi-reference").name

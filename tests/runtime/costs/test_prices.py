@@ -10,7 +10,8 @@ from nnapi.model.nesting import list_called
 from nnapi.runtime.costs.prices import NOMINAL, Prices, predict
 from nnapi.runtime.costs.workload import find_work
 from nnapi.runtime.planning.plan import If, Run, Step
-from nnapi.runtime.planning.planner import CUT, make_plan
+from nnapi.runtime.planning.planner import make_plan
+from nnapi.runtime.planning.survey import CUT
 from tests.runtime.control_cases import branch
 from tests.runtime.device_cases import REFERENCE, chain, limited
 

@@ -2,8 +2,8 @@
 
 A file's name is a digest of the caller's token, the operations that a device has of a compound plan, the device, its
 driver's version, the options, and the number of threads if the caller chose one. It holds what the driver keeps and the
-plan, where one device has all of the model (:mod:`plan_cache`), so that nobody needs to plan again. No trouble with the
-cache ever fails a compilation.
+plan, where one device has all of the model, so that nobody needs to plan again. No trouble with the cache ever fails a
+compilation.
 """
 
 from __future__ import annotations

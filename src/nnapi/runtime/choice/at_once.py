@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 
 from nnapi.runtime.choice.challenger import Inputs
-from nnapi.runtime.choice.knowledge import Question, Record
+from nnapi.runtime.choice.question import Question
+from nnapi.runtime.choice.record import Record
 from nnapi.runtime.choice.trial import Stage, Trial
 from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.inputs import has_known_ranks, make_zeros

@@ -13,7 +13,7 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.runtime.choice.evidence import Evidence, Standing
 from nnapi.runtime.choice.judge import find_difference
-from nnapi.runtime.choice.knowledge import Comparison
+from nnapi.runtime.choice.record import Comparison
 from nnapi.runtime.executors.parts import ClaimedError, ReadyPlan
 from nnapi.runtime.planning.plan import Plan
 from nnapi.trace import mute

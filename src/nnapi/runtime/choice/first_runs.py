@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from nnapi.model.operand import Array
 from nnapi.runtime.choice.evidence import has_drifted
-from nnapi.runtime.choice.knowledge import Question, Unknown
+from nnapi.runtime.choice.knowledge import Unknown
+from nnapi.runtime.choice.question import Question
 from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.settings import Partitioning
 

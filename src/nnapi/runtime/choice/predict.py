@@ -12,12 +12,13 @@ from nnapi.drivers.timings import Timings
 from nnapi.errors import BadDataError
 from nnapi.model.model import Model
 from nnapi.model.nesting import list_nested
-from nnapi.runtime.choice.knowledge import Question
+from nnapi.runtime.choice.question import Question
 from nnapi.runtime.costs.prices import NOMINAL, Tables, find_tables, predict
 from nnapi.runtime.costs.workload import find_work
 from nnapi.runtime.executors.parts import ClaimedError
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.planning.planner import make_first_plan, make_plan, make_plans
+from nnapi.runtime.planning.survey import Survey
 
 WORTH_SHARING = 3e-4
 """Seconds of a run on one thread below which waking other threads costs more than it helps."""
@@ -70,7 +71,8 @@ def predict_plan(question: Question, found: Prediction, claims: Sequence[Claimed
     try:
         plan = None
         if question.has_choice and len(question.usable) > 1 and not claims:
-            plan = make_first_plan(model, question.devices, preference, found.tables, slower=found.is_tiny)
+            survey = Survey(model, question.devices, preference, None, found.tables)
+            plan = make_first_plan(survey, slower=found.is_tiny)
         plan = plan or make_plan(model, question.devices, preference, exclude(claims), found.tables)
     except BadDataError:
         if not claims:
@@ -85,8 +87,8 @@ def predict_plan(question: Question, found: Prediction, claims: Sequence[Claimed
 def list_plans(question: Question, threads: int | None) -> list[Plan]:
     """List all plans worth a trial: as much as possible on each device, other divisions, and other variants."""
     tables = find_tables(question.usable, threads or 1)
-    plans = make_plans(question.model, question.usable, question.options.preference, None, tables)
-    return [plan.on_threads(threads) for plan in plans]
+    survey = Survey(question.model, question.usable, question.options.preference, None, tables)
+    return [plan.on_threads(threads) for plan in make_plans(survey)]
 
 
 def exclude(claims: Sequence[ClaimedError]) -> dict[tuple[str, Model, int], str]:

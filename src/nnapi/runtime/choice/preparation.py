@@ -19,21 +19,9 @@ from nnapi.drivers.base import Prepared, PrepareOptions
 from nnapi.errors import BadDataError, NnapiError, UnexpectedNullError, need_value
 from nnapi.model.model import Model
 from nnapi.model.nesting import list_nested
-from nnapi.runtime.cache.plan_cache import explain_run
-from nnapi.runtime.choice.knowledge import (
-    PREDICTED,
-    TINY,
-    Cached,
-    Fixed,
-    Knowledge,
-    Measured,
-    Predicted,
-    Question,
-    Record,
-    Unknown,
-    keep,
-    recall,
-)
+from nnapi.runtime.choice.knowledge import Cached, Fixed, Knowledge, Measured, Predicted, Unknown, cache_plan, recall
+from nnapi.runtime.choice.question import Question
+from nnapi.runtime.choice.record import PREDICTED, TINY, Record, keep
 from nnapi.runtime.device import REFERENCE, Device
 from nnapi.runtime.executors.executors import Fallback
 from nnapi.runtime.executors.parts import (
@@ -45,7 +33,7 @@ from nnapi.runtime.executors.parts import (
     prepare_plan,
     run_on,
 )
-from nnapi.runtime.planning.plan import Decisions, OnlyPlan, Plan, Run
+from nnapi.runtime.planning.plan import Plan, Run
 from nnapi.runtime.settings import Partitioning
 from nnapi.trace.log import Log
 
@@ -85,7 +73,7 @@ def _decide(question: Question, guard: Guard) -> tuple[ReadyPlan, Knowledge]:
         ready = _prepare_recorded(question, knowledge.record, guard)
     if ready is None:
         ready, knowledge = _prepare_predicted(question, knowledge, guard)
-    cache_plan(question, ready, with_plan=isinstance(knowledge, Measured | Fixed))
+    cache_plan(question, ready, is_decided=isinstance(knowledge, Measured | Fixed))
     return ready, knowledge
 
 
@@ -131,30 +119,12 @@ def _prepare_recorded(question: Question, record: Record, guard: Guard) -> Ready
 
 def _find_recorded(question: Question, record: Record) -> Plan | None:
     """Return the plan of a record. Where one device has the whole model, no other device is asked or even loaded."""
-    model, devices = question.model, question.devices
-    if not record.device:
-        from nnapi.runtime.choice.predict import list_plans
+    if record.device:
+        is_here = any(device.name == record.device for device in question.devices)
+        return record.make_plan(question) if is_here else None
+    from nnapi.runtime.choice.predict import list_plans
 
-        return next((plan for plan in list_plans(question, record.threads) if plan.identity == record.identity), None)
-    if record.device not in [device.name for device in devices]:
-        return None
-    run = Run(record.device, model, tuple(range(record.operations)), model.inputs, model.outputs)
-    explain = partial(explain_run, run, devices, question.options.preference, record.threads)
-    if record.seconds is None:
-        return OnlyPlan(model, run, explain, ()).on_threads(record.threads).with_form(record.variant)
-    from nnapi.runtime.choice.history import describe  # on demand: with what has compared plans
-
-    decisions, (alternatives, notes) = Decisions(lambda: explain()[0]), describe(record)
-    plan = Plan(model, (run,), decisions, record.predicted, alternatives, notes, record.seconds, record.threads)
-    return plan.with_form(record.variant)
-
-
-def cache_plan(question: Question, ready: ReadyPlan, *, with_plan: bool) -> None:
-    """Cache the prepared parts; the plan too if it is decided."""
-    kept = question.kept
-    if kept is not None:
-        options = question.options._replace(threads=ready.plan.threads, form=ready.plan.form)
-        kept.store(ready, options, with_plan)
+    return next((plan for plan in list_plans(question, record.threads) if plan.identity == record.identity), None)
 
 
 def make_guard(devices: Sequence[Device], mode: Partitioning) -> Guard:
@@ -199,8 +169,8 @@ def _prepare_again(cpu: Device, model: Model) -> Prepared | None:
 
 
 def _prepare_on_cpu(model: Model, cpu: Device | None, options: PrepareOptions) -> ReadyPlan:
-    from nnapi.runtime.planning.planner import plan_whole
+    from nnapi.runtime.planning.planner import make_plan
 
     cpu = need_value(cpu, "there is no CPU device to compile the whole model for")
-    plan = plan_whole(model, cpu)
+    plan = make_plan(model, [cpu], options.preference)
     return ReadyPlan(plan, run_on(cpu, plan.only_run, prepare_by_driver(cpu, model, options), options))

@@ -21,8 +21,9 @@ from nnapi.model.borrowed import hold
 from nnapi.model.operand import Array
 from nnapi.runtime.choice.challenger import Challenger, Inputs, count_runs, label, open_inference, time_turn
 from nnapi.runtime.choice.evidence import Standing, has_drifted
-from nnapi.runtime.choice.history import describe
-from nnapi.runtime.choice.knowledge import MEASURED, PREDICTED, Comparison, Question, Record, keep
+from nnapi.runtime.choice.knowledge import cache_plan
+from nnapi.runtime.choice.question import Question
+from nnapi.runtime.choice.record import MEASURED, PREDICTED, Comparison, Record, keep
 from nnapi.runtime.executors.fast_path import is_open
 from nnapi.runtime.executors.observed import Observe
 from nnapi.runtime.executors.parts import ReadyPlan, prepare_plan
@@ -270,8 +271,7 @@ class Trial:
         tried = {each.description for each in comparisons}
         comparisons += [each for name, each in self._known.items() if each.reason and name not in tried]
         record = Record.of(MEASURED, taken.plan, seconds, comparisons)
-        alternatives, notes = describe(record)
-        self.active = taken._replace(plan=taken.plan.with_times(seconds, alternatives).with_notes(notes))
+        self.active = taken._replace(plan=record.add_times(taken.plan))
         self.recorded = seconds
         keep(self.question, self.key, record)
         self._cache(before)
@@ -289,14 +289,12 @@ class Trial:
 
     def _cache(self, before: Plan) -> None:
         """Cache the active plan; the plan before is not to be found any more."""
-        from nnapi.runtime.choice.preparation import cache_plan
-
         cache = self.question.cache
         if cache is not None and before.is_simple and label(before) != label(self.active.plan):
             for device in self.question.devices:
                 if device.name == before.devices[0]:
                     cache.forget(device, self.question.options)
-        cache_plan(self.question, self.active, with_plan=True)
+        cache_plan(self.question, self.active, is_decided=True)
 
     def keep_progress(self) -> None:
         """Record the pairs so far, for a later process to go on."""

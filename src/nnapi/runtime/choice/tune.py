@@ -9,8 +9,10 @@ from nnapi.drivers.base import PrepareOptions
 from nnapi.model.model import Model
 from nnapi.runtime.cache.own_cache import open_cache, open_own_cache
 from nnapi.runtime.choice.at_once import Progress, decide_at_once
-from nnapi.runtime.choice.knowledge import Fixed, Question, forget
+from nnapi.runtime.choice.knowledge import Fixed
 from nnapi.runtime.choice.preparation import prepare
+from nnapi.runtime.choice.question import Question
+from nnapi.runtime.choice.record import forget
 from nnapi.runtime.compiling import compile
 from nnapi.runtime.device import Device, Devices, list_named
 from nnapi.runtime.device import devices as all_devices

@@ -17,8 +17,9 @@ from contextvars import copy_context
 from functools import partial
 
 from nnapi.locks import make_lock
-from nnapi.runtime.choice.knowledge import Predicted, Question, Unknown
+from nnapi.runtime.choice.knowledge import Predicted, Unknown
 from nnapi.runtime.choice.preparation import with_fallback
+from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.trial import Owner, Stage, Trial
 from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.settings import Partitioning, tunes_first

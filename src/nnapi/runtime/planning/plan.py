@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from copy import copy
-from functools import cache, cached_property
-from typing import Any, NamedTuple, Self, overload
+from functools import cache
+from typing import Any, NamedTuple, Self
 
 from nnapi.drivers.base import Verdict
 from nnapi.model.model import Model
@@ -21,27 +21,6 @@ class Decision(NamedTuple):
     chosen: str
     verdicts: tuple[tuple[str, Verdict], ...]
     costs: tuple[tuple[str, float], ...]
-
-
-class Decisions(Sequence[Decision]):
-    """Decisions that are worked out when somebody asks for one."""
-
-    def __init__(self, work_out: Callable[[], Sequence[Decision]]) -> None:
-        self._work_out = work_out
-
-    @overload
-    def __getitem__(self, position: int) -> Decision: ...
-    @overload
-    def __getitem__(self, position: slice) -> Sequence[Decision]: ...
-    def __getitem__(self, position: int | slice) -> Decision | Sequence[Decision]:
-        return self._all[position]
-
-    def __len__(self) -> int:
-        return len(self._all)
-
-    @cached_property
-    def _all(self) -> Sequence[Decision]:
-        return self._work_out()
 
 
 class Run(NamedTuple):
@@ -95,46 +74,47 @@ class Alternative(NamedTuple):
     measured: float | None = None
 
 
+class Explanation(NamedTuple):
+    """The decision for each operation, the predicted seconds of all, and what else was possible."""
+
+    decisions: Sequence[Decision]
+    predicted: float
+    alternatives: tuple[Alternative, ...] = ()
+
+
 class Plan(NotebookDisplay):
-    """The steps of a model in order, the decision for each operation, and what else was considered. Never changed."""
+    """The steps of a model in order, and on demand the decision for each operation and what else was considered. Never
+    changed."""
+
+    measured: float | None = None
+    """Seconds that a run took when plans were compared; None where nothing was compared."""
+    threads: int | None = None
+    """Threads that the times are for; None where the drivers choose."""
+    form = ""
+    """The form that the device of a simple plan gives the model, in words; nothing for its usual one."""
+    _predicted: float | None = None
+    _compared: tuple[Alternative, ...] | None = None
 
     def __init__(
-        self,
-        model: Model,
-        steps: tuple[Step, ...],
-        decisions: Sequence[Decision],
-        predicted: float,
-        alternatives: tuple[Alternative, ...] = (),
-        notes: tuple[str, ...] = (),
-        measured: float | None = None,
-        threads: int | None = None,
-        form: str = "",
+        self, model: Model, steps: tuple[Step, ...], explain: Callable[[], Explanation], notes: tuple[str, ...] = ()
     ) -> None:
         self.model, self.steps, self.notes = model, steps, notes
-        self._work_out: Callable[[], Explanation] = lambda: (decisions, predicted, alternatives)
-        self.compared: tuple[Alternative, ...] | None = None
-        """The plans that trials compared it with; None before a trial has ended."""
-        self.measured = measured
-        """Seconds that a run took when plans were compared; None where nothing was compared."""
-        self.threads = threads
-        """Threads that the times are for; None where the drivers choose."""
-        self.form = form
-        """The form that the device of a simple plan gives the model, in words; nothing for its usual one."""
+        self._explain = cache(explain)
 
     @property
     def decisions(self) -> Sequence[Decision]:
         """The device of each operation, and the reasons."""
-        return self._work_out()[0]
+        return self._explain().decisions
 
     @property
     def predicted(self) -> float:
         """Seconds that a run should take."""
-        return self._work_out()[1]
+        return self._explain().predicted if self._predicted is None else self._predicted
 
     @property
     def alternatives(self) -> tuple[Alternative, ...]:
         """Other plans: those that were compared, else those that were considered."""
-        return self._work_out()[2] if self.compared is None else self.compared
+        return self._explain().alternatives if self._compared is None else self._compared
 
     @property
     def name(self) -> str:
@@ -191,26 +171,14 @@ class Plan(NotebookDisplay):
         """The same plan with another form of the model."""
         return self._change(form=form)
 
-    def with_times(self, measured: float | None, alternatives: tuple[Alternative, ...]) -> Self:
+    def with_times(self, predicted: float, measured: float, compared: tuple[Alternative, ...]) -> Self:
         """The same plan after it was compared with others."""
-        return self._change(measured=measured, compared=alternatives)
+        return self._change(_predicted=predicted, measured=measured, _compared=compared)
 
     def _change(self, **changes: Any) -> Self:
         changed = copy(self)
         vars(changed).update(changes)
         return changed
-
-
-Explanation = tuple[Sequence[Decision], float, tuple[Alternative, ...]]
-"""The decision for each operation, the predicted seconds of all, and what else was possible."""
-
-
-class OnlyPlan(Plan):
-    """The plan of one device where no other was asked: ``explain`` is called on demand."""
-
-    def __init__(self, model: Model, run: Run, explain: Callable[[], Explanation], notes: tuple[str, ...]) -> None:
-        super().__init__(model, (run,), (), 0.0, notes=notes)
-        self._work_out = cache(explain)
 
 
 def _find_touching(step: Step, operand: int) -> set[str]:

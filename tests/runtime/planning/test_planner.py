@@ -4,8 +4,8 @@ from nnapi import Device, device
 from nnapi.codes import PreferenceCode
 from nnapi.drivers.limited import Limited
 from nnapi.model.model import Model
-from nnapi.runtime.planning.forms import add_forms
 from nnapi.runtime.planning.planner import make_plans
+from nnapi.runtime.planning.survey import Survey
 from tests.runtime.choice.trial_cases import network
 from tests.runtime.device_cases import capabilities
 
@@ -23,8 +23,7 @@ class Shaping(Limited):
 def test_plans_that_are_not_compared_have_the_usual_variant() -> None:
     reference = device("nnapi-reference")
     devices = [Device(Shaping(reference.driver, "shaping", declared=capabilities())), reference]
-    preference = PreferenceCode.PREFER_FAST_SINGLE_ANSWER
-    (only,) = make_plans(network(), devices, preference, compared=False)
+    survey = Survey(network(), devices, PreferenceCode.PREFER_FAST_SINGLE_ANSWER)
+    (only,) = make_plans(survey, compared=False)
     assert only.form == ""
-    assert [plan.form for plan in add_forms([only], devices)] == ["", "upside down"]
-    assert [plan.form for plan in make_plans(network(), devices, preference)] == ["", "upside down", ""]
+    assert [plan.form for plan in make_plans(survey)] == ["", "upside down", ""]

@@ -12,7 +12,8 @@ from nnapi.drivers.base import Capabilities, Performance, PrepareOptions, Verdic
 from nnapi.drivers.profiles.driver import make_driver
 from nnapi.drivers.profiles.profile import OperationLimits, Profile
 from nnapi.runtime.cache.compilation_cache import Cache
-from nnapi.runtime.cache.plan_cache import KeptPlans
+from nnapi.runtime.choice.knowledge import Cached, Fixed, recall
+from nnapi.runtime.choice.question import Question
 from nnapi.runtime.planning.explain import as_text
 from nnapi.runtime.settings import settings
 from nnapi.store.entry import list_entries, read_entry
@@ -112,15 +113,15 @@ def test_a_text_that_is_no_plan_is_passed_over(tmp_path: Path) -> None:
     with_cache(tmp_path, sooner(Asked()))
     chosen, options = Device(sooner(Asked())), PrepareOptions()
 
-    def kept() -> KeptPlans:
-        return KeptPlans(Cache(tmp_path, TOKEN), doubled(), [chosen, REFERENCE], options, compares=False)
+    def question() -> Question:
+        return Question(doubled(), [chosen, REFERENCE], options, Cache(tmp_path, TOKEN))
 
-    wanted, cache = kept().conditions, Cache(tmp_path, TOKEN)
-    assert kept().recall() is not None
+    wanted, cache = question().conditions, Cache(tmp_path, TOKEN)
+    assert isinstance(recall(question()), Cached)
     for text in (b"{", b"[]", b'{"conditions": 1}', json.dumps({"conditions": wanted, "device": "slow"}).encode()):
         cache.keep_plan(chosen, doubled(), options, text)
         assert cache.recall_plan(chosen, options) == text
-        assert kept().recall() is None
+        assert recall(question()) == Fixed("tuning is off")
     driver = sooner(Asked())
     with_cache(tmp_path, driver)
     assert (driver.asked, driver.restored) == (1, [b"entry of doubled"])
@@ -149,7 +150,7 @@ def test_the_plan_stands_in_the_entry(tmp_path: Path) -> None:
     (entry,) = list_entries(tmp_path)
     content = read_entry(entry.path)
     assert content is not None
-    assert json.loads(content.plan.partition(b"\n")[0])["device"] == "slow"
+    assert json.loads(content.plan)["device"] == "slow"
     assert content.payload == b"entry of doubled"
 
 

@@ -1,0 +1,112 @@
+"""Records of decisions, which processes share: a plan, and the plans that trials compared it with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple, Self
+
+from nnapi.runtime.choice.evidence import Evidence
+from nnapi.runtime.choice.question import Question
+from nnapi.runtime.planning.plan import Alternative, Explanation, Plan, Run
+from nnapi.runtime.settings import tunes
+from nnapi.store.directories import RecordKind
+from nnapi.store.records import forget_record, keep_record, recall_record
+
+MEASURED, PREDICTED, TINY = "measured", "predicted", "tiny"
+
+
+class Comparison(NamedTuple):
+    """A plan beside the active one: its log ratios so far, its standing, and why it is excluded, if it is."""
+
+    description: str
+    predicted: float
+    logs: Sequence[float]
+    standing: str
+    reason: str = ""
+
+
+class Record(NamedTuple):
+    """A decision: the device of a whole model with its variant, or the identity of a divided plan; the threads; the
+    median seconds of its runs; and the plans that it was compared with."""
+
+    state: str
+    device: str
+    variant: str
+    identity: str
+    operations: int
+    threads: int | None
+    predicted: float
+    seconds: float | None = None
+    comparisons: Sequence[Comparison] = ()
+
+    @classmethod
+    def of(cls, state: str, plan: Plan, seconds: float | None = None, comparisons: Sequence[Comparison] = ()) -> Self:
+        """Describe a plan. What no trial has looked at is not explained either: that takes asking all devices."""
+        if plan.is_simple:
+            run = plan.only_run
+            what = run.device, plan.form, "", len(run.operations)
+        else:
+            what = "", "", plan.identity, 0
+        return cls(state, *what, plan.threads, plan.predicted if state == MEASURED else 0.0, seconds, comparisons)
+
+    def make_plan(self, question: Question) -> Plan:
+        """Return the plan of a record with a device."""
+        plan = plan_whole(question, self.device, self.operations, self.threads, self.variant)
+        return plan if self.seconds is None else self.add_times(plan)
+
+    def add_times(self, plan: Plan) -> Plan:
+        """Return the plan with what trials found: the compared plans, the fastest first, and a note on each."""
+        found, notes, seconds = [], [], self.seconds or 0.0
+        for each in self.comparisons:
+            evidence = Evidence(each.logs)
+            measured = seconds / evidence.ratio if each.logs and not each.reason else None
+            found.append(Alternative(each.description, each.predicted, measured))
+            notes.append(f"{each.description}: {each.reason or f'{each.standing} ({evidence.describe()})'}")
+        found.sort(key=lambda other: (other.measured is None, other.measured or other.seconds))
+        return plan.with_times(self.predicted, seconds, tuple(found)).with_notes(tuple(notes))
+
+
+def plan_whole(question: Question, device: str, operations: int, threads: int | None, variant: str) -> Plan:
+    """Return the plan of a device that has the whole model. No other device is asked or even loaded."""
+    model = question.model
+    run = Run(device, model, tuple(range(operations)), model.inputs, model.outputs)
+    return Plan(model, (run,), partial(_explain, question, device, threads)).on_threads(threads).with_form(variant)
+
+
+def _explain(question: Question, device: str, threads: int | None) -> Explanation:
+    """Explain why a device runs a whole model: all are asked for verdicts, and the shipped timings count."""
+    from nnapi.runtime.costs.prices import find_tables
+    from nnapi.runtime.planning.survey import Survey
+
+    model, devices = question.model, question.devices
+    place = [each.name for each in devices].index(device)
+    tables = find_tables(devices, threads or 1) if tunes() and len(devices) > 1 else {}
+    survey = Survey(model, devices, question.options.preference, None, tables)
+    return survey.explain([place] * len(model.operations))
+
+
+def recall(question: Question) -> Record | None:
+    """Recall the record for a question."""
+    return recall_record(RecordKind.PLANS, question.key, parse)
+
+
+def keep(question: Question, key: str, record: Record) -> None:
+    """Keep a record for later processes."""
+    device = record.device or record.identity
+    keep_record(RecordKind.PLANS, key, record._asdict(), model=question.model.name, device=device)
+
+
+def forget(key: str) -> None:
+    """Forget a record."""
+    forget_record(RecordKind.PLANS, key)
+
+
+def parse(data: Any) -> Record:
+    """Parse a record; ValueError, KeyError, TypeError or AttributeError for anything else."""
+    record = Record(**{name: data[name] for name in Record._fields})
+    comparisons = [Comparison(*each) for each in record.comparisons]
+    numbers = [record.predicted, record.seconds or 0.0, *(log for each in comparisons for log in each.logs)]
+    if record.state not in (MEASURED, PREDICTED, TINY) or not all(isinstance(each, int | float) for each in numbers):
+        raise ValueError(f"{data!r} is not a record of a plan")
+    return record._replace(comparisons=comparisons, device=str(record.device), variant=str(record.variant))

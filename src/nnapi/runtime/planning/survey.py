@@ -1,0 +1,137 @@
+"""The answers of devices on a model: their verdicts, asked for on demand, and the predicted costs of its operations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import TypeAlias
+
+from nnapi.codes import PreferenceCode
+from nnapi.drivers.base import Verdict
+from nnapi.errors import BadDataError
+from nnapi.model.model import Lifetime, Model
+from nnapi.runtime.costs.prices import NOMINAL, Tables, list_prices
+from nnapi.runtime.costs.workload import find_work
+from nnapi.runtime.device import Device
+from nnapi.runtime.planning.partition import FORBIDDEN, Flow, Problem
+from nnapi.runtime.planning.plan import Alternative, Decision, Explanation
+from nnapi.runtime.planning.verdicts import find_verdicts, need_verdicts
+from nnapi.trace import Phase, span
+
+CUT = 2e-5
+"""Seconds that a network loses where a tensor goes from one engine to another, beside what was measured of both: they
+no longer fuse its two sides, and bring the tensor into the host's layout and back."""
+
+Exclusions: TypeAlias = Mapping[tuple[str, Model, int], str]
+"""(device name, model, number of one of its operations) to the reason why the device is not to be asked again."""
+
+
+class Survey:
+    """Devices that may run a model, and what is known of each operation on each; places are indices of devices.
+
+    ``tables`` are the timings that predictions go by, ``exclusions`` the operations that a device is not asked for. A
+    device that fails when it is asked takes nothing, unless there ``is_no_choice``: then its error is raised.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        devices: Sequence[Device],
+        preference: PreferenceCode,
+        exclusions: Exclusions | None = None,
+        tables: Tables | None = None,
+        *,
+        is_no_choice: bool = False,
+    ) -> None:
+        self.model, self.devices, self.preference = model, devices, preference
+        self.exclusions, self.tables = exclusions or {}, tables or {}
+        self._ask = need_verdicts if is_no_choice else find_verdicts
+        self._verdicts: dict[int, Sequence[Verdict]] = {}
+
+    def verdicts(self, place: int) -> Sequence[Verdict]:
+        """The verdict of a device on each operation."""
+        if place not in self._verdicts:
+            device, model = self.devices[place], self.model
+            with span(device.layer, Phase.COMPILATION, "getSupportedOperations", device=device.name):
+                found = self._ask(device.driver, model)
+            for number, call in enumerate(model.operations if self.exclusions else ()):
+                if reason := self.exclusions.get((device.name, model, call.number)):
+                    found[number] = Verdict(False, reason)
+            self._verdicts[place] = found
+        return self._verdicts[place]
+
+    @property
+    def _answers(self) -> list[tuple[Device, Sequence[Verdict]]]:
+        return [(device, self.verdicts(place)) for place, device in enumerate(self.devices)]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The reasons of exclusions, each once."""
+        return tuple(dict.fromkeys(self.exclusions.values()))
+
+    def need_taken(self) -> None:
+        """Raise BadDataError, with each device's reason, for an operation that no device takes."""
+        answers = self._answers
+        if any(all(verdict.supported for verdict in verdicts) for _, verdicts in answers):
+            return
+        for position, call in enumerate(self.model.operations):
+            if not any(verdicts[position].supported for _, verdicts in answers):
+                refusals = [f"{device.name}: {verdicts[position].reason}" for device, verdicts in answers]
+                raise BadDataError(f"no device takes {call}; " + "; ".join(refusals))
+
+    @cached_property
+    def problem(self) -> Problem:
+        """The costs of all operations on all devices, which are asked for their verdicts."""
+        return self.price([verdicts for _, verdicts in self._answers])
+
+    def price(self, verdicts: Sequence[Sequence[Verdict]]) -> Problem:
+        """Return the costs of all operations where the devices give these verdicts."""
+        model, prices = self.model, list_prices(self.devices, self.tables)
+        compute = []
+        for call, *answers in zip(model.operations, *verdicts, strict=True):
+            work = find_work(model, call)
+            compute.append(
+                [
+                    price.seconds(model, call, self.preference, work) if verdict.supported else FORBIDDEN
+                    for price, verdict in zip(prices, answers, strict=True)
+                ]
+            )
+        cut, cut_byte = (CUT, NOMINAL.byte) if self.tables else (0.0, 0.0)
+        launches, bytes_ = [price.launch for price in prices], [price.byte for price in prices]
+        return Problem(compute, _find_flows(model), launches, bytes_, cut, cut_byte)
+
+    def explain(self, assignment: Sequence[int]) -> Explanation:
+        """Say why each operation is on the device of the assignment, and what else was possible."""
+        names, problem = [device.name for device in self.devices], self.problem
+        operations = {call.code: call.name for call in self.model.operations}
+        decisions = tuple(
+            Decision(
+                call.number,
+                operations[call.code],
+                names[place],
+                tuple((device.name, verdicts[position]) for device, verdicts in self._answers),
+                tuple(zip(names, problem.compute[position], strict=True)),
+            )
+            for position, (call, place) in enumerate(zip(self.model.operations, assignment, strict=True))
+        )
+        singles = [
+            Alternative(f"everything on {name}", problem.cost((place,) * len(assignment)))
+            for place, name in enumerate(names)
+            if set(assignment) != {place}
+        ]
+        possible = sorted((each for each in singles if each.seconds < FORBIDDEN), key=lambda each: each.seconds)
+        return Explanation(decisions, problem.cost(assignment), tuple(possible))
+
+
+def _find_flows(model: Model) -> list[Flow]:
+    producers = {index: position for position, call in enumerate(model.operations) for index in call.outputs}
+    consumers: dict[int, list[int]] = {}
+    for position, call in enumerate(model.operations):
+        for index in dict.fromkeys(call.inputs):
+            consumers.setdefault(index, []).append(position)
+    moving = (Lifetime.TEMPORARY, Lifetime.INPUT, Lifetime.OUTPUT)
+    return [
+        Flow(producers.get(o.index), tuple(consumers.get(o.index, ())), o.type.nbytes, o.index in model.outputs)
+        for o in model.operands
+        if o.lifetime in moving
+    ]
