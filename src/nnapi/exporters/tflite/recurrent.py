@@ -13,11 +13,9 @@ from nnapi.codes import OperationCode as Op
 from nnapi.exporters.tflite.context import Context, lower
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.lowering import cells
+from nnapi.lowering.lower import Unsupported
+from nnapi.lowering.tflite import recurrent as canonical
 from nnapi.model.operand import OperandType
-from nnapi.ops.lstm_parameters import list_norms, list_operands
-
-ACTIVATIONS = (1, 3, 4)
-"""The activation codes that TFLite's LSTM computes: RELU, RELU6 and TANH."""
 
 
 def _with_tensors(rule: Callable[..., Sequence[Tensor]]) -> Callable[..., Sequence[Tensor]]:
@@ -35,31 +33,10 @@ for code, rule in cells.RULES.items():
 
 
 @lower(Op.UNIDIRECTIONAL_SEQUENCE_LSTM)
-def sequence_lstm(
-    context: Context,
-    input: Tensor,
-    output_state_in: Tensor,
-    cell_state_in: Tensor,
-    activation: int,
-    cell_clip: float,
-    proj_clip: float,
-    time_major: bool,
-    **operands: Tensor | None,
-) -> Sequence[Tensor]:
-    """Append one operator; decompose where the model asks for the last states, which TFLite does not return."""
-    projection = operands["projection_weights"]
-    has_room = projection is None or projection.shape[0] <= projection.shape[1]  # TFLite's scratch is for the cells
-    if len(context.call.results) > 1 or activation not in ACTIVATIONS or not has_room:
-        states = {"output_state_in": output_state_in, "cell_state_in": cell_state_in}
-        numbers = {"activation": activation, "cell_clip": cell_clip, "proj_clip": proj_clip, "time_major": time_major}
-        written: Sequence[Tensor] = cells.sequence_lstm(context, input, **states, **numbers, **operands)  # type: ignore[arg-type]
+def sequence_lstm(context: Context, **arguments: Any) -> Sequence[Tensor]:
+    """Append one operator; decompose where TFLite's does not compute the call."""
+    try:
+        return [canonical.sequence_lstm(context, **arguments)]
+    except Unsupported:
+        written: Sequence[Tensor] = cells.sequence_lstm(context, **arguments)
         return written
-    inputs = [input, *list_operands(operands), output_state_in, cell_state_in, *list_norms(operands)]
-    options = {
-        "activation": activation,
-        "cell_clip": float(cell_clip),
-        "proj_clip": float(proj_clip),
-        "time_major": bool(time_major),
-    }
-    outputs = [context.result(), cell_state_in.like()]
-    return context.emit_several("UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, outputs, **options)[:1]

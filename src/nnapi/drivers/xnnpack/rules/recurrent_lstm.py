@@ -16,13 +16,10 @@ from nnapi.drivers.xnnpack.rules.recurrent_directions import both_outputs, join,
 from nnapi.formats.tflite.graph import Operator, Tensor, constant
 from nnapi.lowering.lower import require
 from nnapi.lowering.tflite import recurrent as canonical
-from nnapi.ops.lstm_cell import Options
-from nnapi.ops.lstm_parameters import GATES, Cell, cell_of, list_norms, list_operands, operand_name
+from nnapi.ops.lstm_parameters import GATES, Cell, cell_of, operand_name
 from nnapi.ops.quantized_lstm import GATE_SCALE, gate_scales
 
-Arguments = dict[str, Tensor | None]
-SQUASHING = (1, 3, 4)
-"""RELU, RELU6 and TANH, which the engine computes: it leaves the output as it was without one, and has no LOGISTIC."""
+SEQUENCE = "UNIDIRECTIONAL_SEQUENCE_LSTM"
 MATRICES = [operand_name(role, gate) for role in ("input", "recurrent") for gate in GATES]
 """Weights of the input and of the last output, in the engine's order."""
 NORMAL = 2.0**10
@@ -33,45 +30,25 @@ LARGEST_SUM = 2.0**31
 
 @lower(Op.LSTM)
 def lstm(
-    context: Context,
-    input: Tensor,
-    output_state_in: Tensor,
-    cell_state_in: Tensor,
-    activation: int,
-    cell_clip: float,
-    proj_clip: float,
-    **operands: Tensor | None,
+    context: Context, input: Tensor, output_state_in: Tensor, cell_state_in: Tensor, **others: Any
 ) -> Sequence[Tensor]:
     """The scratch buffer, of which nothing is promised, comes out as zeros."""
-    scratch, hidden, cell = (context.result(position) for position in range(3))
+    scratch, hidden, cell = context.results(3)
     zeros = constant(np.zeros(scratch.shape), "f32")
     context.emit("ZEROS_LIKE", [zeros], scratch)
-    inputs = [*_cell_inputs(context, input, operands), output_state_in, cell_state_in, *list_norms(operands)]
-    options = _options(Options(activation, cell_clip, proj_clip))
-    context.operators.append(_use_codes(context, Operator("LSTM", inputs, [hidden, cell], options)))
+    _append(context, "LSTM", input, (output_state_in, cell_state_in), [hidden, cell], others)
     return scratch, hidden, cell, hidden
 
 
 @lower(Op.UNIDIRECTIONAL_SEQUENCE_LSTM)
 def sequence_lstm(
-    context: Context,
-    input: Tensor,
-    output_state_in: Tensor,
-    cell_state_in: Tensor,
-    activation: int,
-    cell_clip: float,
-    proj_clip: float,
-    time_major: bool,
-    **operands: Tensor | None,
+    context: Context, input: Tensor, output_state_in: Tensor, cell_state_in: Tensor, **others: Any
 ) -> Sequence[Tensor]:
     out, cell = context.result(), cell_state_in.like()
-    inputs = [*_cell_inputs(context, input, operands), output_state_in, cell_state_in, *list_norms(operands)]
-    options = {**_options(Options(activation, cell_clip, proj_clip)), "time_major": time_major}
-    operator = Operator("UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, [out, cell], options)
-    context.operators.append(_use_codes(context, operator))
+    _append(context, SEQUENCE, input, (output_state_in, cell_state_in), [out, cell], others)
     if len(context.call.results) == 1:
         return (out,)
-    return out, step_of(context, out, time_major), cell
+    return out, step_of(context, out, others["time_major"]), cell
 
 
 @lower(Op.BIDIRECTIONAL_SEQUENCE_LSTM)
@@ -79,39 +56,42 @@ def both_directions_lstm(
     context: Context,
     input: Tensor,
     aux_input: Tensor | None,
-    activation: int,
-    cell_clip: float,
-    proj_clip: float,
     merge_outputs: bool,
     time_major: bool,
     fw_activation_state_in: Tensor,
     fw_cell_state_in: Tensor,
     bw_activation_state_in: Tensor,
     bw_cell_state_in: Tensor,
-    **operands: Tensor | None,
+    **others: Any,
 ) -> Sequence[Tensor]:
-    options = {**_options(Options(activation, cell_clip, proj_clip)), "time_major": time_major}
+    _need_static_projection(context)
     ways = (("fw", fw_activation_state_in, fw_cell_state_in), ("bw", bw_activation_state_in, bw_cell_state_in))
-    cells: list[Cell[Tensor]] = [cell_of(operands, prefix) for prefix in ("fw_", "bw_")]
+    cells: list[Cell[Tensor]] = [cell_of(others, prefix) for prefix in ("fw_", "bw_")]
     inputs = link(context, input, aux_input, bool(cells[0].aux), time_major)
     outputs, states = [], []
     for (way, hidden, state), cell, x in zip(ways, cells, inputs, strict=True):
-        own = {name.removeprefix(f"{way}_"): operand for name, operand in operands.items()}
+        own = {name.removeprefix(f"{way}_"): each for name, each in others.items()} | {"time_major": time_major}
         for gate, weights in cell.aux.items():
             own[operand_name("input", gate)] = join(context, [cell.input[gate], weights], 1)
         out, after = input.like(shape=(*input.shape[:2], hidden.shape[1])), state.like()
-        known = [*_cell_inputs(context, x, own), hidden, state, *list_norms(own)]
-        context.operators.append(Operator("UNIDIRECTIONAL_SEQUENCE_LSTM", known, [out, after], options))
+        context.operators.append(canonical.lstm_operator(SEQUENCE, x, (hidden, state), [out, after], own))
         outputs.append(out)
         states += [step_of(context, out, time_major), after]
     results = both_outputs(context, outputs, merge_outputs, time_major)
     return results if len(context.call.results) == len(results) else [*results, *states]
 
 
-def _cell_inputs(context: Context, input: Tensor, operands: Arguments) -> list[Tensor | None]:
-    """Input, weights, peepholes, biases and projection."""
-    _need_room(context, operands["projection_weights"])
-    return [input, *list_operands(operands)]
+def _append(
+    context: Context,
+    kind: str,
+    input: Tensor,
+    states: Sequence[Tensor],
+    outputs: list[Tensor],
+    arguments: dict[str, Any],
+) -> None:
+    _need_static_projection(context)
+    operator = canonical.lstm_operator(kind, input, states, outputs, arguments)
+    context.operators.append(_use_codes(context, operator))
 
 
 def _use_codes(context: Context, operator: Operator) -> Operator:
@@ -124,27 +104,9 @@ def _use_codes(context: Context, operator: Operator) -> Operator:
     return operator.like([codes.get(place, x) for place, x in enumerate(operator.inputs)])
 
 
-def _need_room(context: Context, projection: Tensor | None) -> None:
-    """Refuse a projection to more outputs than there are cells: the engine adds them up in a buffer for as many."""
+def _need_static_projection(context: Context) -> None:
     weights = [name for name in context.call.operands if name.endswith("projection_weights")]
     require(not any(map(context.is_open, weights)), "the projection may come wider than the engine keeps room for")
-    if projection is not None:
-        outputs, cells = projection.shape
-        require(
-            outputs <= cells, f"{cells} cells are projected to {outputs} outputs, more than the engine keeps room for"
-        )
-
-
-def _options(options: Options) -> dict[str, Any]:
-    require(
-        options.activation in SQUASHING,
-        f"activation is {options.activation}, the engine's LSTM computes 1 (RELU), 3 (RELU6) and 4 (TANH)",
-    )
-    return {
-        "activation": options.activation,
-        "cell_clip": float(options.cell_clip),
-        "proj_clip": float(options.proj_clip),
-    }
 
 
 @lower(Op.QUANTIZED_LSTM)
@@ -156,7 +118,8 @@ def quantized_lstm(
         context, input, output_in, cell_state_in, hidden_state_scale=hidden_state_scale, **others
     )
     cell: Cell[Tensor] = cell_of(others)
-    _need_room(context, cell.projection)
+    _need_static_projection(context)
+    canonical.need_room(cell.projection)
     for gate, scale in gate_scales(others).items():
         _need_exact(context, cell, gate, input, output_in, scale)
         _need_exact_state(cell, gate, cell_state_in, scale)
