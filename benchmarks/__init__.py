@@ -1,1 +1,1 @@
-"""What measures, and proves at length; each is run as ``python benchmarks/NAME.py``."""
+"""Measurements and long proofs, each run as ``python benchmarks/NAME.py``."""

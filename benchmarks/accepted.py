@@ -41,7 +41,7 @@ PLACES = (
     (r"^\S+ has dimensions that are not known(?: before the run)?:.*", "its dimensions are not known before the run"),
     (r"[\[(]+[-\d][^a-zA-Z]*[\])]+|(?<=\s)-?\d[\d.e-]*", "…"),
 )
-"""What differs between two refusals for the same reason, and what is written instead."""
+"""Details that differ between two refusals for the same reason, and their replacements."""
 
 
 @dataclass
@@ -80,7 +80,7 @@ def judged(example: Example, engine: Device) -> Iterator[tuple[str, str]]:
 
 
 def counts(examples: Iterable[Example], engines: Sequence[Device]) -> Counts:
-    """What the devices say of all examples that are expected to work."""
+    """The answers of the devices to all examples that are expected to work."""
     found: Counts = defaultdict(Count)
     for example in examples:
         for engine in engines:

@@ -106,7 +106,7 @@ def save(module: Any, inputs: Sequence[Any], path: Path) -> None:
 
 
 def try_one(name: str, folder: Path) -> dict[str, Any]:
-    """What becomes of an architecture: each step says what it found, or why not."""
+    """The outcome of an architecture: the result of each step, or the reason why it failed."""
     import onnxruntime
 
     import nnapi

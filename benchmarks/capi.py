@@ -1,4 +1,4 @@
-"""What the C library costs: a call, a burst of a tiny model from C beside the same from Python, and PyTorch's NNAPI
+"""Measure the C library: a call, a burst of a tiny model from C and from Python, and PyTorch's NNAPI
 module on MobileNetV2 beside a burst of the same model from Python (where PyTorch is installed).
 
 Times are minima over rounds, in one thread.

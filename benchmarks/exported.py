@@ -1,4 +1,4 @@
-"""What becomes of models that leave as files: the public examples by operation, and networks; writes docs/export.md.
+"""Export the public examples and networks, run the files, and write docs/export.md.
 
     python -m benchmarks.exported [--models FOLDER] [--step N] [--wrong] > docs/export.md
 
@@ -24,18 +24,20 @@ HEAD = """# Models as files
 
 <!-- Written by `python -m benchmarks.exported --step 8 --models FOLDER`. -->
 
-`nnapi export MODEL -o out.tflite` and `nnapi.export(model, "out.onnx")` write any model, loaded, built or recorded, as
-a file for others. Nothing is computed otherwise than the model says: operations become the format's own, or a few of
-them; what neither has is refused, with every such operation and the reason in one error, and nothing is written.
+`nnapi export MODEL -o out.tflite` and `nnapi.export(model, "out.onnx")` write a loaded, built or recorded model as a
+file for other programs. The file computes the same function as the model. An operation becomes one operator of the
+format, or several. If the format cannot express an operation, one error lists every such operation with its reason,
+and nothing is written.
 
-- **Names** of inputs, outputs, tensors and subgraphs are kept, in ONNX made unique. Dimensions that the model leaves
-  open are open in the file.
-- **.onnx** (needs `pip install 'nnapi[onnx]'`) is of opset 20, of 21 where codes have 16 bits. Codes lie between
-  QuantizeLinear and DequantizeLinear; filters keep a scale per channel, biases are int32 with the product of the
-  scales. Images are turned to NCHW once at each end. IF becomes If, WHILE becomes Loop. Constants of more than 2 GiB
-  lie beside the file, in FILE.data. The library's checker has seen every file that is written.
-- **.tflite**: IF and WHILE refer to subgraphs. float16 is stored as such and computed as float32. States of cells are
-  variables that every run begins with the states of the model.
+- **Names** of inputs, outputs, tensors and subgraphs stay; in ONNX they are made unique. Dynamic dimensions of the
+  model are dynamic in the file.
+- **.onnx** (needs `pip install 'nnapi[onnx]'`) uses opset 20, or 21 if the model has 16-bit quantized values.
+  Quantized values lie between QuantizeLinear and DequantizeLinear. Filters keep their scale per channel; biases are
+  int32 with the product of the scales. Images are transposed to NCHW once at each input and output. IF becomes If,
+  WHILE becomes Loop. Constants of more than 2 GiB lie in FILE.data beside the file. Every file passes the checker of
+  the `onnx` package.
+- **.tflite**: IF and WHILE refer to subgraphs. float16 is stored as float16 and computed as float32. States of
+  recurrent cells are variables; every run starts from the states of the model.
 - Recurrent operations that a format lacks are decomposed into products and sums, up to 256 steps.
 - `nnapi export RECORDING.npz -o FOLDER [--format onnx]` writes every model that an application made (`NNAPI_RECORD`),
   and lists those that cannot be written.
@@ -61,8 +63,7 @@ def work(way: str, first: int, step: int, models: Path | None) -> None:
 
 
 def find_outcomes(way: str, count: int, step: int, models: Path | None) -> Iterator[Outcome]:
-    """What :func:`work` finds, in as many processes as it takes: one that dies is followed by another, which goes on
-    after what killed it."""
+    """Yield the outcomes of :func:`work`. If its process dies, another one continues after that example."""
     at = 0
     while at < count:
         command = [sys.executable, "-m", "benchmarks.exported", "--work", way, "--first", str(at), "--step", str(step)]

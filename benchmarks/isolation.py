@@ -1,4 +1,4 @@
-"""What it costs to have a driver in a process of its own: time a call, memory, and what others have of it.
+"""Measure a driver in its own process: time of a call, memory, and the effect on other processes.
 
 Each way is timed in turns with the same in this process, so that what else the machine does strikes both; times are
 microseconds, the median of many calls. The promises are about a quiet machine with two processors: at most 30 µs a call

@@ -1,4 +1,4 @@
-"""What thousands of executions leave behind: resident memory, descriptors and threads, for every fault and every way.
+"""Measure resident memory, descriptors and threads after thousands of executions, for every fault and kind of run.
 
 Each line is one way to execute with one fault of the device, on an automatic compilation (the CPU helps out) and on
 an explicit one (the caller gets the error). After some executions to warm up the state of the process is taken, and
@@ -39,7 +39,7 @@ ALLOWED_THREADS = 3
 
 @dataclass(frozen=True)
 class Growth:
-    """What so many executions added."""
+    """The growth after that number of executions."""
 
     way: str
     fault: str
@@ -87,7 +87,7 @@ def attempt(way: Callable[[Compilation], object], compilation: Compilation) -> N
 
 
 def grown(way: str, fault: str, automatic: bool, work: Callable[[], object], count: int) -> Growth:
-    """What ``count`` repetitions leave behind. What leaks does so again: an allocator that took more once does not."""
+    """Return the growth after ``count`` repetitions, the second time: an allocator that grows once does not leak."""
     for _ in range(max(20, count // 10)):
         work()
     for _ in range(2):

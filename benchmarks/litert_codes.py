@@ -150,8 +150,7 @@ def work(seed: int, numbers: range, device: str) -> None:
 
 
 def compare_all(seed: int, numbers: range, device: str) -> Iterator[dict]:
-    """What :func:`work` finds, in as many processes as it takes: one that dies is followed by another, which goes on
-    after the model that killed it."""
+    """Yield the outcomes of :func:`work`. If its process dies, another one continues after that example."""
     at = numbers.start
     while at < numbers.stop:
         command = [sys.executable, __file__, "--seed", str(seed), "--device", device, "--work", f"{at}:{numbers.stop}"]

@@ -1,4 +1,4 @@
-"""What a process holds at its peak that loads, compiles and runs a model once: ours ÷ one with LiteRT alone.
+"""Compare the peak memory of a process that loads, compiles and runs a model once with one that uses LiteRT alone.
 
     python benchmarks/memory.py MODEL.tflite … [--devices NAME …]
 

@@ -121,7 +121,7 @@ def _array(value: Any) -> Any:
 
 
 def outcome(case: NodeCase, device: str | None = None) -> Outcome:
-    """What becomes of a case: first as it is, and where that is refused, with its parameters as constants."""
+    """The outcome of a case as it is or, if that is refused, with its parameters as constants."""
     found = _try(case.content, case.inputs, case, device)
     if found.kind != "refused":
         return found
@@ -261,7 +261,7 @@ def _row(operator: str, outcomes: Sequence[Outcome]) -> str:
 
 
 def row_name(operator: str) -> str:
-    """What the page calls an operator; a test of several is called by the first word of its name."""
+    """Return the page's name of an operator; a test of several operators is named by the first word of its name."""
     return operator if operator[0].isupper() else f"{operator}, decomposed"
 
 

@@ -29,10 +29,10 @@ SAME: dict[str, Any] = {"padding_scheme": PaddingCode.PADDING_SAME, "stride_w": 
 CLIPPED: dict[str, Any] = SAME | {"activation": FuseCode.FUSED_RELU6}
 
 Body = Callable[["Sample", Tensor], Any]
-"""What is done to the input, or to what was done before."""
+"""The operators applied to the input, one after another."""
 
 SPREAD = np.uint32(2654435769)
-"""What numbers are multiplied by to make neighbors differ: 2³² divided by the golden ratio."""
+"""Multiplier that makes the hashes of neighboring numbers differ: 2³² divided by the golden ratio."""
 
 
 class Sample:

@@ -22,7 +22,7 @@ ENGINES = {"litert": "ai_edge_litert", "openvino": "openvino", "onnxruntime": "o
 
 @dataclass(frozen=True)
 class Part:
-    """What README says, and the words of a command that prints it."""
+    """A number of README, and the command that prints it."""
 
     says: str
     command: tuple[str, ...]

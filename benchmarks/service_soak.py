@@ -1,4 +1,4 @@
-"""What honest applications of a service notice of hostile ones: ten beside three, first alone, then together.
+"""Run ten honest applications of a service alone, then beside three hostile ones.
 
 ``python -m benchmarks.service_soak MODEL --minutes 10`` starts a service and ten applications that run the model at a
 steady rate, and measures them alone; then three hostile clients join: one sends mutated messages, one hogs channels,

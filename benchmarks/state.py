@@ -78,7 +78,7 @@ class Watching:
 
 
 class Watched:
-    """What it prepares."""
+    """The prepared model."""
 
     def __init__(self, watching: Watching, inner: Prepared) -> None:
         self.watching, self.inner, self.close = watching, inner, inner.close

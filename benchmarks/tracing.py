@@ -1,4 +1,4 @@
-"""What tracing costs: nothing to speak of while it is off, little while it is on; and how much of a step it explains.
+"""Measure the cost of tracing, off and on, and the share of a step that it explains.
 
 Each cost is the median over many pairs of short series, one with and one without, in turns, so that what else the
 machine does falls on both. Off is compared with a runtime whose sections are taken out, on a burst of one ADD of 3 × 4

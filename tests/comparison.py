@@ -24,7 +24,7 @@ class Agreement(StrEnum):
 
 @dataclass(frozen=True)
 class Comparison:
-    """What two devices made of one example, and why where it was not the same."""
+    """The results of two devices on one example, and the reason if they differ."""
 
     example: Example
     agreement: Agreement

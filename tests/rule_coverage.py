@@ -56,7 +56,7 @@ def name_of(item: pytest.Item) -> str:
 
 
 class RuleCoverage:
-    """What the reports say; in the process that the workers report to."""
+    """Collect the reports, in the process that workers report to."""
 
     def __init__(self) -> None:
         self.passed: Counter[str] = Counter()
@@ -73,7 +73,7 @@ class RuleCoverage:
         self.raised[name] |= set(told["raised"])  # type: ignore[call-overload]
 
     def missing(self) -> list[str]:
-        """What should have been raised and was not, a line for each rule."""
+        """Return a line for each rule whose error was not raised."""
         lines = []
         for rule, tests in sorted(find_tests().items()):
             if all(self.passed[test] >= self.items.get(test, 1) for test in tests):

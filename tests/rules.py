@@ -65,5 +65,5 @@ def find_tests() -> dict[int, set[str]]:
 
 @cache
 def codes_of(rule: int) -> frozenset[ResultCode]:
-    """What a test of the rule must see raised; empty for a rule that is about something else than errors."""
+    """The error that a test of the rule must see; empty for a rule that is not about errors."""
     return frozenset(code for code, rules in RULES_BY_CODE.items() if str(rule) in rules.split())

@@ -26,7 +26,7 @@ WAYS = {
     r"needs (strace|Java)": r"install \1",
     r"needs a GPU": "run on a machine with a GPU, or install Mesa from 25.0 on",
 }
-"""What provides the thing that is missing, by a pattern of the reason; \\1 is what the pattern's group matched."""
+"""The command that provides a missing requirement, by a pattern of the reason; \\1 is the pattern's group."""
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -62,7 +62,7 @@ def test_nothing_fails_on_the_reference(corpus: Corpus, known: list[Entry], fold
 @pytest.mark.engine
 @pytest.mark.parametrize(("name", "part"), [(name, part) for name in ENGINES for part in range(ENGINES[name])])
 def test_nothing_fails_on_an_engine(corpus: Corpus, name: str, part: int) -> None:
-    """What it does not take it refuses with a reason."""
+    """An operation that the device refuses has a reason."""
     results = without_failures(corpus, corpus.entries[part :: ENGINES[name]], engine(name), ["plain"])
     assert all(result.reason for result in results if result.status is Status.SKIPPED)
     assert sum(result.status is Status.PASSED for result in results) > len(results) / 2
@@ -80,7 +80,7 @@ def engine(name: str) -> Device:
 @pytest.mark.engine
 @pytest.mark.parametrize("name", ISOLATED)
 def test_nothing_fails_in_a_process_of_its_own(corpus: Corpus, name: str) -> None:
-    """What comes from there is what the driver says here."""
+    """The process returns the same answer as the driver in this process."""
     if name != "nnapi-reference":
         engine(name.removesuffix("-cpu"))
     with Device(Isolated(name)) as device:

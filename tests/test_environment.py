@@ -36,7 +36,7 @@ def variables() -> set[str]:
 
 
 def described() -> set[str]:
-    """What the page's table of variables has in its first column."""
+    """Return the first column of the page's table of variables."""
     rows = PAGE.partition("## Files")[0].splitlines()
     return {name for row in rows if row.startswith("| `") for name in re.findall(r"`(\w+)`", row.split("|")[1])}
 

@@ -1,4 +1,4 @@
-"""What `import nnapi` loads: nothing that only some of its uses need."""
+"""`import nnapi` loads only modules that every use needs."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What has no drawing is printed, and the package registers what draws."""
+"""An object without a drawing is printed; the package registers its drawings."""
 
 import pytest
 

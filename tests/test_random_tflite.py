@@ -10,7 +10,7 @@ from nnapi.codes import OperandCode
 from tests.random_tflite import KINDS, PER_CHANNEL, UINT8, Kind, random_codes, random_model
 
 OTHERWISE = {("FULLY_CONNECTED", PER_CHANNEL): "CONV_2D"}
-"""What the importer writes in other words."""
+"""Operations that the importer expresses by others."""
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)

@@ -1,4 +1,4 @@
-"""What runs out while models are loaded, compiled and run is said by the project's own errors.
+"""If a resource runs out while models are loaded, compiled or run, the project's own error names it.
 
 Each case is a process of its own, since what was imported once needs neither memory nor descriptors again.
 """

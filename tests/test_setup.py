@@ -1,4 +1,4 @@
-"""What setup.py asks for on Pythons other than this one."""
+"""The requirements that setup.py states on other Pythons."""
 
 import email
 import os

@@ -12,8 +12,6 @@ from tools import size
 
 ROOT = size.REPOSITORY
 SOURCE = ROOT / "src" / "nnapi"
-PENDING: frozenset[str] = frozenset()
-"""Packages, modules and pages that are still to be rewritten."""
 
 PHRASES = {
     r"\b(is|are|was|were) no [a-z]": "is not a …",
@@ -49,8 +47,8 @@ def list_texts() -> Iterator[tuple[str, int, str]]:
 
 
 def list_docstrings() -> Iterator[tuple[str, int, str]]:
-    """Yield name, line and text of every docstring, those of attributes included."""
-    for path in sorted(SOURCE.rglob("*.py")):
+    """Yield name, line and text of every docstring of source, tests and tools, those of attributes included."""
+    for path in (path for path in size.sources() if path.suffix == ".py"):
         for node in ast.walk(ast.parse(path.read_text())):
             body = getattr(node, "body", None)
             for each in body if isinstance(body, list) else []:
@@ -59,14 +57,10 @@ def list_docstrings() -> Iterator[tuple[str, int, str]]:
                     and isinstance(each.value, ast.Constant)
                     and isinstance(each.value.value, str)
                 ):
-                    yield path.relative_to(SOURCE).as_posix(), each.lineno, each.value.value
+                    yield path.relative_to(ROOT).as_posix(), each.lineno, each.value.value
 
 
 TEXTS, DOCSTRINGS = list(list_texts()), list(list_docstrings())
-
-
-def is_pending(name: str) -> bool:
-    return any(name == pending or name.startswith(f"{pending}/") for pending in PENDING)
 
 
 def find(phrase: str, text: str) -> list[str]:
@@ -77,16 +71,14 @@ def find(phrase: str, text: str) -> list[str]:
 
 @pytest.mark.parametrize("phrase", PHRASES)
 def test_a_phrase_is_avoided(phrase: str) -> None:
-    found = [(name, line, words) for name, line, text in TEXTS if not is_pending(name) for words in find(phrase, text)]
+    found = [(name, line, words) for name, line, text in TEXTS for words in find(phrase, text)]
     report = "\n".join(f"{name}:{line}: {words!r}" for name, line, words in found)
     assert not found, f"say {PHRASES[phrase]!r}:\n{report}"
 
 
 def test_docstrings_begin_with_the_thing_or_a_verb() -> None:
     vague = re.compile(r"(What|Who|Whoever|Whatever|That which) ")
-    found = [
-        f"{name}:{line}: {text[:60]}" for name, line, text in DOCSTRINGS if vague.match(text) and not is_pending(name)
-    ]
+    found = [f"{name}:{line}: {text[:60]}" for name, line, text in DOCSTRINGS if vague.match(text)]
     assert not found, "\n".join(found)
 
 
@@ -99,7 +91,3 @@ def test_a_phrase_is_found(text: str) -> None:
 
 def test_plain_english_is_not() -> None:
     assert not any(find(phrase, "there is no device; it is no longer raised") for phrase in PHRASES)
-
-
-def test_pending_names_exist() -> None:
-    assert all((SOURCE / name).exists() or (ROOT / name).exists() for name in PENDING)

@@ -1,1 +1,1 @@
-"""What makes the package and measures its tree: ``python -m tools.NAME``, in the root of the repository."""
+"""Programs that build the package and measure its tree: ``python -m tools.NAME``, in the root of the repository."""

@@ -76,7 +76,7 @@ class Emulated:
         return subprocess.run(command, cwd=where, env=os.environ | variables, capture_output=True, text=True)
 
     def python(self, *words: str | Path, where: Path | None = None, **variables: str) -> str:
-        """What a Python program prints; CalledProcessError, after what it said, if it fails."""
+        """Return the output of a Python program; if it fails, print its output and raise CalledProcessError."""
         done = self.run(self.interpreter, *words, where=where, **variables)
         if done.returncode:
             print(done.stdout + done.stderr, file=sys.stderr)

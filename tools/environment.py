@@ -27,7 +27,7 @@ class Environment:
         return cls(folder)
 
     def run(self, *words: str | Path, path: str | None = None, where: Path | None = None) -> str:
-        """What a program of this environment prints. PATH holds nothing else, unless it is given."""
+        """Return the output of a program of this environment. By default PATH holds nothing else."""
         return output([self.folder / "bin" / words[0], *words[1:]], path or str(self.folder / "bin"), where)
 
     def pip(self, *words: str | Path, path: str | None = None) -> None:
@@ -44,7 +44,7 @@ class FailedError(Exception):
 
 
 def output(words: Sequence[str | Path], path: str = "", where: Path | None = None, **variables: str) -> str:
-    """What a program prints, run with this PATH and little else in its environment."""
+    """Return the output of a program, run with this PATH and little else in its environment."""
     kept = {name: value for name, value in os.environ.items() if name in KEPT or name.startswith("PIP_")}
     done = subprocess.run(words, cwd=where, env=kept | {"PATH": path} | variables, capture_output=True, text=True)
     if done.returncode:

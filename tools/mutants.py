@@ -58,7 +58,7 @@ class Mutant:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a mutant: why a run failed, empty where none did, and the line that was changed."""
+    """The outcome of a mutant: the reason why a run failed, empty if none did, and the changed line."""
 
     mutant: Mutant
     reason: str

@@ -1,4 +1,4 @@
-"""What devices make of NaN and of infinities: the page docs/non-finite.md, found by running every operation.
+"""Run every operation on NaN and infinities and write docs/non-finite.md.
 
 ``python -m tools.non_finite > docs/non-finite.md`` writes it, with the devices that this machine has.
 """
@@ -78,7 +78,7 @@ What is finite going in gives what the reference gives, or the operation is refu
 
 
 class Seen(StrEnum):
-    """What is seen of one element that is not finite."""
+    """The observed effect of one element that is not finite."""
 
     NAN = "NaN"
     INFINITE = "inf"
@@ -88,7 +88,7 @@ class Seen(StrEnum):
 
 
 Finding = tuple[frozenset[Seen], frozenset[Seen]]
-"""What is seen of NaN and of infinities; nothing where the device refuses."""
+"""The observed effects of NaN and infinities; empty if the device refuses."""
 
 
 def float_operations() -> list[Operation]:
@@ -105,7 +105,7 @@ def _takes_floats(operation: Operation) -> bool:
 
 
 def found(operation: Operation, device: Device) -> Finding:
-    """What the device makes of elements that are not finite, in the first few random calls that it takes."""
+    """Observe the effect of elements that are not finite in the first random calls that the device accepts."""
     nans: set[Seen] = set()
     infinities: set[Seen] = set()
     taken = 0
@@ -171,7 +171,7 @@ def _finite(example: Example, compilation: Compilation) -> Example | None:
 
 
 def _observe(example: Example, compilation: Compilation, values: Sequence[float]) -> set[Seen]:
-    """What one element at a time brings about: the first and the last of each input."""
+    """The effect of single elements: the first and the last of each input."""
     seen: set[Seen] = set()
     for index, given in _float_inputs(example).items():
         for value in values:
@@ -214,7 +214,7 @@ def _said(outputs: Iterable[Array], compares: bool) -> set[Seen]:
 
 
 def cells(operation: Operation, device: Device | None) -> list[str]:
-    """What the page says of an operation on a device: of NaN, and of infinities."""
+    """The page's text on an operation of a device: for NaN, and for infinities."""
     return ["", ""] if device is None else [_text(seen) for seen in found(operation, device)]
 
 

@@ -64,7 +64,7 @@ def overview(operations: Iterable[Operation]) -> str:
 
 
 def section(operation: Operation) -> str:
-    """What is declared of one operation."""
+    """The declaration of one operation as a section of the page."""
     summary = f"Operation {int(operation.code)}, from level {level_of(operation)} on."
     if operation.zero_sized:
         summary += " Takes inputs without elements."
@@ -242,7 +242,7 @@ def _is_needed(slot: Slot) -> bool:
 
 
 def _own_types(parameter: Parameter) -> Levels:
-    """What a parameter that follows no other takes, with the level from which on it does."""
+    """The types that a parameter accepts by itself, with the feature level of each."""
     if isinstance(parameter, AnyParameter) and not parameter.types:
         return {code: parameter.since for code in OperandCode if code.name.startswith("TENSOR_")}
     return {} if parameter.like else {code: max(level, parameter.since) for code, level in parameter.types.items()}

@@ -94,7 +94,7 @@ def _find_onnx_operator(name: str) -> str:
 
 
 def section() -> str:
-    """What CONTRIBUTING.md says about the files of an operation."""
+    """The section of CONTRIBUTING.md on the files of an operation."""
     found = {name: find_places(name) for name in SHOWN}
     rows = [f"| what | {' | '.join(SHOWN)} |", "|---" * (1 + len(SHOWN)) + "|"]
     for prefix, what in WHAT.items():

@@ -1,4 +1,4 @@
-"""What a built distribution must do where a user installs it: in an environment that has never seen the repository."""
+"""Checks of a built distribution, in an environment that does not know the repository."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def demo(environment: Environment) -> None:
 
 
 def check(environment: Environment, examples: str) -> str:
-    """What `nnapi check` finds on the reference, with the examples that are installed."""
+    """Return the output of `nnapi check` on the reference, with the installed examples."""
     outcome = environment.folder / "outcome.json"
     options = ["--device", "nnapi-reference", "--variants", "plain", "--filter", examples]
     environment.run("nnapi", "check", *options, "--output", outcome)

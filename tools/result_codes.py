@@ -38,7 +38,7 @@ Use another device, or a smaller model.""",
 The driver's process has ended. The next call finds it restarted where drivers have
 [processes of their own](isolation.md).""",
 }
-"""What whoever meets the code can do."""
+"""Advice to a caller that gets the code."""
 
 HEAD = """\
 # Result codes

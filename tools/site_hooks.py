@@ -1,4 +1,4 @@
-"""What the site's builder (MkDocs) calls: docstrings are written for Python's help, pages for the web."""
+"""Hooks of MkDocs: docstrings are written for Python's help, pages for the web."""
 
 import re
 from typing import Any

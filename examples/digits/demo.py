@@ -24,7 +24,7 @@ SHADES = " ░▒▓█"  # for terminals and logs without colors
 
 @dataclass(frozen=True)
 class Answers:
-    """What one model says about all scans."""
+    """The results of one model on all scans."""
 
     title: str
     required: float  # the least accuracy that is good enough

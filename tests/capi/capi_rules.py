@@ -1,4 +1,4 @@
-"""What it takes to call each function of the C library rightly, and to break each of its rules.
+"""Arguments to call each function of the C library correctly, and to break each of its rules.
 
 A case is the arguments of a call that succeeds, by parameter name, and for each rule of the specification, by its
 position there, a change to them that breaks it. Changes to different arguments can be combined.

@@ -134,7 +134,7 @@ def codes(rule: dict[str, str]) -> set[int]:
 
 
 def test_answers_of_failing_calls(world: World) -> None:
-    """What is stored although the call fails."""
+    """Values that are stored although the call fails."""
     rank, dimensions = ctypes.c_uint32(), (ctypes.c_uint32 * 1)()
     execution = world.too_small()
     insufficient = int(ResultCode.OUTPUT_INSUFFICIENT_SIZE)

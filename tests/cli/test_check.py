@@ -39,7 +39,7 @@ def wrong(tmp_path: Path) -> Path:
 
 
 def call(*arguments: object) -> Any:
-    """What came of ``nnapi check`` with these arguments."""
+    """Return the result of ``nnapi check`` with these arguments."""
     return CliRunner().invoke(app, ["check", *map(str, arguments)])
 
 

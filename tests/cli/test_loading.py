@@ -1,4 +1,4 @@
-"""What commands are told about a model file: dimensions that it leaves open, 16-bit codes, weights of 8 and 4 bits."""
+"""Options of commands on loading a model file: dynamic dimensions, 16-bit values, weights of 8 and 4 bits."""
 
 import json
 from pathlib import Path

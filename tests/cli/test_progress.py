@@ -11,7 +11,7 @@ from nnapi.cli.progress import _estimate, progress
 
 
 def drawn(patience: float, until: str, *, terminal: bool = True) -> str:
-    """What a work of two steps draws."""
+    """Return the output of a task with two steps."""
     console = Console(file=io.StringIO(), force_terminal=terminal, width=80)
     with progress(console, 2, patience) as step:
         step("reading")

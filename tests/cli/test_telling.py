@@ -1,4 +1,4 @@
-"""What a run says when it is told what its model is for."""
+"""The text of a run whose task is given."""
 
 import json
 from pathlib import Path

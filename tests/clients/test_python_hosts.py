@@ -26,7 +26,7 @@ GUARDED(default_timeout, ANeuralNetworks_getDefaultLoopTimeout)
 GUARDED(maximum_timeout, ANeuralNetworks_getMaximumLoopTimeout)
 GUARDED(support_library, ANeuralNetworks_getSLDriverImpl)
 """
-"""What a delegate does when it is loaded: it asks the library while it holds the guard of a static variable."""
+"""Like a delegate while it is loaded: call the library while holding the guard of a static variable."""
 
 RACE = """
 import ctypes, sys, threading
@@ -50,7 +50,7 @@ extern "C" void make() { ANeuralNetworksModel_create(&model); ANeuralNetworksMem
 struct Last { ~Last() { ANeuralNetworksModel_free(model); } } last;
 extern "C" void drop() { ANeuralNetworksMemoryDesc_free(desc); }
 """
-"""What frees when the process ends, after Python has, and what frees while Python ends."""
+"""Objects freed when the process ends, after Python, and objects freed while Python ends."""
 
 EXIT = """
 import ctypes, sys

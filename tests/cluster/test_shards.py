@@ -118,7 +118,7 @@ def test_what_is_no_cluster_is_refused(place: str) -> None:
 
 
 class InitRay:
-    """What Ray is told when it is started."""
+    """The arguments with which Ray is started."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, dict[str, Any]]] = []

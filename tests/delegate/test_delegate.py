@@ -283,7 +283,7 @@ def test_nothing_reads_constants_once_the_interpreter_is_freed(monkeypatch: pyte
 def test_a_trace_is_read_after_the_interpreter_is_freed(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the engine does within a call is found out then, by a model made anew: its constants are gone."""
+    """The engine's sections within a call are measured later, with a new model: the constants are gone by then."""
     pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
     from nnapi.drivers.openvino import OpenVinoDriver
 

@@ -20,7 +20,7 @@ REFERENCES = {"link": "href", "script": "src", "img": "src", "source": "src", "i
 
 
 class Page(HTMLParser):
-    """What a page refers to, and the places in it that others may refer to."""
+    """The links of a page, and its anchors."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()

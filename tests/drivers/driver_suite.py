@@ -1,4 +1,4 @@
-"""What each driver must stand beside the examples: whatever goes wrong around it, threads, its process's end, and that
+"""Tests that each driver must pass besides the examples: faults around it, threads, its process's end, and that
 nothing leaks. A driver's tests inherit :class:`DriverSuite` and give it a device in a process of its own."""
 
 import gc

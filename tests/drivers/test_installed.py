@@ -1,4 +1,4 @@
-"""What is installed, told as importlib.metadata tells it."""
+"""Installed drivers, described as importlib.metadata describes them."""
 
 import importlib.metadata
 import os

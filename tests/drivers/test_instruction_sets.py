@@ -1,4 +1,4 @@
-"""What a processor is read to have."""
+"""Instruction sets read from a processor's description."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What engines write, and what becomes of it."""
+"""Output that engines print, and its use in messages."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""What traces say of an engine's calls: one section for all operations, divided when it is read."""
+"""Traces of an engine's calls: one section for all operations, divided when it is read."""
 
 from typing import Any
 

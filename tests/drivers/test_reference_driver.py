@@ -91,7 +91,7 @@ def test_closing_gives_the_programs_back() -> None:
 
 
 def test_dimensions_that_depend_on_the_data() -> None:
-    """What follows an operation of unknown dimensions is worked out when they are known."""
+    """Operations after one with dynamic dimensions are specialized when those are known."""
     b = Builder()
     x, size = b.input(tensor("float32", (3, 2))), b.input(tensor("int32", (2,)))
     part = b.slice(x, [0, 0], size, out=OPEN)

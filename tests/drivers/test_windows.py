@@ -1,4 +1,4 @@
-"""What engines are handed of windows that slide."""
+"""Parameters of sliding windows for engines."""
 
 from nnapi.drivers.windows import WIDEST, limit_steps, too_wide
 

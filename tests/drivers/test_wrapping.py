@@ -1,4 +1,4 @@
-"""What wrappers of prepared models forward, and what they must not close."""
+"""Methods that wrappers of prepared models forward, and resources that they must not close."""
 
 from __future__ import annotations
 

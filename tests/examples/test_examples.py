@@ -16,7 +16,7 @@ WORKERS = {
     "workers/ray_digits.py": "ray.data",
     "workers/spark_digits.py": "pyspark",
 }
-"""What takes another library's workers, which is not installed for development and says what it likes on stderr."""
+"""Examples that need another library's workers; that library is not installed for development and prints on stderr."""
 
 
 @pytest.mark.slow

@@ -29,7 +29,7 @@ class Outcome(NamedTuple):
 
 
 def run_litert(path: Path, inputs: Arrays) -> Arrays:
-    """What LiteRT's built-in kernels compute."""
+    """Return the results of LiteRT's built-in kernels."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     kernels = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
@@ -42,7 +42,7 @@ def run_litert(path: Path, inputs: Arrays) -> Arrays:
 
 
 def run_onnxruntime(path: Path, inputs: Arrays) -> Arrays:
-    """What ONNX Runtime computes on the processor, with its own rewriting."""
+    """Return the results of ONNX Runtime on the CPU, with its own graph rewriting."""
     import onnxruntime
 
     onnxruntime.set_default_logger_severity(4)
@@ -58,7 +58,7 @@ def run_onnxruntime(path: Path, inputs: Arrays) -> Arrays:
 
 
 def run_again(path: Path, inputs: Arrays) -> Arrays:
-    """What the reference computes of the file, read back."""
+    """Import the file and return the reference's results."""
     return nnapi.compile(nnapi.load(path), "nnapi-reference").run(*inputs)
 
 
@@ -68,11 +68,11 @@ WAYS: dict[str, tuple[str, Callable[[Path, Arrays], Arrays]]] = {
     "ONNX Runtime": (".onnx", run_onnxruntime),
     "nnapi, .onnx": (".onnx", run_again),
 }
-"""Who runs a file, of which format."""
+"""The runner of each format."""
 
 
 def outcome(example: Example, way: str, folder: Path) -> Outcome:
-    """What becomes of an example that is exported and run by somebody: as it is, or where that is refused, frozen."""
+    """Export and run an example as it is or, if that is refused, with all inputs but the first as constants."""
     found = _run_as_file(example, way, folder)
     if found.kind != "refused" or len(example.main.inputs) == 1:
         return found

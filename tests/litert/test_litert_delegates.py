@@ -16,7 +16,7 @@ pytestmark = pytest.mark.engine
 
 @pytest.fixture(autouse=True)
 def present(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What devices there are, whatever is installed."""
+    """Install a fixed list of devices."""
     there = [SimpleNamespace(name=name) for name in ("xnnpack-cpu", "nnapi-reference")]
     monkeypatch.setattr(delegates, "devices", lambda: there)
 

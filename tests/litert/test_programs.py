@@ -55,7 +55,7 @@ ARGUMENTS = {
     "whole_numbers": ["whole_numbers"],
     "wrapped_in_a_class": ["dense"],
 }
-"""What each program is called with: a model of the tests' own, or files of the shared material."""
+"""The arguments of each program: a model of the tests, or files of the shared material."""
 PROGRAMS = [
     pytest.param(name, marks=[pytest.mark.shared] if "/" in arguments[0] else [])
     for name, arguments in ARGUMENTS.items()
@@ -63,7 +63,7 @@ PROGRAMS = [
 CODES, REAL = 1, 1e-5
 """How far results may be from LiteRT's, as in the conformance examples: codes, and parts of the largest number."""
 ONE_CODE = {"detect_objects": 0.01}
-"""What one code of a model's last convolutions makes of its real numbers."""
+"""The float difference that one quantization step of a model's last convolutions causes."""
 
 
 def test_every_program_runs() -> None:

@@ -35,7 +35,7 @@ TYPES = {
 }
 """The types that the basic driver computes with."""
 DERIVED = "all_inputs_as_internal", "all_outputs_as_internal", "all_tensors_as_inputs"
-"""What the generator of the examples made of others."""
+"""Suffixes of examples that the generator derived from others."""
 DYNAMIC = "zero_sized", "unknown_dimension", "unknown_rank"
 ENOUGH = 90
 RANDOM = np.random.default_rng(7)

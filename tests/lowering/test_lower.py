@@ -1,4 +1,4 @@
-"""What the drivers of engines share, shown by one for an engine that adds and multiplies floats with NumPy."""
+"""The lowering that engines share, tested with an engine that adds and multiplies floats with NumPy."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ lower = RULES.lower
 
 
 class Value:
-    """What is computed by a step, or given: a constant has its array."""
+    """A value that a step computes, or an input; a constant has its array."""
 
     def __init__(self, array: Array | None = None) -> None:
         self.array = array

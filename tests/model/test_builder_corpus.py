@@ -25,7 +25,7 @@ def type_of(spec: OperandSpec, example: Example, index: int) -> OperandType:
 
 
 def given(b: Builder, spec: OperandSpec, example: Example, index: int) -> Any:
-    """What a caller would write for an operand: scalars as numbers."""
+    """Return the argument that a caller would write for an operand: scalars as numbers."""
     type = type_of(spec, example, index)
     if spec.lifetime == Source.SUBGRAPH_INPUT:
         return b.input(type)

@@ -1,4 +1,4 @@
-"""What a builder refuses, in one message that names the operation and the operand."""
+"""A builder's refusal is one message that names the operation and the operand."""
 
 from typing import Any
 

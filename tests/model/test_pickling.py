@@ -15,7 +15,7 @@ X = np.array([[1, -2], [3, -4]], np.float32)
 
 
 def branching() -> Model:
-    """What adds 1 or 2, by its first input; both branches are one model within another."""
+    """Return a model that adds 1 or 2, depending on its first input; both branches contain the same nested model."""
     inner = []
     for amount in (1, 2):
         b = Builder(f"adds {amount}")

@@ -1,4 +1,4 @@
-"""What the tests of the detection operations share: the four families of types and plain arithmetic of boxes."""
+"""Shared by tests of detection operations: the four families of types, and plain arithmetic on boxes."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -67,7 +67,7 @@ def given(type: Any, real: Any) -> Any:
 
 
 def reals(type: OperandType, array: Any) -> Any:
-    """What the stored numbers mean, in double precision."""
+    """Dequantize stored values in double precision."""
     array = np.asarray(array, np.float64)
     return (array - type.zero_point) * type.scale if type.is_quantized else array
 

@@ -1,4 +1,4 @@
-"""What tests of convolutions and pooling share: how their arguments are written, and windows, cell by cell."""
+"""Shared by tests of convolutions and pooling: arguments, and windows computed one element at a time."""
 
 import itertools
 from typing import Any
@@ -115,7 +115,7 @@ def window(image: Any, at: Any, size: Any, stride: Any, padding: Any, dilation: 
 
 
 def clamped(real: Any, activation: int) -> Any:
-    """What a fused activation makes of real numbers."""
+    """Apply a fused activation to float values."""
     low, high = {NONE: (-np.inf, np.inf), RELU: (0, np.inf), RELU1: (-1, 1), RELU6: (0, 6)}[activation]
     return np.clip(real, low, high)
 

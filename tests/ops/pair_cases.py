@@ -1,4 +1,4 @@
-"""What tests of operations on two tensors share: pairs that stretch to one shape, and each pair of numbers."""
+"""Shared by tests of operations on two tensors: pairs that broadcast, and each pair of values."""
 
 from typing import Any
 

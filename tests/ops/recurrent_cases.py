@@ -1,4 +1,4 @@
-"""What tests of recurrent operations share: calls by operand name, and LSTM and RNN worked number by number."""
+"""Shared by tests of recurrent operations: calls by operand name, and LSTM and RNN computed one value at a time."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""What tests of operations share that take tensors of nearly every type: random ones, their real values, refusals."""
+"""Shared by tests of operations on most tensor types: random tensors, their dequantized values, refusals."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the convolutions share."""
+"""Properties common to all convolutions."""
 
 from typing import Any
 

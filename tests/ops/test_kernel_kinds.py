@@ -1,4 +1,4 @@
-"""What each kind of kernel is given and what becomes of its result, on operations made for the purpose."""
+"""The arguments and results of each kind of kernel, on operations made for the test."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def call(operation: Operation, x: OperandType, out: OperandType, y: OperandType 
 
 
 def shown(operation: Operation, kind: str, type: OperandType, stored: Any, scaled: tuple[str, ...] = ()) -> Any:
-    """What a kernel of that kind is given for a stored tensor."""
+    """Return the argument that a kernel of that kind gets for a stored tensor."""
     seen: list[Any] = []
 
     def look(*context: Any, x: Any, y: Any) -> Any:

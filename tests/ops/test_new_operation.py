@@ -82,7 +82,7 @@ print(json.dumps(found))
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """What a copy of the library says of an operation that only the copy has."""
+    """Return the output of a copy of the library about an operation that only the copy has."""
     package = tmp_path_factory.mktemp("src") / "nnapi"
     source = Path(nnapi.__file__).parent
     shutil.copytree(source, package, ignore=shutil.ignore_patterns("__pycache__", "*.so", "include"))

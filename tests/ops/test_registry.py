@@ -1,4 +1,4 @@
-"""What every operation has: a declaration, a meaning, a home that names it."""
+"""Every operation has a declaration, a meaning, and a module named after it."""
 
 import pkgutil
 import re

@@ -24,7 +24,7 @@ TENSORS = [code for code in OperandCode if code.name.startswith("TENSOR_")]
 
 @pytest.fixture(scope="module")
 def facts(shared: Any) -> Any:
-    """What the table says of each operation, by name."""
+    """The table's row of each operation, by name."""
     return {fact["name"]: fact for fact in json.loads((shared / "reference" / "operations.json").read_text())}
 
 

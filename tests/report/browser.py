@@ -27,7 +27,7 @@ FLAGS = (
 
 
 def ask(page: str, script: str, folder: Path, *flags: str) -> Any:
-    """What the script's body returns (JSON) once the page has loaded; fails on any message in the browser's console.
+    """Return the result (JSON) of the script after the page has loaded; fail on any message in the browser's console.
 
     Skips where no browser is installed.
     """

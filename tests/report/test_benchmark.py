@@ -139,7 +139,7 @@ def test_an_interruption_keeps_what_there_is(monkeypatch: pytest.MonkeyPatch) ->
 
 
 class Clock:
-    """What stands in for the module time: every look at it takes a moment."""
+    """A replacement for the module time: every call advances it."""
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -1,4 +1,4 @@
-"""What notebooks show: complete, of one piece, in the notebook's own colors, and loaded only when shown."""
+"""Output in notebooks: complete, self-contained, in the notebook's colors, and loaded only when shown."""
 
 import re
 import subprocess
@@ -49,7 +49,7 @@ class Reader(HTMLParser):
 
 
 def read(shown: object) -> Reader:
-    """What Jupyter would show, after looking at what holds for all of it."""
+    """Return what Jupyter would show, after checks that hold for all output."""
     html = shown._repr_html_()  # type: ignore[attr-defined]
     reader = Reader(html)
     assert reader.open == []

@@ -9,7 +9,7 @@ from nnapi.report.timing import time_call, time_calls, time_series, time_turns
 
 
 class Clock:
-    """What stands in for the module time."""
+    """A replacement for the module time."""
 
     now = 0.0
 

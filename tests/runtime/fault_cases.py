@@ -72,7 +72,7 @@ ERRORS: dict[Fault, type[NnapiError]] = {
     Fault.DIES: DeadObjectError,
     Fault.RAISES: OpFailedError,
 }
-"""What the caller sees of a fault where nobody helps out; the others give an answer, late or wrong."""
+"""The error that the caller gets for a fault without fallback; other faults give an answer, late or wrong."""
 
 
 def faulty(fault: Fault, phase: Phase, seconds: float = 0.004) -> Device:

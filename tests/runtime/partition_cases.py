@@ -38,7 +38,7 @@ def cheapest(problem: Problem) -> float:
 
 
 def _moves(problem: Problem, flow: Flow, places: list[Any]) -> Any:
-    """What moving the tensor costs in each assignment: once for each device that reads it elsewhere, and the host."""
+    """The cost of moving the tensor in each assignment: once for each other device that reads it, and the host."""
     total: Any = 0.0
     for target in problem.devices:
         read = np.zeros(len(places[0]), bool)

@@ -61,7 +61,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def truncated(path: Path, device: str, when: str) -> str:
-    """What a process says whose file is truncated then; it might not live to say it."""
+    """Return the output of a process whose file is truncated; the process may be killed before it prints."""
     command = [sys.executable, "-c", TRUNCATED, str(path), device, when]
     environment = {**os.environ, "DEBUG_NN_CPUONLY": "0"}
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)

@@ -114,7 +114,7 @@ def test_what_is_wrong_in_every_place() -> None:
 
 
 def test_a_base_of_ones_own() -> None:
-    """What comes before an operation is what the base made of it, wrong or not."""
+    """The inputs of an operation are the base's results, wrong or not."""
     wrong = Device(Faulty(device(REFERENCE).driver, Fault.WRONG, operation=OperationCode.ADD))
     steps = find_divergence(three(), [np.ones(4, np.float32)], device(REFERENCE), wrong).steps
     assert [step.verdict for step in steps] == [Verdict.NEAR, Verdict.SAME, Verdict.SAME]
@@ -153,7 +153,7 @@ def changed(change: Callable[[Array], Array]) -> Device:
     ],
 )
 def test_infinities_are_always_judged(given: float, change: Callable[[Array], Array], verdict: Verdict) -> None:
-    """What nobody judges are finite floats beside them, and then not everything was compared."""
+    """Finite floats beside them are not judged, so not everything was compared."""
     b = Builder()
     x = b.input(tensor("float32", (2,)))
     b.output(b.add(x, x, name="doubled"))

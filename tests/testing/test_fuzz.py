@@ -21,7 +21,7 @@ from tests.testing.testing_cases import REFERENCE, add, refusing, spoilt
 OPERATIONS = sorted(REGISTRY.values(), key=lambda operation: operation.name)
 DRAWS, CALLS = 30, 2
 VALUE = r"\d|omitted|given|true|false|none|nan|inf"
-"""What a message says of an operand: a number, or whether it is there."""
+"""The details of an operand in a message: a number, or whether it is present."""
 
 
 def names_an_operand(operation: Operation, message: str) -> bool:

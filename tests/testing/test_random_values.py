@@ -1,4 +1,4 @@
-"""What random calls are made of."""
+"""Values of random calls."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a survey finds out about devices whose limits are known."""
+"""A survey of devices whose limits are known."""
 
 import pytest
 

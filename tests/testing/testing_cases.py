@@ -71,7 +71,7 @@ def endless() -> Example:
 
 
 Spoil = Callable[[Any], Any]
-"""What becomes of an output."""
+"""A change of an output."""
 
 
 class Borrowed:

@@ -1,4 +1,4 @@
-"""What programs see that are run as a user would run them."""
+"""The environment of programs that are run as a user would run them."""
 
 import sys
 from pathlib import Path

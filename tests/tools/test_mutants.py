@@ -1,4 +1,4 @@
-"""What `make mutants` draws, and which tests the drawn places meet."""
+"""The mutants that `make mutants` draws, and the tests that it runs on them."""
 
 import os
 import subprocess

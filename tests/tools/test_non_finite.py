@@ -1,4 +1,4 @@
-"""What devices make of NaN and of infinities, and the page that says so."""
+"""Results of devices on NaN and infinities, and the page that lists them."""
 
 import re
 from functools import cache

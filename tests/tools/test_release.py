@@ -1,4 +1,4 @@
-"""What `make release` refuses."""
+"""Refusals of `make release`."""
 
 import pytest
 

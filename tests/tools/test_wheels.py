@@ -1,4 +1,4 @@
-"""What `make wheel` asks of a wheel's name."""
+"""The requirements of `make wheel` on a wheel's name."""
 
 import pytest
 

@@ -46,7 +46,7 @@ def agree(ours: Any, theirs: Any) -> None:
 
 @pytest.fixture
 def sessions(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What is compiled in the course of a test."""
+    """Compilations made during a test."""
     made: list[Any] = []
 
     def note(*arguments: Any, **named: Any) -> Any:
@@ -156,7 +156,7 @@ class Breaking(nn.Module):  # type: ignore[misc,name-defined]
 
 
 class Noting(nn.Module):  # type: ignore[misc,name-defined]
-    """What comes by is noted."""
+    """Records every call."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -13,7 +13,7 @@ from nnapi.trace.systrace import to_ftrace
 from tests.trace.span_cases import recorded
 
 COMMON = {"name": str, "ph": str, "pid": int, "tid": int}
-"""What every event has."""
+"""Keys of every event."""
 
 FIELDS: dict[str, dict[str, Any]] = {
     "M": {"args": dict},
@@ -21,7 +21,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "b": {"cat": str, "ts": (int, float), "id": str, "args": dict},
     "e": {"cat": str, "ts": (int, float), "id": str, "args": dict},
 }
-"""What the format demands of each kind of event."""
+"""Keys that the format requires of each kind of event."""
 
 
 def test_schema() -> None:

@@ -1,4 +1,4 @@
-"""What the runtime and the reference record."""
+"""Spans that the runtime and the reference record."""
 
 from collections.abc import Iterator
 from itertools import count

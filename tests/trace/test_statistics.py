@@ -1,4 +1,4 @@
-"""What counts for which layer and phase. Each case is one of those that Android's documentation lists."""
+"""Assignment of sections to layers and phases. Each case is one that Android's documentation lists."""
 
 import math
 

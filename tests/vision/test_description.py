@@ -1,4 +1,4 @@
-"""What files of models say of them, and what `nnapi run` makes of that."""
+"""Descriptions in model files, and their effect on `nnapi run`."""
 
 from pathlib import Path
 

@@ -42,7 +42,7 @@ TESTS = [
 EIGEN = Path("/usr/include/eigen3")
 SCHEMA = Path("tflite/converter/schema/schema")
 ATTRIBUTE = re.compile(r"^(\s*\w+( = \d+)?)\s*\(deprecated\)(?=,)", re.MULTILINE)
-"""What is said of a member of an enumeration or union, which older compilers of schemas do not understand."""
+"""Attributes of members of an enumeration or union, which older schema compilers do not understand."""
 MUTABLE = "tflite/converter/schema/mutable/schema_generated.h"
 """The same with functions that change values, which ours has too."""
 CHECKS = [f"absl/log/{name}.h" for name in ("absl_check", "absl_log", "check", "log")] + ["tsl/platform/logging.h"]

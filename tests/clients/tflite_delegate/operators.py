@@ -70,7 +70,7 @@ def telling(function: Callable[..., Any], failed: int) -> Callable[..., Any]:
 
 
 class Host(ctypes.Structure):
-    """What the library calls."""
+    """The functions that the library calls."""
 
     _fields_ = (
         ("create", ctypes.CFUNCTYPE(Number, ctypes.c_void_p, Size)),

@@ -87,7 +87,7 @@ def test_what_is_left_is_computed_elsewhere(device: Device) -> None:
 
 
 def test_nothing_is_left_to_litert(small: str) -> None:
-    """Whatever is asked to be prepared, and though LiteRT has kernels for it."""
+    """Refused for every model, even if LiteRT has kernels for it."""
     with pytest.raises(OpFailedError, match=r"libsmall.so did not take operation #1 here"):
         driver(small).prepare(make_model("relu"), PrepareOptions())
 
@@ -131,7 +131,7 @@ def test_one_that_fails_when_it_runs(small: str) -> None:
 
 @pytest.fixture
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What is kept of deaths, for one test alone."""
+    """The record of deaths, for one test alone."""
     monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path))
     return tmp_path
 

@@ -54,7 +54,7 @@ class Stream:
 
 
 def kill_at_random(kills: int) -> list[Stream]:
-    """What the threads have had while the driver's process was ended so many times; AssertionError where a run hangs,
+    """Return the threads' outcomes while the driver's process is killed that many times; AssertionError if a run hangs,
     a process stays, or a thread has no right run after the last kill."""
     driver = Isolated("nnapi-reference")
     chance, killed = random.Random(7), list[int]()

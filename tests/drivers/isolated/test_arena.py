@@ -33,7 +33,7 @@ def test_scalars_and_nothing() -> None:
 
 
 def test_one_of_changing_size_is_refused() -> None:
-    """Who reads what the other side has cut off would be ended."""
+    """Reading memory that the other side has truncated would end the process."""
     file = os.memfd_create("test")
     os.ftruncate(file, 100)
     with pytest.raises(BadDataError, match="not sealed against shrinking"):

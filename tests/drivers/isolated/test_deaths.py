@@ -37,7 +37,7 @@ PHASES = ["verdicts", "prepare", "execute", "restore"]
 
 @pytest.fixture(autouse=True)
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What is kept of deaths, for each test its own."""
+    """The record of deaths, separate for each test."""
     monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path / "kept"))
     return tmp_path / "kept"
 

@@ -345,7 +345,7 @@ def test_a_service_without_descriptors_goes_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_mutated_messages(seed: int) -> None:
-    """Whatever is sent; ``python -m tools.fuzz_service`` goes on for longer."""
+    """Mutated messages; ``python -m tools.fuzz_service`` sends more."""
     outcomes = fuzz(MESSAGES, seed)
     assert outcomes["sent"] == MESSAGES
     assert min(outcomes[each] for each in ("answer", "error", "thrown out")) > MESSAGES // 50, outcomes

@@ -151,7 +151,7 @@ def test_it_starts_when_it_is_needed_and_ends_when_it_is_closed() -> None:
 
 
 def driver_error(compiled: object) -> NnapiError:
-    """What the connection that a compilation was made with says of its end."""
+    """Return the reason of the end of a compilation's connection."""
     inner = compiled.prepared.inner  # type: ignore[attr-defined]
     error: NnapiError = inner._handle.connection.note_death()
     return error
@@ -353,7 +353,7 @@ def test_a_driver_that_has_become_another_is_invalid(tmp_path: Path) -> None:
 
 
 def reference_like(version: Path) -> Driver:
-    """Who the driver was when the application looked."""
+    """The driver's identity when the application asked."""
     copy = version.with_name("copy")
     copy.write_text(version.read_text())
     return Changing(str(copy))

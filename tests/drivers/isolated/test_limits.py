@@ -1,4 +1,4 @@
-"""What a driver's process is not to have, it cannot have; what it was given, it can use."""
+"""A driver's process cannot use what its limits deny, and can use what they permit."""
 
 import os
 import socket
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 
 def tried(what: str, **options: object) -> str:
-    """What becomes of an attempt of a driver in its process: nothing, or the error."""
+    """Return the error of a driver's attempt in its process; None if it succeeds."""
     with Device(Isolated(Trying(what), **options)) as found:  # type: ignore[arg-type]
         try:
             assert compile(model(), found).run(X)[0].tolist() == [1, 2, 3, 4]

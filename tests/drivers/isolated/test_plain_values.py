@@ -1,4 +1,4 @@
-"""What drivers are asked and answer means the same when it comes back from its values, by way of JSON."""
+"""Questions and answers of drivers survive the conversion to plain values and JSON."""
 
 import json
 from typing import Any
@@ -105,7 +105,7 @@ def extended() -> Model:
 
 
 def without_inputs() -> Model:
-    """What only a part of a plan can be."""
+    """Values that only a part of a plan can have."""
     model = Model("part")
     x, y = (model.add_operand(tensor("float32", (2,))) for _ in range(2))
     model.set_operand_value(x, np.array([1, -2], np.float32))

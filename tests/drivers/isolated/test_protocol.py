@@ -110,7 +110,7 @@ def test_messages_have_a_bound(pair: Pair) -> None:
 
 
 def test_a_refusal_is_heard(pair: Pair) -> None:
-    """Whatever the other side has sent, or sends: packets that nobody reads would be an error in its place."""
+    """A refusal is received although the other side ignored three messages."""
     for _ in range(3):
         send(pair[0], {"kind": "hello"}, [0, 1])
     refuse(pair[1], {"error": "no"})

@@ -46,7 +46,7 @@ def test_what_is_kept_of_either_is_told_apart_by_the_version(
 def test_sums_of_the_largest_products_are_the_reference_s(
     monkeypatch: pytest.MonkeyPatch, type: str, sets: set[str] | None
 ) -> None:
-    """Whatever this processor has, and on any if it is not to be trusted."""
+    """On this processor, and on one whose byte sums may saturate."""
     engine = pytest.importorskip("nnapi.drivers.openvino.engine", reason="OpenVINO is an extra: nnapi[openvino]")
     if sets is not None:
         pretend(monkeypatch, sets)

@@ -1,4 +1,4 @@
-"""What the engine does to graphs as a whole: memory that is shared, operations that change places."""
+"""The engine's rewrites of whole graphs: shared memory, reordered operations."""
 
 import numpy as np
 import pytest
@@ -188,7 +188,7 @@ def test_epsilon_counts_beside_numbers_with_a_factor(factor: str) -> None:
 
 @pytest.mark.parametrize(("type", "dimensions", "axis"), [("float16", (2, 8, 8, 16), 0), ("float32", (1, 8, 8, 16), 1)])
 def test_an_image_that_is_joined_and_read(type: str, dimensions: tuple[int, ...], axis: int) -> None:
-    """What is joined along the first axis is computed where it is joined; a convolution read something else there."""
+    """Tensors concatenated along the first axis are computed in place; a convolution then read wrong memory."""
     builder, rng = nnapi.Builder(), np.random.default_rng(0)
     x = builder.tanh(builder.input(tensor(type, dimensions)))
     weights = rng.uniform(-1, 1, (8, 1, 1, dimensions[-1])).astype(type)

@@ -53,7 +53,7 @@ def test_windows(activation: int) -> None:
 
 @pytest.mark.parametrize(("before", "count"), [("", 2), ("relu", 0), ("relu6", 0), ("abs", 2)])
 def test_nothing_is_added_behind_an_activation_that_gives_no_infinity(before: str, count: int) -> None:
-    """What makes it right costs a pass over the image."""
+    """The correction costs a pass over the image."""
     nodes = lower_model(pooled(0, before)).graph().get_ordered_ops()
     assert sum(node.get_type_name() == "PRelu" for node in nodes) == count
 

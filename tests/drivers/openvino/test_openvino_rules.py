@@ -42,7 +42,7 @@ UINT8, INT8 = tensor("uint8", (), 0.5, 128), tensor("int8", (), 0.5, -1)
 
 
 def both(code: OperationCode, inputs: list[Any], outputs: list[Any], **how: bool) -> tuple[Any, ...]:
-    """What the engine and the reference give."""
+    """Return the results of the engine and the reference."""
     ours = run_single(code, inputs, outputs, devices=[ENGINE], **how)
     return ours, run_single(code, inputs, outputs, devices=[device("nnapi-reference")], **how)
 

@@ -1,4 +1,4 @@
-"""What a profile refuses, and in which words."""
+"""Refusals of a profile, with their messages."""
 
 from typing import Any
 

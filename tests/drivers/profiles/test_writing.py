@@ -1,4 +1,4 @@
-"""What is written of a profile reads the same."""
+"""A written profile reads back equal."""
 
 from pathlib import Path
 

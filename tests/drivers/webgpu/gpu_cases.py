@@ -1,4 +1,4 @@
-"""What tests of the accelerator share: an adapter, or why there is none."""
+"""Shared by tests of the accelerator: an adapter, or the reason why it is missing."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""What the engine writes and raises, as messages."""
+"""Messages from the engine's output and exceptions."""
 
 import pytest
 

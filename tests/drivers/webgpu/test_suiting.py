@@ -1,4 +1,4 @@
-"""What the accelerator is given in place of filters of unsigned codes, and of inputs that come twice."""
+"""The accelerator's replacements for unsigned quantized filters and for repeated inputs."""
 
 import numpy as np
 import pytest

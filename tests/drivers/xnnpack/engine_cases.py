@@ -1,4 +1,4 @@
-"""What tests of the engine's driver share: the two devices, and models of a few calls."""
+"""Shared by tests of the engine's driver: the two devices, and models of a few calls."""
 
 from functools import cache
 from typing import Any
@@ -32,7 +32,7 @@ def reference() -> Device:
 
 
 def tolerance(type: OperandType) -> Any:
-    """What the conformance judge allows a result of that type."""
+    """Return the tolerance of the conformance judge for a result of that type."""
     return STEP if type.is_quantized else SINGLE if type.code == OperandCode.TENSOR_FLOAT32 else EXACT
 
 

@@ -1,4 +1,4 @@
-"""What the engine refuses, and in which words."""
+"""The engine's refusals and their messages."""
 
 from typing import Any
 

@@ -160,7 +160,7 @@ def test_local_response_normalization(radius: int, bias: float, alpha: float, be
 
 
 def test_local_response_normalization_of_neighbors_far_apart() -> None:
-    """What the engine's running sum loses: large numbers beside small ones, of ordinary size."""
+    """The rounding error of the engine's running sum: large values beside small ones."""
     x = np.array([[1e4, 1e-2, 2e-2, 3e-2, 1e-2, 5e-2, 1e3, 1e-1, 2e-1]], np.float32)
     agree(lambda b, x: b.local_response_normalization(x, 1, 1.0, 1.0, 0.5), x)
 

@@ -18,7 +18,7 @@ SHORTENED = {
     "CastOptions.source": "in_data_type",
     "CastOptions.target": "out_data_type",
 }
-"""What it calls fields for which we use fewer letters."""
+"""The schema's names of fields that we abbreviate."""
 
 
 def plain(name: str) -> str:

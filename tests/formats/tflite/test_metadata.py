@@ -1,4 +1,4 @@
-"""What .tflite files say of themselves."""
+"""Metadata of .tflite files."""
 
 from pathlib import Path
 

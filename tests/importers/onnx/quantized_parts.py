@@ -41,7 +41,7 @@ def parts_of(model: Any, inputs: Mapping[str, Any]) -> list[Part]:
 
 
 def _values(model: Any, names: list[str], inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """What the network computes under these names."""
+    """Return the network's results with these names."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     del copy.graph.output[:]

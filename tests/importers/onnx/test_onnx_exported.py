@@ -1,4 +1,4 @@
-"""What exporters of networks write: computed indices, weights that nodes rearrange, branches within branches."""
+"""Patterns that exporters of networks write: computed indices, rearranged weights, nested branches."""
 
 from typing import Any
 

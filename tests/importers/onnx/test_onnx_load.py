@@ -47,7 +47,7 @@ def network(batch: Any = 1) -> Any:
 
 
 def theirs(model: Any, *inputs: Any) -> Any:
-    """What ONNX Runtime gives."""
+    """Return ONNX Runtime's results."""
     ort = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     return session.run(None, {info.name: array for info, array in zip(session.get_inputs(), inputs, strict=True)})

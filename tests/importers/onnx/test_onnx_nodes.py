@@ -41,7 +41,7 @@ def test_some_pass_on_the_reference() -> None:
 
 
 def outcomes(cases: Sequence[NodeCase], device: str | None) -> dict[str, Outcome]:
-    """What becomes of each, by name: none is wrong, and what is refused is refused with a reason."""
+    """Return the outcome of each case by name: none is wrong, and each refusal has a reason."""
     found = {case.name: outcome(case, device) for case in cases}
     assert not {name: each for name, each in found.items() if each.kind in ("wrong", "failed")}
     assert all(each.reason for each in found.values() if each.kind == "refused")

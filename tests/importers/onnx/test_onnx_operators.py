@@ -121,7 +121,7 @@ BARE: dict[str, tuple[list[str], dict[str, Any], dict[str, Any]]] = {
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
 @pytest.mark.parametrize("case", BARE)
 def test_codes_without_a_scale_are_the_bytes_that_they_are(case: str, dtype: Any) -> None:
-    """What QuantizeLinear gives, read by operators that know nothing of its scale."""
+    """Results of QuantizeLinear, read by operators that ignore its scale."""
     from onnx.reference import ReferenceEvaluator
 
     inputs, attributes, constants = BARE[case]

@@ -88,7 +88,7 @@ def run(model: nnapi.Model, inputs: Arrays) -> Arrays:
 
 
 def litert(content: bytes, inputs: Arrays, reference: bool = False) -> Arrays:
-    """What LiteRT's kernels give; skips where LiteRT is not installed."""
+    """Return the results of LiteRT's kernels; skip if LiteRT is not installed."""
     interpreter_module = pytest.importorskip("ai_edge_litert.interpreter", reason="ai-edge-litert is not installed")
     kinds = interpreter_module.OpResolverType
     interpreter = interpreter_module.Interpreter(

@@ -24,7 +24,7 @@ each = pytest.mark.parametrize("name", CASES)
 
 
 DRIVERS = {"xnnpack-cpu": ("ai_edge_litert", "XnnpackDriver"), "openvino-cpu": ("openvino", "OpenVinoDriver")}
-"""What an engine's device needs, and its driver: tests see no device but the reference otherwise."""
+"""An engine's requirement and its driver: by default tests see only the reference."""
 
 
 def find_device(name: str) -> Device:

@@ -1,4 +1,4 @@
-"""What the importer says about files that it cannot import, and how files map onto operands."""
+"""The importer's messages about files that it refuses, and the operands of files that it imports."""
 
 import re
 from pathlib import Path

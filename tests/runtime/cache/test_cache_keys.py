@@ -1,4 +1,4 @@
-"""What tells entries of the compilation cache apart: weights that are alike, numbers of threads."""
+"""Keys of the compilation cache distinguish similar weights and numbers of threads."""
 
 from importlib import import_module
 from pathlib import Path

@@ -157,7 +157,7 @@ def test_rule_095_a_token_used_for_another_model(tmp_path: Path, caplog: pytest.
 
 
 def header_of(data: bytes) -> tuple[bytes, dict[str, object]]:
-    """What stands in front of an entry's header, and that."""
+    """Return the bytes before an entry's header, and the header."""
     length, _ = TAIL.unpack(data[-TAIL.size :])
     start = len(data) - TAIL.size - length
     return data[:start], json.loads(data[start : -TAIL.size])

@@ -1,4 +1,4 @@
-"""What is kept of models from files where nobody names a cache."""
+"""The cache of models from files when no cache is named."""
 
 import pickle
 import shutil

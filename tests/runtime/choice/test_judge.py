@@ -1,4 +1,4 @@
-"""What counts as the same result."""
+"""Results that count as the same."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What compiling takes and what it leaves alone."""
+"""The plan that a compilation uses, and the records that it does not touch."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What a plan says of itself: the guide's messages, the text, the data."""
+"""Explanations of a plan: the guide's messages, text, data."""
 
 import json
 import logging

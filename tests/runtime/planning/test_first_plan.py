@@ -36,7 +36,7 @@ class Asked:
 
 
 class Keeping(Asked):
-    """What it prepares can be kept."""
+    """Its prepared models can be cached."""
 
     def cache_entry(self, prepared: Prepared) -> bytes:
         return b"kept"

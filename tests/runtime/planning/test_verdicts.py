@@ -1,4 +1,4 @@
-"""What a device answers: its level first, then its driver, and the same for queries and for compilations."""
+"""A device's verdicts: its level first, then its driver; the same for queries and compilations."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What coupled gates lose: a last place of the forget gate, as often as the candidate lets it in."""
+"""The rounding error of coupled gates: one last place of the forget gate, scaled by the candidate."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What random graphs contain often enough."""
+"""Patterns that random graphs contain often enough."""
 
 import numpy as np
 

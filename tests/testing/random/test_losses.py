@@ -1,4 +1,4 @@
-"""What is lost by the order of computing: bounds that hold for the worst order, and no wider than that."""
+"""Rounding error by the order of computing: bounds that hold for the worst order and are not wider."""
 
 import numpy as np
 import pytest

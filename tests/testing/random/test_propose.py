@@ -1,4 +1,4 @@
-"""What is proposed for calls: it fits together, and reaches the odd corners."""
+"""Proposed arguments of calls fit together and cover corner cases."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What is left of a failure."""
+"""The smallest failing example."""
 
 import numpy as np
 

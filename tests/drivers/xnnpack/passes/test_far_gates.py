@@ -55,7 +55,7 @@ def test_one_large_weight(name: str, activation: int) -> None:
 
 @pytest.mark.parametrize("state", [1e10, -1e30])
 def test_a_large_state_that_the_input_makes_up_for(state: float) -> None:
-    """What is cut off must be the sum of both."""
+    """The omitted term must be the sum of both."""
     values = numbers()
     values["output_state_in"] = np.full((BATCH, UNITS), state, np.float32)
     values["input"][0] = -state
