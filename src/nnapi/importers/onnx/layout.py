@@ -16,7 +16,7 @@ import numpy as np
 from nnapi.importers.graph import Value
 from nnapi.importers.movement import transpose
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
-from nnapi.importers.onnx.tensors import BYTES, OPEN, Tensor, constant
+from nnapi.importers.onnx.tensors import OPEN, Tensor, constant
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Shape
 
@@ -100,25 +100,31 @@ def broadcast_shape(shapes: Sequence[Shape]) -> Shape:
     return tuple(found)
 
 
-def align(node: Node, *indices: int, of_constants: bool = False) -> tuple[list[Value], Layout]:
+def align(node: Node, *indices: int, in_codes: bool = False) -> tuple[list[Value], Layout]:
     """Return inputs as values that broadcast to each other, and the layout of the result.
 
-    With ``of_constants``, float constants that the file stores quantized are returned quantized.
+    They are floats, or bytes as integers; with ``in_codes`` quantized as the file stores them.
     """
     tensors = [node.tensor(i) for i in indices]
     shape = broadcast_shape([tensor.dims for tensor in tensors])
-    if any(tensor.is_nhwc and tensor.rank == len(shape) for tensor in tensors):
-        images = [_broadcast_to_image(node, i, shape, of_constants) for i in indices]
-        return [_read_bytes(node, *pair) for pair in zip(indices, images, strict=True)], Layout(shape, is_nhwc=True)
-    values = [_read_bytes(node, i, node.codes(i, of_constants=of_constants)) for i in indices]
-    if len(shape) <= HIGHEST_RANK or all(value.shape == shape for value in values):
-        return values, Layout(shape)
-    return _lower_rank(node, values, [tensor.dims for tensor in tensors], shape), Layout(shape)
+    is_nhwc = any(tensor.is_nhwc and tensor.rank == len(shape) for tensor in tensors)
+    if is_nhwc:
+        values = [_broadcast_to_image(node, i, shape, in_codes) for i in indices]
+    else:
+        values = [node.codes(i, of_constants=in_codes) for i in indices]
+        if len(shape) > HIGHEST_RANK and any(value.shape != shape for value in values):
+            values = _lower_rank(node, values, [tensor.dims for tensor in tensors], shape)
+    if not in_codes:
+        values = [node.read_numbers(i, value) for i, value in zip(indices, values, strict=True)]
+    return values, Layout(shape, is_nhwc)
 
 
-def _read_bytes(node: Node, i: int, value: Value) -> Value:
-    """Return the value of input ``i``; bytes are taken as integers, even if they are quantized elsewhere."""
-    return node.bare(value) if node.tensor(i).elem in BYTES else value
+def real_input(node: Node, *, of_any_rank: bool = False) -> tuple[Value, Layout]:
+    """Return input 0 as :func:`align` does; its rank is reduced to the one that most NNAPI operations take."""
+    (value,), layout = align(node, 0)
+    if value.rank > HIGHEST_RANK and value.type.is_known and not of_any_rank:
+        value = node.view(value, (math.prod(value.shape),))
+    return value, layout
 
 
 def align_from(node: Node, i: int, leader: int, axis: int) -> None:

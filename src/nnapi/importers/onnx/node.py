@@ -84,15 +84,19 @@ class Node(AnyNode):
         return len(self.tensors)
 
     def has(self, i: int) -> bool:
-        return i < len(self.tensors) and self.tensors[i] is not None
+        return self.given(i) is not None
 
     def wants(self, i: int) -> bool:
         """Whether output ``i`` has a name, so that somebody may read it."""
         return i < len(self.proto.output) and bool(self.proto.output[i])
 
+    def given(self, i: int) -> Tensor | None:
+        """Input ``i``, None where it is not given."""
+        return self.tensors[i] if i < len(self.tensors) else None
+
     def tensor(self, i: int) -> Tensor:
         """Input ``i``; Refused where it is not given."""
-        tensor = self.tensors[i] if i < len(self.tensors) else None
+        tensor = self.given(i)
         if tensor is None:
             raise Refused(f"input {i} is not given")
         return tensor

@@ -36,18 +36,16 @@ def reason_without_rule(kind: str, domain: str) -> str:
 
 _NAMES = {
     "control_flow": "If Loop Scan",
-    "comparison": "And Equal Greater GreaterOrEqual Less LessOrEqual Not Or Where Xor IsInf IsNaN Max Min",
+    "binary": "Add And Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul Or Pow Sub Sum Xor",
     "convolution": "Conv ConvTranspose",
-    "elementwise": "Abs Add Cast Div Dropout Exp Floor Identity Log Mul Neg Pow Sin Sqrt Sub",
     "activation": "Clip Elu HardSwish LeakyRelu PRelu Relu Sigmoid Tanh ThresholdedRelu Selu Gelu Softplus Erf",
-    "arithmetic": "Ceil Cos Cosh Mean Mod Reciprocal Round Sign Sinh Sum Tan Asin Acos Atan Asinh Acosh Atanh",
-    "indexing": "ArgMax ArgMin Gather GatherElements GatherND Slice TopK OneHot",
-    "matrices": "Gemm MatMul Einsum",
+    "indexing": "ArgMax ArgMin Gather GatherElements GatherND Slice TopK OneHot Where",
+    "matmul": "Gemm MatMul Einsum",
     "normalization": "BatchNormalization InstanceNormalization LRN LogSoftmax LpNormalization Softmax "
     "Hardmax LayerNormalization",
     "padding": "Pad",
     "pooling": "AveragePool GlobalAveragePool GlobalMaxPool LpPool MaxPool DepthToSpace SpaceToDepth",
-    "quantization": "QuantizeLinear DequantizeLinear",
+    "quantization": "Cast QuantizeLinear DequantizeLinear",
     "quantized_operators": "QLinearConv QLinearMatMul MatMulInteger ConvInteger com.microsoft:QLinearAdd "
     "com.microsoft:QLinearMul com.microsoft:QLinearSigmoid com.microsoft:QLinearLeakyRelu com.microsoft:QLinearSoftmax "
     "com.microsoft:QLinearAveragePool com.microsoft:QLinearGlobalAveragePool com.microsoft:QLinearConcat "
@@ -64,9 +62,11 @@ _NAMES = {
     "reduction": "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum "
     "ReduceSumSquare CumSum CumProd",
     "scatter": "Scatter ScatterElements ScatterND",
-    "resizing": "Resize Upsample",
+    "unary": "Abs Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Dropout Exp Floor Identity IsInf IsNaN Log Neg Not "
+    "Reciprocal Round Sign Sin Sinh Sqrt Tan",
+    "resize": "Resize Upsample",
     "sampling": "GridSample",
-    "shape": "Concat ConstantOfShape Expand EyeLike Flatten Reshape Split Squeeze Tile Transpose Trilu Unsqueeze "
+    "movement": "Concat ConstantOfShape Expand EyeLike Flatten Reshape Split Squeeze Tile Transpose Trilu Unsqueeze "
     "ReverseSequence",
 }
 FAMILIES = {module: names.split() for module, names in _NAMES.items()}

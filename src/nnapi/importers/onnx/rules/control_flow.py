@@ -14,7 +14,7 @@ from nnapi.importers.onnx.branches import Branch, loop_condition
 from nnapi.importers.onnx.layout import view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import Result, rule
-from nnapi.importers.onnx.rules.shape import cut, join
+from nnapi.importers.onnx.rules.movement import cut, join
 from nnapi.importers.onnx.tensors import Tensor, constant
 from nnapi.importers.refusals import Refused, expressible
 

@@ -11,12 +11,12 @@ from nnapi.errors import BadDataError, need
 from nnapi.importers.arithmetic import add, subtract, truth
 from nnapi.importers.graph import BOOL8, INT32, Value
 from nnapi.importers.movement import transpose
-from nnapi.importers.onnx.layout import read_as_stored, view_around
+from nnapi.importers.onnx.layout import align, broadcast_shape, read_as_stored, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.comparison import select
-from nnapi.importers.onnx.rules.shape import block, cut
-from nnapi.importers.onnx.tensors import INT64, OPEN, Tensor
+from nnapi.importers.onnx.rules.movement import block, cut
+from nnapi.importers.onnx.tensors import BOOL, INT64, OPEN, Tensor
+from nnapi.importers.onnx.terms import select
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import OperandType, Shape
 
@@ -253,3 +253,14 @@ def one_hot(node: Node) -> Tensor:
     values = node.array(2)
     off, on = (node.constant(values[i : i + 1]) for i in (0, 1))
     return node.result(select(node, hot, on, off, result), result, elem=node.tensor(2).elem)
+
+
+@rule("Where")
+def where(node: Node) -> Tensor:
+    """NNAPI's three inputs have one shape, and are not booleans."""
+    (condition, x, y), layout = align(node, 0, 1, 2)
+    shape, elem = broadcast_shape([value.shape for value in (condition, x, y)]), node.tensor(1).elem
+    if elem != BOOL:
+        return layout.result(node, select(node, condition, x, y, shape), elem)
+    chosen = select(node, condition, node.graph.bytes(x), node.graph.bytes(y), shape)
+    return layout.result(node, node.cast(chosen, BOOL8), elem)

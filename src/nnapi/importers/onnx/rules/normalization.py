@@ -12,10 +12,10 @@ from nnapi.importers.graph import FLOAT32, FLOATS, INT32, Value
 from nnapi.importers.onnx.layout import from_image, image, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.comparison import select
 from nnapi.importers.onnx.rules.quantized_operands import computes_in_codes
 from nnapi.importers.onnx.rules.reduction import reduce_axes
 from nnapi.importers.onnx.tensors import OPEN, Tensor
+from nnapi.importers.onnx.terms import select
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array, OperandType, Shape
 

@@ -12,7 +12,7 @@ from nnapi.importers.graph import FLOATS, INT32, Value
 from nnapi.importers.onnx.layout import read_as_stored
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.shape import block, join
+from nnapi.importers.onnx.rules.movement import block, join
 from nnapi.importers.onnx.tensors import BYTES, Tensor
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import OperandType

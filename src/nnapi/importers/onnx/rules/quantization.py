@@ -1,4 +1,4 @@
-"""QuantizeLinear and DequantizeLinear, whose pairs disappear where an operation computes on quantized values."""
+"""Cast, QuantizeLinear and DequantizeLinear; pairs of the last two disappear where operations take quantized values."""
 
 from __future__ import annotations
 
@@ -6,27 +6,40 @@ import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
-from nnapi.importers.arithmetic import divide, multiply, subtract
-from nnapi.importers.graph import FLOAT32, FLOATS, INT32, QUANT8, Value
+from nnapi.importers.arithmetic import multiply, subtract
+from nnapi.importers.graph import BOOL8, FLOAT32, INT32, QUANT8, Value
 from nnapi.importers.onnx.fusion import type_of_codes
-from nnapi.importers.onnx.layout import read_as_stored
+from nnapi.importers.onnx.layout import read_as_stored, real_input
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.arithmetic import nearest_integer
-from nnapi.importers.onnx.rules.elementwise import as_bytes
-from nnapi.importers.onnx.tensors import BYTES, CODES, FLOAT, Tensor, constant
+from nnapi.importers.onnx.tensors import (
+    BOOL,
+    BYTES,
+    CODES,
+    DTYPES,
+    FLOAT,
+    INT8,
+    INT16,
+    NARROWED,
+    UINT8,
+    UINT16,
+    Tensor,
+    code_of,
+    constant,
+)
+from nnapi.importers.onnx.terms import SIGNED, Term, as_bytes, nearest_integer
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
 
-LIMITS = {2: (0, 255), 3: (-128, 127), 4: (0, 65535), 5: (-32768, 32767)}
-"""Lowest and highest quantized value of UINT8, INT8, UINT16 and INT16."""
+LIMITS = {UINT8: (0, 255), INT8: (-128, 127), UINT16: (0, 65535), INT16: (-32768, 32767)}
+"""Lowest and highest quantized value."""
 
 
 @rule("QuantizeLinear")
 def quantize(node: Node) -> Tensor:
     """Codes that the operation before gives already are as wanted."""
-    point = node.tensor(2) if node.has(2) else None
-    elem = point.elem if point else int(node.attribute("output_dtype", 0)) or 2
+    point = node.given(2)
+    elem = point.elem if point else int(node.attribute("output_dtype", 0)) or UINT8
     expressible(elem in LIMITS, "NNAPI quantizes to integers of 8 and 16 bits only")
     if elem not in BYTES:
         return _compute_codes(node, elem)
@@ -52,22 +65,22 @@ def quantize_to(node: Node, value: Value, type: OperandType) -> Value:
 def _compute_codes(node: Node, elem: int) -> Tensor:
     """Quantize by arithmetic, for scales that are computed or one for each index along an axis."""
     shape = node.shape(0)
-    x = node.input(0)
-    expressible(x.type.code in FLOATS, "NNAPI quantizes floats only")
+    x = Term(node, node.input(0))
+    code = x.value.type.code
+    expressible(x.value.is_float, "NNAPI quantizes floats only")
     scale, point = (_along(node, i, shape) for i in (1, 2))
-    codes = nearest_integer(node, divide(node, x, node.cast(scale, x.type.code)))
+    codes = nearest_integer(x / Term(node, node.cast(scale, code)))
     if node.has(2):
-        codes = node.apply(OperationCode.ADD, codes, node.cast(whole_numbers(node, point), x.type.code), node.i32(0))
+        codes = codes + Term(node, node.cast(whole_numbers(node, point), code))
     low, high = LIMITS[elem]
-    codes = node.apply(OperationCode.MAXIMUM, codes, node.like(codes, low))
-    codes = node.apply(OperationCode.MINIMUM, codes, node.like(codes, high))
-    whole = node.cast(codes, INT32)
+    clipped = codes.apply(OperationCode.MAXIMUM, low).apply(OperationCode.MINIMUM, high)
+    whole = node.cast(clipped.value, INT32)
     return node.result(as_bytes(node, whole, OperandType(CODES[elem])) if elem in BYTES else whole, shape, elem=elem)
 
 
 def whole_numbers(node: Node, value: Value) -> Value:
     """Bytes as int32."""
-    if value.type.code == INT32 or value.type.code in FLOATS:
+    if value.type.code == INT32 or value.is_float:
         return value
     if value.type.code == QUANT8:
         return node.apply(OperationCode.CAST, value, type=OperandType(INT32))
@@ -93,19 +106,16 @@ def _along(node: Node, i: int, shape: Shape) -> Value:
 @rule("DequantizeLinear")
 def dequantize(node: Node) -> Tensor:
     """Lower DequantizeLinear; values stay quantized until an operation reads float values."""
-    tensor = node.tensor(0)
-    point = node.tensor(2) if node.has(2) else None
+    tensor, point = node.tensor(0), node.given(2)
     if tensor.array is not None:
         return _constant_numbers(node, tensor.array, point)
-    type = type_of_codes(
-        node.tensor(1), point or constant("zero", np.zeros((), np.uint8 if tensor.elem == 2 else np.int8))
-    )
+    zero = point or constant("zero", np.zeros((), np.uint8 if tensor.elem == UINT8 else np.int8))
+    type = type_of_codes(node.tensor(1), zero)
     value, _, is_nhwc = read_as_stored(node, 0)
-    if type is not None and type.code == value.type.code:
-        typed = _as_codes(node, value, type)
-        if typed is not None:
-            return node.result(typed, node.shape(0), elem=FLOAT, is_nhwc=is_nhwc)
-    return _compute_numbers(node)
+    typed = _as_codes(node, value, type) if type is not None and type.code == value.type.code else None
+    if typed is None:
+        return _compute_numbers(node)
+    return node.result(typed, node.shape(0), elem=FLOAT, is_nhwc=is_nhwc)
 
 
 def _as_codes(node: Node, value: Value, type: OperandType) -> Value | None:
@@ -167,3 +177,22 @@ def _constant_codes(node: Node, codes: Array, scales: Array, points: Array, axis
         code = OperandCode.TENSOR_QUANT8_ASYMM_SIGNED if signed else QUANT8
         type = OperandType(code, shape, float(scales[0]), int(points[0]))
     return Value(type, node.name, np.ascontiguousarray(array).reshape(shape))
+
+
+@rule("Cast")
+def cast(node: Node) -> Tensor:
+    elem, source = int(node.attribute("to")), node.tensor(0).elem
+    target = code_of(elem, node.name)
+    x, layout = real_input(node)
+    if elem in NARROWED and source not in NARROWED:
+        node.note(f"a cast to {DTYPES[elem].name} gives {OperandType(target).name}")
+    if x.type.code == target:
+        narrower = DTYPES[elem].itemsize < DTYPES[source].itemsize and DTYPES[elem].itemsize < 4
+        expressible(not narrower or elem == BOOL, f"it cuts integers to {DTYPES[elem].name}")
+        return layout.result(node, x, elem)
+    if elem in BYTES:
+        expressible(x.type.code in (INT32, BOOL8) or x.is_float, f"NNAPI casts {x.type.name} to bytes in another way")
+        return layout.result(node, as_bytes(node, node.cast(x, INT32), OperandType(target)), elem)
+    if x.type.code == SIGNED:
+        x = node.apply(OperationCode.DEQUANTIZE, x, type=OperandType(FLOAT32))
+    return layout.result(node, node.cast(x, target), elem)

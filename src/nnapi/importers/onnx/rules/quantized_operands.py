@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nnapi.codes import OperandCode, OperationCode
+from nnapi.codes import OperandCode
 from nnapi.importers.graph import INT32, QUANT8, Value
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.tensors import FLOAT, Tensor
@@ -70,8 +70,3 @@ def bias_in_codes(node: Node, i: int, x: Value, filter: Value, units: int) -> Va
     numbers = np.rint(np.broadcast_to(array.reshape(-1), (units,)).astype(np.float64) / scales)
     limits = np.iinfo(np.int32)
     return node.graph.constant(np.clip(numbers, limits.min, limits.max).astype(np.int32), type)
-
-
-def apply_in_codes(node: Node, code: OperationCode, *inputs: Value) -> Value:
-    """Append an operation with the quantized result type; on floats where NNAPI has no such quantized operation."""
-    return node.apply(code, *inputs, type=node.wanted)

@@ -11,7 +11,7 @@ import numpy as np
 
 from nnapi.errors import BadDataError, need
 from nnapi.importers.arithmetic import subtract
-from nnapi.importers.graph import FLOAT32, INT32, QUANT8
+from nnapi.importers.graph import FLOAT32, INT32, QUANT8, Value
 from nnapi.importers.onnx.fusion import type_of_codes
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import Result, rule
@@ -21,17 +21,15 @@ from nnapi.importers.onnx.tensors import INT32 as ELEM_INT32
 from nnapi.importers.refusals import Refused, expressible
 
 
-def dequantize_input(node: Node, x: int, scale: int, point: int, axis: int = 1) -> Tensor:
-    """Input ``x`` with its scale and zero point as DequantizeLinear would give it."""
-    tensors = [node.tensor(x), node.tensor(scale), node.tensors[point] if node.has(point) else None]
+def _dequantize(node: Node, i: int, axis: int = 1) -> Tensor:
+    """Input ``i`` as DequantizeLinear would give it; its scale and zero point follow it."""
+    tensors = [node.tensor(i), node.tensor(i + 1), node.given(i + 2)]
     return node.conversion.apply_operator("DequantizeLinear", tensors, node.name, axis=axis)
 
 
-def apply_quantized(
-    node: Node, kind: str, tensors: Sequence[Tensor | None], scale: Tensor, point: Tensor | None
-) -> Tensor:
-    """Apply a float operator whose result is quantized."""
-    type = type_of_codes(scale, point)
+def _requantize(node: Node, kind: str, tensors: Sequence[Tensor | None], i: int) -> Tensor:
+    """Apply a float operator whose result is quantized by input ``i`` and the zero point behind it."""
+    type = type_of_codes(node.tensor(i), node.given(i + 1))
     if type is None:
         raise Refused("the scale or zero point of its result is computed, or one for each channel")
     found = node.conversion.apply_rule(kind, tensors, node, type)
@@ -39,68 +37,33 @@ def apply_quantized(
     return node.result(codes, found.shape, elem=UINT8 if type.code == QUANT8 else INT8, is_nhwc=found.is_nhwc)
 
 
+def _bias(node: Node, i: int) -> Tensor | None:
+    """A bias in the scale of input times filter, as floats."""
+    if not node.has(i):
+        return None
+    scales = node.array(1).astype(np.float64) * node.array(4).astype(np.float64)
+    numbers = node.array(i).astype(np.float64) * scales.reshape(-1) * float(node.attribute("alpha", 1.0))
+    return constant(f"{node.name}:bias", numbers.astype(np.float32))
+
+
 @rule("QLinearConv")
 def qlinear_conv(node: Node) -> Result:
-    """The bias has the scale of input times filter."""
-    bias = None
-    if node.has(8):
-        scales = node.array(1).astype(np.float64) * node.array(4).astype(np.float64)
-        numbers = (node.array(8).astype(np.float64) * scales.reshape(-1)).astype(np.float32)
-        bias = constant(f"{node.name}:bias", numbers)
-    tensors = [dequantize_input(node, 0, 1, 2), dequantize_input(node, 3, 4, 5, axis=0), bias]
-    return apply_quantized(node, "Conv", tensors, node.tensor(6), node.tensor(7))
+    return _requantize(node, "Conv", [_dequantize(node, 0), _dequantize(node, 3, axis=0), _bias(node, 8)], 6)
 
 
-@rule("QLinearMatMul")
-def qlinear_matmul(node: Node) -> Result:
-    tensors: list[Tensor | None] = [dequantize_input(node, 0, 1, 2, axis=-2), dequantize_input(node, 3, 4, 5, axis=-1)]
-    return apply_quantized(node, "MatMul", tensors, node.tensor(6), node.tensor(7))
+@rule("com.microsoft:QGemm")
+def qgemm(node: Node) -> Result:
+    """Without a scale for the result that is real."""
+    axis = 0 if node.attribute("transB", 0) else 1
+    tensors = [_dequantize(node, 0), _dequantize(node, 3, axis), _bias(node, 6)]
+    return _requantize(node, "Gemm", tensors, 7) if node.has(7) else node.conversion.apply_rule("Gemm", tensors, node)
 
 
-@rule("MatMulInteger")
-def matmul_integer(node: Node) -> Result:
-    """A product of int32, less the zero points."""
-    values = []
-    for i, point in ((0, 2), (1, 3)):
-        whole = whole_numbers(node, node.codes(i))
-        if node.has(point):
-            zero = whole_numbers(node, node.codes(point))
-            rows = i == 0 and zero.shape != (1,) and len(node.shape(point)) == 1
-            whole = subtract(node, whole, node.view(zero, (*zero.shape, 1)) if rows else zero)
-        values.append(Tensor(node.name, ELEM_INT32, node.shape(i), value=whole))
-    found = node.conversion.apply_rule("MatMul", values, node)
-    found.elem = ELEM_INT32
-    return found
-
-
-@rule("ConvInteger")
-def conv_integer(node: Node) -> Result:
-    """As float32, exact up to 2**24."""
-    node.note("sums of int32 are computed as float32, exact up to 2**24")
-    values: list[Tensor | None] = []
-    for i, point in ((0, 2), (1, 3)):
-        array = node.tensor(i).array
-        if array is not None:
-            zero = node.array(point).astype(np.float32) if node.has(point) else np.zeros((), np.float32)
-            zero = zero.reshape(-1, *(1,) * (array.ndim - 1)) if zero.size > 1 else zero.reshape(())
-            values.append(constant(node.name, array.astype(np.float32) - zero))
-            continue
-        whole = whole_numbers(node, node.codes(i))
-        if node.has(point):
-            beside = whole_numbers(node, node.codes(point))
-            if i == 1 and beside.shape != (1,):
-                beside = node.view(beside, (*beside.shape, *(1,) * (node.tensor(i).rank - 1)))
-            whole = subtract(node, whole, beside)
-        values.append(Tensor(node.name, FLOAT, node.shape(i), value=node.cast(whole, FLOAT32)))
-    found = node.conversion.apply_rule("Conv", values, node)
-    return node.result(node.cast(found.materialize(), INT32), found.shape, elem=ELEM_INT32, is_nhwc=found.is_nhwc)
-
-
-@rule("com.microsoft:QLinearAdd", "com.microsoft:QLinearMul")
+@rule("QLinearMatMul", "com.microsoft:QLinearAdd", "com.microsoft:QLinearMul")
 def qlinear_pair(node: Node) -> Result:
     kind = node.kind.removeprefix("QLinear")
-    tensors = [dequantize_input(node, 0, 1, 2), dequantize_input(node, 3, 4, 5)]
-    return apply_quantized(node, kind, tensors, node.tensor(6), node.tensors[7] if node.has(7) else None)
+    axes = (-2, -1) if kind == "MatMul" else (1, 1)
+    return _requantize(node, kind, [_dequantize(node, i, axis) for i, axis in zip((0, 3), axes, strict=True)], 6)
 
 
 @rule(
@@ -112,31 +75,41 @@ def qlinear_pair(node: Node) -> Result:
 )
 def qlinear_of_one(node: Node) -> Result:
     expressible(not node.attribute("channels_last", 0), "its image is NHWC")
-    tensors = [dequantize_input(node, 0, 1, 2)]
-    return apply_quantized(
-        node, node.kind.removeprefix("QLinear"), tensors, node.tensor(3), node.tensors[4] if node.has(4) else None
-    )
+    return _requantize(node, node.kind.removeprefix("QLinear"), [_dequantize(node, 0)], 3)
 
 
 @rule("com.microsoft:QLinearConcat")
 def qlinear_concat(node: Node) -> Result:
     need(node.count % 3 == 2, f"it has {node.count} inputs", BadDataError)
-    tensors = [dequantize_input(node, i, i + 1, i + 2) for i in range(2, node.count, 3)]
-    return apply_quantized(node, "Concat", tensors, node.tensor(0), node.tensor(1))
+    return _requantize(node, "Concat", [_dequantize(node, i) for i in range(2, node.count, 3)], 0)
 
 
-@rule("com.microsoft:QGemm")
-def qgemm(node: Node) -> Result:
-    """The bias has the scale of the product; without a scale for the result that is real."""
-    is_nhwc = bool(node.attribute("transB", 0))
-    tensors: list[Tensor | None] = [
-        dequantize_input(node, 0, 1, 2),
-        dequantize_input(node, 3, 4, 5, axis=0 if is_nhwc else 1),
-    ]
-    if node.has(6):
-        scales = node.array(1).astype(np.float64) * node.array(4).astype(np.float64)
-        numbers = node.array(6).astype(np.float64) * scales.reshape(-1) * float(node.attribute("alpha", 1.0))
-        tensors.append(constant(f"{node.name}:bias", numbers.astype(np.float32)))
-    if node.has(7):
-        return apply_quantized(node, "Gemm", tensors, node.tensor(7), node.tensors[8] if node.has(8) else None)
-    return node.conversion.apply_rule("Gemm", tensors, node)
+@rule("MatMulInteger")
+def matmul_integer(node: Node) -> Result:
+    """A product of int32, less the zero points."""
+    rows = int(node.has(2) and len(node.shape(2)) == 1)
+    values = [_whole(node, 0, ones_behind=rows), _whole(node, 1)]
+    tensors = [Tensor(node.name, ELEM_INT32, node.shape(i), value=value) for i, value in enumerate(values)]
+    found = node.conversion.apply_rule("MatMul", tensors, node)
+    found.elem = ELEM_INT32
+    return found
+
+
+@rule("ConvInteger")
+def conv_integer(node: Node) -> Result:
+    """As float32, exact up to 2**24."""
+    node.note("sums of int32 are computed as float32, exact up to 2**24")
+    values = [_whole(node, 0), _whole(node, 1, ones_behind=node.tensor(1).rank - 1)]
+    reals = [node.cast(value, FLOAT32) for value in values]
+    tensors = [Tensor(node.name, FLOAT, node.shape(i), real.array, real) for i, real in enumerate(reals)]
+    found = node.conversion.apply_rule("Conv", tensors, node)
+    return node.result(node.cast(found.materialize(), INT32), found.shape, elem=ELEM_INT32, is_nhwc=found.is_nhwc)
+
+
+def _whole(node: Node, i: int, *, ones_behind: int = 0) -> Value:
+    """Input ``i`` as int32, less its zero point; several of those lie along an axis with so many behind it."""
+    whole = whole_numbers(node, node.codes(i))
+    if not node.has(i + 2):
+        return whole
+    zero = whole_numbers(node, node.codes(i + 2))
+    return subtract(node, whole, zero if zero.shape == (1,) else node.view(zero, (*zero.shape, *(1,) * ones_behind)))

@@ -13,7 +13,7 @@ from nnapi.importers.arithmetic import add, multiply, subtract
 from nnapi.importers.graph import FLOATS, Value
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.shape import cut, join, permute_axes
+from nnapi.importers.onnx.rules.movement import cut, join, permute_axes
 from nnapi.importers.onnx.tensors import Tensor
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array, OperandType

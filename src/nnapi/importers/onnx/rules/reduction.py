@@ -13,7 +13,7 @@ from nnapi.importers.graph import BOOL8, FLOAT32, INT32, Value
 from nnapi.importers.onnx.layout import collapse, read_as_stored, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.shape import block, join
+from nnapi.importers.onnx.rules.movement import block, join
 from nnapi.importers.onnx.tensors import BYTES, Tensor
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import OperandType

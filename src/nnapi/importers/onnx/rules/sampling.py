@@ -6,22 +6,22 @@ Coordinates are rows of x and y, so that both are computed at once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial, reduce
+from functools import reduce
+from operator import add
 from typing import NamedTuple
 
 import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
-from nnapi.importers.arithmetic import add, multiply, plus, subtract, times
 from nnapi.importers.graph import FLOAT32, FLOATS, INT32, Value
 from nnapi.importers.onnx.layout import image
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.arithmetic import floor, nearest_integer
+from nnapi.importers.onnx.rules.movement import cut
 from nnapi.importers.onnx.rules.padding import pad_with
-from nnapi.importers.onnx.rules.shape import cut
 from nnapi.importers.onnx.tensors import Tensor
+from nnapi.importers.onnx.terms import Term, floor, nearest_integer
 from nnapi.importers.refusals import expressible
 
 OLDER = {"bilinear": "linear", "bicubic": "cubic"}
@@ -35,10 +35,10 @@ class Tap(NamedTuple):
     """A column and a row of pixels near each location of the grid: the pixel's offset within its row, and the offset of
     the row. A single tap has no weights."""
 
-    x: Value
-    y: Value
-    weight_x: Value | None
-    weight_y: Value | None
+    x: Term
+    y: Term
+    weight_x: Term | None = None
+    weight_y: Term | None = None
 
 
 @rule("GridSample")
@@ -58,83 +58,77 @@ def grid_sample(node: Node) -> Tensor:
     pixels = node.view(images, (count * height * width, depth))
     is_aligned = bool(node.attribute("align_corners", 0))
     taps: list[Tap] = []
-    for place, weight in _find_taps(node, OLDER.get(mode, mode), _count_pixels(node, sizes, is_aligned)):
+    for place, weight in _find_taps(OLDER.get(mode, mode), _count_pixels(node, sizes, is_aligned)):
         if padding == "reflection":
-            place = _reflect(node, place, sizes, is_aligned)
-        place = plus(node, place, 1) if edge else place
-        place = node.apply(OperationCode.MAXIMUM, place, node.like(place, 0))
-        place = node.apply(OperationCode.MINIMUM, place, _pair(node, width - 1, height - 1))
-        taps.append(_place_tap(node, place, weight, count, (height, width), pixels.type.code))
-    mixed = _mix(node, pixels, taps)
-    whole = node.view(mixed, (count, *grid[1:3], depth))
+            place = _reflect(place, sizes, is_aligned)
+        place = place + 1 if edge else place
+        place = place.apply(OperationCode.MAXIMUM, 0).apply(OperationCode.MINIMUM, _pair(node, width - 1, height - 1))
+        taps.append(_place_tap(place, weight, count, (height, width), pixels.type.code))
+    whole = node.view(_mix(node, pixels, taps).value, (count, *grid[1:3], depth))
     return node.result(whole, (count, depth, *grid[1:3]), elem=node.tensor(0).elem, is_nhwc=True)
 
 
-def _count_pixels(node: Node, sizes: Sequence[int], is_aligned: bool) -> Value:
+def _count_pixels(node: Node, sizes: Sequence[int], is_aligned: bool) -> Term:
     """The grid in pixels: -1 and 1 are in the middle of the first and last one, or at the edges of the image."""
     rows = node.view(node.input(1), (int(np.prod(node.static_shape(1)[:3])), 2))
     height, width = ((size - is_aligned) / 2 for size in sizes)
-    place = multiply(node, plus(node, node.cast(rows, FLOAT32), 1), _pair(node, width, height))
-    return place if is_aligned else plus(node, place, -0.5)
+    place = (Term(node, node.cast(rows, FLOAT32)) + 1) * _pair(node, width, height)
+    return place if is_aligned else place + -0.5
 
 
-def _find_taps(node: Node, mode: str, place: Value) -> list[tuple[Value, Value | None]]:
+def _find_taps(mode: str, place: Term) -> list[tuple[Term, Term | None]]:
     """Return the pixels around a location with their weights along both axes; no weight for a single pixel."""
     if mode == "nearest":
-        return [(nearest_integer(node, place), None)]
+        return [(nearest_integer(place), None)]
     expressible(mode in ("linear", "cubic"), f"its mode is {mode}")
-    low = floor(node, place)
-    part = subtract(node, place, low)
-    rest = plus(node, times(node, part, -1), 1)
+    low = floor(place)
+    part = place - low
+    rest = part * -1 + 1
     if mode == "linear":
-        return [(low, rest), (plus(node, low, 1), part)]
-    far = [_polynomial(node, plus(node, u, 1), CUBIC, -5 * CUBIC, 8 * CUBIC, -4 * CUBIC) for u in (part, rest)]
-    near = [_polynomial(node, u, CUBIC + 2, -CUBIC - 3, 0, 1) for u in (part, rest)]
-    weights = (far[0], *near, far[1])
-    return [(plus(node, low, number), weight) for number, weight in enumerate(weights, -1)]
+        return [(low, rest), (low + 1, part)]
+    far = [((u * CUBIC + -5 * CUBIC) * u + 8 * CUBIC) * u + -4 * CUBIC for u in (part + 1, rest + 1)]
+    near = [(u * (CUBIC + 2) + (-CUBIC - 3)) * u * u + 1 for u in (part, rest)]
+    return [(low + number, weight) for number, weight in enumerate((far[0], *near, far[1]), -1)]
 
 
-def _polynomial(node: Node, x: Value, first: float, *others: float) -> Value:
-    start = plus(node, times(node, x, first), others[0])
-    return reduce(lambda sum, factor: plus(node, multiply(node, sum, x), factor), others[1:], start)
-
-
-def _reflect(node: Node, place: Value, sizes: Sequence[int], is_aligned: bool) -> Value:
+def _reflect(place: Term, sizes: Sequence[int], is_aligned: bool) -> Term:
     """Reflect a location outside the image at its edges until it is inside."""
     edge = 0.0 if is_aligned else -0.5
     height, width = (max(size - 1 - 2 * edge, 1) for size in sizes)  # a single pixel has no span, all locations are 0
-    span, twice = _pair(node, width, height), _pair(node, 2 * width, 2 * height)
-    beyond = node.apply(OperationCode.ABS, plus(node, place, -edge))
-    turns = floor(node, node.apply(OperationCode.DIV, beyond, twice, node.i32(0)))
-    rest = subtract(node, beyond, multiply(node, turns, twice))
-    back = node.apply(OperationCode.ABS, subtract(node, rest, span))
-    return plus(node, subtract(node, span, back), edge)
+    span, twice = _pair(place.node, width, height), _pair(place.node, 2 * width, 2 * height)
+    beyond = abs(place + -edge)
+    rest = beyond - floor(beyond / twice) * twice
+    return span - abs(rest - span) + edge
 
 
-def _place_tap(node: Node, place: Value, weight: Value | None, count: int, sizes: tuple[int, int], code: int) -> Tap:
+def _place_tap(place: Term, weight: Term | None, count: int, sizes: tuple[int, int], code: int) -> Tap:
     """Return a tap clamped to the image, with weights of the images' type."""
-    height, width = sizes
-    x, y = cut(node, multiply(node, place, _pair(node, 1, width)), 1, (1, 1))
+    node, (height, width) = place.node, sizes
+    x, y = _columns(place * _pair(node, 1, width))
     if count > 1:
-        first = np.repeat(np.arange(count, dtype=np.float32) * (height * width), place.shape[0] // count)
-        y = add(node, y, node.constant(first[:, None]))
-    return Tap(x, y, *(cut(node, node.cast(weight, code), 1, (1, 1)) if weight is not None else (None, None)))
+        first = np.repeat(np.arange(count, dtype=np.float32) * (height * width), x.value.shape[0] // count)
+        y = y + Term(node, node.constant(first[:, None]))
+    return Tap(x, y) if weight is None else Tap(x, y, *_columns(Term(node, node.cast(weight.value, code))))
 
 
-def _mix(node: Node, pixels: Value, taps: Sequence[Tap]) -> Value:
+def _columns(pairs: Term) -> list[Term]:
+    return [Term(pairs.node, column) for column in cut(pairs.node, pairs.value, 1, (1, 1))]
+
+
+def _mix(node: Node, pixels: Value, taps: Sequence[Tap]) -> Term:
     """The pixels at each tap's x and each tap's y, times the weights of both."""
 
-    def pick(across: Tap, down: Tap) -> Value:
-        number = node.cast(node.view(add(node, across.x, down.y), (across.x.shape[0],)), INT32)
-        return _weigh(node, node.apply(OperationCode.GATHER, pixels, node.i32(0), number), across.weight_x)
+    def pick(across: Tap, down: Tap) -> Term:
+        place = (across.x + down.y).value
+        number = node.cast(node.view(place, (place.shape[0],)), INT32)
+        return _weigh(Term(node, node.apply(OperationCode.GATHER, pixels, node.i32(0), number)), across.weight_x)
 
-    rows = [_weigh(node, reduce(partial(add, node), [pick(x, y) for x in taps]), y.weight_y) for y in taps]
-    return reduce(partial(add, node), rows)
-
-
-def _weigh(node: Node, rows: Value, weight: Value | None) -> Value:
-    return rows if weight is None else multiply(node, rows, weight)
+    return reduce(add, [_weigh(reduce(add, [pick(x, y) for x in taps]), y.weight_y) for y in taps])
 
 
-def _pair(node: Node, x: float, y: float) -> Value:
-    return node.constant(np.array([[x, y]], np.float32))
+def _weigh(rows: Term, weight: Term | None) -> Term:
+    return rows if weight is None else rows * weight
+
+
+def _pair(node: Node, x: float, y: float) -> Term:
+    return Term(node, node.constant(np.array([[x, y]], np.float32)))

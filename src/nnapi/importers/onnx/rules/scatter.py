@@ -16,10 +16,10 @@ from nnapi.importers.arithmetic import add, truth
 from nnapi.importers.graph import INT32, Value
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.comparison import select
 from nnapi.importers.onnx.rules.indexing import flat_coordinates, normalize_indices
-from nnapi.importers.onnx.rules.shape import join, permute_any_rank
+from nnapi.importers.onnx.rules.movement import join, permute_any_rank
 from nnapi.importers.onnx.tensors import Tensor
+from nnapi.importers.onnx.terms import select
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array, Shape
 

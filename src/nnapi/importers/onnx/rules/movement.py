@@ -15,8 +15,8 @@ from nnapi.importers.movement import concatenate, transpose
 from nnapi.importers.onnx.layout import TO_FIRST, collapse, read_as_stored, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.comparison import select
 from nnapi.importers.onnx.tensors import BYTES, DTYPES, OPEN, Tensor
+from nnapi.importers.onnx.terms import select
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import OperandType, Shape
 

@@ -14,14 +14,13 @@ from nnapi.importers.graph import FLOATS, INT32, Value
 from nnapi.importers.onnx.layout import broadcast_shape
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
+from nnapi.importers.onnx.rules.movement import permute_axes
 from nnapi.importers.onnx.rules.quantized_operands import (
-    apply_in_codes,
     bias_in_codes,
     filter_beside,
     is_coded,
     rearrange,
 )
-from nnapi.importers.onnx.rules.shape import permute_axes
 from nnapi.importers.onnx.tensors import BYTES, OPEN, Tensor
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
@@ -75,15 +74,14 @@ def fully_connected_in_codes(node: Node, a: Shape, b: Shape, *, transposed: bool
     if channel is None:
         flat = node.view(x, (rows, depth))
         return node.claim_activation(
-            apply_in_codes(node, OperationCode.FULLY_CONNECTED, flat, matrix, bias, node.activation_operand())
+            node.apply(OperationCode.FULLY_CONNECTED, flat, matrix, bias, node.activation_operand(), type=node.wanted)
         )
     type = OperandType(matrix.type.code, (units, 1, 1, depth), channel=channel)
     filter = Value(type, matrix.name, matrix.constant.reshape(type.dimensions))
     pixels = node.view(x, (rows, 1, 1, depth))
     scheme, one = node.i32(PaddingCode.PADDING_VALID), node.i32(1)
-    found = apply_in_codes(
-        node, OperationCode.CONV_2D, pixels, filter, bias, scheme, one, one, node.activation_operand()
-    )
+    operands = (pixels, filter, bias, scheme, one, one, node.activation_operand())
+    found = node.apply(OperationCode.CONV_2D, *operands, type=node.wanted)
     return node.claim_activation(node.view(found, (rows, units)))
 
 

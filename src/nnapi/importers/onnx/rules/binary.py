@@ -1,0 +1,109 @@
+"""Operations on two tensors that broadcast to each other, or on several: arithmetic, comparisons, logic."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import add
+
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.importers.graph import BOOL8, FLOATS, INT32, Value
+from nnapi.importers.onnx.layout import Layout, align, align_from
+from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.rules import rule
+from nnapi.importers.onnx.rules.quantized_operands import computes_in_codes
+from nnapi.importers.onnx.tensors import BOOL, BYTES, FLOAT, Tensor
+from nnapi.importers.onnx.terms import Term, as_bytes, choose, divide_towards_zero, floor
+from nnapi.importers.refusals import expressible
+from nnapi.model.operand import OperandType
+
+ARITHMETIC = {name: OperationCode[name.upper()] for name in ("Add", "Sub", "Mul", "Div")}
+COMPARISONS = {
+    "And": OperationCode.LOGICAL_AND,
+    "Or": OperationCode.LOGICAL_OR,
+    "Xor": OperationCode.NOT_EQUAL,
+    "Equal": OperationCode.EQUAL,
+    "Greater": OperationCode.GREATER,
+    "GreaterOrEqual": OperationCode.GREATER_EQUAL,
+    "Less": OperationCode.LESS,
+    "LessOrEqual": OperationCode.LESS_EQUAL,
+}
+EXTREMES = {"Max": OperationCode.MAXIMUM, "Min": OperationCode.MINIMUM}
+
+
+@rule(*ARITHMETIC)
+def arithmetic(node: Node) -> Tensor:
+    """Bytes are computed as int32 and cut to bytes again, as they wrap around."""
+    code, elem = ARITHMETIC[node.kind], node.tensor(0).elem
+    if node.kind != "Div" and computes_in_codes(node, 0, 1):
+        values, layout = align(node, 0, 1, in_codes=True)
+        found = node.apply(code, *values, node.activation_operand(), type=node.wanted)
+        return layout.result(node, node.claim_activation(found), FLOAT)
+    values, layout = _align_operands(node)
+    x, y = (Term(node, node.cast(value, INT32) if elem in BYTES else value) for value in values)
+    if node.kind == "Div" and x.value.type.code == INT32:
+        result = divide_towards_zero(x, y).value
+    elif x.value.type.code in FLOATS:
+        result = node.claim_activation(node.apply(code, x.value, y.value, node.activation_operand()))
+    else:
+        result = x.apply(code, y).value
+    return layout.result(node, as_bytes(node, result, values[0].type) if elem in BYTES else result, elem)
+
+
+def _align_operands(node: Node) -> tuple[list[Value], Layout]:
+    """The two inputs; before opset 7 the second lies along the first from an axis on, where one is given."""
+    axis = node.attribute("axis") if node.since < 7 else None
+    if axis is not None:
+        align_from(node, 1, 0, axis)
+    return align(node, 0, 1)
+
+
+@rule("Pow")
+def power(node: Node) -> Tensor:
+    """Integers are raised as float32, exactly up to 2**24."""
+    (base, exponent), layout = _align_operands(node)
+    target = base.type.code
+    expressible(node.tensor(0).elem not in BYTES, "NNAPI raises no bytes to a power")
+    code = target if target in FLOATS else OperandCode.TENSOR_FLOAT32
+    if target == INT32:
+        node.note("powers of int32 are computed as float32, exact up to 2**24")
+    raised = node.apply(OperationCode.POW, node.cast(base, code), node.cast(node.graph.real(exponent), code))
+    return layout.result(node, node.cast(raised, target), node.tensor(0).elem)
+
+
+@rule("Mod")
+def mod(node: Node) -> Tensor:
+    """x - q y, where q is the quotient rounded down, or towards zero where ``fmod`` says so."""
+    values, layout = align(node, 0, 1)
+    elem, fmod = node.tensor(0).elem, bool(node.attribute("fmod", 0))
+    x, y = (Term(node, node.cast(value, INT32) if elem in BYTES else value) for value in values)
+    if x.value.type.code == INT32:
+        whole = divide_towards_zero(x, y) if fmod else x / y
+    else:
+        expressible(fmod, "the remainder of floats without fmod is none of ONNX's")
+        quotient = x / y
+        size = floor(abs(quotient))
+        whole = choose(quotient < 0, -size, size)
+    result = (x - whole * y).value
+    return layout.result(node, as_bytes(node, result, values[0].type) if elem in BYTES else result, elem)
+
+
+@rule("Sum", "Mean")
+def total(node: Node) -> Tensor:
+    values, layout = align(node, *range(node.count))
+    for value in values:
+        expressible(value.type.code in FLOATS, f"NNAPI computes it on floats only, not on {value.type.name}")
+    found = reduce(add, (Term(node, value) for value in values))
+    return layout.result(node, (found * (1 / node.count) if node.kind == "Mean" else found).value)
+
+
+@rule(*EXTREMES)
+def extreme(node: Node) -> Tensor:
+    values, layout = align(node, *range(node.count))
+    found = reduce(lambda x, y: node.apply(EXTREMES[node.kind], x, y), values)
+    return layout.result(node, found, node.tensor(0).elem)
+
+
+@rule(*COMPARISONS)
+def compare(node: Node) -> Tensor:
+    values, layout = align(node, 0, 1)
+    return layout.result(node, node.apply(COMPARISONS[node.kind], *values, type=OperandType(BOOL8)), BOOL)

@@ -1,0 +1,111 @@
+"""Formulas: values with Python's operators, each of which appends an operation of NNAPI."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from nnapi.codes import OperandCode
+from nnapi.codes import OperationCode as O
+from nnapi.importers.arithmetic import broadcast
+from nnapi.importers.graph import BOOL8, FLOAT32, QUANT8, Value
+from nnapi.importers.onnx.layout import broadcast_shape
+from nnapi.importers.onnx.node import Node
+from nnapi.model.operand import OperandType, Shape
+
+FUSING = (O.ADD, O.SUB, O.MUL, O.DIV)
+"""Operations with an activation as their last operand."""
+SIGNED = OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
+
+
+class Term:
+    """A value in a formula. Numbers beside it are constants of its type."""
+
+    def __init__(self, node: Node, value: Value) -> None:
+        self.node, self.value = node, value
+
+    def apply(self, code: O, *others: Term | float, type: OperandType | None = None) -> Term:
+        """The result of an operation on this term and others."""
+        operands = [self.beside(each).value for each in others]
+        if code in FUSING:
+            operands.append(self.node.i32(0))
+        return Term(self.node, self.node.apply(code, self.value, *operands, type=type))
+
+    def beside(self, number: Term | float) -> Term:
+        """A number as a term of this type."""
+        return number if isinstance(number, Term) else Term(self.node, self.node.like(self.value, number))
+
+    def compare(self, code: O, other: Term | float) -> Term:
+        return self.apply(code, other, type=OperandType(BOOL8))
+
+    def __add__(self, other: Term | float) -> Term:
+        return self.apply(O.ADD, other)
+
+    def __sub__(self, other: Term | float) -> Term:
+        return self.apply(O.SUB, other)
+
+    def __rsub__(self, other: float) -> Term:
+        return self.beside(other) - self
+
+    def __mul__(self, other: Term | float) -> Term:
+        return self.apply(O.MUL, other)
+
+    def __truediv__(self, other: Term | float) -> Term:
+        return self.apply(O.DIV, other)
+
+    def __rtruediv__(self, other: float) -> Term:
+        return self.beside(other) / self
+
+    def __neg__(self) -> Term:
+        return self.apply(O.NEG)
+
+    def __abs__(self) -> Term:
+        return self.apply(O.ABS)
+
+    def __lt__(self, other: Term | float) -> Term:
+        return self.compare(O.LESS, other)
+
+    def __gt__(self, other: Term | float) -> Term:
+        return self.compare(O.GREATER, other)
+
+
+def _function(code: O) -> Callable[[Term], Term]:
+    return lambda x: x.apply(code)
+
+
+exp, log, sqrt, sin, tanh, floor, relu = map(_function, (O.EXP, O.LOG, O.SQRT, O.SIN, O.TANH, O.FLOOR, O.RELU))
+
+
+def choose(condition: Term, x: Term | float, y: Term) -> Term:
+    """x where the condition holds, else y."""
+    node, values = y.node, (condition.value, y.beside(x).value, y.value)
+    return Term(node, select(node, *values, broadcast_shape([value.shape for value in values])))
+
+
+def select(node: Node, condition: Value, x: Value, y: Value, shape: Shape) -> Value:
+    """x where the condition holds, else y, all stretched to one shape."""
+    condition, x, y = (broadcast(node, value, shape) for value in (condition, x, y))
+    return node.apply(O.SELECT, condition, x, y, type=x.type.with_dimensions(()))
+
+
+def nearest_integer(x: Term) -> Term:
+    """The nearest integer; of two equally near ones the even one, which is twice a rounded half."""
+    low = floor(x)
+    rest = x - low
+    even = floor((low + 1) * 0.5) * 2
+    return choose(rest.compare(O.EQUAL, 0.5), even, choose(rest > 0.5, low + 1, low))
+
+
+def divide_towards_zero(x: Term, y: Term) -> Term:
+    """The quotient of integers as ONNX rounds it; NNAPI rounds down."""
+    size = abs(x) / abs(y)
+    return choose((x < 0).compare(O.NOT_EQUAL, y < 0), -size, size)
+
+
+def as_bytes(node: Node, value: Value, type: OperandType) -> Value:
+    """The lowest 8 bits of an int32 as bytes that stand for themselves."""
+    x = Term(node, value)
+    turns = (x if type.code == QUANT8 else x + 128) / 256
+    within = x - turns * 256
+    if type.code == QUANT8:
+        return within.apply(O.CAST, type=OperandType(QUANT8, (), 1.0, 0)).value
+    return within.apply(O.CAST, type=OperandType(FLOAT32)).apply(O.QUANTIZE, type=OperandType(SIGNED, (), 1.0, 0)).value
