@@ -1,0 +1,149 @@
+"""ADD, SUB, MUL, DIV, MAXIMUM, MINIMUM, POW, LOGICAL_AND, LOGICAL_OR and the comparisons EQUAL, NOT_EQUAL, GREATER,
+GREATER_EQUAL, LESS, LESS_EQUAL: element by element, sizes of 1 stretched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from nnapi.codes import OperationCode
+from nnapi.errors import BadDataError, need
+from nnapi.model.call import Call
+from nnapi.model.facts import Facts, Kind, Trait
+from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operation import Operation
+from nnapi.model.parameter import Activation, Levels, Ranks, Slot, Tensor, upto
+from nnapi.ops.quantization import Convert, code_bounds, make_multiplier, offset
+from nnapi.ops.shapes import broadcast
+from nnapi.ops.types import BOOL8, INT32, QUANT8, QUANT8_SIGNED, floats, numbers
+
+SPARE = 2**20
+"""The multiplier of quantized values before they are rescaled and added."""
+
+
+def _pairwise(
+    code: OperationCode,
+    facts: Facts,
+    types: Levels,
+    function: Callable[[Array, Array], Array],
+    *more: Slot,
+    names: tuple[str, str] = ("x", "y"),
+    rank: Ranks = None,
+    out: Levels | None = None,
+    **options: Any,
+) -> Operation:
+    """Declare an operation on the elements of two tensors of one type; the result has that type too, or one of ``out``.
+
+    Quantized operands may differ in scale and zero point from each other and from the result.
+    """
+    first, second = names
+    operation = Operation(
+        code,
+        facts=facts,
+        inputs=(Tensor(first, types, rank=rank), Tensor(second, like=first, rank=rank), *more),
+        outputs=(Tensor("out", out) if out else Tensor("out", like=first),),
+        **options,
+    )
+
+    @operation.shape
+    def infer_shape(**operands: OperandType) -> Shape:
+        return broadcast(names, operands[first].shape, operands[second].shape)
+
+    @operation.kernel
+    def each_pair(**operands: Array) -> Array:
+        return function(operands[first], operands[second])
+
+    return operation
+
+
+def _arithmetic(
+    code: OperationCode, function: Callable[[Array, Array], Array], types: dict[int, int], level: int = 1
+) -> Operation:
+    facts, act = Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.PAIRS), Activation(since=level)
+    return _pairwise(code, facts, types, function, act, names=("lhs", "rhs"), rank=upto(4), zero_sized=True)
+
+
+ADD = _arithmetic(OperationCode.ADD, np.add, numbers())
+SUB = _arithmetic(OperationCode.SUB, np.subtract, numbers(2, quant8=3), level=2)
+MUL = _arithmetic(OperationCode.MUL, np.multiply, numbers())
+DIV = _arithmetic(OperationCode.DIV, np.divide, floats(2) | {INT32: 4}, level=2)
+
+
+def _sum_of_codes(call: Call, lhs: Array, rhs: Array, *, sign: int) -> Array:
+    """Add both operands in units of twice the larger scale, with 20 bits to spare, and requantize the sum."""
+    types, out = (call.arguments["lhs"], call.arguments["rhs"]), call.results[0]
+    common = 2 * max(type.scale for type in types)
+    x, y = (
+        _table(type, make_multiplier(type.scale / common)).take(codes.view(np.uint8))
+        for type, codes in zip(types, (lhs, rhs), strict=True)
+    )
+    total = make_multiplier(common / (SPARE * out.scale))(x + sign * y) + out.zero_point
+    low, high = code_bounds(out)
+    return np.clip(total, low, high, out=total).astype(out.dtype)
+
+
+def _table(type: OperandType, multiply: Convert) -> Array:
+    """Return each quantized value of an operand in units of the sum."""
+    return multiply(offset(type, np.arange(256, dtype=np.uint8).view(type.dtype), np.float64) * SPARE)
+
+
+for _operation, _sign in ((ADD, 1), (SUB, -1)):
+    _operation.kernel(kind="exact", types=(QUANT8, QUANT8_SIGNED))(partial(_sum_of_codes, sign=_sign))
+
+
+@MUL.kernel(scaled=("lhs", "rhs"), types=(QUANT8, QUANT8_SIGNED))
+def multiply_integers(lhs: Array, rhs: Array) -> Array:
+    return lhs * rhs
+
+
+@DIV.kernel(types=(INT32,))
+def floor_div(lhs: Array, rhs: Array) -> Array:
+    return np.floor_divide(lhs, rhs)  # a division by zero gives 0, as the reference CPU does
+
+
+@MUL.check
+def product_fits_the_output_scale(lhs: OperandType, rhs: OperandType, out: OperandType) -> None:
+    need(
+        not lhs.is_quantized or out.scale > np.float32(lhs.scale) * np.float32(rhs.scale),
+        f"out has scale {out.scale:g}, must be above lhs scale × rhs scale = {lhs.scale * rhs.scale:g}",
+        BadDataError,
+    )
+
+
+EXTREME = Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.REQUANTIZES)
+LOGICAL = Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.CHOOSES)
+COMPARING = Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.CHOOSES | Trait.STEPS | Trait.COMPARES)
+
+
+def _extreme(code: OperationCode, function: Callable[[Array, Array], Array]) -> Operation:
+    return _pairwise(code, EXTREME, numbers(3, int32=3), function, names=("a", "b"), failure=BadDataError)
+
+
+LOGICAL_AND = _pairwise(OperationCode.LOGICAL_AND, LOGICAL, {BOOL8: 3}, np.logical_and)
+LOGICAL_OR = _pairwise(OperationCode.LOGICAL_OR, LOGICAL, {BOOL8: 3}, np.logical_or)
+MAXIMUM = _extreme(OperationCode.MAXIMUM, np.maximum)
+MINIMUM = _extreme(OperationCode.MINIMUM, np.minimum)
+POW = _pairwise(
+    OperationCode.POW,
+    Facts(Kind.TRANSCENDENTAL, Trait.FOLDS | Trait.PAIRS),
+    floats(3),
+    np.power,
+    names=("base", "exponent"),
+    failure=BadDataError,
+)
+
+
+def _comparison(code: OperationCode, function: Callable[[Array, Array], Array]) -> Operation:
+    return _pairwise(code, COMPARING, numbers(3, int32=3) | {BOOL8: 3}, function, out={BOOL8: 3})
+
+
+EQUAL = _comparison(OperationCode.EQUAL, np.equal)
+GREATER = _comparison(OperationCode.GREATER, np.greater)
+GREATER_EQUAL = _comparison(OperationCode.GREATER_EQUAL, np.greater_equal)
+LESS = _comparison(OperationCode.LESS, np.less)
+LESS_EQUAL = _comparison(OperationCode.LESS_EQUAL, np.less_equal)
+NOT_EQUAL = _comparison(OperationCode.NOT_EQUAL, np.not_equal)
