@@ -106,7 +106,7 @@ def compare(
         return Difference(position, None, actual.shape, expected.shape, tolerance or EXACT, message)
     if tolerance is None:
         return Difference(position, None, None, None, EXACT, f"{label}: no rule judges outputs of this type")
-    given, wanted = _as_double(actual), _as_double(expected)
+    given, wanted = as_double(actual), as_double(expected)
     with np.errstate(invalid="ignore"):
         errors = np.abs(given - wanted)
         bad = ~((errors <= tolerance.atol + tolerance.rtol * np.abs(wanted)) & ~np.isinf(wanted) | (given == wanted))
@@ -120,7 +120,7 @@ def compare(
     return Difference(position, index, given[index].item(), wanted[index].item(), tolerance, message)
 
 
-def _as_double(array: Array) -> Array:
+def as_double(array: Array) -> Array:
     """Return elements as float64, booleans as 0 and 1."""
     return np.asarray(array.view(np.uint8) if array.dtype == np.bool_ else array, np.float64)
 
@@ -131,7 +131,7 @@ def _show(value: Any) -> str:
 
 def _compare_frequencies(example: Example, position: int, label: str, actual: Array) -> Difference | None:
     """Compare draws of RANDOM_MULTINOMIAL: each class must occur about as often as its logit demands."""
-    logits = _as_double(next(array for array in example.inputs.values() if array is not None)).reshape(-1)
+    logits = as_double(next(array for array in example.inputs.values() if array is not None)).reshape(-1)
     tolerance = Tolerance(example.multinomial_tolerance)
     strange = (actual < 0) | (actual >= logits.size)
     if strange.any():

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import partial
-from itertools import groupby
 from multiprocessing import get_context
 from pathlib import Path
 
 from nnapi.codes import OperationCode
 from nnapi.runtime.device import Device, device
 from nnapi.testing.compare import Difference
-from nnapi.testing.corpus import Corpus, Entry, Filter
+from nnapi.testing.corpus import Corpus, Entry, Filter, by_file
 from nnapi.testing.example import Example
 from nnapi.testing.runtime import HERE
 from nnapi.testing.variants import VARIANTS, Setting, Skip, Variant
@@ -107,16 +106,11 @@ def check(example: Example, variant: Variant, setting: Setting) -> Result:
 def _run_here(
     corpus: Corpus, entries: Sequence[Entry], variants: Sequence[Variant], setting: Setting
 ) -> Iterator[Result]:
-    for file, names in _by_file(entries):
+    for file, names in by_file(entries):
         for example in corpus.load(file, names):
             for variant in variants:
                 if variant.applies(example.harness):
                     yield check(example, variant, setting)
-
-
-def _by_file(entries: Iterable[Entry]) -> Iterator[tuple[str, list[str]]]:
-    for file, group in groupby(entries, lambda entry: entry.file):
-        yield file, [entry.name for entry in group]
 
 
 Chunk = Callable[[tuple[str, tuple[str, ...]]], list[Result]]
@@ -125,7 +119,7 @@ Chunk = Callable[[tuple[str, tuple[str, ...]]], list[Result]]
 def _run_in_processes(corpus: Corpus, entries: Sequence[Entry], jobs: int, chunk: Chunk) -> Iterator[Result]:
     work = [
         (file, tuple(names[start : start + CHUNK]))
-        for file, names in _by_file(entries)
+        for file, names in by_file(entries)
         for start in range(0, len(names), CHUNK)
     ]
     pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))

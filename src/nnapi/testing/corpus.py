@@ -12,6 +12,8 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
+from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -21,6 +23,8 @@ from nnapi.model.operand import Array, Shape
 from nnapi.testing.example import ChannelSpec, Criterion, Example, Graph, Harness, OperandSpec, OperationSpec, Source
 
 INDEX = "index.jsonl"
+PLAIN = ("name", "spec", "min_feature", "expect_failure", "relaxed", "multinomial_tolerance")
+"""The fields of an example that JSON holds as they are."""
 DAMAGED = (
     OSError,
     EOFError,
@@ -60,6 +64,8 @@ class Entry:
 
 
 Filter = Callable[[Entry], bool]
+Arrays = Callable[[str], Array]
+"""A function that reads an array of a file by its key."""
 
 
 class Corpus:
@@ -101,10 +107,7 @@ class Corpus:
 
     def examples(self, filter: Filter | None = None) -> Iterator[Example]:
         """Yield the examples; only files that hold one of them are opened, one at a time."""
-        wanted: dict[str, list[str]] = {}
-        for entry in self.select(filter):
-            wanted.setdefault(entry.file, []).append(entry.name)
-        for file, names in wanted.items():
+        for file, names in by_file(self.select(filter)):
             yield from self.load(file, names)
 
     def load(self, file: str, names: Iterable[str] | None = None) -> Iterator[Example]:
@@ -117,7 +120,7 @@ class Corpus:
         path = self.root / file
         try:
             with np.load(path) as archive:
-                arrays = _Arrays(archive)
+                arrays = _arrays(archive)
                 for described in json.loads(archive["examples"].tobytes()):
                     if kept is None or described["name"] in kept:
                         missing.discard(described["name"])
@@ -142,32 +145,28 @@ def open_published() -> Corpus:
     return Corpus(PUBLISHED)
 
 
-class _Arrays:
-    """The arrays of an open file, each read once and shared by the examples that name it."""
+def _arrays(archive: Any) -> Arrays:
+    """Return the arrays of an open file, each read once and shared by the examples that name it."""
 
-    def __init__(self, archive: Any) -> None:
-        self._archive = archive
-        self._read: dict[str, Array] = {}
+    @cache
+    def read(key: str) -> Array:
+        array: Array = archive[key]
+        array.flags.writeable = False
+        return array
 
-    def __getitem__(self, key: str) -> Array:
-        if key not in self._read:
-            array = self._archive[key]
-            array.flags.writeable = False
-            self._read[key] = array
-        return self._read[key]
+    return read
 
 
 def entry_of(example: Example) -> Entry:
     """Return the line of an index for an example."""
-    return Entry(
-        example.file,
-        example.name,
-        example.operations,
-        example.types,
-        example.min_feature,
-        example.relaxed,
-        example.expect_failure,
-    )
+    shared = {each.name: getattr(example, each.name) for each in fields(Entry) if each.name != "ops"}
+    return Entry(ops=example.operations, **shared)
+
+
+def by_file(entries: Iterable[Entry]) -> Iterator[tuple[str, list[str]]]:
+    """Yield each file, and the names of its examples."""
+    for file, group in groupby(entries, lambda entry: entry.file):
+        yield file, [entry.name for entry in group]
 
 
 def _text(index: Path) -> str:
@@ -180,15 +179,8 @@ def _text(index: Path) -> str:
 def _entry(index: Path, line: str) -> Entry:
     try:
         said = json.loads(line)
-        return Entry(
-            said["file"],
-            said["name"],
-            tuple(said["ops"]),
-            tuple(said["types"]),
-            said["min_feature"],
-            said["relaxed"],
-            said["expect_failure"],
-        )
+        values = {each.name: said[each.name] for each in fields(Entry)}
+        return Entry(**{**values, "ops": tuple(said["ops"]), "types": tuple(said["types"])})
     except (KeyError, TypeError, ValueError) as error:
         raise CorpusError(f"{index}: {type(error).__name__}: {error} in {line[:80]}") from error
 
@@ -196,26 +188,21 @@ def _entry(index: Path, line: str) -> Entry:
 # From JSON
 
 
-def _example(described: Any, arrays: _Arrays, file: str) -> Example:
+def _example(described: Any, arrays: Arrays, file: str) -> Example:
     (run,) = described["runs"]
     return Example(
-        name=described["name"],
         main=_graph(described["main"], arrays),
-        inputs={int(index): None if key is None else arrays[key] for index, key in run["inputs"].items()},
-        outputs={int(index): arrays[key] for index, key in run["outputs"].items()},
+        inputs={int(index): None if key is None else arrays(key) for index, key in run["inputs"].items()},
+        outputs={int(index): arrays(key) for index, key in run["outputs"].items()},
         referenced=tuple(_graph(graph, arrays) for graph in described["referenced"]),
-        spec=described["spec"],
-        min_feature=described["min_feature"],
-        relaxed=described["relaxed"],
-        expect_failure=described["expect_failure"],
-        multinomial_tolerance=described["multinomial_tolerance"],
         tolerance=Criterion(**described["tolerance"]),
         harness=Harness(**described["harness"]),
         file=file,
+        **{name: described[name] for name in PLAIN},
     )
 
 
-def _graph(described: Any, arrays: _Arrays) -> Graph:
+def _graph(described: Any, arrays: Arrays) -> Graph:
     return Graph(
         tuple(_operand(operand, arrays) for operand in described["operands"]),
         tuple(
@@ -228,22 +215,14 @@ def _graph(described: Any, arrays: _Arrays) -> Graph:
     )
 
 
-def _operand(described: Any, arrays: _Arrays) -> OperandSpec:
+def _operand(described: Any, arrays: Arrays) -> OperandSpec:
     quant, data = described["channel_quant"], described["data"]
     if quant is not None:
-        quant = ChannelSpec(quant["channel_dim"], tuple(arrays[quant["scales"]].tolist()), quant["hide"])
-    return OperandSpec(
-        type=described["type"],
-        dimensions=tuple(described["dimensions"]),
-        scale=described["scale"],
-        zero_point=described["zero_point"],
-        lifetime=Source(described["lifetime"]),
-        data=None if data is None else arrays[data],
-        subgraph=described["subgraph"],
-        channel_quant=quant,
-        is_ignored=described["is_ignored"],
-        name=described["name"] or "",
-    )
+        quant = ChannelSpec(quant["channel_dim"], tuple(arrays(quant["scales"]).tolist()), quant["hide"])
+    values = {each.name: described[each.name] for each in fields(OperandSpec)}
+    values |= {"dimensions": tuple(described["dimensions"]), "lifetime": Source(described["lifetime"])}
+    values |= {"data": None if data is None else arrays(data), "channel_quant": quant, "name": described["name"] or ""}
+    return OperandSpec(**values)
 
 
 # To JSON
@@ -281,12 +260,7 @@ def _describe_example(example: Example, store: _Store) -> dict[str, Any]:
     inputs = {str(i): None if array is None else store.add(array) for i, array in example.inputs.items()}
     outputs = {str(i): store.add(array) for i, array in example.outputs.items()}
     return {
-        "name": example.name,
-        "spec": example.spec,
-        "min_feature": example.min_feature,
-        "expect_failure": example.expect_failure,
-        "relaxed": example.relaxed,
-        "multinomial_tolerance": example.multinomial_tolerance,
+        **{name: getattr(example, name) for name in PLAIN},
         "tolerance": _plain(example.tolerance),
         "harness": _plain(example.harness),
         "output_buffer_bytes": list(example.output_buffer_bytes),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from nnapi.codes import OperandCode
-from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
 
 LEVELS = {"V1_0": 1, "V1_1": 2, "V1_2": 3, "V1_3": 4, "AIDL_V1": 5, "AIDL_V2": 6, "AIDL_V3": 7, "AIDL_V4": 8}
 """Feature level of each version that ``min_feature`` and the folders name."""
@@ -61,6 +61,13 @@ class OperandSpec:
         """The argument of add_operand; scales by channel follow in a call of their own."""
         return OperandType(self.code, self.dimensions, self.scale, self.zero_point)
 
+    @property
+    def full_type(self) -> OperandType:
+        """The type with its scales by channel."""
+        quant = self.channel_quant
+        channel = ChannelQuantization(quant.channel_dim, quant.scales) if quant else None
+        return self.operand_type.replace(channel=channel)
+
 
 @dataclass(frozen=True)
 class OperationSpec:
@@ -80,6 +87,11 @@ class Graph:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     name: str | None = None
+
+
+def find_operands(operands: Sequence[OperandSpec], lifetime: Source) -> tuple[int, ...]:
+    """Return the indices of the operands with that source of their values."""
+    return tuple(index for index, operand in enumerate(operands) if operand.lifetime == lifetime)
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,19 @@ import numpy as np
 from nnapi.codes import OperandCode
 from nnapi.errors import NnapiError, need
 from nnapi.model.call import UNKNOWN, normalize
-from nnapi.model.operand import DTYPES, ZERO_POINTS, Array, ChannelQuantization, OperandType, Shape, type_name
+from nnapi.model.operand import DTYPES, ZERO_POINTS, Array, OperandType, Shape, type_name
 from nnapi.model.operation import Operation, Overload
 from nnapi.model.parameter import ModelParameter, Parameter, Several, TensorParameter
-from nnapi.testing.example import ChannelSpec, Criterion, Example, Graph, OperandSpec, OperationSpec, Source
+from nnapi.testing.example import (
+    ChannelSpec,
+    Criterion,
+    Example,
+    Graph,
+    OperandSpec,
+    OperationSpec,
+    Source,
+    find_operands,
+)
 from nnapi.testing.random.proposal import Draw, Proposal
 from nnapi.testing.random.propose import propose
 from nnapi.testing.random_control_flow import random_control_flow
@@ -58,8 +67,6 @@ def random_call(
     fits. They are inputs of the example, known by their names. ``special`` is the probability of values that are not
     finite, or denormal. Raises NoCall if all draws are rejected. A run may still refuse the call for its data.
     """
-    if is_control_flow(operation):
-        return random_control_flow(operation, rng)
     violation = None
     for _ in range(attempts):
         try:
@@ -167,7 +174,11 @@ class _Draft:
         taste, rng = self.taste, self.rng
         if self.given and not self.tensors:
             return self._join(self.given[0])
-        numbers = self._numbers(parameter, code)
+        numbers: Array | None
+        if parameter.name in self.proposal.numbers:
+            numbers = np.asarray(self.proposal.numbers[parameter.name], DTYPES[code])
+        else:
+            numbers = random_values(parameter, self.tensors[0] if self.tensors else None, rng)
         dimensions = self._dimensions(parameter, leader) if numbers is None else numbers.shape
         others = [spec for spec in self.given if (spec.code, spec.dimensions) == (code, dimensions)]
         if others and numbers is None and rng.random() < 0.5:
@@ -194,22 +205,15 @@ class _Draft:
         self.tensors.append(value)
         return self._add(replace(value, lifetime=Source.SUBGRAPH_INPUT), np.zeros(value.dimensions, DTYPES[value.code]))
 
-    def _numbers(self, parameter: TensorParameter, code: OperandCode) -> Array | None:
-        """Return the values of a list that decides the result's shape, or valid indices; None for other tensors."""
-        if parameter.name in self.proposal.numbers:
-            return np.asarray(self.proposal.numbers[parameter.name], DTYPES[code])
-        return random_values(parameter, self.tensors[0] if self.tensors else None, self.taste, self.rng)
-
     def _dimensions(self, parameter: TensorParameter, leader: OperandSpec | None) -> Shape:
         if leader is not None and self.rng.random() < 0.9:
             return leader.dimensions
         if parameter.name in self.proposal.shapes:
             return self.proposal.shapes[parameter.name]
-        return random_dimensions(parameter.name, self._rank(parameter), self.taste, self.rng)
-
-    def _rank(self, parameter: TensorParameter) -> int:
         legal = [rank for rank in range(1, 5) if parameter.rank_level(rank) is not None]
-        return self.taste.rank if self.taste.rank in legal and self.rng.random() < 0.8 else pick(self.rng, legal)
+        keeps = self.taste.rank in legal and self.rng.random() < 0.8
+        rank = self.taste.rank if keeps else pick(self.rng, legal)
+        return random_dimensions(parameter.name, rank, self.taste, self.rng)
 
     def _quantize(self, code: OperandCode, dimensions: tuple[int, ...], parameter: Parameter) -> OperandSpec:
         """Return an operand of that type with scales as the type needs them; a bias gets those of its sum."""
@@ -251,8 +255,8 @@ class _Draft:
 
         A result that would have its input's scale sometimes gets another one.
         """
-        types = [self._type(index) for index in inputs]
-        declared = tuple(self._type(index).with_dimensions(()) for index in outputs)
+        types = [self.operands[index].full_type for index in inputs]
+        declared = tuple(self.operands[index].full_type.with_dimensions(()) for index in outputs)
         match = self.operation.match(types, declared)
         value_of = self.values.__getitem__
         call = normalize(self.operation, match, tuple(inputs), tuple(outputs), declared, self._present, value_of)
@@ -267,20 +271,15 @@ class _Draft:
                 zero_point=result.zero_point,
             )
 
-    def _type(self, index: int) -> OperandType:
-        operand = self.operands[index]
-        quant = operand.channel_quant
-        channel = ChannelQuantization(quant.channel_dim, quant.scales) if quant else None
-        return operand.operand_type.replace(channel=channel)
-
     def _present(self, index: int) -> OperandType | None:
-        return None if self.operands[index].lifetime == Source.NO_VALUE else self._type(index)
+        operand = self.operands[index]
+        return None if operand.lifetime == Source.NO_VALUE else operand.full_type
 
     def example(self, inputs: Sequence[int], outputs: Sequence[int]) -> Example:
         if not any(operand.lifetime == Source.SUBGRAPH_INPUT for operand in self.operands):
             index = next(i for i in inputs if self.operands[i].data is not None)  # a model of constants runs nothing
             self.operands[index] = replace(self.operands[index], lifetime=Source.SUBGRAPH_INPUT, data=None)
-        given = {i: self.values[i] for i, o in enumerate(self.operands) if o.lifetime == Source.SUBGRAPH_INPUT}
+        given = {i: self.values[i] for i in find_operands(self.operands, Source.SUBGRAPH_INPUT)}
         call = OperationSpec(self.operation.name, tuple(inputs), tuple(outputs))
         half = any(operand.type == "TENSOR_FLOAT16" for operand in self.operands)
         return Example(

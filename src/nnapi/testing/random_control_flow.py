@@ -10,7 +10,7 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.model.operand import Array
 from nnapi.model.operation import Operation
-from nnapi.testing.example import Example, Graph, OperandSpec, OperationSpec, Source
+from nnapi.testing.example import Example, Graph, OperandSpec, OperationSpec, Source, find_operands
 from nnapi.testing.random_values import pick
 
 MOST_TURNS = 4
@@ -46,10 +46,7 @@ class _Sketch:
         self.operations.append(OperationSpec(type, tuple(inputs), tuple(outputs)))
 
     def graph(self) -> Graph:
-        def find_operands(lifetime: Source) -> tuple[int, ...]:
-            return tuple(index for index, operand in enumerate(self.operands) if operand.lifetime == lifetime)
-
-        inputs, outputs = find_operands(Source.SUBGRAPH_INPUT), find_operands(Source.SUBGRAPH_OUTPUT)
+        inputs, outputs = (find_operands(self.operands, s) for s in (Source.SUBGRAPH_INPUT, Source.SUBGRAPH_OUTPUT))
         return Graph(tuple(self.operands), tuple(self.operations), inputs, outputs)
 
 

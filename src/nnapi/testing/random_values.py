@@ -125,9 +125,7 @@ def _scalar(parameter: Parameter, code: OperandCode, rng: np.random.Generator) -
     return abs(value) if code == OperandCode.UINT32 else value
 
 
-def random_values(
-    parameter: TensorParameter, first: OperandSpec | None, taste: Taste, rng: np.random.Generator
-) -> Array | None:
+def random_values(parameter: TensorParameter, first: OperandSpec | None, rng: np.random.Generator) -> Array | None:
     """Return values for a parameter that decides the shape (sizes, paddings, permutations); None for others."""
     if not isinstance(parameter, ValuesParameter):
         return None

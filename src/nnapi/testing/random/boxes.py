@@ -19,10 +19,8 @@ def _shares(draw: Draw, *names: str) -> dict[str, Any]:
 
 @proposes("ROI_ALIGN", "ROI_POOLING")
 def propose_roi(draw: Draw) -> Proposal:
-    proposal = Proposal()
-    image = draw.image(
-        proposal, "feature_map", n=draw.pick(1, 2), h=draw.dimension(17), w=draw.dimension(17), c=draw.dimension(8)
-    )
+    proposal, dimensions = draw.proposal, {"n": draw.pick(1, 2), "h": draw.dimension(17), "w": draw.dimension(17)}
+    image = draw.image("feature_map", c=draw.dimension(8), **dimensions)
     count = draw.dimension(8)
     proposal.shapes |= {"rois": (count, 4), "batch_index": (count,)}
     proposal.numbers["batch_index"] = sorted(draw.upto(image[0] - 1) for _ in range(count))
@@ -53,9 +51,9 @@ def propose_nms_limit(draw: Draw) -> Proposal:
 
 @proposes("GENERATE_PROPOSALS")
 def propose_box_proposals(draw: Draw) -> Proposal:
-    proposal, anchors = Proposal(), draw.pick(1, 2, 3)
+    proposal, anchors = draw.proposal, draw.pick(1, 2, 3)
     dimensions = {"n": draw.pick(1, 2), "h": draw.dimension(5), "w": draw.dimension(5)}
-    n, h, w, anchors = draw.image(proposal, "scores", c=anchors, **dimensions)
+    n, h, w, anchors = draw.image("scores", c=anchors, **dimensions)
     first = bool(proposal.scalars["layout"])
     proposal.shapes["deltas"] = draw.store((n, h, w, 4 * anchors), channels_first=first)
     proposal.shapes |= {"anchors": (anchors, 4), "image_info": (n, 2)}
@@ -76,8 +74,8 @@ def propose_detection(draw: Draw) -> Proposal:
 
 @proposes("HEATMAP_MAX_KEYPOINT")
 def propose_keypoint(draw: Draw) -> Proposal:
-    proposal, size = Proposal(), draw.pick(2, 3, 5, 8)
-    count, *_ = draw.image(proposal, "heatmaps", n=draw.dimension(5), h=size, w=size, c=draw.dimension(8))
+    proposal, size = draw.proposal, draw.pick(2, 3, 5, 8)
+    count, *_ = draw.image("heatmaps", n=draw.dimension(5), h=size, w=size, c=draw.dimension(8))
     proposal.shapes["boxes"] = (count, 4)
     return proposal
 
@@ -91,9 +89,5 @@ def propose_multinomial(draw: Draw) -> Proposal:
 @proposes("LSH_PROJECTION")
 def propose_lsh_projection(draw: Draw) -> Proposal:
     items = draw.dimension(17)
-    shapes: dict[str, Shape] = {
-        "hash": (draw.dimension(5), draw.dimension(8)),
-        "input": (items, draw.dimension(8)),
-        "weight": (items,),
-    }
-    return Proposal(shapes, {"type": draw.pick(1, 2, 3)})
+    shapes: dict[str, Shape] = {"hash": (draw.dimension(5), draw.dimension(8)), "input": (items, draw.dimension(8))}
+    return Proposal(shapes | {"weight": (items,)}, {"type": draw.pick(1, 2, 3)})

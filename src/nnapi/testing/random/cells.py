@@ -21,16 +21,15 @@ def propose_svdf(draw: Draw) -> Proposal:
 
 
 GATED = ("input", "forget", "cell", "output")
+INPUT_GATE = ("input_to_input_weights", "recurrent_to_input_weights", "input_gate_bias", "aux_input_to_input_weights")
+"""The operands that a cell with coupled input and forget gates omits."""
 
 
 @proposes("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM")
 def propose_lstm(draw: Draw) -> Proposal:
     """Propose a cell, or one for each direction; an omitted operand is omitted for all gates together."""
-    sequence = "time_major" in draw.names
-    scalars = {"time_major": draw.upto(1)} if sequence else {}
-    input = draw.need_rank(2 + sequence) or (*(draw.dimension(7) for _ in range(1 + sequence)), draw.dimension(33))
-    proposal = Proposal({"input": input}, scalars)
-    batch = input[1 if scalars.get("time_major") else 0]
+    input, batch = _propose_input(draw)
+    proposal = draw.proposal
     for prefix in ("fw_", "bw_") if "fw_cell_bias" in draw.names else ("",):
         _cell(draw, proposal, prefix, batch, input[-1])
     proposal.shapes["aux_input"] = (*input[:-1], aux := draw.dimension(17))
@@ -39,6 +38,15 @@ def propose_lstm(draw: Draw) -> Proposal:
             proposal.shapes[name] = (proposal.shapes[f"{name[:3]}cell_bias"][0], aux)
     _all_or_none(draw, proposal, {name for name in draw.names if "aux_input" in name} - proposal.omitted)
     return proposal
+
+
+def _propose_input(draw: Draw) -> tuple[Shape, int]:
+    """Propose the input, and for a sequence its order of axes. Returns the input's dimensions, and the batch size."""
+    sequence = "time_major" in draw.names
+    scalars = draw.proposal.scalars = {"time_major": draw.upto(1)} if sequence else {}
+    input = draw.need_rank(2 + sequence) or (*(draw.dimension(7) for _ in range(1 + sequence)), draw.dimension(33))
+    draw.proposal.shapes["input"] = input
+    return input, input[1 if scalars.get("time_major") else 0]
 
 
 def _cell(draw: Draw, proposal: Proposal, prefix: str, batch: int, size: int) -> None:
@@ -60,13 +68,7 @@ def _cell(draw: Draw, proposal: Proposal, prefix: str, batch: int, size: int) ->
         gone = draw.chance(probability)
         proposal.omitted |= {prefix + part.format(gate) for gate in GATED if gone or (coupled and gate == "input")}
     if coupled:
-        whole = (
-            "input_to_input_weights",
-            "recurrent_to_input_weights",
-            "input_gate_bias",
-            "aux_input_to_input_weights",
-        )
-        proposal.omitted |= {prefix + name for name in whole}
+        proposal.omitted |= {prefix + name for name in INPUT_GATE}
     proposal.present |= {prefix + name for name in shapes} - proposal.omitted
 
 
@@ -89,18 +91,13 @@ def propose_8bit_lstm(draw: Draw) -> Proposal:
 
 @proposes("RNN", "UNIDIRECTIONAL_SEQUENCE_RNN", "BIDIRECTIONAL_SEQUENCE_RNN")
 def propose_rnn(draw: Draw) -> Proposal:
-    sequence = "time_major" in draw.names
-    scalars = {"time_major": draw.upto(1)} if sequence else {}
-    input = draw.need_rank(2 + sequence) or (*(draw.dimension(7) for _ in range(1 + sequence)), draw.dimension(33))
-    batch, proposal = input[1 if scalars.get("time_major") else 0], Proposal({"input": input}, scalars)
+    input, batch = _propose_input(draw)
+    proposal = draw.proposal
     aux = (*input[:-1], draw.dimension(17))
     for prefix in ("fw_", "bw_") if "fw_bias" in draw.names else ("",):
         units = draw.dimension(33)
-        shapes: dict[str, Shape] = {
-            "weights": (units, input[-1]),
-            "recurrent_weights": (units, units),
-            "aux_weights": (units, aux[-1]),
-        }
+        shapes: dict[str, Shape] = {"weights": (units, input[-1]), "recurrent_weights": (units, units)}
+        shapes["aux_weights"] = (units, aux[-1])
         shapes |= {"bias": (units,), "hidden_in": (batch, units)}
         proposal.shapes |= {prefix + name: shape for name, shape in shapes.items()}
     proposal.shapes["aux_input"] = aux

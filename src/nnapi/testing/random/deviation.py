@@ -31,7 +31,7 @@ from nnapi.model.operand import DTYPES, Array
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.device import device
 from nnapi.testing.build import build
-from nnapi.testing.compare import tolerance_for
+from nnapi.testing.compare import as_double, tolerance_for
 from nnapi.testing.example import Example, OperandSpec, Source
 from nnapi.testing.random.kinds import (
     CHOOSING,
@@ -143,7 +143,7 @@ class Computation:
         numbers, off = [], np.zeros(())
         for index in pair:
             operand, value = self.example.main.operands[index], self._value(index)
-            numbers.append(as_real(operand, value).astype(np.float64) if operand.scale else _double(value))
+            numbers.append(as_real(operand, value).astype(np.float64) if operand.scale else as_double(value))
             off = off + bounds.get(index, 0) * (operand.scale or 1.0)
         right = self._value(output)
         with np.errstate(invalid="ignore"):
@@ -214,7 +214,7 @@ class Computation:
         tolerance = need_value(
             tolerance_for(operand.type, self.example.tolerance, strict=True), f"{operand.type} has no tolerance"
         )
-        exact = _double(value)
+        exact = as_double(value)
         with np.errstate(all="ignore"):
             allowance = tolerance.atol + tolerance.rtol * np.abs(exact)
             if index in self._chosen:
@@ -226,7 +226,7 @@ class Computation:
                 differing = other[index]
                 if differing is None or differing.shape != value.shape:
                     return Expectation(value, np.full(value.shape, np.inf))
-                differing = _double(differing)
+                differing = as_double(differing)
                 same = (differing == exact) | (np.isnan(differing) & np.isnan(exact))
                 step = np.where(same, 0, np.abs(differing - exact))
                 moved = np.maximum(moved, np.where(np.isfinite(step), step, np.inf))
@@ -386,13 +386,9 @@ def _without_denormals(array: Array | None) -> Array | None:
 
 def _shift(value: Array, by: Array) -> Array:
     """Return a value shifted by so much."""
-    moved = _double(value) + np.where(np.isfinite(by), by, 0)
+    moved = as_double(value) + np.where(np.isfinite(by), by, 0)
     if value.dtype.kind == "f":
         with np.errstate(over="ignore"):
             return np.asarray(moved, value.dtype)
     limits = np.iinfo(value.dtype)
     return np.asarray(np.clip(np.round(moved), limits.min, limits.max), value.dtype)
-
-
-def _double(array: Array) -> Array:
-    return np.asarray(array.view(np.uint8) if array.dtype == np.bool_ else array, np.float64)

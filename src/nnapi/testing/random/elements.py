@@ -6,37 +6,24 @@ import math
 
 import numpy as np
 
+from nnapi.model.operand import Shape
 from nnapi.testing.random.proposal import MOST, Draw, Proposal, proposes
 
 
 @proposes(
     "ABS", "EXP", "FLOOR", "LOG", "NEG", "RSQRT", "SIN", "SQRT", "RELU", "RELU1", "RELU6", "TANH", "LOGISTIC", "ELU"
 )
-@proposes("HARD_SWISH", "CAST", "QUANTIZE", "DEQUANTIZE", "RANK")
-def propose_one_tensor(draw: Draw) -> Proposal:
-    return Proposal({"input": draw.shape()})
+@proposes("HARD_SWISH", "CAST", "QUANTIZE", "DEQUANTIZE", "RANK", "LOGICAL_NOT", "SELECT")
+def propose_equal_shapes(draw: Draw) -> Proposal:
+    return Proposal(dict.fromkeys(draw.tensors, draw.shape()))
 
 
-@proposes("LOGICAL_NOT")
-def propose_one_truth(draw: Draw) -> Proposal:
-    return Proposal({"x": draw.shape()})
-
-
-PAIRS = {
-    ("lhs", "rhs"): ("ADD", "SUB", "MUL", "DIV"),
-    ("x", "y"): ("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL", "LOGICAL_AND", "LOGICAL_OR"),
-    ("a", "b"): ("MAXIMUM", "MINIMUM"),
-    ("base", "exponent"): ("POW",),
-    ("input", "alpha"): ("PRELU",),
-}
-PAIR_NAMES = {operation: names for names, operations in PAIRS.items() for operation in operations}
-
-
-@proposes(*PAIR_NAMES)
+@proposes("ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "POW", "PRELU", "LOGICAL_AND", "LOGICAL_OR")
+@proposes("EQUAL", "NOT_EQUAL", "LESS", "LESS_EQUAL", "GREATER", "GREATER_EQUAL")
 def propose_two_tensors(draw: Draw) -> Proposal:
-    """Equal dimensions, or either one stretched along some axes, or of a lower rank."""
+    """Propose equal dimensions, or either one stretched along some axes, or of a lower rank."""
     shape = draw.shape()
-    first, second = next(names for names in PAIRS if set(names) <= draw.names)
+    first, second = draw.tensors
     if draw.chance(0.3):
         return Proposal({first: shape, second: shape})
     other = tuple(1 if draw.chance(0.4) else dimension for dimension in shape)[
@@ -47,12 +34,6 @@ def propose_two_tensors(draw: Draw) -> Proposal:
     if draw.taste.given is None and draw.chance(0.5):
         shape, other = other, shape
     return Proposal({first: shape, second: other})
-
-
-@proposes("SELECT")
-def propose_three_tensors(draw: Draw) -> Proposal:
-    shape = draw.shape()
-    return Proposal(dict.fromkeys(("condition", "a", "b"), shape))
 
 
 @proposes("FULLY_CONNECTED")
@@ -97,21 +78,24 @@ def propose_gather(draw: Draw) -> Proposal:
 
 @proposes("SPLIT")
 def propose_split(draw: Draw) -> Proposal:
-    parts = draw.pick(1, 2, 2, 3, 4)
-    shape = draw.shape()
-    axis = draw.axis(len(shape))
-    if draw.taste.given is None:
-        shape = tuple(e * parts if i == axis % len(shape) else e for i, e in enumerate(draw.bound(shape, 5000)))
-    return Proposal({"input": shape}, {"axis": axis, "num_splits": parts}, outputs=parts)
+    count = draw.pick(1, 2, 2, 3, 4)
+    shape, axis = _divisible(draw, draw.shape(), count)
+    return Proposal({"input": shape}, {"axis": axis, "num_splits": count}, outputs=count)
 
 
 @proposes("CHANNEL_SHUFFLE")
 def propose_channel_shuffle(draw: Draw) -> Proposal:
-    shape, groups = draw.shape(), draw.pick(1, 2, 3, 4)
+    shape, count = draw.shape(), draw.pick(1, 2, 3, 4)
+    shape, axis = _divisible(draw, shape, count)
+    return Proposal({"input": shape}, {"axis": axis, "num_groups": count})
+
+
+def _divisible(draw: Draw, shape: Shape, count: int) -> tuple[Shape, int]:
+    """Draw an axis; a shape that is not given becomes divisible along it."""
     axis = draw.axis(len(shape))
     if draw.taste.given is None:
-        shape = tuple(e * groups if i == axis % len(shape) else e for i, e in enumerate(draw.bound(shape, 5000)))
-    return Proposal({"input": shape}, {"axis": axis, "num_groups": groups})
+        shape = tuple(e * count if i == axis % len(shape) else e for i, e in enumerate(draw.bound(shape, 5000)))
+    return shape, axis
 
 
 @proposes("REDUCE_ALL", "REDUCE_ANY", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_SUM", "MEAN")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from nnapi.testing.example import Example, Source, dynamic, with_unknown_dimensions
+from nnapi.model.operand import Array
+from nnapi.testing.example import Example, OperandSpec, Source, dynamic, find_operands, with_unknown_dimensions
 from nnapi.testing.random.parts import CONSTANTS
 from nnapi.testing.random.rephrasing import with_other_layouts, with_own_activations, with_padding_in_numbers
 
@@ -31,22 +32,12 @@ def other_forms(example: Example) -> Iterator[tuple[str, Example]]:
 
 def with_inputs(example: Example) -> Example:
     """Return the example with every constant tensor as a model input."""
-    return _permute(
-        example, [i for i, o in enumerate(example.main.operands) if _is_tensor(o.type, o.lifetime, CONSTANTS)]
-    )
-
-
-def _is_tensor(type: str, lifetime: Source, lifetimes: tuple[Source, ...]) -> bool:
-    return lifetime in lifetimes and type.startswith("TENSOR")
-
-
-def _permute(example: Example, indices: list[int]) -> Example:
     operands, inputs = list(example.main.operands), dict(example.inputs)
-    for index in indices:
-        inputs[index] = operands[index].data
-        operands[index] = replace(operands[index], lifetime=Source.SUBGRAPH_INPUT, data=None)
-    order = tuple(i for i, o in enumerate(operands) if o.lifetime == Source.SUBGRAPH_INPUT)
-    return replace(example, main=replace(example.main, operands=tuple(operands), inputs=order), inputs=inputs)
+    for index, operand in enumerate(operands):
+        if operand.lifetime in CONSTANTS and operand.type.startswith("TENSOR"):
+            inputs[index] = operand.data
+            operands[index] = replace(operand, lifetime=Source.SUBGRAPH_INPUT, data=None)
+    return _with_given(example, operands, inputs)
 
 
 def with_constants(example: Example) -> Example:
@@ -58,5 +49,9 @@ def with_constants(example: Example) -> Example:
             operands[index] = replace(
                 operands[index], lifetime=Source.CONSTANT_COPY, data=inputs.pop(index), dimensions=data.shape
             )
-    order = tuple(i for i, o in enumerate(operands) if o.lifetime == Source.SUBGRAPH_INPUT)
+    return _with_given(example, operands, inputs)
+
+
+def _with_given(example: Example, operands: list[OperandSpec], inputs: Mapping[int, Array | None]) -> Example:
+    order = find_operands(operands, Source.SUBGRAPH_INPUT)
     return replace(example, main=replace(example.main, operands=tuple(operands), inputs=order), inputs=inputs)

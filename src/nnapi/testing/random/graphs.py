@@ -10,10 +10,20 @@ import numpy as np
 from nnapi.errors import NnapiError
 from nnapi.model.facts import Trait
 from nnapi.model.operation import REGISTRY, Operation
-from nnapi.testing.example import Criterion, Example, Graph, OperandSpec, OperationSpec, Source, with_unknown_dimensions
+from nnapi.testing.example import (
+    Criterion,
+    Example,
+    Graph,
+    OperandSpec,
+    OperationSpec,
+    Source,
+    find_operands,
+    with_unknown_dimensions,
+)
 from nnapi.testing.fuzz import NoCall, is_control_flow, random_call
 from nnapi.testing.random.kinds import find_operations
 from nnapi.testing.random.masks import MASKED, with_masked_rows
+from nnapi.testing.random.parts import renumber
 from nnapi.testing.random_values import pick
 
 GRAPHS = 0.4
@@ -226,20 +236,11 @@ class _Grown:
                 place[index] = int(operand.name[1:])
                 continue
             place[index] = len(self.operands)
-            is_result = index in example.main.outputs
-            self.operands.append(
-                replace(
-                    operand,
-                    name=f"#{len(self.operands)}",
-                    lifetime=Source.TEMPORARY_VARIABLE if is_result else operand.lifetime,
-                )
-            )
+            lifetime = Source.TEMPORARY_VARIABLE if index in example.main.outputs else operand.lifetime
+            self.operands.append(replace(operand, name=f"#{len(self.operands)}", lifetime=lifetime))
             if operand.lifetime == Source.SUBGRAPH_INPUT:
                 self.inputs[place[index]] = example.inputs[index]  # type: ignore[assignment]  # nothing is omitted so
-        for call in example.main.operations:
-            self.calls.append(
-                OperationSpec(call.type, tuple(place[i] for i in call.inputs), tuple(place[i] for i in call.outputs))
-            )
+        self.calls += [renumber(call, place) for call in example.main.operations]
 
     def finish(self) -> Example:
         """The example: what nobody reads is an output, other results are if chance has it, or in a third all are."""
@@ -255,6 +256,6 @@ class _Grown:
             elif index in written and unknown:
                 operand = replace(operand, dimensions=(0,) * len(operand.dimensions))
             operands.append(operand)
-        inputs = tuple(i for i, o in enumerate(operands) if o.lifetime == Source.SUBGRAPH_INPUT)
+        inputs = find_operands(operands, Source.SUBGRAPH_INPUT)
         graph = Graph(tuple(operands), tuple(self.calls), inputs, tuple(outputs))
         return Example("random_graph", graph, dict(self.inputs), {})

@@ -15,8 +15,8 @@ from nnapi.runtime.compiling import compile
 from nnapi.runtime.device import Device
 from nnapi.runtime.planning.verdicts import need_verdicts
 from nnapi.testing.build import build
-from nnapi.testing.compare import HALF, SINGLE
-from nnapi.testing.example import Example
+from nnapi.testing.compare import HALF, SINGLE, as_double
+from nnapi.testing.example import Example, OperandSpec
 from nnapi.testing.random.deviation import Computation, Expectation
 from nnapi.testing.random.forms import other_forms
 from nnapi.testing.random.parts import keep
@@ -79,6 +79,7 @@ def judge(example: Example, device: Device, *, special: bool = False) -> Judgeme
 
 
 def _refusal(computation: Computation) -> NnapiError | None:
+    """Run all operations on the reference; return its refusal, if there is one."""
     try:
         for number in range(len(computation.example.main.operations)):
             computation.run(number)
@@ -127,7 +128,7 @@ def _compare(example: Example, device: Device, outputs: Mapping[int, Array], com
         expected = {index: computation.expect(index) for index in operation.outputs}
         shown = [index for index in operation.outputs if index in outputs]
         for index in shown:
-            if violation := _violation(example, index, outputs[index], expected[index]):
+            if violation := _violation(example.main.operands[index], index, outputs[index], expected[index]):
                 real = computation.real(number).get(index)
                 if real is not None and _is_near(outputs[index], expected[index], real, _off(computation, number)):
                     continue
@@ -161,15 +162,14 @@ def _with_expected(example: Example, computation: Computation) -> Example:
     return replace(example, main=replace(example.main, operands=operands), outputs=found)
 
 
-def _violation(example: Example, index: int, actual: Array, expected: Expectation) -> str | None:
+def _violation(operand: OperandSpec, index: int, actual: Array, expected: Expectation) -> str | None:
     """Describe the first element that is too far off."""
-    operand = example.main.operands[index]
     if operand.is_ignored:
         return None
     label = f"output {operand.name or index} ({operand.type})"
     if actual.shape != expected.value.shape:
         return f"{label} has dimensions {list(actual.shape)}, expected {list(expected.value.shape)}"
-    given, wanted = _double(actual), _double(expected.value)
+    given, wanted = as_double(actual), as_double(expected.value)
     with np.errstate(all="ignore"):
         same = (given == wanted) | (np.isnan(given) & np.isnan(wanted))
         near = np.abs(given - wanted) <= expected.allowance
@@ -194,9 +194,9 @@ def _off(computation: Computation, number: int) -> float:
 
 def _is_near(actual: Array, expected: Expectation, real: Array, off: float) -> bool:
     """Whether quantized values lie between the reference's and the float value, or so little off."""
-    low = np.minimum(_double(expected.value) - expected.allowance, real - off)
-    high = np.maximum(_double(expected.value) + expected.allowance, real + off)
-    codes = _double(actual)
+    low = np.minimum(as_double(expected.value) - expected.allowance, real - off)
+    high = np.maximum(as_double(expected.value) + expected.allowance, real + off)
+    codes = as_double(actual)
     return bool(np.all(np.isnan(real) | (low <= codes) & (codes <= high)))
 
 
@@ -207,7 +207,7 @@ def _contradiction(computation: Computation, number: int) -> str | None:
         value = computation.values[index]
         if operand.is_ignored or value is None or value.shape != real.shape:
             continue
-        wrong = np.abs(_double(value) - real) > 1 + NEARLY + _find_rounding_loss(computation, number, operand.scale)
+        wrong = np.abs(as_double(value) - real) > 1 + NEARLY + _find_rounding_loss(computation, number, operand.scale)
         if wrong.any():
             place = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
             where = [int(i) for i in place]
@@ -232,18 +232,9 @@ def _in_another_form(example: Example, outputs: Mapping[int, Array], device: Dev
         others = _outputs(example, device)
     except NnapiError as error:
         return f"fails: {error}"
-    for (index, first), other in zip(outputs.items(), others, strict=True):
-        operand = example.main.operands[example.main.outputs[list(outputs).index(index)]]
+    for (index, first), place, other in zip(outputs.items(), example.main.outputs, others, strict=True):
         exact: Any = 0 if first.dtype.kind != "f" else (HALF if example.tolerance.float == "fp16" else SINGLE).rtol
-        if violation := _violation(
-            replace(example, main=replace(example.main, operands=(operand,) * (index + 1))),
-            index,
-            other,
-            Expectation(first, exact * 16 * np.abs(_double(first)) + (0 if not exact else 1e-5)),
-        ):
+        expected = Expectation(first, exact * 16 * np.abs(as_double(first)) + (0 if not exact else 1e-5))
+        if violation := _violation(example.main.operands[place], index, other, expected):
             return violation
     return None
-
-
-def _double(array: Array) -> Array:
-    return np.asarray(array.view(np.uint8) if array.dtype == np.bool_ else array, np.float64)

@@ -86,44 +86,36 @@ def propose_fill(draw: Draw) -> Proposal:
 
 @proposes("SPACE_TO_DEPTH", "DEPTH_TO_SPACE")
 def propose_blocks(draw: Draw) -> Proposal:
-    proposal, block = Proposal(), draw.pick(1, 2, 2, 3)
+    draw.proposal.scalars["block_size"] = block = draw.pick(1, 2, 2, 3)
     h, w, c = draw.dimension(11), draw.dimension(11), draw.dimension(8)
-    draw.image(proposal, h=h * block, w=w * block, c=c * block * block)
-    proposal.scalars["block_size"] = block
-    return proposal
+    draw.image(h=h * block, w=w * block, c=c * block * block)
+    return draw.proposal
 
 
 @proposes("BATCH_TO_SPACE_ND")
 def propose_batch_to_space(draw: Draw) -> Proposal:
-    proposal, block = Proposal(), [draw.pick(1, 2, 3), draw.pick(1, 2, 3)]
-    draw.image(
-        proposal,
-        n=draw.pick(1, 2) * block[0] * block[1],
-        h=draw.dimension(11),
-        w=draw.dimension(11),
-        c=draw.dimension(17),
-    )
-    proposal.numbers["block_shape"] = block
-    return proposal
+    draw.proposal.numbers["block_shape"] = block = [draw.pick(1, 2, 3), draw.pick(1, 2, 3)]
+    batch = draw.pick(1, 2) * block[0] * block[1]
+    draw.image(n=batch, h=draw.dimension(11), w=draw.dimension(11), c=draw.dimension(17))
+    return draw.proposal
 
 
 @proposes("SPACE_TO_BATCH_ND")
 def propose_space_to_batch(draw: Draw) -> Proposal:
-    proposal, block = Proposal(), [draw.pick(1, 2, 3), draw.pick(1, 2, 3)]
-    shape = draw.image(proposal, h=draw.dimension(17), w=draw.dimension(17), c=draw.dimension(17))
+    block = [draw.pick(1, 2, 3), draw.pick(1, 2, 3)]
+    shape = draw.image(h=draw.dimension(17), w=draw.dimension(17), c=draw.dimension(17))
     paddings = []
     for dimension, size in zip(shape[1:3], block, strict=True):
         before = draw.upto(2)
         paddings.append([before, -(dimension + before) % size + draw.pick(0, 0, size)])
-    proposal.numbers |= {"block_shape": block, "paddings": paddings}
-    return proposal
+    draw.proposal.numbers = {"block_shape": block, "paddings": paddings}
+    return draw.proposal
 
 
 @proposes("INSTANCE_NORMALIZATION")
 def propose_image(draw: Draw) -> Proposal:
-    proposal = Proposal()
-    draw.image(proposal)
-    return proposal
+    draw.image()
+    return draw.proposal
 
 
 @proposes("EMBEDDING_LOOKUP")

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from nnapi.codes import OperationCode
+from nnapi.model.matching import Match
 from nnapi.model.operand import Array
-from nnapi.testing.example import Example, Graph, OperandSpec, Source
+from nnapi.model.operation import REGISTRY
+from nnapi.testing.example import Example, Graph, OperandSpec, OperationSpec, Source, find_operands
 
 CONSTANTS = (Source.CONSTANT_COPY, Source.CONSTANT_REFERENCE)
-GIVEN = (*CONSTANTS, Source.SUBGRAPH_INPUT)
 
 
 @dataclass(frozen=True)
@@ -29,11 +31,7 @@ def part_of(example: Example, number: int) -> Part:
     place = {old: new for new, old in enumerate(order)}
     operands = [_in_part(example.main.operands[old], old in operation.outputs) for old in order]
     inputs = tuple(old for old, o in zip(order, operands, strict=True) if o.lifetime == Source.SUBGRAPH_INPUT)
-    call = replace(
-        operation,
-        inputs=tuple(place[i] for i in operation.inputs),
-        outputs=tuple(place[i] for i in operation.outputs),
-    )
+    call = renumber(operation, place)
     graph = Graph(tuple(operands), (call,), tuple(place[i] for i in inputs), call.outputs)
     return Part(replace(example, main=graph, inputs={}, outputs={}), inputs, operation.outputs)
 
@@ -45,6 +43,18 @@ def _in_part(operand: OperandSpec, is_result: bool) -> OperandSpec:
     if is_constant or operand.lifetime in (Source.NO_VALUE, Source.SUBGRAPH):
         return operand
     return replace(operand, lifetime=Source.SUBGRAPH_INPUT, data=None)
+
+
+def renumber(operation: OperationSpec, place: Mapping[int, int]) -> OperationSpec:
+    """Return a call with the operands at other indices."""
+    inputs, outputs = (tuple(place[i] for i in indices) for indices in (operation.inputs, operation.outputs))
+    return replace(operation, inputs=inputs, outputs=outputs)
+
+
+def match_call(operation: OperationSpec, operands: Sequence[OperandSpec]) -> Match:
+    """Return the overload of a call and its arguments; raises as :meth:`Operation.match` does."""
+    given, made = ([operands[i].full_type for i in indices] for indices in (operation.inputs, operation.outputs))
+    return REGISTRY[OperationCode[operation.type]].match(given, made)
 
 
 def keep(example: Example, numbers: Collection[int], values: Mapping[int, Array | None]) -> Example:
@@ -67,20 +77,11 @@ def keep(example: Example, numbers: Collection[int], values: Mapping[int, Array 
             operand = replace(operand, lifetime=lifetime)
         elif operand.lifetime in (Source.TEMPORARY_VARIABLE, Source.SUBGRAPH_OUTPUT, Source.SUBGRAPH_INPUT):
             value = values[old]
-            dimensions = operand.dimensions
             if value is not None and operand.lifetime != Source.SUBGRAPH_INPUT:
-                dimensions = value.shape
-            operand = replace(operand, lifetime=Source.SUBGRAPH_INPUT, dimensions=dimensions)
+                operand = replace(operand, dimensions=value.shape)
+            operand = replace(operand, lifetime=Source.SUBGRAPH_INPUT)
         operands.append(operand)
-    calls = tuple(
-        replace(
-            operation,
-            inputs=tuple(place[i] for i in operation.inputs),
-            outputs=tuple(place[i] for i in operation.outputs),
-        )
-        for operation in operations
-    )
-    inputs = tuple(i for i, o in enumerate(operands) if o.lifetime == Source.SUBGRAPH_INPUT)
-    outputs = tuple(i for i, o in enumerate(operands) if o.lifetime == Source.SUBGRAPH_OUTPUT)
+    calls = tuple(renumber(operation, place) for operation in operations)
+    inputs, outputs = (find_operands(operands, each) for each in (Source.SUBGRAPH_INPUT, Source.SUBGRAPH_OUTPUT))
     given = {i: values[order[i]] for i in inputs}
     return replace(example, main=Graph(tuple(operands), calls, inputs, outputs), inputs=given, outputs={})

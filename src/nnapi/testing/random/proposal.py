@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from nnapi.codes import PaddingCode
 from nnapi.errors import BadDataError, need
 from nnapi.model.operand import Shape
-from nnapi.model.parameter import Several, Slot
+from nnapi.model.parameter import Several, Slot, TensorParameter
 from nnapi.testing.random_values import Taste, pick
 
 DIMENSIONS = (1, 1, 1, 2, 2, 3, 3, 4, 5, 7, 8, 11, 13, 16, 17, 31, 32, 33, 64, 127, 257, 1000)
@@ -42,19 +43,24 @@ class Proposal:
 
 
 class Draw:
-    """The source of a proposal: the parameters that are present, the overload's name, the taste, chance."""
+    """The source of a proposal: the parameters that are present, the overload's name, the taste, chance.
+
+    ``proposal`` is the one that :meth:`layout`, :meth:`image` and :meth:`padding_scheme` fill.
+    """
 
     def __init__(self, form: str, slots: Iterable[Slot], taste: Taste, rng: np.random.Generator) -> None:
         slots = tuple(slots)
         self.form, self.taste, self.rng = form, taste, rng
+        self.proposal = Proposal()
         self.names = frozenset(slot.name for slot in slots)
+        self.tensors = [slot.name for slot in slots if isinstance(slot, TensorParameter)]
         self.required = {slot.name for slot in slots if isinstance(slot, Several) or not slot.optional}
 
     def pick(self, *choices: Any) -> Any:
         return pick(self.rng, choices)
 
     def upto(self, most: int) -> int:
-        """A number from 0 to ``most``."""
+        """Draw an integer from 0 to ``most``."""
         return int(self.rng.integers(most + 1))
 
     def chance(self, probability: float) -> bool:
@@ -89,27 +95,37 @@ class Draw:
         return axis - rank if self.chance(0.3) else axis
 
     def store(self, shape: Shape, *, channels_first: bool) -> Shape:
-        """Dimensions of an NHWC image as they are stored."""
+        """Return the dimensions of an NHWC image as they are stored."""
         return (shape[0], shape[3], shape[1], shape[2]) if channels_first else shape
 
-    def layout(self, proposal: Proposal) -> bool:
-        """Draw the layout, where there is one."""
+    def layout(self) -> bool:
+        """Draw whether channels come first, where the operation has a layout."""
         channels_first = "layout" in self.names and self.chance(0.4)
         if "layout" in self.names:
-            proposal.scalars["layout"] = channels_first
+            self.proposal.scalars["layout"] = channels_first
         return channels_first
 
-    def image(self, proposal: Proposal, name: str = "input", **dimensions: int) -> Shape:
-        """An NHWC image of any dimensions that are not given here, noted down as it is stored."""
-        channels_first = self.layout(proposal)
+    def padding_scheme(self) -> int | None:
+        """Draw the scheme of implicit padding; None in an overload with explicit padding."""
+        if self.form != "implicit_padding":
+            return None
+        scheme = int(self.pick(PaddingCode.PADDING_SAME, PaddingCode.PADDING_VALID))
+        self.proposal.scalars["padding_scheme"] = scheme
+        return scheme
+
+    def given_image(self, *, channels_first: bool) -> Shape | None:
+        """Return the fixed dimensions of the first tensor as those of an NHWC image, if they are fixed."""
         given = self.need_rank(4)
-        if given is not None:
-            shape = (given[0], given[2], given[3], given[1]) if channels_first else given
-        else:
-            n, h, w, c = self.dimension(7), self.dimension(), self.dimension(), self.dimension()
-            shape = (dimensions.get("n", n), dimensions.get("h", h), dimensions.get("w", w), dimensions.get("c", c))
-            shape = self.bound(shape)
-        proposal.shapes[name] = self.store(shape, channels_first=channels_first)
+        return (given[0], given[2], given[3], given[1]) if given and channels_first else given
+
+    def image(self, name: str = "input", **dimensions: int) -> Shape:
+        """Propose an NHWC image, with any dimensions that are not given here. Returns its dimensions."""
+        channels_first = self.layout()
+        shape = self.given_image(channels_first=channels_first)
+        if shape is None:
+            drawn = {"n": self.dimension(7), "h": self.dimension(), "w": self.dimension(), "c": self.dimension()}
+            shape = self.bound(tuple((drawn | dimensions).values()))
+        self.proposal.shapes[name] = self.store(shape, channels_first=channels_first)
         return shape
 
 

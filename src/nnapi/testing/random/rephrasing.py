@@ -18,8 +18,7 @@ from nnapi.model.parameter import TensorParameter
 from nnapi.ops.evaluate import NCHW_TO_NHWC, NHWC_TO_NCHW
 from nnapi.ops.shapes import same_padding
 from nnapi.testing.example import Example, OperandSpec, OperationSpec, Source
-from nnapi.testing.random.parts import CONSTANTS
-from nnapi.testing.random.wording import describe_operand
+from nnapi.testing.random.parts import CONSTANTS, match_call
 
 ACTIVATIONS = {FuseCode.FUSED_RELU: "RELU", FuseCode.FUSED_RELU1: "RELU1", FuseCode.FUSED_RELU6: "RELU6"}
 
@@ -32,8 +31,7 @@ class _Text:
         self.operations: list[OperationSpec] = []
 
     def match(self, operation: OperationSpec) -> Match:
-        given, made = ([describe_operand(self.operands[i]) for i in at] for at in (operation.inputs, operation.outputs))
-        return REGISTRY[OperationCode[operation.type]].match(given, made)
+        return match_call(operation, self.operands)
 
     def constants(self, operation: OperationSpec) -> dict[str, int]:
         """The scalars of a call that are known, by name."""

@@ -67,17 +67,13 @@ class Windows(NamedTuple):
         return self.rows.size * self.columns.size * self.rows.out * self.columns.out
 
 
-def draw_windows(draw: Draw, proposal: Proposal, channels: int, *, dilates: bool) -> Windows:
+def draw_windows(draw: Draw, channels: int) -> Windows:
     """Draw both axes, the image (NHWC) with ``channels``, and the scalars of the overload in the proposal."""
-    scheme = None
-    if draw.form == "implicit_padding":
-        scheme = proposal.scalars["padding_scheme"] = int(
-            draw.pick(PaddingCode.PADDING_SAME, PaddingCode.PADDING_VALID)
-        )
-    channels_first = draw.layout(proposal)
-    given = draw.need_rank(4)
+    dilates = "dilation_w" in draw.names
+    proposal, scheme, channels_first = draw.proposal, draw.padding_scheme(), draw.layout()
+    given = draw.given_image(channels_first=channels_first)
     if given is not None:
-        n, h, w, channels = (given[0], given[2], given[3], given[1]) if channels_first else given
+        n, h, w, channels = given
         rows, columns = (draw_axis(draw, scheme, dilates, dimension) for dimension in (h, w))
     else:
         n = draw.pick(1, 1, 1, 2, 3)
@@ -102,56 +98,45 @@ def most_channels(windows: Windows, each: int = 1) -> int:
 
 @proposes("CONV_2D")
 def propose_convolution(draw: Draw) -> Proposal:
-    proposal = Proposal()
-    channels = draw.pick(1, 1, draw.dimension(33))
-    windows = draw_windows(draw, proposal, channels, dilates="dilation_w" in draw.names)
+    windows = draw_windows(draw, draw.pick(1, 1, draw.dimension(33)))
     units = draw.dimension(most_channels(windows, windows.image[3]))
-    proposal.shapes |= {"filter": (units, windows.rows.size, windows.columns.size, windows.image[3]), "bias": (units,)}
-    return proposal
+    return _with_filter(draw, windows, units, units, windows.image[3])
 
 
 @proposes("DEPTHWISE_CONV_2D")
 def propose_depthwise(draw: Draw) -> Proposal:
-    proposal = Proposal()
-    windows = draw_windows(draw, proposal, draw.pick(1, 1, draw.dimension(64)), dilates="dilation_w" in draw.names)
-    proposal.scalars["multiplier"] = multiplier = draw.pick(1, 1, 1, 2, 3, 8)
+    windows = draw_windows(draw, draw.pick(1, 1, draw.dimension(64)))
+    draw.proposal.scalars["multiplier"] = multiplier = draw.pick(1, 1, 1, 2, 3, 8)
     units = windows.image[3] * multiplier
-    proposal.shapes |= {"filter": (1, windows.rows.size, windows.columns.size, units), "bias": (units,)}
-    return proposal
+    return _with_filter(draw, windows, units, 1, units)
 
 
 @proposes("GROUPED_CONV_2D")
 def propose_grouped(draw: Draw) -> Proposal:
-    proposal = Proposal()
-    count = draw.pick(1, 2, 2, 3, 4)
-    windows = draw_windows(draw, proposal, count * draw.pick(1, 1, 2, 3, 8), dilates=False)
-    depth = max(1, windows.image[3] // count)
+    draw.proposal.scalars["num_groups"] = count = draw.pick(1, 2, 2, 3, 4)
+    windows = draw_windows(draw, count * draw.pick(1, 1, 2, 3, 8))
     units = count * draw.dimension(min(16, most_channels(windows, windows.image[3])))
-    proposal.scalars["num_groups"] = count
-    proposal.shapes |= {"filter": (units, windows.rows.size, windows.columns.size, depth), "bias": (units,)}
-    return proposal
+    return _with_filter(draw, windows, units, units, max(1, windows.image[3] // count))
+
+
+def _with_filter(draw: Draw, windows: Windows, units: int, first: int, last: int) -> Proposal:
+    """Propose a filter with those first and last dimensions, and a bias for each unit."""
+    draw.proposal.shapes |= {"filter": (first, windows.rows.size, windows.columns.size, last), "bias": (units,)}
+    return draw.proposal
 
 
 @proposes("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
 def propose_pooling(draw: Draw) -> Proposal:
-    proposal = Proposal()
-    windows = draw_windows(draw, proposal, draw.pick(1, draw.dimension(64)), dilates=False)
-    proposal.scalars |= {"filter_h": windows.rows.size, "filter_w": windows.columns.size}
-    return proposal
+    windows = draw_windows(draw, draw.pick(1, draw.dimension(64)))
+    draw.proposal.scalars |= {"filter_h": windows.rows.size, "filter_w": windows.columns.size}
+    return draw.proposal
 
 
 @proposes("TRANSPOSE_CONV_2D")
 def propose_transpose_conv(draw: Draw) -> Proposal:
-    proposal = Proposal()
-    scheme = None
-    if draw.form == "implicit_padding":
-        scheme = proposal.scalars["padding_scheme"] = int(
-            draw.pick(PaddingCode.PADDING_SAME, PaddingCode.PADDING_VALID)
-        )
+    proposal, scheme = draw.proposal, draw.padding_scheme()
     small = [draw.pick(1, 1, 2, 3, 5, 8, 13) for _ in "hw"]
-    n, h, w, depth = draw.image(
-        proposal, n=draw.pick(1, 1, 2), h=small[0], w=small[1], c=draw.pick(1, draw.dimension(33))
-    )
+    n, h, w, depth = draw.image(n=draw.pick(1, 1, 2), h=small[0], w=small[1], c=draw.pick(1, draw.dimension(33)))
     channels_first = bool(proposal.scalars["layout"])
     wanted, sizes = [], []
     for name, dimension in (("h", h), ("w", w)):
@@ -174,10 +159,8 @@ def propose_transpose_conv(draw: Draw) -> Proposal:
 
 @proposes("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR")
 def propose_resize(draw: Draw) -> Proposal:
-    proposal = Proposal()
-    _, h, w, _ = draw.image(
-        proposal, n=draw.pick(1, 2), h=draw.dimension(33), w=draw.dimension(33), c=draw.dimension(17)
-    )
+    proposal = draw.proposal
+    _, h, w, _ = draw.image(n=draw.pick(1, 2), h=draw.dimension(33), w=draw.dimension(33), c=draw.dimension(17))
     if draw.form == "by_shape":
         proposal.scalars |= {"height": draw.dimension(64), "width": draw.dimension(64)}
     else:

@@ -6,19 +6,17 @@ from contextlib import suppress
 
 import numpy as np
 
-from nnapi.codes import OperationCode
 from nnapi.errors import NnapiError
-from nnapi.model.operand import Array, ChannelQuantization, OperandType
-from nnapi.model.operation import REGISTRY
+from nnapi.model.operand import Array
 from nnapi.testing.example import Example, OperandSpec, OperationSpec
-from nnapi.testing.random.parts import CONSTANTS
+from nnapi.testing.random.parts import CONSTANTS, match_call
 
 FEW = 8
 """The number of elements that are printed."""
 
 
 def describe(example: Example) -> list[str]:
-    """A line for each operation: ``#5 = MUL(lhs #0: ..., rhs #1: ..., activation 3)``."""
+    """Return a line for each operation: ``#5 = MUL(lhs #0: ..., rhs #1: ..., activation 3)``."""
     lines = []
     for operation in example.main.operations:
         names = _names(example, operation)
@@ -30,23 +28,12 @@ def describe(example: Example) -> list[str]:
 
 def _names(example: Example, operation: OperationSpec) -> list[str]:
     """Return the names of the operands, by the overload that has them."""
-    given, made = (
-        [describe_operand(example.main.operands[i]) for i in indices]
-        for indices in (operation.inputs, operation.outputs)
-    )
-    names = [""] * len(given)
+    names = [""] * len(operation.inputs)
     with suppress(NnapiError):
-        match = REGISTRY[OperationCode[operation.type]].match(given, made)
-        for name, places in match.inputs.items():
+        for name, places in match_call(operation, example.main.operands).inputs.items():
             for place in places:
                 names[place] = name
     return names
-
-
-def describe_operand(operand: OperandSpec) -> OperandType:
-    quant = operand.channel_quant
-    channel = ChannelQuantization(quant.channel_dim, quant.scales) if quant else None
-    return operand.operand_type.replace(channel=channel)
 
 
 def _argument(example: Example, index: int) -> str:
