@@ -16,9 +16,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from nnapi.model.operand import Array, OperandType
 from nnapi.report.accuracy import Agreements
@@ -97,20 +98,10 @@ class Course:
     failure: str = ""
 
     def measurement(self) -> Measurement:
-        return Measurement(
-            self.engine.name,
-            self.version,
-            self.devices,
-            tuple(tuple(round) for round in self.latency if round),
-            tuple(self.load),
-            tuple(self.compile),
-            tuple(self.throughput),
-            self.requests,
-            self.peak,
-            self.agreement,
-            self.accuracy,
-            self.failure,
-        )
+        values: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(Measurement)}
+        values |= {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+        latency = tuple(tuple(round) for round in self.latency if round)
+        return Measurement(**{**values, "engine": self.engine.name, "latency": latency})
 
 
 def available(engines: Sequence[Engine]) -> tuple[dict[Engine, str], dict[str, str]]:
@@ -157,17 +148,17 @@ def _blas_threads(count: int) -> AbstractContextManager[object]:
 
 def _alone(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> None:
     """Measure everything that has one inference at a time."""
-    for course in _list_running(courses):
-        step(f"{course.engine.name}: tuning")
-        _try(course, partial(_tune, course, subject, settings))
+
+    def each(name: str, work: Callable[[Course, Subject, Settings], None]) -> None:
+        for course in _list_running(courses):
+            step(f"{course.engine.name}: {name}")
+            _try(course, partial(work, course, subject, settings))
+
+    each("tuning", _tune)
     if settings.apart:
         _try_out(courses, subject, settings, step)
-    for course in _list_running(courses):
-        step(f"{course.engine.name}: loading and compiling")
-        _try(course, partial(_prepare, course, subject, settings))
-    for course in _list_running(courses):
-        step(f"{course.engine.name}: accuracy")
-        _try(course, partial(_judge, course, subject))
+    each("loading and compiling", _prepare)
+    each("accuracy", _judge)
     _time(courses, subject, settings, step)
 
 
@@ -231,7 +222,7 @@ def _prepare(course: Course, subject: Subject, settings: Settings) -> None:
         course.devices = tuple(opened.devices())
 
 
-def _judge(course: Course, subject: Subject) -> None:
+def _judge(course: Course, subject: Subject, settings: Settings) -> None:
     outputs = course.runs[0](subject.inputs)
     if subject.expected is not None:
         agreements = Agreements()
@@ -270,16 +261,12 @@ def _saturate(courses: Sequence[Course], subject: Subject, settings: Settings, s
     """Measure throughput in rounds, as the latency: each engine with ``requests`` runs in flight, each on its own
     thread."""
     flights: dict[int, list[Run]] = {}
-    quick = [course for course in _list_running(courses) if _is_quick(course, settings)]
+    medians = [(course, course.measurement().median) for course in _list_running(courses)]
+    quick = [each for each, m in medians if m is not None and m * settings.throughput_rounds < settings.patience]
     for number in range(settings.throughput_rounds):
         step(f"throughput, round {number + 1} of {settings.throughput_rounds}")
         for course in _list_running(quick):
             _try(course, partial(_throughput, course, flights, subject, settings))
-
-
-def _is_quick(course: Course, settings: Settings) -> bool:
-    latency = course.measurement().median
-    return latency is not None and latency * settings.throughput_rounds < settings.patience
 
 
 def _throughput(course: Course, flights: dict[int, list[Run]], subject: Subject, settings: Settings) -> None:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,8 +33,7 @@ Colors = Mapping[str, int]
 """The index of each engine's color, by name."""
 
 
-@dataclass(frozen=True)
-class Part:
+class Part(NamedTuple):
     """A rectangle of a bar."""
 
     x: float
@@ -43,8 +42,7 @@ class Part:
     tip: str
 
 
-@dataclass(frozen=True)
-class Bar:
+class Bar(NamedTuple):
     """A row: its name, its segments from left to right, its end, and the text there."""
 
     name: str
@@ -74,8 +72,7 @@ class Bars:
         return ROW * len(self.bars) + (LEGEND if self.legend else 0)
 
 
-@dataclass(frozen=True)
-class Curve:
+class Curve(NamedTuple):
     """The distribution of an engine's latencies: the points of its line."""
 
     name: str
@@ -132,8 +129,7 @@ def density(values: Any, low: float, high: float) -> list[tuple[float, float]]:
 def ticks(low: float, high: float) -> list[float]:
     """Return round numbers between powers of ten ``low`` and ``high``: 1, 2 and 5 of each, or finer where those are
     few."""
-    decades = range(math.floor(low) - 1, math.ceil(high) + 1)
-    found: list[float] = []
+    decades, found = range(math.floor(low) - 1, math.ceil(high) + 1), list[float]()
     for steps in ((1,), TICKS, (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9), [1 + k / 20 for k in range(180)]):
         found = [step * 10.0**decade for decade in decades for step in steps]
         found = [tick for tick in found if low <= math.log10(tick) <= high]

@@ -99,9 +99,9 @@ def _changes(model: str, old: Measurement, new: Measurement) -> Iterator[Change]
         if metric in new.accuracy:
             yield _plain(model, old, metric, value, new.accuracy[metric])
     if bool(old.failure) != bool(new.failure):
+        ran, runs = float(not old.failure), float(not new.failure)
         verdict = Verdict.WORSE if new.failure else Verdict.BETTER
-        values = float(not old.failure), float(not new.failure)
-        yield Change(model, old.engine, "runs", *values, values[1], None, None, verdict, old.is_ours)
+        yield replace(_plain(model, old, "runs", ran, runs), ratio=runs, verdict=verdict)
 
 
 def _test(model: str, old: Measurement, figure: str, before: Sequence[float], after: Sequence[float]) -> Change:
@@ -111,18 +111,8 @@ def _test(model: str, old: Measurement, figure: str, before: Sequence[float], af
     p = None
     if min(len(before), len(after)) >= FEWEST:
         p = float(mannwhitneyu(before, after, alternative="two-sided").pvalue)
-    return Change(
-        model,
-        old.engine,
-        figure,
-        middle,
-        new_middle,
-        new_middle / middle,
-        interval(before, after),
-        p,
-        Verdict.UNKNOWN,
-        old.is_ours,
-    )
+    change = _plain(model, old, figure, middle, new_middle)
+    return replace(change, interval=interval(before, after), p=p, verdict=Verdict.UNKNOWN)
 
 
 def _plain(model: str, old: Measurement, figure: str, before: float, after: float) -> Change:
@@ -150,9 +140,7 @@ def _adjust(changes: Sequence[Change]) -> list[Change]:
 
 
 def _judge(change: Change, alpha: float, threshold: float) -> Change:
-    if change.figure == "runs":
-        return change
-    if change.p is None and change.interval is not None:
+    if change.figure == "runs" or (change.p is None and change.interval is not None):
         return change
     share = change.figure.startswith(("top-", "mAP"))
     if share:
@@ -187,14 +175,13 @@ def _loss(change: Change) -> float:
 def _notes(
     before: Benchmark, after: Benchmark, alone: set[tuple[str, str]], changes: Sequence[Change]
 ) -> Iterator[str]:
-    for name in ("processor", "cores", "system"):
-        old, new = before.machine.get(name), after.machine.get(name)
-        if old != new:
-            yield f"the machines differ: {name} was {old}, is {new}"
-    for name in ("threads", "requests", "inputs", "data set"):
-        old, new = before.settings.get(name), after.settings.get(name)
-        if old != new:
-            yield f"the settings differ: {name} was {old}, is {new}"
+    for what, names, old, new in (
+        ("machines", ("processor", "cores", "system"), before.machine, after.machine),
+        ("settings", ("threads", "requests", "inputs", "data set"), before.settings, after.settings),
+    ):
+        for name in names:
+            if old.get(name) != new.get(name):
+                yield f"the {what} differ: {name} was {old.get(name)}, is {new.get(name)}"
     for model, engine in sorted(alone):
         yield f"only one of the runs has {engine} on {model}"
     versions = [{m.engine: m.version for m in _by_name(run).values() if not m.is_ours} for run in (before, after)]

@@ -10,17 +10,15 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache, partial
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Array: TypeAlias = np.ndarray[Any, Any]
 File: TypeAlias = str | os.PathLike[str]
@@ -44,13 +42,30 @@ class UnsuitableError(Exception):
 class Opened(Protocol):
     """A model that an engine has read."""
 
-    def prepare(self, requests: int) -> list[Run]:
+    def prepare(self, requests: int, /) -> list[Run]:
         """Compile. Each of the ``requests`` runs may be called on its own thread at the same time."""
         ...
 
     def devices(self) -> list[str]:
         """Return the devices that compute, if the engine tells; known once prepared."""
         ...
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A model that one of the engines here has read, as its two functions."""
+
+    prepare: Callable[[int], list[Run]]
+    devices: Callable[[], list[str]] = list
+
+
+@contextmanager
+def _reading(*errors: type[Exception]) -> Iterator[None]:
+    """Turn an engine's own errors into UnsuitableError."""
+    try:
+        yield
+    except errors as error:
+        raise UnsuitableError(_message(error)) from None
 
 
 class Engine(Protocol):
@@ -88,36 +103,26 @@ class Nnapi:
         return find_version("nnapi")
 
     def open(self, path: File, threads: int) -> Opened:
-        module, _, name = self.loader.partition(":")
-        options = {} if self.weights is None else {"weights": self.weights}
-        return _OpenedNnapi(getattr(import_module(module), name)(path, **options), self.devices, threads)
-
-
-class _OpenedNnapi:
-    def __init__(self, model: Any, devices: tuple[str, ...] | None, threads: int) -> None:
-        from inspect import signature
-
         from nnapi.runtime.compiling import compile
-
-        options: dict[str, Any] = {"threads": threads} if "threads" in signature(compile).parameters else {}
-        self._compile = partial(compile, model, devices, **options)
-        self._devices: list[str] = []
-
-    def prepare(self, requests: int) -> list[Run]:
         from nnapi.runtime.settings import settings, tunes
 
-        with settings(tuning=tunes()):  # measure the plan that later processes have
-            compilation = self._compile()
-        self._devices = [device.name for device in compilation.devices]
-        bursts = [compilation.burst() for _ in range(requests)]
-        return [partial(_spread, burst.run) for burst in bursts]
+        module, _, name = self.loader.partition(":")
+        options = {} if self.weights is None else {"weights": self.weights}
+        model = getattr(import_module(module), name)(path, **options)
+        devices: list[str] = []
 
-    def devices(self) -> list[str]:
-        return self._devices
+        def prepare(requests: int) -> list[Run]:
+            with settings(tuning=tunes()):  # measure the plan that later processes have
+                compilation = compile(model, self.devices, threads=threads)
+            devices[:] = [device.name for device in compilation.devices]
+            bursts = [compilation.burst() for _ in range(requests)]
+            return [_spread(burst.run) for burst in bursts]
+
+        return _Opened(prepare, lambda: devices)
 
 
-def _spread(run: Callable[..., list[Array]], inputs: Sequence[Array]) -> list[Array]:
-    return run(*inputs)
+def _spread(run: Callable[..., list[Array]]) -> Run:
+    return lambda inputs: run(*inputs)
 
 
 @dataclass(frozen=True)
@@ -132,32 +137,20 @@ class LiteRT:
         return find_version("ai-edge-litert")
 
     def open(self, path: File, threads: int) -> Opened:
-        return _OpenedLiteRT(path, threads)
-
-
-class _OpenedLiteRT:
-    """An opened model: each interpreter holds one inference, so several requests need several."""
-
-    def __init__(self, path: File, threads: int) -> None:
         from ai_edge_litert.interpreter import Interpreter
 
-        self._make = partial(Interpreter, str(path), num_threads=threads)
-        try:
-            self._first = self._make()
-        except (ValueError, RuntimeError) as error:
-            raise UnsuitableError(_message(error)) from None
+        make = partial(Interpreter, str(path), num_threads=threads)
+        with _reading(ValueError, RuntimeError):
+            first = make()
 
-    def prepare(self, requests: int) -> list[Run]:
-        interpreters = [self._first, *(self._make() for _ in range(requests - 1))]
-        try:
-            for interpreter in interpreters:
-                interpreter.allocate_tensors()
-        except (ValueError, RuntimeError) as error:
-            raise UnsuitableError(_message(error)) from None
-        return [_litert_run(interpreter) for interpreter in interpreters]
+        def prepare(requests: int) -> list[Run]:
+            interpreters = [first, *(make() for _ in range(requests - 1))]  # each holds one inference
+            with _reading(ValueError, RuntimeError):
+                for interpreter in interpreters:
+                    interpreter.allocate_tensors()
+            return [_litert_run(interpreter) for interpreter in interpreters]
 
-    def devices(self) -> list[str]:
-        return []
+        return _Opened(prepare)
 
 
 def _litert_run(interpreter: Any) -> Run:
@@ -180,12 +173,30 @@ class OpenVINO:
     name: str = "openvino"
 
     def version(self) -> str:
-
         _telemetry().import_openvino()
         return find_version("openvino")
 
     def open(self, path: File, threads: int) -> Opened:
-        return _OpenedOpenVINO(path, threads)
+        core = _openvino_core()
+        with _reading(RuntimeError):
+            model = core.read_model(str(path))
+            shapes = {source: source.partial_shape for source in model.inputs}
+            if any(shape.is_dynamic for shape in shapes.values()):  # like LiteRT: a dynamic dimension is 1
+                fixed = {each: [1 if d.is_dynamic else d for d in shape] for each, shape in shapes.items()}
+                model.reshape(fixed)
+
+        def prepare(requests: int) -> list[Run]:
+            options = {
+                "INFERENCE_PRECISION_HINT": "f32",
+                "INFERENCE_NUM_THREADS": threads * requests,
+                "NUM_STREAMS": requests,
+                "PERFORMANCE_HINT": "LATENCY" if requests == 1 else "THROUGHPUT",
+            }
+            with _reading(RuntimeError):
+                compiled = core.compile_model(model, "CPU", options)
+                return [_openvino_run(compiled.create_infer_request(), len(compiled.outputs)) for _ in range(requests)]
+
+        return _Opened(prepare, lambda: ["CPU"])
 
 
 @cache
@@ -202,41 +213,7 @@ def _telemetry() -> Any:
 @cache
 def _openvino_core() -> Any:
     """Return the one core of the process, as OpenVINO advises: it loads the plug-ins of the devices."""
-
     return _telemetry().import_openvino().Core()
-
-
-class _OpenedOpenVINO:
-    def __init__(self, path: File, threads: int) -> None:
-        self._core, self._threads = _openvino_core(), threads
-        try:
-            self._model = self._core.read_model(str(path))
-            shapes = {source: source.partial_shape for source in self._model.inputs}
-            if any(shape.is_dynamic for shape in shapes.values()):  # as LiteRT does: what is open is 1
-                self._model.reshape(
-                    {
-                        source: [1 if dimension.is_dynamic else dimension for dimension in shape]
-                        for source, shape in shapes.items()
-                    }
-                )
-        except RuntimeError as error:
-            raise UnsuitableError(_message(error)) from None
-
-    def prepare(self, requests: int) -> list[Run]:
-        options = {
-            "INFERENCE_PRECISION_HINT": "f32",
-            "INFERENCE_NUM_THREADS": self._threads * requests,
-            "NUM_STREAMS": requests,
-            "PERFORMANCE_HINT": "LATENCY" if requests == 1 else "THROUGHPUT",
-        }
-        try:
-            compiled = self._core.compile_model(self._model, "CPU", options)
-        except RuntimeError as error:
-            raise UnsuitableError(_message(error)) from None
-        return [_openvino_run(compiled.create_infer_request(), len(compiled.outputs)) for _ in range(requests)]
-
-    def devices(self) -> list[str]:
-        return ["CPU"]
 
 
 def _openvino_run(request: Any, count: int) -> Run:
@@ -271,44 +248,36 @@ class OnnxRuntime:
         converted = Path(path).with_suffix(".onnx")
         if not converted.is_file():
             raise UnsuitableError(f"it reads ONNX, and {converted.name} does not exist beside the model")
-        return _OpenedOnnxRuntime(converted, threads)
+        content = converted.read_bytes()
+
+        def prepare(requests: int) -> list[Run]:
+            onnxruntime = _telemetry().import_onnxruntime()
+            options = onnxruntime.SessionOptions()
+            options.intra_op_num_threads = threads
+            with _reading(Exception):  # its errors share no parent
+                session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+            return [_onnx_run(session) for _ in range(requests)]  # a session takes runs from any number of threads
+
+        return _Opened(prepare, lambda: ["CPU"])
 
 
-class _OpenedOnnxRuntime:
-    def __init__(self, path: Path, threads: int) -> None:
-        self._content, self._threads = path.read_bytes(), threads
-
-    def prepare(self, requests: int) -> list[Run]:
-        onnxruntime = _telemetry().import_onnxruntime()
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = self._threads
-        try:
-            session = onnxruntime.InferenceSession(self._content, options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # its errors share no parent
-            raise UnsuitableError(_message(error)) from None
-        return [_OnnxRun(session) for _ in range(requests)]  # a session takes runs from any number of threads
-
-    def devices(self) -> list[str]:
-        return ["CPU"]
-
-
-class _OnnxRun:
-    """Runs a session on the model's inputs, which are narrower than the file's where NNAPI has no such type.
+def _onnx_run(session: Any) -> Run:
+    """Return a run of a session on the model's inputs, which are narrower than the file's where NNAPI has no such type.
 
     The same arrays are widened only once, as the session is not responsible for that work.
     """
+    sources = session.get_inputs()
+    given: Sequence[Array] = ()
+    feeds: dict[str, Array] = {}
 
-    def __init__(self, session: Any) -> None:
-        self._session, self._sources = session, session.get_inputs()
-        self._given: Sequence[Array] = ()
-        self._feeds: dict[str, Array] = {}
+    def run(inputs: Sequence[Array]) -> list[Array]:
+        nonlocal given, feeds
+        if inputs is not given:
+            feeds = {source.name: _convert_input(source, array) for source, array in zip(sources, inputs, strict=True)}
+            given = inputs
+        return [np.asarray(array) for array in session.run(None, feeds)]
 
-    def __call__(self, inputs: Sequence[Array]) -> list[Array]:
-        if inputs is not self._given:
-            pairs = zip(self._sources, inputs, strict=True)
-            self._feeds = {source.name: _convert_input(source, array) for source, array in pairs}
-            self._given = inputs
-        return [np.asarray(array) for array in self._session.run(None, self._feeds)]
+    return run
 
 
 def _convert_input(source: Any, array: Array) -> Array:

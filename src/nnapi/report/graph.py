@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nnapi.model.model import Lifetime, Model, Operand
+from nnapi.model.model import Lifetime, Model, Operand, OperationCall
 from nnapi.runtime.planning.explain import as_data
 from nnapi.runtime.planning.plan import If, Plan, Run, While
 
@@ -17,34 +17,28 @@ def graph_data(plan: Plan) -> dict[str, Any]:
     outputs. ``nested`` holds the graphs of the plans inside control flow that the runtime executes itself.
     """
     data = as_data(plan)
-    steps = {number: place for place, step in enumerate(plan.steps) for number in _numbers(step)}
+    steps = {number: place for place, step in enumerate(plan.steps) for number in _operations(step)}
     for operation, call in zip(data["operations"], plan.model.operations, strict=True):
         operation["step"] = steps.get(call.number)
-        operation["outputs"] = [describe(plan.model.operands[index]) for index in call.outputs]
+        operation["outputs"] = _describe_outputs(plan.model, call)
     return {**data, "edges": _edges(plan.model), "nested": _graph_control_flow(plan)}
 
 
 def model_data(model: Model) -> dict[str, Any]:
     """Return the same data for a model without a plan: its operations have no device, cost or reasons."""
-    return {
-        "model": model.name,
-        "operations": [
-            {
-                "number": call.number,
-                "operation": call.name,
-                "device": "",
-                "verdicts": {},
-                "seconds": {},
-                "outputs": [describe(model.operands[index]) for index in call.outputs],
-            }
-            for call in model.operations
-        ],
-        "edges": _edges(model),
-        "nested": [],
-    }
+    nothing: dict[str, Any] = {"device": "", "verdicts": {}, "seconds": {}}
+    operations = [
+        {"number": call.number, "operation": call.name, **nothing, "outputs": _describe_outputs(model, call)}
+        for call in model.operations
+    ]
+    return {"model": model.name, "operations": operations, "edges": _edges(model), "nested": []}
 
 
-def _numbers(step: Run | If | While) -> tuple[int, ...]:
+def _describe_outputs(model: Model, call: OperationCall) -> list[str]:
+    return [describe(model.operands[index]) for index in call.outputs]
+
+
+def _operations(step: Run | If | While) -> tuple[int, ...]:
     return step.operations if isinstance(step, Run) else (step.operation,)
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
+from itertools import product
 from typing import Any
 
 from nnapi.printable import printable
@@ -36,30 +38,22 @@ def benchmark_page(benchmark: Benchmark) -> str:
 
 def explain_page(graph: Mapping[str, Any]) -> str:
     """Return the page of one plan: its graph, colored by device, and the table of its operations."""
-    return render(
-        "explain.html.jinja",
-        plan=describe_graph(graph),
-        device_color=assign_device_colors(devices(graph)),
-    )
+    colors = assign_device_colors(devices(graph))
+    return render("explain.html.jinja", plan=describe_graph(graph), device_color=colors)
 
 
 def comparison_page(graph: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], title: str) -> str:
     """Return the page of a comparison: the model's graph, each operation colored by its verdict, and the table of the
     steps."""
-    verdicts = {step["number"]: step for step in steps}
+    by_number = {step["number"]: step for step in steps}
+    plain: dict[str, Any] = {"seconds": {}, "verdicts": {}, "took": None}
     operations = [
-        {
-            **operation,
-            "device": verdicts[operation["number"]]["verdict"],
-            "seconds": {},
-            "verdicts": {},
-            "took": None,
-            "elsewhere": list(filter(None, [verdicts[operation["number"]]["reason"]])),
-        }
+        {**operation, **plain, "device": step["verdict"], "elsewhere": list(filter(None, [step["reason"]]))}
         for operation in graph["operations"]
+        for step in [by_number[operation["number"]]]
     ]
-    names = [name for name in VERDICTS if any(operation["device"] == name for operation in operations)]
-    counts = {name: sum(operation["device"] == name for operation in operations) for name in names}
+    counts = Counter(operation["device"] for operation in operations)
+    names = [name for name in VERDICTS if name in counts]
     drawing = _draw(graph, operations, is_plan=False)
     plan = {"drawing": drawing, "operations": operations, "devices": names, "counts": counts}
     return render("compare.html.jinja", title=title, plan=plan, steps=steps, device_color=VERDICTS)
@@ -105,7 +99,7 @@ def describe_graph(
         "operations": operations,
         "drawing": _draw(graph, operations) if is_drawn else None,
         "devices": devices(graph),
-        "counts": {name: sum(o["device"] == name for o in operations) for name in devices(graph)},
+        "counts": Counter(operation["device"] for operation in operations),
         "nested": [
             {"title": part["title"], "plan": describe_graph(part["graph"], is_drawn=is_drawn)}
             for part in graph["nested"]
@@ -131,12 +125,15 @@ def _draw(graph: Mapping[str, Any], operations: Sequence[Mapping[str, Any]], *, 
     edges = graph["edges"]
     inputs = {edge["operand"]: edge for edge in edges if edge["from"] is None}
     outputs = {edge["operand"]: edge for edge in edges if edge["to"] is None}
-    nodes = [
-        *(("in", operand) for operand in inputs),
-        *(("operation", operation["number"]) for operation in operations),
-        *(("out", operand) for operand in outputs),
+    numbers = [operation["number"] for operation in operations]
+    nodes = [*product(["in"], inputs), *product(["operation"], numbers), *product(["out"], outputs)]
+    ends = [
+        (
+            ("in", edge["operand"]) if edge["from"] is None else ("operation", edge["from"]),
+            ("out", edge["operand"]) if edge["to"] is None else ("operation", edge["to"]),
+        )
+        for edge in edges
     ]
-    ends = [(_source(edge), _target(edge)) for edge in edges]
     drawing = draw(nodes, ends)
     device = {operation["number"]: operation["device"] for operation in operations}
     paths = []
@@ -148,21 +145,17 @@ def _draw(graph: Mapping[str, Any], operations: Sequence[Mapping[str, Any]], *, 
         "width": round(drawing.width),
         "height": round(drawing.height),
         "paths": paths,
-        "nodes": [
-            _node(operation, drawing.boxes["operation", operation["number"]], is_plan=is_plan)
-            for operation in operations
+        "nodes": [_node(each, drawing.boxes["operation", each["number"]], is_plan=is_plan) for each in operations],
+        "ends": [
+            {
+                "box": drawing.boxes[key, index],
+                "label": f"{role}: {edge['tensor'].split(':')[0]}",
+                "tip": edge["tensor"],
+            }
+            for key, role, found in (("in", "input", inputs), ("out", "output", outputs))
+            for index, edge in found.items()
         ],
-        "ends": [_end("input", edge, drawing.boxes["in", operand]) for operand, edge in inputs.items()]
-        + [_end("output", edge, drawing.boxes["out", operand]) for operand, edge in outputs.items()],
     }
-
-
-def _source(edge: Mapping[str, Any]) -> tuple[str, int]:
-    return ("in", edge["operand"]) if edge["from"] is None else ("operation", edge["from"])
-
-
-def _target(edge: Mapping[str, Any]) -> tuple[str, int]:
-    return ("out", edge["operand"]) if edge["to"] is None else ("operation", edge["to"])
 
 
 def _edge_tip(edge: Mapping[str, Any], device: Mapping[int, str], *, crosses: bool) -> str:
@@ -184,22 +177,8 @@ def _node(operation: Mapping[str, Any], box: Box, *, is_plan: bool) -> dict[str,
     lines += [f"→ {output}" for output in operation["outputs"]]
     lines += [f"not {reason}" if is_plan else reason for reason in operation["elsewhere"]]
     refused = any(not verdict["supported"] for verdict in operation["verdicts"].values())
-    return {
-        "box": box,
-        "label": name,
-        "number": number,
-        "device": device,
-        "refused": refused,
-        "tip": "\n".join(lines),
-    }
-
-
-def _end(role: str, edge: Mapping[str, Any], box: Box) -> dict[str, Any]:
-    return {
-        "box": box,
-        "label": f"{role}: {edge['tensor'].split(':')[0]}",
-        "tip": edge["tensor"],
-    }
+    tip = "\n".join(lines)
+    return {"box": box, "label": name, "number": number, "device": device, "refused": refused, "tip": tip}
 
 
 def timeline_view(timeline: Mapping[str, Any]) -> dict[str, Any]:
@@ -221,14 +200,13 @@ def timeline_view(timeline: Mapping[str, Any]) -> dict[str, Any]:
                 f"{seconds(span['duration'] / 1e6)} from {seconds(span['start'] / 1e6)} on{operation}",
             }
         )
-    layers = dict.fromkeys(span["layer"] for span in timeline["spans"])
     least = {thread: min(depth for other, depth in lanes if other == thread) for thread in names}
     return {
         "lanes": [
             {"spans": lanes[key], "thread": names[key[0]] if len(names) > 1 and key[1] == least[key[0]] else ""}
             for key in sorted(lanes)
         ],
-        "layers": list(layers),
+        "layers": list(dict.fromkeys(span["layer"] for span in timeline["spans"])),
         "whole": whole / 1e6,
         "left_out": timeline["left_out"],
     }

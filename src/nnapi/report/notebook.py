@@ -16,14 +16,12 @@ from nnapi.report.graph import devices, graph_data, model_data
 from nnapi.report.html import assign_device_colors, describe_graph, render, timeline_view
 from nnapi.report.result import Benchmark
 from nnapi.report.timeline import timeline_data
-from nnapi.report.trace_page import COLUMN_TITLES, describe_run, median_execution, operations
+from nnapi.report.trace_page import COLUMN_TITLES, describe_run, list_runs, median_execution, operations
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.result import Result
-from nnapi.trace.marks import from_ftrace
-from nnapi.trace.parse import Report, parse
+from nnapi.trace.parse import Report
 from nnapi.trace.recorder import Recorder
-from nnapi.trace.systrace import to_ftrace
 
 MOST_OPERATIONS = 800
 """The most operations of a graph that is drawn: a larger drawing would be unreadable and take seconds."""
@@ -83,7 +81,7 @@ def _(recorder: Recorder) -> str:
     return render(
         "notebook_trace.html.jinja",
         columns=COLUMN_TITLES,
-        runs=[describe_run(run) for run in parse(from_ftrace(to_ftrace(spans))).runs],
+        runs=list_runs(spans),
         notes=[],
         count=len(spans),
         execution=timeline_view(timeline_data(median_execution(spans) or spans)) if spans else None,
@@ -121,17 +119,11 @@ def _summarize(values: Any) -> dict[str, Any]:
     if not values.size:
         return {"dimensions": values.shape, "figures": ("", "", "")}
     numbers = values.astype(np.float64)
-    return {
-        "dimensions": values.shape,
-        "figures": tuple(f"{value:.5g}" for value in (numbers.min(), numbers.mean(), numbers.max())),
-    }
+    figures = tuple(f"{value:.5g}" for value in (numbers.min(), numbers.mean(), numbers.max()))
+    return {"dimensions": values.shape, "figures": figures}
 
 
 @draw.register
 def _(benchmark: Benchmark) -> str:
-    rows = [
-        (model.name, measurement, model.best(ours=False))
-        for model in benchmark.models
-        for measurement in model.measurements
-    ]
+    rows = [(model.name, each, model.best(ours=False)) for model in benchmark.models for each in model.measurements]
     return render("notebook_benchmark.html.jinja", benchmark=benchmark, rows=rows)

@@ -29,12 +29,17 @@ def trace_page(spans: Sequence[Span], title: str) -> str:
         title=title,
         count=len(spans),
         columns=COLUMN_TITLES,
-        runs=[describe_run(run) for run in parse(from_ftrace(to_ftrace(spans))).runs],
+        runs=list_runs(spans),
         execution=timeline_view(timeline_data(one)) if one else None,
         whole=timeline_view(timeline_data(spans)),
         operations=operations(spans),
         data=trace_data(spans),
     )
+
+
+def list_runs(spans: Sequence[Span]) -> list[dict[str, Any]]:
+    """Return the timing table of each run, as ``nnapi trace parse`` computes it."""
+    return [describe_run(run) for run in parse(from_ftrace(to_ftrace(spans))).runs]
 
 
 def describe_run(run: Run) -> dict[str, Any]:
@@ -57,25 +62,18 @@ def _time(milliseconds: float) -> str:
 
 
 def median_execution(spans: Sequence[Span]) -> list[Span]:
-    """Return the spans of the execution of median length with everything in it; none where nothing is executed."""
-    executions = sorted(_executions(spans), key=lambda span: span.end - span.start)
-    if not executions:
-        return []
-    one = executions[(len(executions) - 1) // 2]
-    return [s for s in spans if s.start >= one.start and s.end <= one.end and s.process == one.process]
+    """Return the spans of the execution of median length with everything in it; none where nothing is executed.
 
-
-def _executions(spans: Sequence[Span]) -> Iterator[Span]:
-    """Return the outermost sections of executions by the application, or if it has marked none, by the runtime."""
+    Executions are the outermost sections of the application, or if it has marked none, of the runtime.
+    """
     for layer in (Layer.APPLICATION, Layer.RUNTIME):
-        found = [
-            span
-            for span in spans
-            if (span.label.layer, span.label.phase) == (layer, Phase.EXECUTION) and span.cookie is None
-        ]
-        if found:
-            yield from found
-            return
+        label = layer, Phase.EXECUTION
+        executions = [s for s in spans if (s.label.layer, s.label.phase) == label and s.cookie is None]
+        if executions:
+            executions.sort(key=lambda span: span.end - span.start)
+            one = executions[(len(executions) - 1) // 2]
+            return [s for s in spans if s.start >= one.start and s.end <= one.end and s.process == one.process]
+    return []
 
 
 def operations(spans: Sequence[Span]) -> list[dict[str, Any]]:
