@@ -157,13 +157,26 @@ FAMILIES = {
 """Operations by family: the rules of a package lie in modules with these names."""
 
 MODULES = {
-    "blocks": "DEPTH_TO_SPACE SPACE_TO_DEPTH BATCH_TO_SPACE_ND SPACE_TO_BATCH_ND",
-    "lstm": "LSTM UNIDIRECTIONAL_SEQUENCE_LSTM BIDIRECTIONAL_SEQUENCE_LSTM",
-    "pad": "PAD PAD_V2 MIRROR_PAD",
-    "quantize": "QUANTIZE DEQUANTIZE CAST",
-    "rnn": "RNN UNIDIRECTIONAL_SEQUENCE_RNN BIDIRECTIONAL_SEQUENCE_RNN",
-    "roi": "ROI_ALIGN ROI_POOLING",
-    "slice": "SLICE STRIDED_SLICE",
+    "activation": ("RELU", "RELU1", "RELU6", "TANH", "LOGISTIC", "ELU", "HARD_SWISH"),
+    "argmax": ("ARGMAX", "ARGMIN"),
+    "batch_space": ("BATCH_TO_SPACE_ND", "SPACE_TO_BATCH_ND"),
+    "broadcast": ("ADD", "SUB", "MUL", "DIV"),
+    "comparisons": ("EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL"),
+    "control_flow": ("IF", "WHILE"),
+    "depth_space": ("DEPTH_TO_SPACE", "SPACE_TO_DEPTH"),
+    "elementwise": ("ABS", "EXP", "FLOOR", "LOG", "NEG", "RSQRT", "SIN", "SQRT"),
+    "normalization": ("L2_NORMALIZATION", "LOCAL_RESPONSE_NORMALIZATION", "INSTANCE_NORMALIZATION"),
+    "pad": ("PAD", "PAD_V2", "MIRROR_PAD"),
+    "pairwise": ("LOGICAL_AND", "LOGICAL_OR", "MAXIMUM", "MINIMUM", "POW"),
+    "pooling": ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D"),
+    "quantize": ("DEQUANTIZE", "QUANTIZE"),
+    "reduce": ("MEAN", "REDUCE_ALL", "REDUCE_ANY", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_SUM"),
+    "reshape": ("RESHAPE", "SQUEEZE", "EXPAND_DIMS"),
+    "resize": ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"),
+    "rnn": ("RNN", "UNIDIRECTIONAL_SEQUENCE_RNN", "BIDIRECTIONAL_SEQUENCE_RNN"),
+    "roi": ("ROI_ALIGN", "ROI_POOLING"),
+    "sequence_lstm": ("UNIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM"),
+    "slice": ("SLICE", "STRIDED_SLICE"),
+    "softmax": ("SOFTMAX", "LOG_SOFTMAX"),
 }
-"""Modules of ``nnapi.ops`` that declare a part of a family. The others declare the rest of the family of their name, or
-the operation of their name."""
+"""Modules of ``nnapi.ops`` that declare several operations; every other operation has a module of its own name."""

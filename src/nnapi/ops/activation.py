@@ -1,4 +1,4 @@
-"""RELU, RELU1, RELU6, TANH, LOGISTIC, ELU, HARD_SWISH, PRELU: element-wise functions, PRELU with a slope."""
+"""RELU, RELU1, RELU6, TANH, LOGISTIC, ELU, HARD_SWISH: element-wise functions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Levels, Quantization, Ranks, Scalar, Slot, Tensor, upto
-from nnapi.ops.shapes import broadcast, same_shape
 from nnapi.ops.types import FLOAT_SCALAR, SIGNED_UNIT, UNIT_INTERVAL, floats, reals
 
 
@@ -29,7 +28,11 @@ def _function(
         outputs=(Tensor("out", like="input", quant=quant),),
         zero_sized=zero_sized,
     )
-    operation.shape(same_shape)
+
+    @operation.shape
+    def infer_shape(input: OperandType, alpha: float = 0) -> Shape:
+        return input.shape
+
     return operation
 
 
@@ -79,21 +82,3 @@ def elu(input: Array, alpha: float) -> Array:
 @HARD_SWISH.kernel(kind="pointwise")
 def hard_swish(input: Array) -> Array:
     return input * (np.clip(input + 3, 0, 6) / 6)  # in this order nothing finite becomes infinite
-
-
-PRELU = Operation(
-    OperationCode.PRELU,
-    facts=Facts(Kind.ELEMENTWISE, Trait.PAIRS),
-    inputs=(Tensor("input", reals(3)), Tensor("alpha", like="input")),
-    outputs=(Tensor("out", like="input"),),
-)
-
-
-@PRELU.shape
-def infer_prelu_shape(input: OperandType, alpha: OperandType) -> Shape:
-    return broadcast(("input", "alpha"), input.shape, alpha.shape)
-
-
-@PRELU.kernel
-def prelu(input: Array, alpha: Array) -> Array:
-    return np.where(input >= 0, input, alpha * input)

@@ -1,6 +1,4 @@
-"""SOFTMAX, LOG_SOFTMAX: exponentials that sum to one, and their logarithms. L2_NORMALIZATION,
-LOCAL_RESPONSE_NORMALIZATION, INSTANCE_NORMALIZATION: elements relative to their neighborhood.
-"""
+"""L2_NORMALIZATION, LOCAL_RESPONSE_NORMALIZATION, INSTANCE_NORMALIZATION: elements relative to their neighborhood."""
 
 from __future__ import annotations
 
@@ -10,33 +8,10 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
-from nnapi.model.parameter import REQUIRED, Layout, Scalar, Tensor, not_negative, positive, upto
-from nnapi.ops.shapes import axis_of, same_shape
-from nnapi.ops.types import FLOAT_SCALAR, SIGNED_UNIT, UNIT_INTERVAL, floats, reals
+from nnapi.model.parameter import REQUIRED, Layout, Scalar, Tensor, not_negative, upto
+from nnapi.ops.shapes import axis_of
+from nnapi.ops.types import FLOAT_SCALAR, SIGNED_UNIT, floats, reals
 from nnapi.ops.windows import reduce_windows
-
-SOFTMAX = Operation(
-    OperationCode.SOFTMAX,
-    facts=Facts(Kind.TRANSCENDENTAL),
-    inputs=(
-        Tensor("input", reals(), rank={1: (2, 4), 3: upto(4)}),
-        Scalar("beta", like="input", via=FLOAT_SCALAR, check=positive),
-        Scalar("axis", OperandCode.INT32, since=3, default=-1),
-    ),
-    outputs=(Tensor("out", like="input", quant=UNIT_INTERVAL),),
-    zero_sized=True,
-)
-
-LOG_SOFTMAX = Operation(
-    OperationCode.LOG_SOFTMAX,
-    facts=Facts(Kind.TRANSCENDENTAL),
-    inputs=(
-        Tensor("input", floats(3)),
-        Scalar("beta", like="input", via=FLOAT_SCALAR, since=3),
-        Scalar("axis", OperandCode.INT32, since=3),
-    ),
-    outputs=(Tensor("out", like="input"),),
-)
 
 RANKS = {1: (4,), 3: upto(4)}
 AXIS = Scalar("axis", OperandCode.INT32, since=3, default=-1)
@@ -71,28 +46,25 @@ INSTANCE_NORMALIZATION = Operation(
     ),
     outputs=(Tensor("out", like="input", image=True),),
 )
-INSTANCE_NORMALIZATION.shape(same_shape)
 
 
-@SOFTMAX.shape
-@LOG_SOFTMAX.shape
 @L2_NORMALIZATION.shape
-@LOCAL_RESPONSE_NORMALIZATION.shape
-def infer_shape(input: OperandType, axis: int, **others: float) -> Shape:
+def infer_l2_normalization_shape(input: OperandType, axis: int) -> Shape:
     axis_of(axis, input.rank)
     return input.shape
 
 
-@SOFTMAX.kernel
-def softmax(input: Array, beta: float, axis: int) -> Array:
-    e = np.exp((input - input.max(axis, keepdims=True, initial=-np.inf)) * np.float32(beta))
-    return e / e.sum(axis, keepdims=True)
+@LOCAL_RESPONSE_NORMALIZATION.shape
+def infer_local_response_normalization_shape(
+    input: OperandType, radius: int, bias: float, alpha: float, beta: float, axis: int
+) -> Shape:
+    axis_of(axis, input.rank)
+    return input.shape
 
 
-@LOG_SOFTMAX.kernel
-def log_softmax(input: Array, beta: float, axis: int) -> Array:
-    x = (input - input.max(axis, keepdims=True)) * np.float32(beta)
-    return x - np.log(np.exp(x).sum(axis, keepdims=True))
+@INSTANCE_NORMALIZATION.shape
+def infer_instance_normalization_shape(input: OperandType, gamma: float, beta: float, epsilon: float) -> Shape:
+    return input.shape
 
 
 @L2_NORMALIZATION.kernel

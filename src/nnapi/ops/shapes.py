@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from nnapi.codes import PaddingCode
 from nnapi.errors import OpFailedError, need
@@ -30,11 +29,6 @@ def broadcast(names: tuple[str, str], a: Shape, b: Shape) -> Shape:
             "dimensions must be equal or 1"
         )
     return tuple(y if x == 1 else x for x, y in zip(long, short, strict=True))
-
-
-def same_shape(input: OperandType, **others: Any) -> Shape:
-    """The shape function of operations whose result has the dimensions of ``input``."""
-    return input.shape
 
 
 def axis_of(axis: int, rank: int, name: str = "axis") -> int:
@@ -101,11 +95,6 @@ def explicit(arguments: Arguments) -> Padding:
     )
 
 
-def take_stride(arguments: Arguments) -> Pair:
-    """Take the scalars of the stride out of an overload's arguments."""
-    return arguments.pop("stride_h"), arguments.pop("stride_w")
-
-
 def describe_padding(padding: Padding) -> str:
     """Padding in words, by the names of the scalars that give it."""
     return ", ".join(
@@ -120,7 +109,7 @@ def spatial(arguments: Arguments, image: OperandType, size: Pair, dilation: Pair
 
     Explicit padding as large as the window is refused, as that would pool nothing but padding.
     """
-    stride = take_stride(arguments)
+    stride = (arguments.pop("stride_h"), arguments.pop("stride_w"))
     scheme = arguments.pop("padding_scheme", None)
     if scheme is None:
         padding = explicit(arguments)

@@ -11,7 +11,7 @@ from nnapi.lowering.lower import require
 from nnapi.lowering.sketch import Sketch, decomposition, read_stored, write_stored
 from nnapi.model.builder import Tensor
 from nnapi.model.operand import Array
-from nnapi.ops.reduction import reduced_axes
+from nnapi.ops.reduce import reduced_axes
 
 MOST_EXACT = 2**16
 """Quantized values of 8 bits whose sum is exact in float32."""

@@ -12,7 +12,7 @@ from nnapi.drivers.openvino.rules.unary import lower_each
 from nnapi.drivers.openvino.value import Value, number
 from nnapi.lowering.lower import require
 from nnapi.model.operation import Operation
-from nnapi.ops import activation
+from nnapi.ops import activation, prelu
 from nnapi.ops.quantization import code_bounds, dequantize, same_quantization
 
 COARSE = 100
@@ -46,7 +46,7 @@ def elu(context: Context, input: Value, alpha: float) -> Value:
     return context.result(op.elu(input.real(first), alpha), first=first)
 
 
-@lower(activation.PRELU)
+@lower(prelu.PRELU)
 def prelu_slope(context: Context, input: Value, alpha: Value) -> Value:
     (x, slope), first = align([input, alpha])
     type = context.type()

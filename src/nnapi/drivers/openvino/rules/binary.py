@@ -12,7 +12,7 @@ from nnapi.drivers.openvino.context import Context, activate, computes_first, in
 from nnapi.drivers.openvino.value import NHWC_TO_NCHW, Node, Value, number
 from nnapi.lowering.lower import require
 from nnapi.model.operation import Operation
-from nnapi.ops import binary
+from nnapi.ops import broadcast, comparisons, pairwise
 from nnapi.ops.quantization import same_quantization
 from nnapi.ops.types import INT32
 
@@ -49,11 +49,11 @@ def _pair(operation: Operation, function: Function) -> None:
 
 
 for _operation, _function in (
-    (binary.MAXIMUM, op.maximum),
-    (binary.MINIMUM, op.minimum),
-    (binary.POW, op.power),
-    (binary.LOGICAL_AND, op.logical_and),
-    (binary.LOGICAL_OR, op.logical_or),
+    (pairwise.MAXIMUM, op.maximum),
+    (pairwise.MINIMUM, op.minimum),
+    (pairwise.POW, op.power),
+    (pairwise.LOGICAL_AND, op.logical_and),
+    (pairwise.LOGICAL_OR, op.logical_or),
 ):
     _pair(_operation, _function)
 
@@ -67,7 +67,7 @@ def _scaling(operation: Operation, function: Function) -> None:
         return context.clamped_result(function(x, y), first=first)
 
 
-@lower(binary.ADD)
+@lower(broadcast.ADD)
 def add(context: Context, lhs: Value, rhs: Value) -> Value:
     """The engine moves limits of a sum with a constant before the sum, where it rounds them differently."""
     (x, y), first = align([lhs, rhs])
@@ -77,11 +77,11 @@ def add(context: Context, lhs: Value, rhs: Value) -> Value:
     )
 
 
-_scaling(binary.MUL, op.multiply)
-_scaling(binary.SUB, op.subtract)
+_scaling(broadcast.MUL, op.multiply)
+_scaling(broadcast.SUB, op.subtract)
 
 
-@lower(binary.DIV)
+@lower(broadcast.DIV)
 def div(context: Context, lhs: Value, rhs: Value) -> Value:
     """NaN stays NaN under an activation: 0 / 0 is NaN."""
     require(lhs.type.code != INT32, f"{lhs.name} is TENSOR_INT32, of which the engine's quotients are not exact")
@@ -116,11 +116,11 @@ def _comparison(operation: Operation, function: Function) -> None:
 
 
 for _operation, _function in (
-    (binary.EQUAL, op.equal),
-    (binary.NOT_EQUAL, op.not_equal),
-    (binary.GREATER, lambda x, y: op.less(y, x)),  # the engine's own is true of what is not a number
-    (binary.GREATER_EQUAL, lambda x, y: op.less_equal(y, x)),
-    (binary.LESS, op.less),
-    (binary.LESS_EQUAL, op.less_equal),
+    (comparisons.EQUAL, op.equal),
+    (comparisons.NOT_EQUAL, op.not_equal),
+    (comparisons.GREATER, lambda x, y: op.less(y, x)),  # the engine's own is true of what is not a number
+    (comparisons.GREATER_EQUAL, lambda x, y: op.less_equal(y, x)),
+    (comparisons.LESS, op.less),
+    (comparisons.LESS_EQUAL, op.less_equal),
 ):
     _comparison(_operation, _function)

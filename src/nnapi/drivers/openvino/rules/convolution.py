@@ -18,8 +18,11 @@ from nnapi.drivers.openvino.value import Node, Value, constant, number
 from nnapi.drivers.windows import limit_steps, too_wide
 from nnapi.lowering.lower import require
 from nnapi.model.operand import Shape
-from nnapi.ops.convolution import CONV_2D, DEPTHWISE_CONV_2D, GROUPED_CONV_2D, TRANSPOSE_CONV_2D
+from nnapi.ops.conv_2d import CONV_2D
+from nnapi.ops.depthwise_conv_2d import DEPTHWISE_CONV_2D
+from nnapi.ops.grouped_conv_2d import GROUPED_CONV_2D
 from nnapi.ops.shapes import Padding, Pair
+from nnapi.ops.transpose_conv_2d import TRANSPOSE_CONV_2D
 from nnapi.ops.types import INT32
 
 

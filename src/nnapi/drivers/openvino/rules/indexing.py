@@ -11,26 +11,26 @@ from nnapi.drivers.openvino.rules.binary import align
 from nnapi.drivers.openvino.value import Node, Value
 from nnapi.lowering.lower import require
 from nnapi.model.operation import Operation
-from nnapi.ops import indexing
+from nnapi.ops import argmax, embedding_lookup, gather, select, topk_v2
 from nnapi.ops.quantization import same_quantization
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.types import INT32
 
 
-@lower(indexing.GATHER)
+@lower(gather.GATHER)
 def gather_along(context: Context, input: Value, axis: int, indices: Value) -> Value:
     axis = axis_of(axis, input.type.rank)
     context.require_range("indices", indices, input.type.dimensions[axis])
     return context.move(input, lambda x: op.gather(x, indices.node("stored"), integers(axis)))
 
 
-@lower(indexing.EMBEDDING_LOOKUP)
+@lower(embedding_lookup.EMBEDDING_LOOKUP)
 def look_up(context: Context, lookups: Value, values: Value) -> Value:
     context.require_range("lookups", lookups, values.type.dimensions[0])
     return context.move(values, lambda x: op.gather(x, lookups.node("stored"), integers(0)))
 
 
-@lower(indexing.SELECT)
+@lower(select.SELECT)
 def select_by(context: Context, condition: Value, a: Value, b: Value) -> Value:
     (truth, x, y), first = align([condition, a, b])
     same = all(same_quantization(value.type, context.type()) for value in (a, b))
@@ -62,11 +62,11 @@ def _line_up(input: Value, axis: int) -> tuple[Node, int]:
     return op.reshape(input.real(first=True), integers([images, channels, rows * columns]), False), 1
 
 
-_position(indexing.ARGMAX, "max")
-_position(indexing.ARGMIN, "min")
+_position(argmax.ARGMAX, "max")
+_position(argmax.ARGMIN, "min")
 
 
-@lower(indexing.TOPK_V2)
+@lower(topk_v2.TOPK_V2)
 def top_k(context: Context, input: Value, k: int) -> list[Value]:
     """The input is reversed: of equal elements NNAPI takes the last first, the engine the first."""
     _need_comparable(input)

@@ -7,7 +7,8 @@ from nnapi.drivers.openvino.context import Context, integers, lower
 from nnapi.drivers.openvino.rules.convolution import make_bias, make_weights
 from nnapi.drivers.openvino.value import Value, number
 from nnapi.lowering.lower import require
-from nnapi.ops.matmul import BATCH_MATMUL, FULLY_CONNECTED
+from nnapi.ops.batch_matmul import BATCH_MATMUL
+from nnapi.ops.fully_connected import FULLY_CONNECTED
 from nnapi.ops.types import INT32
 
 NUDGE = 1 + 2.0**-18

@@ -11,7 +11,20 @@ from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import FLOATS, Context, axis_in, computes_first, integers, lower
 from nnapi.drivers.openvino.value import Kind, Node, Value, number, round_to_quantized
 from nnapi.model.operand import Array, OperandType
-from nnapi.ops import blocks, movement
+from nnapi.ops import (
+    batch_space,
+    channel_shuffle,
+    concatenation,
+    depth_space,
+    fill,
+    pack,
+    rank,
+    reshape,
+    reverse,
+    split,
+    tile,
+    transpose,
+)
 from nnapi.ops import pad as padding_operations
 from nnapi.ops import slice as slices
 from nnapi.ops.quantization import same_quantization
@@ -22,28 +35,28 @@ def _reshape(context: Context, input: Value) -> Value:
     return context.move(input, lambda x: op.reshape(x, integers(context.type().dimensions), False))
 
 
-@lower(movement.RESHAPE)
+@lower(reshape.RESHAPE)
 def reshape_to(context: Context, input: Value, shape: Array) -> Value:
     return _reshape(context, input)
 
 
-@lower(movement.SQUEEZE)
+@lower(reshape.SQUEEZE)
 def squeeze(context: Context, input: Value, dims: Array | None) -> Value:
     return _reshape(context, input)
 
 
-@lower(movement.EXPAND_DIMS)
+@lower(reshape.EXPAND_DIMS)
 def expand_dims(context: Context, input: Value, axis: int) -> Value:
     return _reshape(context, input)
 
 
-@lower(movement.TRANSPOSE)
+@lower(transpose.TRANSPOSE)
 def transpose_by(context: Context, input: Value, perm: Array | None) -> Value:
     order = range(input.type.rank)[::-1] if perm is None else perm.tolist()
     return context.move(input, lambda x: op.transpose(x, integers(order)))
 
 
-@lower(movement.CONCATENATION)
+@lower(concatenation.CONCATENATION)
 def concatenate(context: Context, inputs: Sequence[Value], axis: int) -> Value:
     type = context.type()
     same = all(same_quantization(value.type, type) for value in inputs)
@@ -69,7 +82,7 @@ def _alike(value: Value, type: OperandType, first: bool) -> Node:
     return real if same_quantization(value.type, type) else round_to_quantized(real, type)
 
 
-@lower(movement.PACK)
+@lower(pack.PACK)
 def pack_along(context: Context, axis: int, inputs: Sequence[Value]) -> Value:
     kind: Kind = "stored" if all(value.is_moved_as == "stored" for value in inputs) else "real"
     nodes = [op.unsqueeze(value.node(kind), integers(axis)) for value in inputs]
@@ -78,7 +91,7 @@ def pack_along(context: Context, axis: int, inputs: Sequence[Value]) -> Value:
     return Value.of(op.concat(nodes, axis), context.type(), kind)
 
 
-@lower(movement.SPLIT)
+@lower(split.SPLIT)
 def split_along(context: Context, input: Value, axis: int, num_splits: int) -> list[Value]:
     first = input.is_channels_first
     along = integers(axis_in(first, axis_of(axis, input.type.rank)))
@@ -130,7 +143,7 @@ def _slice(x: Node, begin: Sequence[int], end: Sequence[int], step: Sequence[int
     return op.slice(x, integers(begin), integers(end), integers(step))
 
 
-@lower(movement.REVERSE)
+@lower(reverse.REVERSE)
 def reverse_along(context: Context, input: Value, axis: Array) -> Value:
     dimension = input.type.dimensions[int(axis[0])]
     return context.move(
@@ -138,12 +151,12 @@ def reverse_along(context: Context, input: Value, axis: Array) -> Value:
     )
 
 
-@lower(movement.TILE)
+@lower(tile.TILE)
 def tile_by(context: Context, input: Value, multiples: Array) -> Value:
     return context.move(input, lambda x: op.tile(x, integers(multiples)))
 
 
-@lower(movement.CHANNEL_SHUFFLE)
+@lower(channel_shuffle.CHANNEL_SHUFFLE)
 def shuffle_channels(context: Context, input: Value, num_groups: int, axis: int) -> Value:
     axis = axis_of(axis, input.type.rank)
     before, after = input.type.dimensions[:axis], input.type.dimensions[axis + 1 :]
@@ -157,28 +170,28 @@ def shuffle_channels(context: Context, input: Value, num_groups: int, axis: int)
     return context.move(input, shuffle)
 
 
-@lower(blocks.DEPTH_TO_SPACE)
+@lower(depth_space.DEPTH_TO_SPACE)
 def depth_to_space(context: Context, input: Value, block_size: int) -> Value:
     kind = input.is_moved_as
     y = op.depth_to_space(input.node(kind, True), "blocks_first", block_size)
     return Value.of(y, context.type(), kind, first=True)
 
 
-@lower(blocks.SPACE_TO_DEPTH)
+@lower(depth_space.SPACE_TO_DEPTH)
 def space_to_depth(context: Context, input: Value, block_size: int) -> Value:
     kind = input.is_moved_as
     y = op.space_to_depth(input.node(kind, True), "blocks_first", block_size)
     return Value.of(y, context.type(), kind, first=True)
 
 
-@lower(blocks.BATCH_TO_SPACE_ND)
+@lower(batch_space.BATCH_TO_SPACE_ND)
 def batch_to_space(context: Context, input: Value, block_shape: Array) -> Value:
     block, none = integers([1, 1, *block_shape]), integers([0] * 4)
     kind = input.is_moved_as
     return Value.of(op.batch_to_space(input.node(kind, True), block, none, none), context.type(), kind, first=True)
 
 
-@lower(blocks.SPACE_TO_BATCH_ND)
+@lower(batch_space.SPACE_TO_BATCH_ND)
 def space_to_batch(context: Context, input: Value, block_shape: Array, paddings: Array) -> Value:
     """The padding is a node of its own: the engine would pad with the quantized value 0."""
     begin, end = (integers([0, 0, *paddings[:, side]]) for side in (0, 1))
@@ -229,11 +242,11 @@ def mirror_pad(context: Context, input: Value, paddings: Array, mode: int) -> Va
     return Value.of(y, context.type(), kind, first=first)
 
 
-@lower(movement.FILL)
+@lower(fill.FILL)
 def fill_with(context: Context, dims: Array, value: float) -> Value:
     return Value(context.type(), "out", np.full(dims, value, context.type().dtype))
 
 
-@lower(movement.RANK)
+@lower(rank.RANK)
 def rank_of(context: Context, input: Value) -> Value:
     return Value(context.type(), "rank", np.array(input.type.rank, np.int32))

@@ -8,14 +8,14 @@ from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, axis_in, integers, lower
 from nnapi.drivers.openvino.value import Node, Value, number
 from nnapi.lowering.lower import require
-from nnapi.ops import normalization
+from nnapi.ops import normalization, softmax
 from nnapi.ops.shapes import axis_of
 
 IMAGE = (2, 3)
 """The axes of an image, channels first."""
 
 
-@lower(normalization.SOFTMAX)
+@lower(softmax.SOFTMAX)
 def soft_max(context: Context, input: Value, beta: float, axis: int) -> Value:
     """The maximum is subtracted before a factor is applied, which may make elements infinite."""
     first = input.is_channels_first
@@ -25,7 +25,7 @@ def soft_max(context: Context, input: Value, beta: float, axis: int) -> Value:
     return context.result(op.softmax(_times(x, beta), along), first=first)
 
 
-@lower(normalization.LOG_SOFTMAX)
+@lower(softmax.LOG_SOFTMAX)
 def log_softmax(context: Context, input: Value, beta: float, axis: int) -> Value:
     require(beta > 0, f"beta is {beta}, with which the specified arithmetic overflows and the engine's does not")
     first = input.is_channels_first

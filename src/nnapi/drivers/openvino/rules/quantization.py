@@ -9,7 +9,7 @@ from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, lower
 from nnapi.drivers.openvino.rules.unary import lower_each
 from nnapi.drivers.openvino.value import Value, decode_exactly, number
-from nnapi.ops import quantize
+from nnapi.ops import cast, quantize
 from nnapi.ops.types import INT32
 
 lower_each(quantize.QUANTIZE, lambda x: x)
@@ -22,7 +22,7 @@ def dequantize(context: Context, input: Value) -> Value:
     return context.result(decode_exactly(input.node("stored", first), input.type), first=first)
 
 
-@lower(quantize.CAST)
+@lower(cast.CAST)
 def cast_to(context: Context, input: Value) -> Value:
     """Quantized values are cast as integers; floats are truncated and clamped to the target's range."""
     source, target = input.type, context.type()

@@ -11,11 +11,11 @@ from nnapi.drivers.openvino.context import Context, axis_in, find_maximum, find_
 from nnapi.drivers.openvino.value import ELEMENTS, Node, Value, number
 from nnapi.model.operand import Array
 from nnapi.model.operation import Operation
-from nnapi.ops import reduction
+from nnapi.ops import reduce
 from nnapi.ops.shapes import axis_of
 
 
-@lower(reduction.MEAN)
+@lower(reduce.MEAN)
 def mean(context: Context, input: Value, axes: Array, keep_dims: int) -> Value:
     """A quantized mean is rounded down: to the nearest, after less than half a step is subtracted, so that no multiple
     of 1 / count lies on a border."""
@@ -34,10 +34,10 @@ def _reduction(operation: Operation, function: Callable[..., Node]) -> None:
         return Value.of(y, context.type(), "real", first=first)
 
 
-_reduction(reduction.REDUCE_ALL, op.reduce_logical_and)
-_reduction(reduction.REDUCE_ANY, op.reduce_logical_or)
-_reduction(reduction.REDUCE_PROD, op.reduce_prod)
-_reduction(reduction.REDUCE_SUM, op.reduce_sum)
+_reduction(reduce.REDUCE_ALL, op.reduce_logical_and)
+_reduction(reduce.REDUCE_ANY, op.reduce_logical_or)
+_reduction(reduce.REDUCE_PROD, op.reduce_prod)
+_reduction(reduce.REDUCE_SUM, op.reduce_sum)
 
 
 def _extreme(
@@ -61,8 +61,8 @@ def _extreme(
         return Value.of(op.convert(y, ELEMENTS[OperandCode(input.type.code)].get_type_name()), context.type(), "stored")
 
 
-_extreme(reduction.REDUCE_MAX, op.reduce_max, find_maximum)
-_extreme(reduction.REDUCE_MIN, op.reduce_min, find_minimum)
+_extreme(reduce.REDUCE_MAX, op.reduce_max, find_maximum)
+_extreme(reduce.REDUCE_MIN, op.reduce_min, find_minimum)
 
 
 def _axes(input: Value, axes: Array) -> list[int]:

@@ -10,7 +10,7 @@ from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, integers, lower
 from nnapi.drivers.openvino.value import Node, Value, decode_exactly, number
 from nnapi.model.operation import Operation
-from nnapi.ops import unary
+from nnapi.ops import elementwise, logical_not
 
 
 def lower_each(operation: Operation, function: Callable[[Node], Node]) -> None:
@@ -23,15 +23,15 @@ def lower_each(operation: Operation, function: Callable[[Node], Node]) -> None:
         return context.result(function(input.real(first)), first=first)
 
 
-lower_each(unary.FLOOR, op.floor)
-lower_each(unary.LOG, op.log)
-lower_each(unary.NEG, op.negative)
-lower_each(unary.SIN, op.sin)
-lower_each(unary.SQRT, op.sqrt)
-lower_each(unary.LOGICAL_NOT, op.logical_not)
+lower_each(elementwise.FLOOR, op.floor)
+lower_each(elementwise.LOG, op.log)
+lower_each(elementwise.NEG, op.negative)
+lower_each(elementwise.SIN, op.sin)
+lower_each(elementwise.SQRT, op.sqrt)
+lower_each(logical_not.LOGICAL_NOT, op.logical_not)
 
 
-@lower(unary.ABS)
+@lower(elementwise.ABS)
 def abs_(context: Context, input: Value) -> Value:
     """A tensor of rank 1 becomes one of rank 2: the engine moves ABS of rank 1 before a concatenation that has other
     readers."""
@@ -42,7 +42,7 @@ def abs_(context: Context, input: Value) -> Value:
     return context.result(op.reshape(op.abs(row), integers([input.type.size]), False))
 
 
-@lower(unary.EXP)
+@lower(elementwise.EXP)
 def exp(context: Context, input: Value) -> Value:
     """Compute exp(x / 2)²: the engine's own is infinite where the result is finite, but large."""
     first = input.is_channels_first
@@ -50,7 +50,7 @@ def exp(context: Context, input: Value) -> Value:
     return context.result(op.multiply(root, root), first=first)
 
 
-@lower(unary.RSQRT)
+@lower(elementwise.RSQRT)
 def rsqrt(context: Context, input: Value) -> Value:
     """Where x ≤ 0 the result is infinite, and quantized the highest value: so 0 must be exact."""
     first = input.is_channels_first

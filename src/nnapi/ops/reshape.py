@@ -1,0 +1,86 @@
+"""RESHAPE, SQUEEZE, EXPAND_DIMS: the same elements under other dimensions."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.errors import BadDataError, need
+from nnapi.model.facts import Facts, Kind, Trait
+from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operation import Operation
+from nnapi.model.parameter import Scalar, Tensor, Values, upto
+from nnapi.ops.shapes import axis_of
+from nnapi.ops.types import numbers, reals
+
+RESHAPE = Operation(
+    OperationCode.RESHAPE,
+    facts=Facts(Kind.RESHAPE, Trait.FOLDS | Trait.MOVES | Trait.RESTATES),
+    inputs=(Tensor("input", numbers(int32=6), rank=upto(4)), Values("shape")),
+    outputs=(Tensor("out", like="input", quant="input"),),
+    failure=BadDataError,
+)
+
+SQUEEZE = Operation(
+    OperationCode.SQUEEZE,
+    facts=Facts(Kind.RESHAPE, Trait.FOLDS | Trait.MOVES | Trait.RESTATES),
+    inputs=(Tensor("input", reals(2), rank=upto(4)), Values("dims", optional=True, since=2)),
+    outputs=(Tensor("out", like="input", quant="input"),),
+)
+
+EXPAND_DIMS = Operation(
+    OperationCode.EXPAND_DIMS,
+    facts=Facts(Kind.RESHAPE, Trait.FOLDS | Trait.MOVES | Trait.RESTATES),
+    inputs=(Tensor("input", numbers(3, int32=3)), Scalar("axis", OperandCode.INT32, since=3)),
+    outputs=(Tensor("out", like="input", quant="input"),),
+    failure=BadDataError,
+)
+
+
+@RESHAPE.shape
+def infer_reshape_shape(input: OperandType, shape: Array) -> Shape:
+    wanted = [int(dimension) for dimension in shape]
+    need(wanted.count(-1) <= 1 and min(wanted) >= -1, f"shape {wanted} may hold -1 once and nothing below")
+    if -1 in wanted:
+        rest = -math.prod(wanted)
+        wanted[wanted.index(-1)] = input.size // rest if rest else 0
+    need(math.prod(wanted) == input.size, f"shape {wanted} holds {math.prod(wanted)} elements, input has {input.size}")
+    return tuple(wanted)
+
+
+@RESHAPE.kernel(kind="raw")
+def reshape(input: Array, shape: Array) -> Array:
+    return input.reshape(shape)
+
+
+@SQUEEZE.shape
+def infer_squeeze_shape(input: OperandType, dims: Array | None) -> Shape:
+    drop = set(_find_dropped(input.shape, dims))
+    return tuple(dimension for axis, dimension in enumerate(input.shape) if axis not in drop) or (1,)
+
+
+@SQUEEZE.kernel(kind="raw")
+def squeeze(input: Array, dims: Array | None) -> Array:
+    kept = input.squeeze(_find_dropped(input.shape, dims))
+    return kept.reshape(kept.shape or (1,))
+
+
+@EXPAND_DIMS.shape
+def infer_expand_dims_shape(input: OperandType, axis: int) -> Shape:
+    axis = axis_of(axis, input.rank + 1)
+    return (*input.shape[:axis], 1, *input.shape[axis:])
+
+
+@EXPAND_DIMS.kernel(kind="raw")
+def expand_dims(input: Array, axis: int) -> Array:
+    return np.expand_dims(input, axis)
+
+
+def _find_dropped(shape: Shape, dims: Array | None) -> tuple[int, ...]:
+    if dims is None:
+        return tuple(axis for axis, dimension in enumerate(shape) if dimension == 1)
+    drop = tuple({axis_of(int(axis), len(shape), "dims") for axis in dims})
+    need(all(shape[axis] == 1 for axis in drop), f"dims {sorted(drop)} of {list(shape)} are not all of dimension 1")
+    return drop
