@@ -32,6 +32,10 @@ from nnapi.model.parameter import (
 
 UNKNOWN = -1
 """A dimension that only the data decide; in a normal call 0 is a true zero."""
+TypeOf = Callable[[int], OperandType | None]
+"""The type of an operand, by its index; None where it is omitted."""
+ValueOf = Callable[[int], Any]
+"""The array behind an operand, by its index; None where it is not known."""
 FUSE_CODES = {int(code): code for code in FuseCode}
 HIGHEST_RANK = 8
 """Up to which a rank is looked up instead of being asked for."""
@@ -99,8 +103,8 @@ def normalize(
     inputs: tuple[int, ...],
     outputs: tuple[int, ...],
     declared: tuple[OperandType, ...],
-    type_of: Callable[[int], OperandType | None],
-    value_of: Callable[[int], Any],
+    type_of: TypeOf,
+    value_of: ValueOf,
 ) -> Call:
     """The normal call of ``operation`` on concrete types (dimensions of 0 are true zeros; None for an omitted operand).
 
@@ -118,8 +122,8 @@ def number_of_results(
     operation: Operation,
     match: Match,
     inputs: tuple[int, ...],
-    type_of: Callable[[int], OperandType | None],
-    value_of: Callable[[int], Any],
+    type_of: TypeOf,
+    value_of: ValueOf,
 ) -> int:
     """Return the number of a call's results, optional ones included; raises as :func:`normalize`."""
     arguments, *_ = _normal_arguments(operation, match, inputs, type_of, value_of)
@@ -130,8 +134,8 @@ def _normal_arguments(
     operation: Operation,
     match: Match,
     inputs: tuple[int, ...],
-    type_of: Callable[[int], OperandType | None],
-    value_of: Callable[[int], Any],
+    type_of: TypeOf,
+    value_of: ValueOf,
 ) -> tuple[Arguments, dict[str, tuple[int, ...]], FuseCode, bool]:
     """Arguments in normal form, the operands behind them, the activation, and whether images are stored as NCHW."""
     arguments: Arguments = {}
@@ -219,8 +223,8 @@ def _tensor(
     operation: Operation,
     slot: Parameter,
     index: int,
-    type_of: Callable[[int], OperandType | None],
-    value_of: Callable[[int], Any],
+    type_of: TypeOf,
+    value_of: ValueOf,
 ) -> OperandType | None:
     type = type_of(index)
     if type is None:
@@ -239,8 +243,8 @@ def _values(
     operation: Operation,
     slot: ValuesParameter,
     index: int,
-    type_of: Callable[[int], OperandType | None],
-    value_of: Callable[[int], Any],
+    type_of: TypeOf,
+    value_of: ValueOf,
 ) -> Array | None:
     if _tensor(operation, slot, index, type_of, value_of) is None:
         return None
@@ -250,13 +254,7 @@ def _values(
     return value
 
 
-def _scalar(
-    operation: Operation,
-    slot: ScalarParameter,
-    index: int,
-    type_of: Callable[[int], OperandType | None],
-    value_of: Callable[[int], Any],
-) -> Any:
+def _scalar(operation: Operation, slot: ScalarParameter, index: int, type_of: TypeOf, value_of: ValueOf) -> Any:
     type = type_of(index)
     if type is None:
         need(slot.optional, f"{slot.name} is omitted, but needed", operation.failure or OpFailedError)
@@ -274,13 +272,7 @@ def _scalar(
     return value
 
 
-def _find_model(
-    operation: Operation,
-    slot: Parameter,
-    index: int,
-    type_of: Callable[[int], OperandType | None],
-    value_of: Callable[[int], Any],
-) -> Any:
+def _find_model(operation: Operation, slot: Parameter, index: int, type_of: TypeOf, value_of: ValueOf) -> Any:
     return value_of(index)
 
 

@@ -25,6 +25,8 @@ class Row(NamedTuple):
     options: str = ""
     """The table of options in the schema, its number in the union, then its fields, in schema order, which is the order
     of the members of LiteRT's C structure too: :func:`options_table`."""
+    nnapi: str = ""
+    """NNAPI's name of the operation with the same meaning, where it is another one."""
     high_rank: bool = False
     """The importer reads it on more dimensions than NNAPI's operations take."""
     broadcasts: bool = False
@@ -63,6 +65,8 @@ def _fact(word: str) -> tuple[str, Any]:
     name, _, value = word.partition("=")
     if name == "events":
         return name, tuple(value.replace("_", " ").split("+"))
+    if name == "nnapi":
+        return name, value
     if name in ("weights", "states", "states_out"):
         return name, tuple(map(int, value.split(",")))
     return name, OPTION if value == "option" else int(value) if value else True

@@ -127,11 +127,12 @@ class Conversion:
     def __init__(self, whole: Import, subgraph: Subgraph, graph: Graph | None = None) -> None:
         self.whole = whole
         self.keeps_weights = whole.dynamic_range
+        """Whether weights of float operations stay quantized."""
         self.subgraph = subgraph
         self.graph = Graph(whole.allowance) if graph is None else graph
         self._values: dict[int, Value] = {}
         self.states: Mapping[int, Value] = {}
-        """Variables that come in as inputs."""
+        """Variables that somebody else keeps between runs, as they come in."""
         for index in subgraph.inputs:
             need(index not in self._values, f"input {subgraph.tensors[index]} is listed twice", BadDataError)
             self._values[index] = self._model_input(subgraph.tensors[index])
@@ -168,6 +169,7 @@ class Conversion:
         self._values[index] = value
 
     def note(self, message: str) -> None:
+        """Record something that the user of the model should know."""
         self.whole.notes[message] = None
 
     def model(self, index: int) -> Model | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from nnapi.codes import OperationCode
+from nnapi.formats.tflite.operators import facts
 from nnapi.formats.tflite.reader import OMITTED, Operator, Options, Subgraph, Tensor
 from nnapi.importers.graph import INT32, SAME_SCALE, Graph, Value
 from nnapi.importers.node import Node
@@ -21,33 +22,19 @@ FUSED = {1: OperationCode.RELU, 2: OperationCode.RELU1, 3: OperationCode.RELU6, 
 
 
 class Scope(Protocol):
-    """The subgraph that an operator lies in, while it is converted."""
+    """The subgraph that an operator lies in, while it is converted: its ``Conversion``."""
 
     graph: Graph
     subgraph: Subgraph
     states: Mapping[int, Value]
-    """Variables that somebody else keeps between runs, as they come in."""
-
     keeps_weights: bool
-    """Whether weights of float operations stay quantized."""
 
-    def read(self, index: int) -> Value:
-        """The value of a tensor."""
-
-    def make_output(self, index: int) -> Value:
-        """A new value for a tensor that an operator writes."""
-
-    def bind(self, index: int, value: Value) -> None:
-        """Let a tensor be a value."""
-
-    def note(self, message: str) -> None:
-        """Record something that the user of the model should know."""
-
-    def inline(self, index: int, values: Sequence[Value]) -> list[Value]:
-        """Put the operations of another subgraph, applied to ``values``, here; gives its outputs."""
-
-    def model(self, index: int) -> Model | None:
-        """Another subgraph as a finished model; None where something in it was refused."""
+    def read(self, index: int) -> Value: ...
+    def make_output(self, index: int) -> Value: ...
+    def bind(self, index: int, value: Value) -> None: ...
+    def note(self, message: str) -> None: ...
+    def inline(self, index: int, values: Sequence[Value]) -> list[Value]: ...
+    def model(self, index: int) -> Model | None: ...
 
 
 class TfliteNode(Node):
@@ -68,12 +55,15 @@ class TfliteNode(Node):
         return self._options
 
     @property
+    def code(self) -> OperationCode:
+        """NNAPI's operation with the same meaning."""
+        return OperationCode[facts(self.kind).nnapi or self.kind]
+
+    @property
     def count(self) -> int:
-        """Number of inputs, omitted ones included."""
         return len(self.operator.inputs)
 
     def has(self, i: int) -> bool:
-        """Whether input ``i`` is given."""
         return i < self.count and self.operator.inputs[i] != OMITTED
 
     def tensor(self, i: int) -> Tensor:
@@ -87,7 +77,6 @@ class TfliteNode(Node):
         return self.tensor(i).shape == () and self.input(i).shape == (1,)
 
     def input(self, i: int) -> Value:
-        """Input ``i``; Refused where it is not given."""
         indices = self.operator.inputs
         if i >= len(indices) or indices[i] == OMITTED:
             raise Refused(f"input {i} is not given")
@@ -148,7 +137,6 @@ class TfliteNode(Node):
             self.graph.emit(OperationCode.CAST, [value], [target])
 
     def note(self, message: str) -> None:
-        """Record something about the import that the user of the model should know."""
         self.scope.note(message)
 
     def activation(self, code: int, result: Value | None = None) -> Value:

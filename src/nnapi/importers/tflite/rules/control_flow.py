@@ -33,17 +33,8 @@ def _refer(node: TfliteNode, code: OperationCode, first: list[Value], values: li
         node.emit(code, *first, *references, *values, to=node.outputs)
 
 
-@rule("STABLEHLO_COMPOSITE")
-def composite(node: TfliteNode) -> None:
-    _inline(node)
-
-
-@rule("CALL")
-def call(node: TfliteNode) -> None:
-    _inline(node)
-
-
-def _inline(node: TfliteNode) -> None:
+@rule("CALL", "STABLEHLO_COMPOSITE")
+def inline(node: TfliteNode) -> None:
     """Inline the operations of a subgraph."""
     (index,) = list_subgraphs(node.operator)
     results = node.scope.inline(index, node.inputs)

@@ -22,12 +22,9 @@ PADDING = {0: PaddingCode.PADDING_SAME, 1: PaddingCode.PADDING_VALID}
 @rule("CONV_2D")
 def conv_2d(node: TfliteNode) -> None:
     o = node.options
-    x, filter = read_weights(node, 0, 1)
-    expressible(x.rank == 4 and filter.rank == 4, "its input and filter are not of rank 4")
-    bias = bias_of(node, 2, x, filter, filter.shape[0])
+    x, filter, bias = read_operands(node, channel=0)
     groups = x.shape[3] // filter.shape[3] if filter.shape[3] and x.shape[3] else 1
-    place = (padding(node, o.padding), node.i32(o.stride_w), node.i32(o.stride_h))
-    act = node.activation(o.activation)
+    place, act = windows(node), node.activation(o.activation)
     if groups > 1:
         dilated = (o.dilation_w, o.dilation_h) != (1, 1)
         expressible(not dilated, "NNAPI's GROUPED_CONV_2D has no dilation")
@@ -38,43 +35,19 @@ def conv_2d(node: TfliteNode) -> None:
 
 @rule("DEPTHWISE_CONV_2D")
 def depthwise_conv_2d(node: TfliteNode) -> None:
-    o = node.options
-    x, filter = read_weights(node, 0, 1)
-    expressible(x.rank == 4 and filter.rank == 4, "its input and filter are not of rank 4")
-    bias = bias_of(node, 2, x, filter, filter.shape[3])
-    multiplier = filter.shape[3] // x.shape[3] if x.shape[3] else o.multiplier
-    node.emit(
-        OperationCode.DEPTHWISE_CONV_2D,
-        x,
-        filter,
-        bias,
-        padding(node, o.padding),
-        node.i32(o.stride_w),
-        node.i32(o.stride_h),
-        node.i32(multiplier),
-        node.activation(o.activation),
-        *dilation(node),
-    )
+    x, filter, bias = read_operands(node, channel=3)
+    multiplier = node.i32(filter.shape[3] // x.shape[3] if x.shape[3] else node.options.multiplier)
+    place, act = windows(node), node.activation(node.options.activation)
+    node.emit(OperationCode.DEPTHWISE_CONV_2D, x, filter, bias, *place, multiplier, act, *dilation(node))
 
 
 @rule("TRANSPOSE_CONV")
 def transpose_conv(node: TfliteNode) -> None:
-    o = node.options
     x, filter = read_weights(node, 2, 1)
     expressible(filter.rank == 4, "its filter is not of rank 4")
     bias = bias_of(node, 3, x, filter, filter.shape[0])
-    node.emit(
-        OperationCode.TRANSPOSE_CONV_2D,
-        x,
-        filter,
-        bias,
-        node.input(0),
-        padding(node, o.padding),
-        node.i32(o.stride_w),
-        node.i32(o.stride_h),
-        node.activation(o.activation),
-        node.flag(False),
-    )
+    tail = (*windows(node), node.activation(node.options.activation), node.flag(False))
+    node.emit(OperationCode.TRANSPOSE_CONV_2D, x, filter, bias, node.input(0), *tail)
 
 
 @rule("CUSTOM:Convolution2DTransposeBias")
@@ -84,22 +57,13 @@ def transpose_conv_with_bias(node: TfliteNode) -> None:
     expressible(len(parameters) >= 12, f"its parameters take {len(parameters)} bytes, must be at least 12")
     scheme, across, down = np.frombuffer(parameters, "<i4", 3).tolist()
     expressible(scheme in PADDING.values(), f"its padding scheme is {scheme}, must be 1 (SAME) or 2 (VALID)")
-    x, filter = read_weights(node, 0, 1)
-    expressible(x.rank == 4 and filter.rank == 4, "its input and filter are not of rank 4")
+    x, filter, bias = read_operands(node, channel=0)
     batches, height, width, _ = node.static_shape_of(x)
     units, tall, wide, _ = node.static_shape_of(filter)
     overlap = (0, 0) if scheme == PaddingCode.PADDING_SAME else (max(tall - down, 0), max(wide - across, 0))
-    shape = np.array([batches, height * down + overlap[0], width * across + overlap[1], units], np.int32)
-    node.emit(
-        OperationCode.TRANSPOSE_CONV_2D,
-        x,
-        filter,
-        bias_of(node, 2, x, filter, units),
-        node.graph.constant(shape),
-        *map(node.i32, (scheme, across, down)),
-        node.activation(0),
-        node.flag(False),
-    )
+    shape = node.graph.ints([batches, height * down + overlap[0], width * across + overlap[1], units])
+    tail = (*map(node.i32, (scheme, across, down, 0)), node.flag(False))
+    node.emit(OperationCode.TRANSPOSE_CONV_2D, x, filter, bias, shape, *tail)
 
 
 @rule("FULLY_CONNECTED")
@@ -140,6 +104,13 @@ def pointwise(node: TfliteNode, x: Value, weights: Value, bias: Value, act: Valu
     scheme = node.i32(PaddingCode.PADDING_VALID)
     node.emit(OperationCode.CONV_2D, pixels, filter, bias, scheme, one, one, act, to=out)
     node.reshape(out, shape, to=node.output)
+
+
+def read_operands(node: TfliteNode, channel: int) -> tuple[Value, Value, Value]:
+    """Return input, filter and bias of a convolution; ``channel`` is the axis of the filter's channels."""
+    x, filter = read_weights(node, 0, 1)
+    expressible(x.rank == 4 and filter.rank == 4, "its input and filter are not of rank 4")
+    return x, filter, bias_of(node, 2, x, filter, filter.shape[channel])
 
 
 def read_weights(node: TfliteNode, i: int, j: int) -> tuple[Value, Value]:
@@ -193,11 +164,11 @@ def real_bias(node: TfliteNode, i: int, bias: Value) -> Value:
     return node.graph.constant(as_real(bias.constant, node.tensor(i)).astype(np.float32), name=bias.name)
 
 
-def padding(node: TfliteNode, code: int) -> Value:
-    """Return the padding scheme by NNAPI's code."""
-    if code not in PADDING:
-        raise Refused(f"its padding scheme is {code}, must be 0 (SAME) or 1 (VALID)")
-    return node.i32(PADDING[code])
+def windows(node: TfliteNode) -> tuple[Value, Value, Value]:
+    """Return the padding scheme by NNAPI's code, and the strides."""
+    o = node.options
+    expressible(o.padding in PADDING, f"its padding scheme is {o.padding}, must be 0 (SAME) or 1 (VALID)")
+    return node.i32(PADDING[o.padding]), node.i32(o.stride_w), node.i32(o.stride_h)
 
 
 def dilation(node: TfliteNode) -> tuple[Value, ...]:

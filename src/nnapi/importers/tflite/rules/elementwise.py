@@ -12,81 +12,18 @@ from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
 from nnapi.model.operand import OperandType
 
-FUSING = {
-    "ADD": OperationCode.ADD,
-    "SUB": OperationCode.SUB,
-    "MUL": OperationCode.MUL,
-    "DIV": OperationCode.DIV,
-}
-UNARY = {
-    "ABS": OperationCode.ABS,
-    "NEG": OperationCode.NEG,
-    "EXP": OperationCode.EXP,
-    "LOG": OperationCode.LOG,
-    "SIN": OperationCode.SIN,
-    "SQRT": OperationCode.SQRT,
-    "RSQRT": OperationCode.RSQRT,
-    "FLOOR": OperationCode.FLOOR,
-    "LOGISTIC": OperationCode.LOGISTIC,
-    "TANH": OperationCode.TANH,
-    "HARD_SWISH": OperationCode.HARD_SWISH,
-    "LOGICAL_NOT": OperationCode.LOGICAL_NOT,
-    "STABLEHLO_ABS": OperationCode.ABS,
-    "STABLEHLO_NEGATE": OperationCode.NEG,
-    "STABLEHLO_EXPONENTIAL": OperationCode.EXP,
-    "STABLEHLO_LOG": OperationCode.LOG,
-    "STABLEHLO_RSQRT": OperationCode.RSQRT,
-    "STABLEHLO_FLOOR": OperationCode.FLOOR,
-    "STABLEHLO_LOGISTIC": OperationCode.LOGISTIC,
-    "STABLEHLO_TANH": OperationCode.TANH,
-}
-BINARY = {
-    "EQUAL": OperationCode.EQUAL,
-    "NOT_EQUAL": OperationCode.NOT_EQUAL,
-    "LESS": OperationCode.LESS,
-    "LESS_EQUAL": OperationCode.LESS_EQUAL,
-    "GREATER": OperationCode.GREATER,
-    "GREATER_EQUAL": OperationCode.GREATER_EQUAL,
-    "LOGICAL_AND": OperationCode.LOGICAL_AND,
-    "LOGICAL_OR": OperationCode.LOGICAL_OR,
-    "MAXIMUM": OperationCode.MAXIMUM,
-    "MINIMUM": OperationCode.MINIMUM,
-    "POW": OperationCode.POW,
-    "PRELU": OperationCode.PRELU,
-    "STABLEHLO_AND": OperationCode.LOGICAL_AND,
-    "STABLEHLO_OR": OperationCode.LOGICAL_OR,
-    "STABLEHLO_MAXIMUM": OperationCode.MAXIMUM,
-    "STABLEHLO_MINIMUM": OperationCode.MINIMUM,
-    "STABLEHLO_POWER": OperationCode.POW,
-}
-RECTIFIERS = {
-    "RELU": OperationCode.RELU,
-    "RELU_N1_TO_1": OperationCode.RELU1,
-    "RELU6": OperationCode.RELU6,
-}
-COMPARISONS = [
-    OperationCode.EQUAL,
-    OperationCode.NOT_EQUAL,
-    OperationCode.GREATER_EQUAL,
-    OperationCode.GREATER,
-    OperationCode.LESS_EQUAL,
-    OperationCode.LESS,
-]
+COMPARISONS = [OperationCode[name] for name in ("EQUAL", "NOT_EQUAL", "GREATER_EQUAL", "GREATER", "LESS_EQUAL", "LESS")]
 """By number of StablehloComparisonDirection."""
 
 
-@rule("ADD")
-@rule("SUB")
-@rule("MUL")
-@rule("DIV")
+@rule("ADD", "SUB", "MUL", "DIV", "STABLEHLO_ADD", "STABLEHLO_SUBTRACT", "STABLEHLO_MULTIPLY", "STABLEHLO_DIVIDE")
 def arithmetic(node: TfliteNode) -> None:
-    code = FUSING[node.kind]
     x, y = node.inputs
-    if code == OperationCode.DIV and x.type.code == INT32:
-        node.activation(node.options.activation)
+    act = node.activation(getattr(node.options, "activation", 0))
+    if node.code == OperationCode.DIV and x.type.code == INT32:
         divide_towards_zero(node, x, y)
     else:
-        node.emit(code, x, y, node.activation(node.options.activation))
+        node.emit(node.code, x, y, act)
 
 
 def divide_towards_zero(node: TfliteNode, x: Value, y: Value) -> None:
@@ -100,30 +37,6 @@ def divide_towards_zero(node: TfliteNode, x: Value, y: Value) -> None:
     node.emit(OperationCode.SELECT, differ, node.apply(OperationCode.NEG, size), size)
 
 
-@rule("STABLEHLO_ADD")
-@rule("STABLEHLO_SUBTRACT")
-@rule("STABLEHLO_MULTIPLY")
-@rule("STABLEHLO_DIVIDE")
-def plain_arithmetic(node: TfliteNode) -> None:
-    names = {"STABLEHLO_ADD": "ADD", "STABLEHLO_SUBTRACT": "SUB", "STABLEHLO_MULTIPLY": "MUL"}
-    x, y = node.inputs
-    code = FUSING[names.get(node.kind, "DIV")]
-    if code == OperationCode.DIV and x.type.code == INT32:
-        divide_towards_zero(node, x, y)
-    else:
-        node.emit(code, x, y, node.i32(0))
-
-
-@rule(*UNARY)
-def unary(node: TfliteNode) -> None:
-    node.emit(UNARY[node.kind], node.input(0))
-
-
-@rule(*BINARY)
-def binary(node: TfliteNode) -> None:
-    node.emit(BINARY[node.kind], node.input(0), node.input(1))
-
-
 @rule("STABLEHLO_COMPARE")
 def compare(node: TfliteNode) -> None:
     direction = node.options.comparison_direction
@@ -131,9 +44,9 @@ def compare(node: TfliteNode) -> None:
     node.emit(COMPARISONS[direction], node.input(0), node.input(1))
 
 
-@rule(*RECTIFIERS)
+@rule("RELU", "RELU_N1_TO_1", "RELU6")
 def rectifier(node: TfliteNode) -> None:
-    node.activate(RECTIFIERS[node.kind], node.input(0), node.output)
+    node.activate(node.code, node.input(0), node.output)
 
 
 @rule("RELU_0_TO_1")
@@ -203,9 +116,7 @@ def squared_difference(node: TfliteNode) -> None:
     node.deliver(multiply(node, difference, difference))
 
 
-@rule("SELECT")
-@rule("SELECT_V2")
-@rule("STABLEHLO_SELECT")
+@rule("SELECT", "SELECT_V2", "STABLEHLO_SELECT")
 def select(node: TfliteNode) -> None:
     """NNAPI's three inputs have one shape; TFLite stretches them."""
     condition, x, y = node.inputs

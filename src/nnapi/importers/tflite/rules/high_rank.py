@@ -21,14 +21,8 @@ from nnapi.importers.tflite.rules import HIGH_RANK, OF_HIGH_RANK, RULES
 from nnapi.model.operand import Shape
 
 MOVES = "RESHAPE SQUEEZE EXPAND_DIMS TRANSPOSE CONCATENATION PACK UNPACK SPLIT TILE BROADCAST_TO SLICE"
-REDUCTIONS = {
-    "SUM": OperationCode.REDUCE_SUM,
-    "MEAN": OperationCode.MEAN,
-    "REDUCE_MAX": OperationCode.REDUCE_MAX,
-    "REDUCE_MIN": OperationCode.REDUCE_MIN,
-    "REDUCE_PROD": OperationCode.REDUCE_PROD,
-}
-OF_EACH = [kind for kind in OF_HIGH_RANK if kind not in (*MOVES.split(), *REDUCTIONS)]
+REDUCTIONS = "SUM MEAN REDUCE_MAX REDUCE_MIN REDUCE_PROD"
+OF_EACH = [kind for kind in OF_HIGH_RANK if kind not in f"{MOVES} {REDUCTIONS}".split()]
 """Operations that compute each element by itself."""
 
 
@@ -145,7 +139,7 @@ def broadcast_to(node: TfliteNode) -> None:
     node.deliver_row(spread(node, 0, tuple(node.numbers(1))))
 
 
-@HIGH_RANK.rule(*REDUCTIONS)
+@HIGH_RANK.rule(*REDUCTIONS.split())
 def reduce(node: TfliteNode) -> None:
     shape = shape_of(node, 0)
     axes = {node.axis(axis, len(shape)) for axis in node.numbers(1)}
@@ -156,7 +150,7 @@ def reduce(node: TfliteNode) -> None:
     keep = node.i32(1) if node.kind == "MEAN" else node.flag(True)
     left = tuple(1 if k in gone else size for k, size in enumerate(row.shape))
     found = node.temporary(node.output.type.with_dimensions(left), "reduced")
-    node.deliver_row(node.emit(REDUCTIONS[node.kind], row, node.graph.ints(gone), keep, to=found))
+    node.deliver_row(node.emit(node.code, row, node.graph.ints(gone), keep, to=found))
 
 
 @HIGH_RANK.rule(*OF_EACH)

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from itertools import count
 
 import numpy as np
 
 from nnapi.codes import OperationCode
+from nnapi.importers.arithmetic import add, choose, subtract, times, truth
 from nnapi.importers.graph import BOOL8, INT32, Value
 from nnapi.importers.movement import split, take, without_axis
 from nnapi.importers.refusals import expressible
@@ -180,8 +180,7 @@ def gather_in_batches(node: TfliteNode, x: Value, indices: Value, axis: int, bat
     node.graph.reserve(4 * count)
     begins = np.arange(count, dtype=np.int32).reshape(count, 1) * dimension
     rows = node.reshape(indices, (count, math.prod(indices.shape[batch:])))
-    places = node.apply(OperationCode.ADD, rows, node.graph.constant(begins), node.i32(0), shape=rows.shape)
-    flat = node.reshape(places, (math.prod(rows.shape),))
+    flat = node.reshape(add(node, rows, node.graph.constant(begins)), (math.prod(rows.shape),))
     laid = node.reshape(x, (count * dimension, *x.shape[axis + 1 :]))
     picked = node.apply(OperationCode.GATHER, laid, node.i32(0), flat, shape=(*flat.shape, *laid.shape[1:]))
     node.reshape(picked, (*indices.shape, *x.shape[axis + 1 :]), to=node.output)
@@ -204,16 +203,10 @@ def gather_nd(node: TfliteNode) -> None:
 def flat_places(node: TfliteNode, indices: Value, shape: Sequence[int]) -> Value:
     """Return coordinates, the last axis of ``indices``, as offsets in the flattened leading axes of ``shape``."""
     depth = indices.shape[-1]
-
-    def combine(code: OperationCode, x: Value, y: Value) -> Value:
-        return node.apply(code, x, y, node.i32(0), shape=x.shape)
-
-    def scale(axis: int, column: Value) -> Value:
-        step = math.prod(shape[axis + 1 : depth])
-        return column if step == 1 else combine(OperationCode.MUL, column, node.like(column, step))
-
-    columns = map(scale, count(), split(node, indices, indices.rank - 1, depth))
-    return reduce(partial(combine, OperationCode.ADD), columns)
+    columns = split(node, indices, indices.rank - 1, depth)
+    steps = [math.prod(shape[axis + 1 : depth]) for axis in range(depth)]
+    scaled = [column if step == 1 else times(node, column, step) for column, step in zip(columns, steps, strict=True)]
+    return reduce(partial(add, node), scaled)
 
 
 @rule("REVERSE_SEQUENCE")
@@ -225,26 +218,20 @@ def reverse_sequence(node: TfliteNode) -> None:
     node.graph.reserve(4 * dimension + 4 * batch)
     places = node.graph.ints(np.arange(dimension).reshape(1, dimension))
     ends = node.reshape(lengths, (batch, 1))
-    shape, none = (batch, dimension), node.i32(0)
-    mirrored = node.apply(
-        OperationCode.SUB, ends, node.graph.ints(np.arange(1, dimension + 1).reshape(1, dimension)), none, shape=shape
-    )
-    past = node.apply(OperationCode.LESS, mirrored, node.like(mirrored, 0), shape=shape, type=OperandType(BOOL8))
-    own = node.apply(OperationCode.ADD, places, node.graph.full(OperandType(INT32, (batch, 1))), none, shape=shape)
-    chosen = node.apply(OperationCode.SELECT, past, own, mirrored, shape=shape, type=OperandType(INT32))
+    mirrored = subtract(node, ends, node.graph.ints(np.arange(1, dimension + 1).reshape(1, dimension)))
+    past = truth(node, OperationCode.LESS, mirrored, node.like(mirrored, 0))
+    own = add(node, places, node.graph.full(OperandType(INT32, (batch, 1))))
     begins = node.graph.ints(np.arange(batch).reshape(batch, 1) * dimension)
-    flat = node.reshape(node.apply(OperationCode.ADD, chosen, begins, none, shape=shape), (batch * dimension,))
+    flat = node.reshape(add(node, choose(node, past, own, mirrored), begins), (batch * dimension,))
     laid = node.reshape(x, (batch * dimension, *rest))
-    picked = node.apply(OperationCode.GATHER, laid, none, flat, shape=laid.shape)
+    picked = node.apply(OperationCode.GATHER, laid, node.i32(0), flat)
     node.reshape(picked, x.shape, to=node.output)
 
 
-@rule("ARG_MAX")
-@rule("ARG_MIN")
+@rule("ARG_MAX", "ARG_MIN")
 def arg(node: TfliteNode) -> None:
-    code = OperationCode.ARGMAX if node.kind == "ARG_MAX" else OperationCode.ARGMIN
     x = node.input(0)
-    node.emit(code, x, node.i32(node.axis(node.number(1), x.rank)))
+    node.emit(node.code, x, node.i32(node.axis(node.number(1), x.rank)))
 
 
 @rule("TOPK_V2")

@@ -6,22 +6,22 @@ The landmark operations are those of version 2, whose tensors are of rank 3; ver
 from __future__ import annotations
 
 import math
+from functools import partial, reduce
 from typing import NamedTuple
 
 import numpy as np
 
 from nnapi.codes import FuseCode, OperationCode, PaddingCode
-from nnapi.importers.graph import BOOL8, FLOAT32, INT32, Value
+from nnapi.importers.arithmetic import add, choose, divide, multiply, subtract, times, truth
+from nnapi.importers.graph import FLOAT32, INT32, Value
 from nnapi.importers.movement import concatenate, split, take
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
 from nnapi.importers.tflite.rules.detection import Parameters
-from nnapi.model.operand import OperandType, Shape
+from nnapi.model.operand import OperandType
 
 PADDINGS = tuple(PaddingCode)
-COMPARISONS = (OperationCode.EQUAL, OperationCode.GREATER_EQUAL, OperationCode.LESS_EQUAL)
-FUSING = (OperationCode.ADD, OperationCode.SUB, OperationCode.MUL, OperationCode.DIV)
 LEAST = 1e-20
 """A length that stands for none, so that nothing is divided by zero."""
 
@@ -61,48 +61,32 @@ def max_pooling_with_places(node: TfliteNode) -> None:
     count = w.width * w.height
     place = node.graph.full(largest.type, count - 0.9)
     for k in reversed(range(count - 1)):
-        pixel = every(node, x, k // w.width, k % w.width, w, shape)
-        is_largest = combine(node, OperationCode.EQUAL, pixel, largest)
+        pixel = every(node, x, k // w.width, k % w.width, w)
+        is_largest = truth(node, OperationCode.EQUAL, pixel, largest)
         place = choose(node, is_largest, node.graph.full(largest.type, k + 0.1), place)
     activated = [None, OperationCode.RELU, OperationCode.RELU1, OperationCode.RELU6][w.activation]
-    node.deliver(node.apply(activated, largest, shape=shape) if activated else largest)
+    node.deliver(node.apply(activated, largest) if activated else largest)
     node.deliver(place, 1)
 
 
-def combine(node: TfliteNode, code: OperationCode, x: Value, y: Value) -> Value:
-    """Append an operation on two float values that broadcast to each other."""
-    shape = np.broadcast_shapes(x.shape, y.shape)
-    if code in COMPARISONS:
-        return node.apply(code, x, y, shape=shape, type=OperandType(BOOL8, shape))
-    return node.apply(code, x, y, *([node.i32(0)] if code in FUSING else []), shape=shape)
-
-
-def times(node: TfliteNode, x: Value, number: float) -> Value:
-    return combine(node, OperationCode.MUL, x, node.like(x, number))
-
-
-def choose(node: TfliteNode, condition: Value, x: Value, y: Value) -> Value:
-    return node.apply(OperationCode.SELECT, condition, x, y, shape=condition.shape, type=x.type)
-
-
-def every(node: TfliteNode, x: Value, top: int, left: int, w: Windows, shape: Shape) -> Value:
+def every(node: TfliteNode, x: Value, top: int, left: int, w: Windows) -> Value:
     """Return the pixel at one filter tap of each window."""
     steps = [1, w.stride_h, w.stride_w, 1]
     place = [node.graph.ints(each) for each in ([0, top, left, 0], list(x.shape), steps)]
-    return node.apply(OperationCode.STRIDED_SLICE, x, *place, *[node.i32(0)] * 3, shape=shape)
+    return node.apply(OperationCode.STRIDED_SLICE, x, *place, *[node.i32(0)] * 3)
 
 
 @rule("CUSTOM:MaxUnpooling2D")
 def max_unpooling(node: TfliteNode) -> None:
     """Write each value to its position in a window of zeros."""
     w, x, places = read_windows(node), node.graph.real(node.input(0)), node.graph.real(node.input(1))
-    shape = node.static_shape_of(x)
+    node.static_shape_of(x)
     expressible(w.width == w.height == w.stride_w == w.stride_h, "its windows are not adjacent squares")
-    whole = node.apply(OperationCode.FLOOR, places, shape=shape)
+    whole = node.apply(OperationCode.FLOOR, places)
     zeros = node.graph.full(x.type)
     pieces = []
     for k in range(w.width * w.height):
-        here = combine(node, OperationCode.EQUAL, whole, node.like(whole, k))
+        here = truth(node, OperationCode.EQUAL, whole, node.like(whole, k))
         pieces.append(choose(node, here, x, zeros))
     if len(pieces) == 1:
         node.deliver(pieces[0])
@@ -126,8 +110,7 @@ def read_affine(node: TfliteNode, i: int) -> Affine:
 
 def product(node: TfliteNode, x: Value, y: Value, *, is_turned: bool = False) -> Value:
     """A product of matrices; ``is_turned``: with rows and columns of the second exchanged."""
-    shape = (x.shape[0], y.shape[0 if is_turned else 1])
-    return node.apply(OperationCode.BATCH_MATMUL, x, y, node.flag(False), node.flag(is_turned), shape=shape)
+    return node.apply(OperationCode.BATCH_MATMUL, x, y, node.flag(False), node.flag(is_turned))
 
 
 @rule("CUSTOM:TransformLandmarks")
@@ -138,7 +121,7 @@ def transform_landmarks(node: TfliteNode) -> None:
     affine, rows = read_affine(node, 1), node.reshape(points, shape[1:])
     flat = take(node, rows, [0, 0], [shape[1], 2])
     moved = product(node, flat, affine.factors, is_turned=True)
-    moved = combine(node, OperationCode.ADD, moved, node.reshape(affine.added, (1, 2)))
+    moved = add(node, moved, node.reshape(affine.added, (1, 2)))
     if size == 3:
         moved = concatenate(node, [moved, take(node, rows, [0, 2], [shape[1], 1])], 1)
     node.deliver(node.reshape(moved, shape))
@@ -156,22 +139,20 @@ def transform_bilinear(node: TfliteNode) -> None:
     grid = np.stack(np.meshgrid(np.arange(out[1]), np.arange(out[0]))).reshape(2, count).astype(np.float32) + 0.5
     affine = read_affine(node, 1)
     there = product(node, affine.factors, node.graph.constant(grid))
-    shift = combine(node, OperationCode.ADD, affine.added, node.like(there, -0.5))
-    places = split(node, combine(node, OperationCode.ADD, there, shift), 0, 2)
+    shift = add(node, affine.added, node.like(there, -0.5))
+    places = split(node, add(node, there, shift), 0, 2)
     x, y = (Side(node, place, length) for place, length in zip(places, (width, height), strict=True))
     pixels, parts = node.reshape(image, (height * width, c)), []
     for row, share in ((y.before, y.rest), (y.behind, y.over)):
         for column, part in ((x.before, x.rest), (x.behind, x.over)):
-            index = combine(node, OperationCode.ADD, times(node, row, width), column)
-            whole = node.reshape(index, (count,))
-            whole = node.apply(OperationCode.CAST, whole, shape=(count,), type=OperandType(INT32))
-            taken = node.apply(OperationCode.GATHER, pixels, node.i32(0), whole, shape=(count, c))
-            weight = node.reshape(combine(node, OperationCode.MUL, share, part), (count, 1))
-            parts.append(combine(node, OperationCode.MUL, taken, weight))
-    total = parts[0]
-    for each in parts[1:]:
-        total = combine(node, OperationCode.ADD, total, each)
-    node.deliver(node.reshape(total, (1, *out, c)))
+            index = add(node, times(node, row, width), column)
+            whole = node.apply(
+                OperationCode.CAST, node.reshape(index, (count,)), shape=(count,), type=OperandType(INT32)
+            )
+            taken = node.apply(OperationCode.GATHER, pixels, node.i32(0), whole)
+            weight = node.reshape(multiply(node, share, part), (count, 1))
+            parts.append(multiply(node, taken, weight))
+    node.deliver(node.reshape(reduce(partial(add, node), parts), (1, *out, c)))
 
 
 class Side:
@@ -180,20 +161,20 @@ class Side:
 
     def __init__(self, node: TfliteNode, place: Value, length: int) -> None:
         last = node.like(place, length - 1)
-        low = node.apply(OperationCode.FLOOR, place, shape=place.shape)
-        high = combine(node, OperationCode.ADD, low, node.like(low, 1))
+        low = node.apply(OperationCode.FLOOR, place)
+        high = add(node, low, node.like(low, 1))
         self.before, self.behind = (
-            combine(node, OperationCode.MINIMUM, combine(node, OperationCode.MAXIMUM, each, node.like(each, 0)), last)
+            node.apply(OperationCode.MINIMUM, node.apply(OperationCode.MAXIMUM, each, node.like(each, 0)), last)
             for each in (low, high)
         )
-        is_inside = combine(
+        is_inside = truth(
             node,
             OperationCode.LOGICAL_AND,
-            combine(node, OperationCode.GREATER_EQUAL, place, node.like(place, 0)),
-            combine(node, OperationCode.LESS_EQUAL, place, last),
+            truth(node, OperationCode.GREATER_EQUAL, place, node.like(place, 0)),
+            truth(node, OperationCode.LESS_EQUAL, place, last),
         )
-        over = combine(node, OperationCode.SUB, place, low)
-        rest = combine(node, OperationCode.SUB, node.like(over, 1), over)
+        over = subtract(node, place, low)
+        rest = subtract(node, node.like(over, 1), over)
         zeros = node.graph.full(place.type.with_dimensions(place.shape))
         self.over, self.rest = (choose(node, is_inside, share, zeros) for share in (over, rest))
 
@@ -207,14 +188,14 @@ class Turn(NamedTuple):
 
 def read_turn(node: TfliteNode, left: Value, right: Value, target: float) -> Turn:
     """By which angle a line between two points is turned so that it has the wanted one."""
-    along, up = split(node, combine(node, OperationCode.SUB, right, left), 1, 2)
-    square = combine(node, OperationCode.ADD, *(combine(node, OperationCode.MUL, each, each) for each in (along, up)))
-    length = node.apply(OperationCode.SQRT, square, shape=square.shape)
-    length = combine(node, OperationCode.MAXIMUM, length, node.like(length, LEAST))
-    cos, sin = (combine(node, OperationCode.DIV, each, length) for each in (along, up))
+    along, up = split(node, subtract(node, right, left), 1, 2)
+    square = add(node, *(multiply(node, each, each) for each in (along, up)))
+    length = node.apply(OperationCode.SQRT, square)
+    length = node.apply(OperationCode.MAXIMUM, length, node.like(length, LEAST))
+    cos, sin = (divide(node, each, length) for each in (along, up))
     return Turn(
-        combine(node, OperationCode.ADD, times(node, cos, math.cos(target)), times(node, sin, math.sin(target))),
-        combine(node, OperationCode.ADD, times(node, cos, math.sin(target)), times(node, sin, -math.cos(target))),
+        add(node, times(node, cos, math.cos(target)), times(node, sin, math.sin(target))),
+        add(node, times(node, cos, math.sin(target)), times(node, sin, -math.cos(target))),
     )
 
 
@@ -224,11 +205,11 @@ def read_box(node: TfliteNode, points: Value, turn: Turn) -> tuple[list[Value], 
     rotation = concatenate(node, [concatenate(node, row, 1) for row in rows], 0)
     upright = product(node, points, rotation, is_turned=True)
     low, high = (
-        node.apply(code, upright, node.graph.ints([0]), node.flag(True), shape=(1, 2))
+        node.apply(code, upright, node.graph.ints([0]), node.flag(True))
         for code in (OperationCode.REDUCE_MIN, OperationCode.REDUCE_MAX)
     )
-    middle = times(node, combine(node, OperationCode.ADD, low, high), 0.5)
-    size = combine(node, OperationCode.SUB, high, low)
+    middle = times(node, add(node, low, high), 0.5)
+    size = subtract(node, high, low)
     return split(node, size, 1, 2), split(node, product(node, middle, rotation), 1, 2)
 
 
@@ -248,19 +229,19 @@ def landmarks_to_matrix(node: TfliteNode) -> None:
     flat = take(node, node.reshape(points, shape[1:]), [0, 0], [shape[1], 2])
     left, right = (take(node, flat, [each, 0], [1, 2]) for each in ends)
     turn = read_turn(node, left, right, float(number("target_rotation_radians")))
-    chosen = node.apply(OperationCode.GATHER, flat, node.i32(0), node.graph.ints(subset), shape=(len(subset), 2))
+    chosen = node.apply(OperationCode.GATHER, flat, node.i32(0), node.graph.ints(subset))
     (wide, tall), middle = read_box(node, chosen, turn)
     across, down = times(node, wide, number("scale_x") / width), times(node, tall, number("scale_y") / height)
     rows = (
-        [combine(node, OperationCode.MUL, turn.cos, across), combine(node, OperationCode.MUL, turn.sin, down)],
+        [multiply(node, turn.cos, across), multiply(node, turn.sin, down)],
         [
-            times(node, combine(node, OperationCode.MUL, turn.sin, across), -1),
-            combine(node, OperationCode.MUL, turn.cos, down),
+            times(node, multiply(node, turn.sin, across), -1),
+            multiply(node, turn.cos, down),
         ],
     )
     numbers = []
     for (first, second), place in zip(rows, middle, strict=True):
-        back = combine(node, OperationCode.ADD, times(node, first, -width / 2), times(node, second, -height / 2))
-        numbers += [first, second, node.graph.full(first.type), combine(node, OperationCode.ADD, place, back)]
+        back = add(node, times(node, first, -width / 2), times(node, second, -height / 2))
+        numbers += [first, second, node.graph.full(first.type), add(node, place, back)]
     numbers.append(node.graph.constant(np.array([[0, 0, 1, 0, 0, 0, 0, 1]], np.float32)))
     node.deliver(node.reshape(concatenate(node, numbers, 1), (1, 4, 4)))

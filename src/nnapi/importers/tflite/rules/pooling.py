@@ -6,21 +6,14 @@ from nnapi.codes import OperationCode
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
-from nnapi.importers.tflite.rules.convolution import padding
-
-POOLS = {
-    "AVERAGE_POOL_2D": OperationCode.AVERAGE_POOL_2D,
-    "MAX_POOL_2D": OperationCode.MAX_POOL_2D,
-    "L2_POOL_2D": OperationCode.L2_POOL_2D,
-}
+from nnapi.importers.tflite.rules.convolution import windows
 
 
-@rule(*POOLS)
+@rule("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D")
 def pool(node: TfliteNode) -> None:
     o = node.options
-    sizes = (o.stride_w, o.stride_h, o.filter_w, o.filter_h)
     act = node.activation(o.activation)
-    node.emit(POOLS[node.kind], node.input(0), padding(node, o.padding), *map(node.i32, sizes), act)
+    node.emit(node.code, node.input(0), *windows(node), node.i32(o.filter_w), node.i32(o.filter_h), act)
 
 
 @rule("LOCAL_RESPONSE_NORMALIZATION")
@@ -37,31 +30,17 @@ def l2_normalization(node: TfliteNode) -> None:
     node.emit(OperationCode.L2_NORMALIZATION, node.input(0))
 
 
-@rule("RESIZE_BILINEAR")
-def resize_bilinear(node: TfliteNode) -> None:
+@rule("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR")
+def resize(node: TfliteNode) -> None:
     height, width = node.numbers(1)
     flags = (node.options.align_corners, node.options.half_pixel_centers)
-    tail = [node.flag(flag) for flag in (False, *flags)] if any(flags) else []
-    node.emit(OperationCode.RESIZE_BILINEAR, node.input(0), node.i32(width), node.i32(height), *tail)
+    tail = [False, *flags] if any(flags) else [False] if node.kind == "RESIZE_NEAREST_NEIGHBOR" else []
+    node.emit(node.code, node.input(0), node.i32(width), node.i32(height), *map(node.flag, tail))
 
 
-@rule("RESIZE_NEAREST_NEIGHBOR")
-def resize_nearest_neighbor(node: TfliteNode) -> None:
-    height, width = node.numbers(1)
-    flags = (node.options.align_corners, node.options.half_pixel_centers)
-    tail = [node.flag(flag) for flag in flags] if any(flags) else []
-    x = node.input(0)
-    node.emit(OperationCode.RESIZE_NEAREST_NEIGHBOR, x, node.i32(width), node.i32(height), node.flag(False), *tail)
-
-
-@rule("SPACE_TO_DEPTH")
-def space_to_depth(node: TfliteNode) -> None:
-    node.emit(OperationCode.SPACE_TO_DEPTH, node.input(0), node.i32(node.options.block_size))
-
-
-@rule("DEPTH_TO_SPACE")
-def depth_to_space(node: TfliteNode) -> None:
-    node.emit(OperationCode.DEPTH_TO_SPACE, node.input(0), node.i32(node.options.block_size))
+@rule("SPACE_TO_DEPTH", "DEPTH_TO_SPACE")
+def move_blocks(node: TfliteNode) -> None:
+    node.emit(node.code, node.input(0), node.i32(node.options.block_size))
 
 
 @rule("SPACE_TO_BATCH_ND")

@@ -7,8 +7,10 @@ every run starts from zero.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from nnapi.codes import OperandCode, OperationCode
+from nnapi.importers.arithmetic import add, multiply
 from nnapi.importers.graph import FLOAT32, INT32, Value
 from nnapi.importers.movement import split
 from nnapi.importers.refusals import expressible
@@ -86,17 +88,10 @@ def basic_lstm(node: TfliteNode) -> None:
         OperationCode.FULLY_CONNECTED, both, weights, bias, node.i32(0), shape=(x.shape[0], weights.shape[0])
     )
     entry, candidate, forget, output = split(node, gates, 1, 4)
-
-    def squash(code: OperationCode, value: Value) -> Value:
-        return node.apply(code, value, shape=state.shape)
-
-    def product(a: Value, b: Value) -> Value:
-        return node.apply(OperationCode.MUL, a, b, node.i32(0), shape=state.shape)
-
-    gained = product(squash(OperationCode.LOGISTIC, entry), squash(OperationCode.TANH, candidate))
-    kept = product(squash(OperationCode.LOGISTIC, forget), state)
-    memory = node.apply(OperationCode.ADD, gained, kept, node.i32(0), shape=state.shape)
-    hidden = product(squash(OperationCode.LOGISTIC, output), squash(OperationCode.TANH, memory))
+    logistic, tanh = partial(node.apply, OperationCode.LOGISTIC), partial(node.apply, OperationCode.TANH)
+    gained = multiply(node, logistic(entry), tanh(candidate))
+    memory = add(node, gained, multiply(node, logistic(forget), state))
+    hidden = multiply(node, logistic(output), tanh(memory))
     for i, value in enumerate((hidden, memory, both, gates)[: len(node.outputs)]):
         node.deliver(value, i)
 

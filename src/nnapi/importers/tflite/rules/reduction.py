@@ -5,28 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.arithmetic import broadcast
-from nnapi.importers.graph import BOOL8, FLOAT32, INT32
+from nnapi.importers.arithmetic import broadcast, choose, truth
+from nnapi.importers.graph import FLOAT32, INT32
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
 from nnapi.model.operand import OperandType
 
-REDUCTIONS = {
-    "SUM": OperationCode.REDUCE_SUM,
-    "REDUCE_PROD": OperationCode.REDUCE_PROD,
-    "REDUCE_MAX": OperationCode.REDUCE_MAX,
-    "REDUCE_MIN": OperationCode.REDUCE_MIN,
-    "REDUCE_ANY": OperationCode.REDUCE_ANY,
-    "REDUCE_ALL": OperationCode.REDUCE_ALL,
-    "MEAN": OperationCode.MEAN,
-}
 
-
-@rule(*REDUCTIONS)
+@rule("SUM", "MEAN", "REDUCE_PROD", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_ANY", "REDUCE_ALL")
 def reduce(node: TfliteNode) -> None:
     """Integers are reduced as float32, which is exact up to 2**24."""
-    code, x, keep = REDUCTIONS[node.kind], node.input(0), bool(node.options.keep_dims)
+    code, x, keep = node.code, node.input(0), bool(node.options.keep_dims)
     if node.input(1).array is not None and not node.numbers(1):
         node.deliver(x)  # TFLite reduces nothing along no axes
         return
@@ -47,17 +37,12 @@ def bucketize(node: TfliteNode) -> None:
     x, boundaries = node.input(0), node.options.boundaries
     expressible(boundaries, "it has no boundaries")
     shape = node.static_shape_of(x)
-    real = x if x.type.code == FLOAT32 else node.apply(OperationCode.CAST, x, type=OperandType(FLOAT32), shape=shape)
-    spread = node.reshape(real, (*shape, 1))
-    wide = (*shape, len(boundaries))
+    real = x if x.type.code == FLOAT32 else node.apply(OperationCode.CAST, x, type=OperandType(FLOAT32))
     limits = node.graph.constant(np.asarray(boundaries, np.float32))
-    reached = node.apply(OperationCode.GREATER_EQUAL, spread, limits, shape=wide, type=OperandType(BOOL8))
-    one, zero = (node.graph.full(OperandType(FLOAT32, wide), number) for number in (1, 0))
-    counted = node.apply(OperationCode.SELECT, reached, one, zero, shape=wide, type=OperandType(FLOAT32))
-    axis = node.graph.ints([x.rank])
-    total = node.apply(
-        OperationCode.REDUCE_SUM, counted, axis, node.flag(False), shape=shape, type=OperandType(FLOAT32)
-    )
+    reached = truth(node, OperationCode.GREATER_EQUAL, node.reshape(real, (*shape, 1)), limits)
+    one, zero = (node.graph.full(OperandType(FLOAT32, (*shape, len(boundaries))), number) for number in (1, 0))
+    counted = choose(node, reached, one, zero)
+    total = node.apply(OperationCode.REDUCE_SUM, counted, node.graph.ints([x.rank]), node.flag(False))
     node.emit(OperationCode.CAST, total)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.importers.arithmetic import add, choose, subtract, truth
-from nnapi.importers.graph import BOOL8, INT32, Value
+from nnapi.importers.graph import INT32, Value
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
@@ -60,13 +60,11 @@ def _add_at(node: TfliteNode, indices: Value, updates: Value, shape: list[int]) 
     node.graph.reserve(12 * places * count)
     row = node.reshape(flat_places(node, indices, shape), (1, count))
     column = node.graph.ints(np.arange(places).reshape(places, 1))
-    hit = node.apply(OperationCode.EQUAL, row, column, shape=(places, count), type=OperandType(BOOL8))
+    hit = truth(node, OperationCode.EQUAL, row, column)
     type = OperandType(updates.type.code, (places, count))
     ones, zeros = (node.graph.constant(np.full(type.dimensions, number, type.dtype)) for number in (1, 0))
-    matrix = node.apply(OperationCode.SELECT, hit, ones, zeros, shape=(places, count), type=type)
     rows, keep = node.reshape(updates, (count, width)), node.flag(False)
-    summed = node.apply(OperationCode.BATCH_MATMUL, matrix, rows, keep, keep, shape=(places, width))
-    return node.reshape(summed, shape)
+    return node.reshape(node.apply(OperationCode.BATCH_MATMUL, choose(node, hit, ones, zeros), rows, keep, keep), shape)
 
 
 @rule("DYNAMIC_UPDATE_SLICE")
@@ -100,5 +98,5 @@ def dynamic_update_slice(node: TfliteNode) -> None:
 def _clamp(node: TfliteNode, value: Value, low: int, high: int) -> Value:
     """Integers held between two bounds."""
     assert value.type.code == INT32
-    raised = node.apply(OperationCode.MAXIMUM, value, node.like(value, low), shape=value.shape)
-    return node.apply(OperationCode.MINIMUM, raised, node.like(value, high), shape=value.shape)
+    raised = node.apply(OperationCode.MAXIMUM, value, node.like(value, low))
+    return node.apply(OperationCode.MINIMUM, raised, node.like(value, high))

@@ -1,4 +1,4 @@
-"""Dimensions and axes: reshaping, joining, cutting, repeating, padding."""
+"""Dimensions and axes: reshaping, joining, cutting, repeating, padding, also those of StableHLO."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from nnapi.importers.movement import concatenate, split, take, transpose, withou
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
+from nnapi.importers.tflite.rules.indexing import Along, write_slice
 from nnapi.model.operand import OperandType
 
 
@@ -56,9 +57,11 @@ def expand_dims(node: TfliteNode) -> None:
         node.emit(OperationCode.EXPAND_DIMS, x, node.i32(node.axis(node.number(1), x.rank + 1)))
 
 
-@rule("TRANSPOSE")
+@rule("TRANSPOSE", "STABLEHLO_TRANSPOSE")
 def transpose_axes(node: TfliteNode) -> None:
-    x, order = node.input(0), [node.axis(axis, node.input(0).rank) for axis in node.numbers(1)]
+    x = node.input(0)
+    given = node.numbers(1) if node.kind == "TRANSPOSE" else None
+    order = list(node.options.permutation) if given is None else [node.axis(axis, x.rank) for axis in given]
     expressible(sorted(order) == list(range(x.rank)), f"{order} is not an order of {x.rank} axes")
     transpose(node, x, order, to=node.output)
 
@@ -112,11 +115,6 @@ def split_unevenly(node: TfliteNode) -> None:
         size[axis] = width
         take(node, x, begin, size, to=out)
         begin[axis] += width
-
-
-@rule("TILE")
-def tile(node: TfliteNode) -> None:
-    node.emit(OperationCode.TILE, node.input(0), node.input(1))
 
 
 @rule("BROADCAST_TO")
@@ -270,7 +268,7 @@ def matrix_set_diag(node: TfliteNode) -> None:
     spread = np.zeros((min(rows, columns), columns), x.type.dtype)
     np.fill_diagonal(spread, 1)
     along = node.reshape(diagonal, (*batch, min(rows, columns), 1))
-    lines = multiply_into(node, along, node.graph.constant(spread), (*batch, min(rows, columns), columns))
+    lines = multiply(node, along, node.graph.constant(spread))
     if rows > columns:
         missing = node.graph.full(x.type.with_dimensions((*batch, rows - columns, columns)))
         lines = concatenate(node, [lines, missing], len(batch))
@@ -278,5 +276,51 @@ def matrix_set_diag(node: TfliteNode) -> None:
     node.deliver(choose(node, mask, lines, x))
 
 
-def multiply_into(node: TfliteNode, x: Value, y: Value, shape: tuple[int, ...]) -> Value:
-    return node.apply(OperationCode.MUL, x, y, node.i32(0), shape=shape)
+# StableHLO
+
+
+@rule("STABLEHLO_CONCATENATE")
+def stablehlo_concatenate(node: TfliteNode) -> None:
+    concatenate(node, node.inputs, node.axis(node.options.dimension, node.input(0).rank), to=node.output)
+
+
+@rule("STABLEHLO_RESHAPE")
+def stablehlo_reshape(node: TfliteNode) -> None:
+    node.reshape(node.input(0), node.output.shape, to=node.output)
+
+
+@rule("STABLEHLO_SLICE")
+def stablehlo_slice(node: TfliteNode) -> None:
+    o = node.options
+    bounds = zip(o.start_indices, o.limit_indices, o.strides, strict=True)
+    along = [Along(begin, end, stride, False) for begin, end, stride in bounds]
+    write_slice(node, node.input(0), along, [])
+
+
+@rule("STABLEHLO_BROADCAST_IN_DIM")
+def stablehlo_broadcast(node: TfliteNode) -> None:
+    x, shape = node.input(0), node.static_shape_of(node.output)
+    own = [1] * len(shape)
+    for axis, dimension in zip(node.options.broadcast_dimensions, node.static_shape_of(x), strict=False):
+        own[node.axis(axis, len(shape))] = dimension
+    node.deliver(broadcast(node, node.reshape(x, own), shape))
+
+
+@rule("STABLEHLO_IOTA")
+def stablehlo_iota(node: TfliteNode) -> None:
+    out = node.output
+    shape, axis = node.static_shape_of(out), node.axis(node.options.iota_dimension, out.rank)
+    node.graph.reserve(8 * shape[axis])
+    line = np.arange(shape[axis]).astype(out.type.dtype).reshape([-1 if i == axis else 1 for i in range(out.rank)])
+    node.deliver(broadcast(node, node.graph.constant(line), shape))
+
+
+@rule("STABLEHLO_PAD")
+def stablehlo_pad(node: TfliteNode) -> None:
+    o, x, value = node.options, node.input(0), node.input(1)
+    pads = list(zip(o.edge_padding_low, o.edge_padding_high, strict=True))
+    cuts = any(cells < 0 for pair in pads for cells in pair)
+    expressible(not (any(o.interior_padding) or cuts), "it pads between elements or cuts off")
+    expressible(x.is_float, "its type is not float")
+    filler = node.real(value.constant.reshape(-1)[0].item(), x)
+    node.emit(OperationCode.PAD_V2, x, node.graph.ints(pads), filler)

@@ -1,0 +1,13 @@
+"""Operators that an operation of NNAPI computes from the same inputs."""
+
+from __future__ import annotations
+
+from nnapi.importers.tflite.node import TfliteNode
+from nnapi.importers.tflite.rules import FAMILIES, rule
+from nnapi.model.operation import REGISTRY
+
+
+@rule(*FAMILIES["plain"])
+def plain(node: TfliteNode) -> None:
+    count = len(REGISTRY[node.code].overloads[0].inputs)
+    node.emit(node.code, *map(node.input, range(count)))
