@@ -1,25 +1,45 @@
-"""Export IF and WHILE: the models that a model refers to become graphs within its file."""
+"""Lower a model for a file: IF and WHILE become graphs within it, what a format lacks becomes its decomposition."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from nnapi.codes import OperationCode
-from nnapi.lowering.lower import Context, Lowering, require
-from nnapi.model.model import Model, OperationCall
+from nnapi.errors import NnapiError
+from nnapi.lowering.decompose import DEEPEST, sketch_call
+from nnapi.lowering.lower import Context, Lowering, Unsupported, assume_shapes, require
+from nnapi.model.call import NotYetKnown
+from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.nesting import list_called
-from nnapi.model.operand import OperandType
+from nnapi.model.operand import OperandType, Shape
+from nnapi.model.operation import REGISTRY
 
 V = TypeVar("V")
 C = TypeVar("C", bound=Context)
 
 
-class NestingLowering(Lowering[V, C], Generic[V, C]):
-    """A lowering that also takes IF and WHILE. Nested models have no dynamic dimensions: the types of their inputs
-    decide them."""
+class FileLowering(Lowering[V, C], Generic[V, C]):
+    """A lowering whose result is a file: ``operators`` of the format, in the order of the model.
+
+    An operation without a rule, or whose rule refuses it, is lowered as its decomposition. Models that IF and WHILE
+    refer to have no dynamic dimensions: the types of their inputs decide them. ``subgraphs`` are those of the whole
+    file, in a format that numbers them.
+    """
+
+    depth = 0
+    """Decompositions around this one."""
+
+    def __init__(self, model: Model, shapes: Sequence[Shape | None] | None = None) -> None:
+        super().__init__(model, assume_shapes(model) if shapes is None else shapes)
+        self.operators: list[Any] = []
+        self.subgraphs: list[Any] = []
+
+    @abstractmethod
+    def name_value(self, value: V, operand: Operand) -> V:
+        """Give a value its operand's name and dynamic dimensions; return it."""
 
     @abstractmethod
     def choose(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
@@ -31,7 +51,10 @@ class NestingLowering(Lowering[V, C], Generic[V, C]):
 
     def _lower(self, call: OperationCall) -> None:
         if call.code not in (OperationCode.IF, OperationCode.WHILE):
-            super()._lower(call)
+            try:
+                super()._lower(call)
+            except Unsupported as refused:
+                self._lower_decomposed(call, str(refused))
             return
         models: list[Model] = list_called(self.model, call)
         inner = {id(model) for model in models}
@@ -40,6 +63,61 @@ class NestingLowering(Lowering[V, C], Generic[V, C]):
         append = self.choose if call.code == OperationCode.IF else self.repeat
         for index, type in zip(call.outputs, append(call, models, given), strict=True):
             self.types[index] = type
+
+    def _lower_decomposed(self, call: OperationCall, refusal: str) -> None:
+        """Lower a call as simpler ones; Unsupported where that cannot be."""
+        try:
+            is_plain = self.depth < DEEPEST and REGISTRY[call.code].shape_function is not None
+            known = (self.model, call, self._normalize(call), self.types, self.constants) if is_plain else None
+            sketch = known and sketch_call(*known)
+            if sketch is None:
+                raise Unsupported(refusal)
+            part = self.make_part(sketch.model, sketch.origins)
+            for inner in sketch.model.operations:
+                part._lower(inner)
+        except (NnapiError, NotYetKnown):
+            raise Unsupported(refusal) from None
+        except Unsupported as refused:
+            is_inner = self.depth or str(refused) == refusal
+            raise Unsupported(refusal if is_inner else f"{refusal}, and decomposed: {refused}") from None
+        self.operators += part.operators
+        results = self.name_results([part.value(index) for index in part.model.outputs], call)
+        self.values.update(zip(call.outputs, results, strict=True))
+
+    def make_part(self, model: Model, origins: Mapping[int, int]) -> Self:
+        """Return the lowering of a decomposition, whose tensors are those of this model."""
+        part = type(self)(model, [model.operands[index].type.dimensions for index in model.inputs])
+        part.depth = self.depth + 1
+        for index, origin in origins.items():
+            if not self.model.operands[origin].type.is_scalar:
+                part.values[index] = self.value(origin)
+        return part
+
+    def keep(self, call: OperationCall, context: Any, results: list[V]) -> list[V]:
+        made, kept = context.call.stored_results(), context.call.kept_results()
+        results = [context.keep(*each) for each in zip(results, made, kept, strict=False)]
+        own = {value for operator in context.operators for value in operator.outputs}
+        for position, value in enumerate(results):
+            if value not in own:
+                results[position] = context.copy(value)
+        self.operators += context.operators
+        return self.name_results(results, call)
+
+    def name_results(self, results: Sequence[V], call: OperationCall) -> list[V]:
+        """Give values the names and dynamic dimensions of a call's results; return them."""
+        return [self.name_value(x, self.model.operands[i]) for x, i in zip(results, call.outputs, strict=False)]
+
+    def result_types(self) -> list[OperandType]:
+        return self.given_types(self.model.outputs)
+
+    def lower_nested(self, model: Model, types: Sequence[OperandType], values: Sequence[V] = ()) -> Self:
+        """Return the lowering of a nested model for inputs of these types, where given on values from outside."""
+        inner = type(self)(model, [each.dimensions for each in types])
+        inner.subgraphs = self.subgraphs
+        inner.values.update(zip(model.inputs, values, strict=False))
+        refused = inner.run().say_refused()
+        require(not refused, f"{model.name}: {refused}")
+        return inner
 
     def say_refused(self) -> str:
         """Return the operations that cannot be written, grouped by kind and reason; empty where all can."""

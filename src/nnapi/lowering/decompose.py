@@ -115,7 +115,7 @@ def _decompose_call(
 ) -> Part | None:
     """A call as calls that the engine has; None where that cannot be."""
     try:
-        sketch = _sketch(model, call, normal, types, values)
+        sketch = sketch_call(model, call, normal, types, values)
         part = None if sketch is None else Part(sketch.model, sketch.origins)
         lacking = None if part is None else lacks(part.model)
     except (NnapiError, NotYetKnown, Unsupported):
@@ -137,10 +137,10 @@ def _decompose_call(
     return Part(_splice(part.model, parts).model, part.origins) if parts else part
 
 
-def _sketch(
+def sketch_call(
     model: Model, call: OperationCall, normal: Call, types: KnownTypes, values: Mapping[int, Array]
 ) -> Sketch | None:
-    """The finished decomposition of a call, one step of it."""
+    """Return the finished decomposition of a call, one step of it; None where there is none."""
     sketch = Sketch(normal, types, values)
     codes = {types[index].code for index in call.inputs if types[index] is not None}  # type: ignore[union-attr]
     kind = normal.operation.kernel_for(_first_code(call, types)).kind if normal.operation.kernels else ""
@@ -190,7 +190,7 @@ def _as_float(sketch: Sketch, model: Model, index: int, type: OperandType | None
     """An input of the call, as float32 where it is quantized or float16."""
     tensor = sketch.take(index)
     if tensor is None or type is None:
-        omitted = sketch._operand(model.operands[index].type, "")
+        omitted = sketch._operand(_float_type(model.operands[index].type), "")
         sketch.model.set_operand_value(omitted, None)
         return omitted
     if type.is_quantized:

@@ -54,6 +54,7 @@ class Sketch(Builder):
         type = self._given[index]
         if type is None:
             return None
+        require(type.is_known, f"{type} has unspecified dimensions")
         found = self._tensors.get(index)
         if found is None:
             value = self._known.get(index)

@@ -12,7 +12,8 @@ from nnapi.exporters.onnx.graph import Node, Value, constant, value_of
 from nnapi.lowering import lower as lowering
 from nnapi.lowering.lower import Rules
 from nnapi.model.call import Call
-from nnapi.model.operand import OperandType, Shape
+from nnapi.model.operand import OperandType
+from nnapi.ops.quantization import same_quantization
 
 RULES = Rules()
 lower = RULES.lower
@@ -29,7 +30,7 @@ class Context(lowering.Context):
 
     def __init__(self, call: Call, turned: dict[tuple[Value, tuple[int, ...]], Value]) -> None:
         super().__init__(call)
-        self.nodes: list[Node] = []
+        self.operators: list[Node] = []
         self._turned = turned
 
     @property
@@ -45,7 +46,7 @@ class Context(lowering.Context):
 
     def emit(self, kind: str, inputs: Sequence[Value | None], output: Value, **attributes: Any) -> Value:
         """Append a node with one output, which comes back."""
-        self.nodes.append(Node(kind, list(inputs), [output], attributes))
+        self.operators.append(Node(kind, list(inputs), [output], attributes))
         return output
 
     def compute(self, kind: str, *inputs: Value | None, **attributes: Any) -> Value:
@@ -97,7 +98,14 @@ class Context(lowering.Context):
             return self.emit("Relu", [value], value.like())
         return self.clip(value, *BOUNDS[activation])
 
+    def keep(self, value: Value, made: OperandType, kept: OperandType) -> Value:
+        """Return a result in the quantization with which its operand keeps it."""
+        return value if same_quantization(made, kept) else self.quantize(self.real(value), kept)
+
     # Shorthands
+
+    def copy(self, value: Value) -> Value:
+        return self.emit("Identity", [value], value.like())
 
     def clip(self, value: Value, low: float, high: float) -> Value:
         bounds = (constant(bound, value.element) for bound in (low, high))
@@ -155,35 +163,6 @@ class Context(lowering.Context):
 
     def to_nhwc(self, value: Value) -> Value:
         return self.transpose(value, NCHW_TO_NHWC)
-
-    # Operations for decomposed cells
-
-    def product(self, x: Value, weights: Value, bias: Value | None) -> Value:
-        return self.emit("Gemm", [x, weights, bias], x.like((x.shape[0], weights.shape[0])), transB=1)
-
-    def combine(self, kind: str, a: Value, b: Value) -> Value:
-        return self.emit(kind.capitalize(), [a, b], a.like(np.broadcast_shapes(a.shape, b.shape)))
-
-    def map(self, kind: str, x: Value) -> Value:
-        if kind in ("RELU1", "RELU6"):
-            return self.clip(x, *BOUNDS[FuseCode[f"FUSED_{kind}"]])
-        if kind == "RSQRT":
-            return self.emit("Reciprocal", [self.emit("Sqrt", [x], x.like())], x.like())
-        return self.emit("Sigmoid" if kind == "LOGISTIC" else kind.capitalize(), [x], x.like())
-
-    def mean(self, x: Value) -> Value:
-        return self.emit("ReduceMean", [x, constant([len(x.shape) - 1])], x.like((*x.shape[:-1], 1)), keepdims=1)
-
-    def bound(self, x: Value, limit: float) -> Value:
-        return self.clip(x, -limit, limit)
-
-    def cut(self, x: Value, begin: Sequence[int], shape: Shape) -> Value:
-        return self.slice(x, begin, shape)
-
-    def join(self, parts: Sequence[Value], axis: int) -> Value:
-        shape = list(parts[0].shape)
-        shape[axis] = sum(part.shape[axis] for part in parts)
-        return self.emit("Concat", parts, parts[0].like(shape), axis=axis)
 
     def _parameters(self, type: OperandType, element: np.dtype[Any]) -> list[Value | None]:
         return [constant(type.scale, np.float32), constant(type.zero_point, element)]

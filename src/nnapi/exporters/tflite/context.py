@@ -17,6 +17,9 @@ lower = RULES.lower
 class Context(canonical.Context):
     """One call while it is exported."""
 
+    def copy(self, tensor: Tensor) -> Tensor:
+        return self.reshape(tensor, tensor.shape, tensor.like())
+
     def sum_products(self, kind: str, x: Tensor, name: str, channel: int, out: Tensor, **options: Any) -> Tensor:
         """Input, filter and output all signed or all unsigned: signed filters of TensorFlow Lite have a zero point of 0
         and a scale per channel of the bias that follows from theirs, unsigned ones have one scale."""

@@ -5,39 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nnapi.codes import OperandCode
-from nnapi.exporters.nested import NestingLowering, need_alike
-from nnapi.exporters.tflite import recurrent
+from nnapi.exporters.nested import FileLowering, need_alike
 from nnapi.exporters.tflite.context import RULES, Context
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.formats.tflite.lstm_fuse import fuse_lstm_steps
 from nnapi.formats.tflite.schema import ELEMENTS
 from nnapi.formats.tflite.state_variables import make_state_variables
-from nnapi.lowering.lower import Unsupported, assume_shapes, name_of
+from nnapi.lowering.lower import Unsupported, name_of
 from nnapi.lowering.tflite.context import tensor_of
 from nnapi.model.call import Call
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import OperandType, Shape
 
-assert recurrent  # imported for its rules
 
-
-class Conversion(NestingLowering[Tensor, Context]):
+class Conversion(FileLowering[Tensor, Context]):
     """One model while it is exported.
 
-    Its operators follow the model's order, unchanged. ``subgraphs`` are the subgraphs of the whole file that control
-    flow refers to; the first has index 1.
+    The first of its ``subgraphs``, which control flow refers to, has index 1.
     """
 
     rules = RULES
     as_types = ("filter", "weights", "bias")
     no_rule = "TFLite has no operator with this meaning, and the exporter no composition"
 
-    def __init__(
-        self, model: Model, shapes: Sequence[Shape | None] | None = None, subgraphs: list[Graph] | None = None
-    ) -> None:
-        super().__init__(model, assume_shapes(model) if shapes is None else shapes)
-        self.operators: list[Operator] = []
-        self.subgraphs: list[Graph] = [] if subgraphs is None else subgraphs
+    def __init__(self, model: Model, shapes: Sequence[Shape | None] | None = None) -> None:
+        super().__init__(model, shapes)
         self._given: dict[int, Tensor] = {}
 
     # Methods of Lowering
@@ -61,31 +53,27 @@ class Conversion(NestingLowering[Tensor, Context]):
         value = self.constants.get(operand.index)
         if value is not None and type.code == OperandCode.TENSOR_FLOAT16:
             kept = Tensor("f16", type.dimensions, data=value, name=operand.name)
-            real = self._name_tensor(tensor_of(type, name_of(operand)), operand)
+            real = self.name_value(tensor_of(type, name_of(operand)), operand)
             self.operators.append(Operator("DEQUANTIZE", [kept], [real]))
             return real
-        return self._name_tensor(tensor_of(type, name_of(operand), value), operand)
+        return self.name_value(tensor_of(type, name_of(operand), value), operand)
 
     def transpose(self, context: Context, value: Tensor, order: tuple[int, ...]) -> Tensor:
         return context.transpose(value, order)
 
-    def keep(self, call: OperationCall, context: Context, results: list[Tensor]) -> list[Tensor]:
-        made, kept = context.call.stored_results(), context.call.kept_results()
-        results = [context.keep(*each) for each in zip(results, made, kept, strict=False)]
-        own = {tensor for operator in context.operators for tensor in operator.outputs}
-        for position, tensor in enumerate(results):
-            if tensor not in own:
-                results[position] = context.reshape(tensor, tensor.shape, tensor.like())
-        self.operators += context.operators
-        for index, result in zip(call.outputs, results, strict=True):
-            self._name_tensor(result, self.model.operands[index])
-        return results
+    def name_value(self, tensor: Tensor, operand: Operand) -> Tensor:
+        """Give a tensor its operand's name and its dynamic dimensions, which are 1 in the file."""
+        tensor.name = operand.name
+        open_ones = operand.type.dimensions
+        if 0 in open_ones and len(open_ones) == len(tensor.shape):
+            tensor.signature = tuple(size or -1 for size in open_ones)
+        return tensor
 
     # Models within
 
     def choose(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
         types = self.given_types(given)
-        then, otherwise = (self._lower_nested(model, types[1:]) for model in models)
+        then, otherwise = (self.lower_nested(model, types[1:]) for model in models)
         need_alike("the results of its models", then.result_types(), otherwise.result_types())
         numbers = [self._add(each.finish()) for each in (then, otherwise)]
         options = dict(zip(("then_subgraph_index", "else_subgraph_index"), numbers, strict=True))
@@ -95,7 +83,7 @@ class Conversion(NestingLowering[Tensor, Context]):
     def repeat(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
         """Append a WHILE. TFLite's body passes through the state that NNAPI's body leaves unchanged."""
         types = self.given_types(given)
-        condition, body = (self._lower_nested(model, types) for model in models)
+        condition, body = (self.lower_nested(model, types) for model in models)
         need_alike("the state before and after a pass", types, body.result_types())
         graph = body.finish()
         for tensor in graph.inputs[len(graph.outputs) :]:
@@ -107,9 +95,6 @@ class Conversion(NestingLowering[Tensor, Context]):
         self._refer("WHILE", call, given, types, options)
         return types[: len(call.outputs)]
 
-    def result_types(self) -> list[OperandType]:
-        return self.given_types(self.model.outputs)
-
     def finish(self) -> Graph:
         """The graph, once everything is supported: steps of an LSTM as one operator over time, states as variables."""
         inputs = [self._given.get(index) or self.value(index) for index in self.model.inputs]
@@ -117,7 +102,7 @@ class Conversion(NestingLowering[Tensor, Context]):
         for index in self.model.outputs:
             tensor = self._as_given(index)
             if tensor in outputs:  # a cell's output is its state too
-                copy = self._name_tensor(tensor.like(), self.model.operands[index])
+                copy = self.name_value(tensor.like(), self.model.operands[index])
                 self.operators.append(Operator("RESHAPE", [tensor, constant(tensor.shape)], [copy]))
                 tensor = copy
             outputs.append(tensor)
@@ -131,12 +116,6 @@ class Conversion(NestingLowering[Tensor, Context]):
         outer.signature = inner.signature
         self.operators.append(_cast(inner, outer))
         return outer
-
-    def _lower_nested(self, model: Model, types: Sequence[OperandType]) -> Conversion:
-        inner = Conversion(model, [each.dimensions for each in types], self.subgraphs).run()
-        if refused := inner.say_refused():
-            raise Unsupported(f"{model.name}: {refused}")
-        return inner
 
     def _add(self, graph: Graph) -> int:
         """Add a subgraph to the file; gives its number there."""
@@ -161,15 +140,7 @@ class Conversion(NestingLowering[Tensor, Context]):
         self.operators.append(Operator(kind, list(inputs), outer, options))
         self.operators += [_cast(*pair) for pair in zip(outer, results, strict=True) if pair[0] is not pair[1]]
         for index, result in zip(call.outputs, results, strict=False):
-            self.values[index] = self._name_tensor(result, self.model.operands[index])
-
-    def _name_tensor(self, tensor: Tensor, operand: Operand) -> Tensor:
-        """Give a tensor its operand's name and its dynamic dimensions, which are 1 in the file."""
-        tensor.name = operand.name
-        open_ones = operand.type.dimensions
-        if 0 in open_ones and len(open_ones) == len(tensor.shape):
-            tensor.signature = tuple(size or -1 for size in open_ones)
-        return tensor
+            self.values[index] = self.name_value(result, self.model.operands[index])
 
 
 def _cast(source: Tensor, target: Tensor) -> Operator:

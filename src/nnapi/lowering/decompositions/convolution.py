@@ -8,6 +8,7 @@ import numpy as np
 
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
+from nnapi.lowering.lower import Unsupported
 from nnapi.lowering.sketch import Sketch, decomposition
 from nnapi.model.builder import Tensor
 from nnapi.model.operand import OperandType
@@ -147,7 +148,8 @@ def depthwise_conv_2d(
 
 def _channels_first(s: Sketch, filter: Tensor) -> Tensor:
     value, channel = s.value(filter), filter.type.channel
-    assert value is not None
+    if value is None:
+        raise Unsupported("its filter is computed and has a scale per channel")
     assert channel is not None
     turned = np.ascontiguousarray(value.transpose(3, 1, 2, 0))
     type = OperandType(OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL, turned.shape).replace(

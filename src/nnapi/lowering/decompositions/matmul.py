@@ -16,6 +16,8 @@ from nnapi.model.operand import OperandType, as_float32
 
 MOST_MATRICES = 256
 """Matrices that are multiplied one by one at most."""
+MOST_PRODUCTS = 256
+"""Products of integers that are added one by one at most."""
 
 
 @decomposition(Op.FULLY_CONNECTED)
@@ -72,6 +74,7 @@ def _multiply_integers(s: Sketch, left: Tensor, right: Tensor, pairs: list[tuple
     """Products of all rows with all columns, added along the last axis."""
     *_, rows, columns = s.call.results[0].dimensions
     depth = left.shape[1]
+    require(depth <= MOST_PRODUCTS, f"its {depth} products of integers are too many to decompose")
     parts = []
     for i, j in pairs:
         a = s.restate(s.block(left, 0, i * rows, rows), (rows, 1, depth))

@@ -19,14 +19,17 @@ class Steps(cells.Writer[Tensor]):
 
     def __init__(self, sketch: Sketch) -> None:
         self.sketch = sketch
+        self._zeros: dict[int, Tensor] = {}
 
     @property
     def call(self) -> Call:
         return self.sketch.call
 
     def product(self, x: Tensor, weights: Tensor, bias: Tensor | None) -> Tensor:
-        if bias is None:
-            bias = self.sketch.constant(np.zeros(weights.shape[0], np.float32))
+        units = weights.shape[0]
+        if bias is None and units not in self._zeros:  # one constant for all steps
+            self._zeros[units] = self.sketch.constant(np.zeros(units, np.float32))
+        bias = self._zeros[units] if bias is None else bias
         return self.sketch.fully_connected(x, weights, bias, 0)
 
     def combine(self, kind: str, a: Tensor, b: Tensor) -> Tensor:

@@ -54,7 +54,7 @@ def _in_one_scale(context: Context, inputs: Sequence[Value]) -> list[Value]:
 def split(context: Context, input: Value, axis: int, num_splits: int) -> list[Value]:
     parts = [context.result(position) for position in range(num_splits)]
     options = {"axis": axis_of(axis, len(input.shape)), "num_outputs": num_splits}
-    context.nodes.append(Node("Split", [input], list(parts), options))
+    context.operators.append(Node("Split", [input], list(parts), options))
     return parts
 
 

@@ -72,7 +72,7 @@ def top_k(context: Context, input: Value, k: int) -> list[Value]:
     x = context.real(input)
     found, where = x.like(values.shape), x.like(values.shape, element=np.int64)
     context.emit("TopK", [x, constant([k])], found, axis=len(x.shape) - 1)
-    context.nodes[-1].outputs.append(where)
+    context.operators[-1].outputs.append(where)
     narrow = context.emit("Cast", [where], places, to=places.element)
     return [context.store(found, 0, activated=False), narrow]
 
