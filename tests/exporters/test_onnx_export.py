@@ -159,6 +159,36 @@ def test_a_reason_is_said_once(suffix: str, tmp_path: Path) -> None:
         nnapi.export(model, tmp_path / f"ranks{suffix}")
 
 
+ROW = nnapi.tensor("float32", (2, 4))
+COARSE = nnapi.tensor("quant8_asymm", (2, 4), 0.5, 3)
+FLOORED = "Div Add Floor Add ReduceSum Div Floor Sub Mul"
+DECOMPOSED: list[tuple[Callable[..., Any], nnapi.OperandType, str]] = [
+    (lambda b, x: b.channel_shuffle(x, 2, 1), ROW, "Reshape Transpose Reshape"),
+    (lambda b, x: b.mirror_pad(x, [[0, 0], [1, 1]], 1), ROW, "Gather"),
+    (lambda b, x: b.embedding_lookup(np.array([1, 0], np.int32), x), ROW, "Gather"),
+    (lambda b, x: b.rsqrt(x), ROW, "Sqrt Div"),
+    (lambda b, x: b.not_equal(x, b.abs(x)), ROW, "Abs Equal Not"),
+    (lambda b, x: b.l2_normalization(x), ROW, "Mul ReduceSum Sqrt Max Div"),
+    (
+        lambda b, x: b.mean(x, [1], 0),
+        COARSE,
+        "DequantizeLinear Div Add Floor Add ReduceSum Div Floor Sub Mul QuantizeLinear",
+    ),
+]
+
+
+@pytest.mark.parametrize(("build", "type", "kinds"), DECOMPOSED, ids=lambda each: each if isinstance(each, str) else "")
+def test_an_operation_without_a_rule_is_decomposed(
+    build: Callable[..., Any], type: nnapi.OperandType, kinds: str, tmp_path: Path
+) -> None:
+    builder = nnapi.Builder()
+    builder.output(build(builder, builder.input(type, "x")))
+    model = builder.finish()
+    file, again = written(model, tmp_path)
+    assert [node.op_type for node in file.graph.node] == kinds.split()
+    same(model, again, 0 if type.is_quantized else 1e-6, x=np.arange(1, 9).reshape(2, 4).astype(type.dtype))
+
+
 def test_a_missing_library_is_one_clear_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in [name for name in sys.modules if name.split(".")[0] == "onnx"]:
         monkeypatch.setitem(sys.modules, name, None)

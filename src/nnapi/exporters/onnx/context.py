@@ -72,11 +72,6 @@ class Context(lowering.Context):
         parameters = self._parameters(codes, value.element)
         return self.emit("DequantizeLinear", [value, *parameters], value.like(element=np.float32))
 
-    def dequantize_sums(self, bias: Value, type: OperandType) -> Value:
-        """Dequantize a bias; its zero point is 0 and is omitted."""
-        scales = constant(type.channel.scales if type.channel else type.scale, np.float32)
-        return self.emit("DequantizeLinear", [bias, scales], bias.like(element=np.float32), axis=0)
-
     def quantize(self, real: Value, type: OperandType) -> Value:
         """Quantize float values to a type."""
         out = value_of(type.with_dimensions(real.shape), real.name)
@@ -102,7 +97,31 @@ class Context(lowering.Context):
         """Return a result in the quantization with which its operand keeps it."""
         return value if same_quantization(made, kept) else self.quantize(self.real(value), kept)
 
+    def in_one_scale(self, values: Sequence[Value]) -> list[Value]:
+        """Return quantized values of other scales than the first result's in that."""
+        type, out = self.call.results[0], self.result()
+        return [value if value.same_codes(out) else self.quantize(self.real(value), type) for value in values]
+
+    def dequantize_weights(self, input: Value, filter: Value, axis: int, bias: Value) -> tuple[Value, Value]:
+        """Return a filter whose output channels lie along ``axis``, and a bias, whose scales are the products of those
+        of input and filter."""
+        if filter.codes is None:
+            return filter, bias
+        codes = filter.codes
+        filter = self.dequantize(filter, codes, axis)
+        if input.codes is None:
+            return filter, bias
+        scales = np.multiply(codes.channel.scales if codes.channel else codes.scale, input.codes.scale)
+        inputs = [bias, constant(scales, np.float32)]  # its zero point is 0 and is omitted
+        return filter, self.emit("DequantizeLinear", inputs, bias.like(element=np.float32), axis=0)
+
     # Shorthands
+
+    def on_image(self, kind: str, input: Value, *others: Value, **attributes: Any) -> Value:
+        """Return the call's first result, computed by a node on the dequantized input as NCHW."""
+        x, out = self.real(self.to_nchw(input)), self.result().shape
+        shape = [out[axis] for axis in NHWC_TO_NCHW]
+        return self.to_nhwc(self.store(self.emit(kind, [x, *others], x.like(shape), **attributes)))
 
     def copy(self, value: Value) -> Value:
         return self.emit("Identity", [value], value.like())

@@ -9,21 +9,32 @@ import numpy as np
 from nnapi.codes import OperationCode as Op
 from nnapi.exporters.onnx.context import Context, lower
 from nnapi.exporters.onnx.graph import Value, constant
+from nnapi.lowering.lower import require
 from nnapi.ops.shapes import axis_of
 
-UNARY = {
+COMPUTED = {
     Op.ABS: "Abs",
-    Op.NEG: "Neg",
+    Op.ADD: "Add",
     Op.EXP: "Exp",
-    Op.LOG: "Log",
     Op.FLOOR: "Floor",
+    Op.HARD_SWISH: "HardSwish",
+    Op.LOG: "Log",
+    Op.LOGICAL_AND: "And",
+    Op.LOGICAL_NOT: "Not",
+    Op.LOGICAL_OR: "Or",
+    Op.LOGISTIC: "Sigmoid",
+    Op.MAXIMUM: "Max",
+    Op.MINIMUM: "Min",
+    Op.MUL: "Mul",
+    Op.NEG: "Neg",
+    Op.POW: "Pow",
+    Op.RELU: "Relu",
     Op.SIN: "Sin",
     Op.SQRT: "Sqrt",
+    Op.SUB: "Sub",
     Op.TANH: "Tanh",
-    Op.LOGISTIC: "Sigmoid",
-    Op.RELU: "Relu",
-    Op.HARD_SWISH: "HardSwish",
 }
+"""Operators on the same inputs."""
 COMPARISONS = {
     Op.EQUAL: "Equal",
     Op.LESS: "Less",
@@ -33,9 +44,9 @@ COMPARISONS = {
 }
 
 
-@lower(*UNARY)
-def unary(context: Context, input: Value) -> Value:
-    return context.compute(UNARY[context.call.operation.code], input)
+@lower(*COMPUTED)
+def compute(context: Context, **inputs: Value) -> Value:
+    return context.compute(COMPUTED[context.call.operation.code], *inputs.values())
 
 
 @lower(Op.RELU1, Op.RELU6)
@@ -44,81 +55,41 @@ def rectifier(context: Context, input: Value) -> Value:
     return context.store(context.clip(context.real(input), low, high))
 
 
-@lower(Op.RSQRT)
-def reciprocal_root(context: Context, input: Value) -> Value:
-    x = context.real(input)
-    return context.store(context.emit("Reciprocal", [context.emit("Sqrt", [x], x.like())], x.like()))
-
-
-@lower(Op.ADD, Op.SUB, Op.MUL, Op.DIV)
-def arithmetic(context: Context, lhs: Value, rhs: Value) -> Value:
-    if context.kind == "DIV" and lhs.element == np.int32:
-        return _floored_quotient(context, lhs, rhs)
-    return context.compute(context.kind.capitalize(), lhs, rhs)
-
-
-def _floored_quotient(context: Context, lhs: Value, rhs: Value) -> Value:
+@lower(Op.DIV)
+def quotient(context: Context, lhs: Value, rhs: Value) -> Value:
     """NNAPI's quotient of integers is rounded down, ONNX's towards zero: one less where they differ."""
+    if lhs.element != np.int32:
+        return context.compute("Div", lhs, rhs)
     out = context.result()
-    quotient = context.emit("Div", [lhs, rhs], out.like())
-    rest = context.emit("Sub", [lhs, context.emit("Mul", [quotient, rhs], out.like())], out.like())
+    towards_zero = context.emit("Div", [lhs, rhs], out.like())
+    rest = context.emit("Sub", [lhs, context.emit("Mul", [towards_zero, rhs], out.like())], out.like())
     zero = context.fill(lhs, 0)
     exact = context.emit("Equal", [rest, zero], out.like(element=np.bool_))
     signs = [context.emit("Less", [each, zero], each.like(element=np.bool_)) for each in (rest, rhs)]
     differ = context.emit("Xor", signs, out.like(element=np.bool_))
     beyond = context.emit("And", [context.emit("Not", [exact], exact.like()), differ], exact.like())
-    return context.emit("Sub", [quotient, context.emit("Cast", [beyond], out.like(), to=out.element)], out)
+    return context.emit("Sub", [towards_zero, context.cast(beyond, out.element)], out)
 
 
-@lower(*COMPARISONS, Op.NOT_EQUAL)
+@lower(*COMPARISONS)
 def comparison(context: Context, x: Value, y: Value) -> Value:
     """Booleans are ordered as 0 and 1."""
-    kind = COMPARISONS.get(context.call.operation.code, "Equal")
     pair = [context.real(each) for each in (x, y)]
-    if x.element == np.bool_ and kind != "Equal":
-        pair = [context.emit("Cast", [each], each.like(element=np.int32), to=np.dtype(np.int32)) for each in pair]
-    out = context.emit(kind, pair, context.result())
-    return context.emit("Not", [out], out.like()) if context.kind == "NOT_EQUAL" else out
-
-
-@lower(Op.LOGICAL_AND, Op.LOGICAL_OR)
-def both_or_either(context: Context, x: Value, y: Value) -> Value:
-    return context.move("And" if context.kind == "LOGICAL_AND" else "Or", [x, y])
-
-
-@lower(Op.LOGICAL_NOT)
-def negation(context: Context, x: Value) -> Value:
-    return context.move("Not", [x])
-
-
-@lower(Op.MAXIMUM, Op.MINIMUM)
-def extreme(context: Context, a: Value, b: Value) -> Value:
-    return context.compute("Max" if context.kind == "MAXIMUM" else "Min", a, b)
-
-
-@lower(Op.POW)
-def power(context: Context, base: Value, exponent: Value) -> Value:
-    return context.compute("Pow", base, exponent)
+    if x.element == np.bool_ and context.kind != "EQUAL":
+        pair = [context.cast(each, np.int32) for each in pair]
+    return context.move(COMPARISONS[context.call.operation.code], pair)
 
 
 @lower(Op.SELECT)
 def select(context: Context, condition: Value, a: Value, b: Value) -> Value:
-    out = context.result()
-    if a.same_codes(out) and b.same_codes(out):
-        return context.emit("Where", [condition, a, b], out)
-    reals = [context.real(each) for each in (a, b)]
-    return context.store(context.emit("Where", [condition, *reals], out.like(real=True)))
+    return context.move("Where", [condition, *context.in_one_scale([a, b])])
 
 
 @lower(Op.PRELU)
 def prelu(context: Context, input: Value, alpha: Value) -> Value:
     """ONNX's slope is stretched to the input, NNAPI stretches both to each other."""
-    x, slope, out = context.real(input), context.real(alpha), context.result().like(real=True)
-    if out.shape == x.shape:
-        return context.store(context.emit("PRelu", [x, slope], out))
-    sloped = context.emit("Mul", [x, slope], out.like())
-    kept = context.emit("GreaterOrEqual", [x, context.fill(x, 0)], x.like(element=np.bool_))
-    return context.store(context.emit("Where", [kept, x, sloped], out))
+    require(context.result().shape == input.shape, "ONNX does not stretch the input to its slope")
+    return context.compute("PRelu", input, alpha)
 
 
 @lower(Op.ELU)

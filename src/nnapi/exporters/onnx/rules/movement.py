@@ -32,22 +32,15 @@ def transpose(context: Context, input: Value, perm: Array | None) -> Value:
 
 @lower(Op.CONCATENATION)
 def concatenation(context: Context, inputs: Sequence[Value], axis: int) -> Value:
-    given = _in_one_scale(context, inputs)
-    return context.move("Concat", given, axis=axis_of(axis, len(inputs[0].shape)))
+    return context.move("Concat", context.in_one_scale(inputs), axis=axis_of(axis, len(inputs[0].shape)))
 
 
 @lower(Op.PACK)
 def pack(context: Context, inputs: Sequence[Value], axis: int) -> Value:
     axis = axis_of(axis, len(inputs[0].shape) + 1)
     shape = inputs[0].shape
-    given = [context.reshape(x, (*shape[:axis], 1, *shape[axis:])) for x in _in_one_scale(context, inputs)]
+    given = [context.reshape(x, (*shape[:axis], 1, *shape[axis:])) for x in context.in_one_scale(inputs)]
     return context.move("Concat", given, axis=axis)
-
-
-def _in_one_scale(context: Context, inputs: Sequence[Value]) -> list[Value]:
-    """Codes of other scales than the result's, in that."""
-    type, out = context.call.results[0], context.result()
-    return [x if x.same_codes(out) else context.quantize(context.real(x), type) for x in inputs]
 
 
 @lower(Op.SPLIT)
@@ -68,18 +61,6 @@ def pad_v2(context: Context, input: Value, paddings: Array, pad_value: float) ->
     codes = input.codes
     number = pad_value if codes is None else (pad_value - codes.zero_point) * codes.scale
     return context.pad(input, paddings.tolist(), number)
-
-
-@lower(Op.MIRROR_PAD)
-def mirror_pad(context: Context, input: Value, paddings: Array, mode: int) -> Value:
-    """By positions: ONNX's Pad does not repeat the edge, as the symmetric mode does."""
-    value = input
-    for axis, around in enumerate(paddings.tolist()):
-        if any(around):
-            places = np.pad(np.arange(value.shape[axis]), around, mode="symmetric" if mode else "reflect")
-            shape = (*value.shape[:axis], len(places), *value.shape[axis + 1 :])
-            value = context.emit("Gather", [value, constant(places)], value.like(shape), axis=axis)
-    return value
 
 
 @lower(Op.SLICE)
@@ -116,11 +97,6 @@ def strided_slice(
 @lower(Op.GATHER)
 def gather(context: Context, input: Value, axis: int, indices: Value) -> Value:
     return context.move("Gather", [input, indices], axis=axis_of(axis, len(input.shape)))
-
-
-@lower(Op.EMBEDDING_LOOKUP)
-def embedding_lookup(context: Context, lookups: Value, values: Value) -> Value:
-    return context.move("Gather", [values, lookups], axis=0)
 
 
 @lower(Op.TILE)

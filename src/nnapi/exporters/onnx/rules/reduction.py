@@ -7,6 +7,7 @@ import numpy as np
 from nnapi.codes import OperationCode as Op
 from nnapi.exporters.onnx.context import Context, lower
 from nnapi.exporters.onnx.graph import Value, constant
+from nnapi.lowering.lower import require
 from nnapi.model.operand import Array
 from nnapi.ops.shapes import axis_of
 
@@ -19,8 +20,6 @@ KINDS = {
     Op.REDUCE_ALL: "ReduceMin",
     Op.REDUCE_ANY: "ReduceMax",
 }
-SMALLEST_LENGTH = 1e-6
-"""Of a vector that L2_NORMALIZATION divides: zeros stay zeros."""
 
 
 @lower(*KINDS)
@@ -28,31 +27,17 @@ def reduce(context: Context, input: Value, axes: Array, keep_dims: int) -> Value
     kind = KINDS[context.call.operation.code]
     along = sorted({axis_of(int(axis), len(input.shape)) for axis in axes})
     out = context.result()
+    require(out.codes is None or kind != "ReduceMean", "its mean of quantized values is rounded down")
     is_whole = len(along) == len(input.shape) and not keep_dims  # which leaves one dimension, to ONNX none
     x = context.real(input)
     if out.element == np.bool_:
-        x = context.emit("Cast", [x], x.like(element=np.int32), to=np.dtype(np.int32))
-    elif out.codes is not None and kind == "ReduceMean":
-        return _mean_of_codes(context, input, along, bool(keep_dims))
+        x = context.cast(x, np.int32)
     shape = (1,) * len(x.shape) if is_whole else out.shape
     reduced = context.emit(kind, [x, constant(along)], x.like(shape), keepdims=int(bool(keep_dims) or is_whole))
     reduced = context.reshape(reduced, out.shape)
     if out.element == np.bool_:
         return context.emit("Cast", [reduced], out, to=out.element)
     return context.store(reduced)
-
-
-def _mean_of_codes(context: Context, input: Value, along: list[int], keep_dims: bool) -> Value:
-    """Return the mean of quantized values, rounded down to a quantized value. The mean is a multiple of 1 / count."""
-    x, scale = context.real(input), input.meaning.scale
-    shape = [1 if i in along else size for i, size in enumerate(x.shape)]
-    mean = context.emit("ReduceMean", [x, constant(along)], x.like(shape), keepdims=1)
-    half = 0.5 / (input.size / mean.size)
-    steps = context.emit("Div", [mean, context.fill(x, scale)], mean.like())
-    above = context.emit("Add", [steps, context.fill(x, half)], mean.like())
-    floored = context.emit("Floor", [above], mean.like())
-    real = context.emit("Mul", [floored, context.fill(x, scale)], mean.like())
-    return context.store(context.reshape(real, context.result().shape))
 
 
 @lower(Op.ARGMAX, Op.ARGMIN)
@@ -77,16 +62,6 @@ def top_k(context: Context, input: Value, k: int) -> list[Value]:
     return [context.store(found, 0, activated=False), narrow]
 
 
-@lower(Op.L2_NORMALIZATION)
-def l2_normalization(context: Context, input: Value, axis: int) -> Value:
-    x, axis = context.real(input), axis_of(axis, len(input.shape))
-    shape = [1 if i == axis else size for i, size in enumerate(x.shape)]
-    length = context.emit("ReduceL2", [x, constant([axis])], x.like(shape), keepdims=1)
-    smallest = max(SMALLEST_LENGTH, float(np.finfo(x.element).tiny))
-    divisor = context.emit("Max", [length, context.fill(x, smallest)], length.like())
-    return context.store(context.emit("Div", [x, divisor], x.like()))
-
-
 @lower(Op.LOCAL_RESPONSE_NORMALIZATION)
 def local_response_normalization(
     context: Context, input: Value, radius: int, bias: float, alpha: float, beta: float, axis: int
@@ -102,11 +77,3 @@ def local_response_normalization(
     options = {"alpha": float(alpha) * size, "beta": float(beta), "bias": float(bias), "size": size}
     made = context.cast(context.emit("LRN", [turned], turned.like(), **options), input.element)
     return context.reshape(context.transpose(made, np.argsort(order).tolist()), input.shape)
-
-
-@lower(Op.INSTANCE_NORMALIZATION)
-def instance_normalization(context: Context, input: Value, gamma: float, beta: float, epsilon: float) -> Value:
-    channels = input.shape[3]
-    factors = [constant(np.full(channels, number), input.element) for number in (gamma, beta)]
-    x = context.to_nchw(input)
-    return context.to_nhwc(context.emit("InstanceNormalization", [x, *factors], x.like(), epsilon=float(epsilon)))

@@ -1,0 +1,61 @@
+"""Convolutions: in groups, by channel, transposed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nnapi.codes import OperationCode as Op
+from nnapi.exporters.onnx.context import Context, lower
+from nnapi.exporters.onnx.graph import Value
+from nnapi.exporters.onnx.rules.images import pads_of
+from nnapi.lowering.transposed_convolution import surround
+from nnapi.ops.shapes import Padding, Pair
+
+CHANNELS_FIRST = (3, 0, 1, 2)
+
+
+@lower(Op.CONV_2D, Op.GROUPED_CONV_2D)
+def conv_2d(context: Context, input: Value, filter: Value, bias: Value, num_groups: int = 1, **window: Any) -> Value:
+    return convolve(context, "Conv", input, context.to_nchw(filter), bias, group=num_groups, **window)
+
+
+@lower(Op.DEPTHWISE_CONV_2D)
+def depthwise_conv_2d(
+    context: Context, input: Value, filter: Value, bias: Value, multiplier: int, **window: Any
+) -> Value:
+    turned = context.transpose(filter, CHANNELS_FIRST)
+    return convolve(context, "Conv", input, turned, bias, group=input.shape[3], **window)
+
+
+@lower(Op.TRANSPOSE_CONV_2D)
+def transpose_conv_2d(
+    context: Context, input: Value, filter: Value, bias: Value, padding: Padding, stride: Pair
+) -> Value:
+    zeros, padding = surround(padding, stride)
+    surrounded, turned = context.pad(input, [(0, 0), *zeros, (0, 0)], 0), context.transpose(filter, CHANNELS_FIRST)
+    return convolve(context, "ConvTranspose", surrounded, turned, bias, padding=padding, stride=stride)
+
+
+def convolve(
+    context: Context,
+    kind: str,
+    input: Value,
+    filter: Value,
+    bias: Value,
+    *,
+    padding: Padding,
+    stride: Pair,
+    dilation: Pair = (1, 1),
+    group: int = 1,
+) -> Value:
+    weights = context.dequantize_weights(input, filter, int(kind == "ConvTranspose"), bias)
+    return context.on_image(
+        kind,
+        input,
+        *weights,
+        kernel_shape=list(filter.shape[2:]),
+        strides=list(stride),
+        dilations=list(dilation),
+        pads=pads_of(padding),
+        group=group,
+    )
