@@ -69,7 +69,7 @@ def compiled(fault: Fault | None, automatic: bool) -> Compilation:
     device = limited() if fault is None else faulty(fault, Phase.EXECUTE, seconds=0.0)
     if not automatic:
         return compile(MODEL, device)
-    nnapi.runtime.compilation.all_devices = lambda: [device, REFERENCE]  # type: ignore[attr-defined]
+    nnapi.runtime.device.devices = lambda: [device, REFERENCE]  # type: ignore[attr-defined]
     return compile(MODEL)
 
 

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from nnapi.compiling import compile
 from nnapi.errors import BadDataError, NnapiError
 from nnapi.importers import load
 from nnapi.importers.onnx.rules import RULES
 from nnapi.importers.refusals import UnsupportedOperationsError
 from nnapi.model.model import Model
-from nnapi.runtime.compiling import compile
 
 PARAMETERS = {
     "CenterCropPad": (1,),

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
+from nnapi.compiling import compile
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType
-from nnapi.runtime.compiling import compile
 from nnapi.runtime.device import Device
 
 Given = tuple[OperandType, Any]

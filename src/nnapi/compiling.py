@@ -6,11 +6,12 @@ import os
 from typing import Literal
 
 from nnapi.errors import BadDataError, need
+from nnapi.model.dynamic_model import DynamicModel
 from nnapi.model.model import Model
-from nnapi.runtime import compiling
 from nnapi.runtime.cache.own_cache import Place
-from nnapi.runtime.compilation import Compilation
+from nnapi.runtime.compilation import Compilation, Options, compile_with
 from nnapi.runtime.device import Devices
+from nnapi.runtime.dynamic_compilation import DynamicCompilation
 from nnapi.runtime.named import Duration, Preference, Priority, read_preference, read_priority, read_seconds
 
 FilePath = str | os.PathLike[str]
@@ -56,13 +57,20 @@ def compile(
         from nnapi.importers import load  # for files alone
 
         model = load(model)
-    return compiling.compile(
-        model,
-        devices,
+    options = (
         None if preference is None else read_preference(preference),
-        priority=None if priority is None else read_priority(priority),
-        timeout=None if timeout is None else read_seconds(timeout, "timeout"),
-        threads=threads,
-        relaxed=relaxed,
-        cache=cache,
+        None if priority is None else read_priority(priority),
+        None if timeout is None else read_seconds(timeout, "timeout"),
+        threads,
     )
+    return _compile(model, devices, options, relaxed, cache)
+
+
+def _compile(
+    model: Model, devices: Devices | None, options: Options, relaxed: bool | None, cache: Place | None
+) -> Compilation:
+    if isinstance(model, DynamicModel):
+        return DynamicCompilation(model, lambda static: _compile(static, devices, options, relaxed, cache))
+    if relaxed is not None and relaxed != model.relaxed and model.is_finished:
+        model = model.with_precision(relaxed)
+    return compile_with(model, devices, options, cache)

@@ -13,9 +13,9 @@ import pytest
 from nnapi import Builder, Model, OperationCode, Predictor, device, export, tensor
 from nnapi.cluster import predictor
 from nnapi.cluster.predictor import _forget, name_outputs
+from nnapi.compiling import compile
 from nnapi.errors import BadDataError, OpFailedError
 from nnapi.runtime.compilation import Compilation
-from nnapi.runtime.compiling import compile
 
 REFERENCE = "nnapi-reference"
 

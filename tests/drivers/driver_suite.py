@@ -48,7 +48,7 @@ class DriverSuite:
 
         def choose(fault: Fault, phase: Phase) -> Device:
             found = Device(Faulty(subject.driver, fault, phase, seconds=0.004))
-            monkeypatch.setattr("nnapi.runtime.compilation.all_devices", lambda: [found, device("nnapi-reference")])
+            monkeypatch.setattr("nnapi.runtime.device.devices", lambda: [found, device("nnapi-reference")])
             return found
 
         return choose

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nnapi.codes import OperationCode
+from nnapi.compiling import compile
 from nnapi.errors import BadDataError, OpFailedError
 from nnapi.model.model import Model
 from nnapi.model.operand import tensor
-from nnapi.runtime.compiling import compile
 from tests.ops.tensor_cases import (
     NUMBERS,
     REALS,

@@ -25,7 +25,6 @@ from nnapi.errors import (
     UnmappableError,
 )
 from nnapi.model.model import Model
-from nnapi.runtime import compiling
 from nnapi.runtime.executors.deadline import PATIENCE
 from tests.graphs import finished_sum, open_sum, sum_with
 from tests.runtime.device_cases import ABS, GIVEN, NEG, REFERENCE, Scripted, as_it_is, chain, chained, limited
@@ -124,7 +123,9 @@ def test_rule_067_a_time_limit_needs_one_chosen_device() -> None:
         finished.set_timeout(1)
     driver = Scripted(as_it_is)
     for unlimited in (0, 2**64 - 1):
-        compiling.compile(finished_sum(), [Device(driver)], timeout=unlimited)
+        compilation = Compilation(finished_sum(), [Device(driver)])
+        compilation.set_timeout(unlimited)
+        compilation.finish()
         assert driver.options[-1].deadline is None
     compile(finished_sum(), Device(driver), timeout=1000)
     assert driver.options[-1].deadline is not None
@@ -167,7 +168,7 @@ def test_rule_069_a_cache_directory_is_not_looked_at(tmp_path: Path, monkeypatch
 def test_rule_070_an_operation_that_nobody_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     nobody = [limited("first", [NEG]), limited("second", [NEG])]
     for chosen in (nobody, None):
-        monkeypatch.setattr("nnapi.runtime.compilation.all_devices", lambda: nobody)
+        monkeypatch.setattr("nnapi.runtime.device.devices", lambda: nobody)
         with pytest.raises(BadDataError) as caught:
             compile(chain(), chosen)
         for message in ("no device takes ABS (#0)", "first: ABS (#0): not for first", "second: ABS"):
@@ -235,7 +236,7 @@ def test_rule_073_a_code_of_the_driver_s_own_is_kept() -> None:
 @pytest.mark.parametrize("fault", [Fault.FAILS, Fault.RAISES, Fault.REFUSES, Fault.DIES])
 def test_rule_074_automatic_compilations_fall_back(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
     faulty = Device(Faulty(limited().driver, fault, Phase.PREPARE))
-    monkeypatch.setattr("nnapi.runtime.compilation.all_devices", lambda: [faulty, REFERENCE])
+    monkeypatch.setattr("nnapi.runtime.device.devices", lambda: [faulty, REFERENCE])
     compilation = compile(chain())
     assert compilation.plan.devices == ("nnapi-reference",)
     assert "quick claimed operations #0, #1, #2, but failed to prepare" in compilation.plan.notes[0]

@@ -210,7 +210,8 @@ def test_rule_172_nothing_falls_back_to_a_cpu_that_does_not_know_the_operation(
 ) -> None:
     name = fresh()
     failing = Device(Vendor(pairs(name), fails=True))
-    monkeypatch.setattr("nnapi.runtime.compilation.all_devices", lambda: [failing, device("nnapi-reference")])
+    found = [failing, device("nnapi-reference")]
+    monkeypatch.setattr("nnapi.runtime.device.devices", lambda: found)
     with pytest.raises(OpFailedError, match="the vendor's fault"):
         compile(turning(name)).run(SIX)
 

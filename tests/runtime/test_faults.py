@@ -82,7 +82,7 @@ def test_automatic_choice_of_devices_gives_the_right_answer(
     fault: Fault, phase: Phase, way: Way, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = candidates(fault, phase)
-    monkeypatch.setattr("nnapi.runtime.compilation.all_devices", lambda: found)
+    monkeypatch.setattr("nnapi.runtime.device.devices", lambda: found)
     compilation = without_deadlock(lambda: compile(MODEL))
     assert np.array_equal(without_deadlock(lambda: way(compilation)), chained())
     assert found[0].driver.struck  # type: ignore[attr-defined]
@@ -92,7 +92,7 @@ def test_another_cpu_does_not_help_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Devices of other libraries may say that they are one: the reference is who does."""
     other = limited("other-cpu", type=DeviceTypeCode.DEVICE_CPU)
     failing = Device(Faulty(other.driver, Fault.FAILS))
-    monkeypatch.setattr("nnapi.runtime.compilation.all_devices", lambda: [failing, REFERENCE])
+    monkeypatch.setattr("nnapi.runtime.device.devices", lambda: [failing, REFERENCE])
     compilation = compile(MODEL)
     assert compilation.devices == [failing]
     assert np.array_equal(run(compilation), chained())
@@ -163,7 +163,7 @@ def test_others_go_on_while_a_device_hangs() -> None:
 
 def test_a_fault_at_one_operation_only_moves_that(monkeypatch: pytest.MonkeyPatch) -> None:
     liar = Device(Faulty(limited().driver, Fault.LIES, Phase.PREPARE, operation=OperationCode.NEG))
-    monkeypatch.setattr("nnapi.runtime.compilation.all_devices", lambda: [liar, REFERENCE])
+    monkeypatch.setattr("nnapi.runtime.device.devices", lambda: [liar, REFERENCE])
     compilation = compile(MODEL)
     chosen = [decision.chosen for decision in compilation.plan.decisions]
     assert chosen == ["quick", "nnapi-reference", "quick"]
@@ -175,7 +175,7 @@ def test_a_fault_at_one_operation_only_moves_that(monkeypatch: pytest.MonkeyPatc
 
 def test_a_device_that_fails_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     moody = Device(Faulty(limited().driver, Fault.FAILS, Phase.EXECUTE, rate=0.3))
-    monkeypatch.setattr("nnapi.runtime.compilation.all_devices", lambda: [moody, REFERENCE])
+    monkeypatch.setattr("nnapi.runtime.device.devices", lambda: [moody, REFERENCE])
     compilation = compile(MODEL)
     for _ in range(50):
         assert np.array_equal(run(compilation), chained())
@@ -190,7 +190,7 @@ def test_a_device_that_fails_now_and_then(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("fault", [None, Fault.FAILS, Fault.RAISES])
 def test_nothing_leaks(fault: Fault | None, way: Way, monkeypatch: pytest.MonkeyPatch) -> None:
     found = [limited() if fault is None else faulty(fault, Phase.EXECUTE), REFERENCE]
-    monkeypatch.setattr("nnapi.runtime.compilation.all_devices", lambda: found)
+    monkeypatch.setattr("nnapi.runtime.device.devices", lambda: found)
     compilation = compile(MODEL)
     for _ in range(30):
         way(compilation)

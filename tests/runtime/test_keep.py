@@ -7,12 +7,12 @@ import pickle
 import numpy as np
 import pytest
 
+from nnapi.compiling import compile
 from nnapi.errors import BadDataError, BadStateError
 from nnapi.model.builder import Builder
 from nnapi.model.model import Model
 from nnapi.model.operand import tensor
 from nnapi.model.parts import find_computed
-from nnapi.runtime.compiling import compile
 
 X = np.array([1, -2], np.float32)
 

@@ -206,7 +206,7 @@ def test_rule_151_shared_memory_where_there_are_several_devices(monkeypatch: pyt
     automatic = compile(chain())
     with pytest.raises(OpFailedError, match="no device allocates the memory: its roles are on several devices"):
         opaque((chosen, "output", 0), (automatic, "input", 0))
-    monkeypatch.setattr("nnapi.runtime.compilation.all_devices", lambda: [Device(driver), REFERENCE])
+    monkeypatch.setattr("nnapi.runtime.device.devices", lambda: [Device(driver), REFERENCE])
     shared = opaque((compile(chain()), "output", 0), (automatic, "input", 0))
     assert not driver.buffers
     copy_memory(Memory.from_array(GIVEN), shared)
@@ -251,7 +251,7 @@ def test_rule_151_steps_within_control_flow_are_asked_too() -> None:
 @pytest.mark.parametrize("explicit", [False, True])
 def test_rule_151_a_device_that_cannot(explicit: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     full = Device(Allocating(fails=True))
-    monkeypatch.setattr("nnapi.runtime.compilation.all_devices", lambda: [full, REFERENCE])
+    monkeypatch.setattr("nnapi.runtime.device.devices", lambda: [full, REFERENCE])
     compilation = compile(chain(), full if explicit else None)
     assert compilation.plan.devices == ("allocating",)
     if explicit:

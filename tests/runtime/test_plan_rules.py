@@ -61,7 +61,7 @@ def automatic(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Make these devices, and the reference, all that automatic compilations find."""
 
     def find(*found: Device) -> None:
-        monkeypatch.setattr("nnapi.runtime.compilation.all_devices", lambda: [*found, REFERENCE])
+        monkeypatch.setattr("nnapi.runtime.device.devices", lambda: [*found, REFERENCE])
 
     return find
 

@@ -65,7 +65,7 @@ def test_others_are_made_as_they_are() -> None:
 
 def test_a_device_that_is_there_by_name_is_chosen_by_who_names_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     emulated = limited("emulated")
-    monkeypatch.setattr("nnapi.runtime.compilation.all_devices", lambda: [emulated, REFERENCE])
+    monkeypatch.setattr("nnapi.runtime.device.devices", lambda: [emulated, REFERENCE])
     assert set(compile(chain()).plan.devices) == {"emulated"}
     monkeypatch.setattr(type(emulated.driver), "is_by_name", True, raising=False)
     assert emulated.is_by_name

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from nnapi.codes import OperationCode
+from nnapi.compiling import compile
 from nnapi.drivers.base import Outcome, Prepared, Request
 from nnapi.drivers.faulty import Fault, Faulty
 from nnapi.errors import NnapiError
 from nnapi.model.builder import Builder
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, tensor
-from nnapi.runtime.compiling import compile
 from nnapi.runtime.device import Device, device
 from nnapi.testing.build import build
 from nnapi.testing.divergence import Verdict, find_divergence

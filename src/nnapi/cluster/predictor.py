@@ -18,13 +18,13 @@ import numpy as np
 from blake3 import blake3
 
 from nnapi.codes import PreferenceCode
+from nnapi.compiling import compile
 from nnapi.errors import BadDataError, OpFailedError, need
 from nnapi.importers import load
 from nnapi.model.content_hash import hash_content
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.runtime.compilation import Compilation
-from nnapi.runtime.compiling import compile
 from nnapi.runtime.device import Device
 from nnapi.runtime.run_many import RunMany
 

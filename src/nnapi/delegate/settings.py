@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nnapi.codes import DeviceTypeCode
+from nnapi.compiling import compile
 from nnapi.errors import BadDataError, need
 from nnapi.model.model import Model
 from nnapi.runtime.compilation import Compilation
-from nnapi.runtime.compiling import compile
 from nnapi.runtime.device import Device, device, devices
 
 OPTIONS = "devices", "threads", "cache", "explain", "dynamic"

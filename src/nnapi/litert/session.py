@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 
+from nnapi.compiling import compile
 from nnapi.errors import NnapiError
 from nnapi.formats.tflite.cutting import cut
 from nnapi.formats.tflite.reader import Subgraph
@@ -24,7 +25,6 @@ from nnapi.litert.subgraph_file import Part, SubgraphFile, list_readable
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.compilation import Compilation
-from nnapi.runtime.compiling import compile
 
 
 class Settings(NamedTuple):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from nnapi.compiling import compile
 from nnapi.errors import NnapiError
 from nnapi.model.operand import Array, Shape
 from nnapi.onnx.arrays import as_described, as_stored, check_input, static_shape
@@ -21,7 +22,6 @@ from nnapi.onnx.profile import Profile
 from nnapi.onnx.providers import choose, list_unknown
 from nnapi.onnx.session_file import ModelMetadata, NodeArg, SessionFile, is_fixed
 from nnapi.runtime.compilation import Compilation
-from nnapi.runtime.compiling import compile
 from nnapi.runtime.specializations import Specializations
 
 

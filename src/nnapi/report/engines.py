@@ -103,7 +103,7 @@ class Nnapi:
         return find_version("nnapi")
 
     def open(self, path: File, threads: int) -> Opened:
-        from nnapi.runtime.compiling import compile
+        from nnapi.compiling import compile
         from nnapi.runtime.settings import settings, tunes
 
         module, _, name = self.loader.partition(":")

@@ -25,22 +25,21 @@ from nnapi.model.parts import find_computed
 from nnapi.notebook_display import NotebookDisplay
 from nnapi.runtime.attributes import Attributes
 from nnapi.runtime.cache.compilation_cache import Cache
+from nnapi.runtime.cache.own_cache import Place, open_cache
 from nnapi.runtime.choice.first_runs import FirstRuns
-from nnapi.runtime.choice.knowledge import Cached, Measured, Predicted, Unknown
+from nnapi.runtime.choice.knowledge import Predicted, Unknown
 from nnapi.runtime.choice.preparation import prepare
 from nnapi.runtime.choice.question import Question
-from nnapi.runtime.device import Device, Devices, list_named
-from nnapi.runtime.device import devices as all_devices
+from nnapi.runtime.device import Device, Devices, list_candidates
 from nnapi.runtime.executors.deadline import deadline_after
 from nnapi.runtime.executors.executors import execute
 from nnapi.runtime.executors.fast_path import Shortcut, is_open, shortcut
-from nnapi.runtime.executors.observed import Observe, Observed
+from nnapi.runtime.executors.observed import Observe, Observed, unwrap
 from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.inputs import check_inputs
-from nnapi.runtime.named import RunsByName
+from nnapi.runtime.named import Outputs, order_inputs
 from nnapi.runtime.planning.explain import as_data, as_text, describe_wait, summary
 from nnapi.runtime.planning.plan import Plan
-from nnapi.runtime.preferred_memory import PreferredMemory
 from nnapi.runtime.settings import Partitioning, partitioning, tunes_first
 from nnapi.trace import Layer, Phase, Section, spans
 from nnapi.trace.log import Log
@@ -56,11 +55,14 @@ log = Log("nnapi.CompilationBuilder")
 COMPUTE = Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_compute")
 START = Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_startCompute")
 
+PREFERRED, PADDED_LEVEL = 64, 5
+"""Alignment and padding in bytes that the host's devices prefer; the feature level from which they prefer padding."""
+
 Options = tuple[PreferenceCode | None, PriorityCode | None, int | None, int | None]
 """Preference, priority, time limit and threads."""
 
 
-class Compilation(NotebookDisplay, PreferredMemory, RunsByName):
+class Compilation(NotebookDisplay):
     """A model being made ready; once finished it may be shared by any number of threads.
 
     Without ``devices`` the runtime chooses (``ANeuralNetworksCompilation_create``), with them it keeps to the list
@@ -71,7 +73,7 @@ class Compilation(NotebookDisplay, PreferredMemory, RunsByName):
     def __init__(self, model: Model, devices: Sequence[Device] | None = None) -> None:
         need(model is not None, "model is None", UnexpectedNullError)
         self.is_explicit = devices is not None
-        candidates = [each for each in all_devices() if not each.is_by_name] if devices is None else list(devices)
+        candidates = list_candidates(None) if devices is None else list(devices)
         need(candidates, "no devices are listed", BadDataError)
         need(all(device is not None for device in candidates), "a device is None", UnexpectedNullError)
         need(len({id(device) for device in candidates}) == len(candidates), "a device is listed twice", BadDataError)
@@ -161,12 +163,11 @@ class Compilation(NotebookDisplay, PreferredMemory, RunsByName):
 
                 ready, self._trial = tuner.begin(question, ready, knowledge, self, mode)
             self._waited = time.perf_counter() - begin
-        observe = self._trial.observe if self._trial else None
-        if isinstance(knowledge, Cached | Measured) and ready.plan.measured and not tunes_first():
-            observe = FirstRuns(self, question, ready, mode).observe
+        first_runs = FirstRuns(self, question, ready, mode) if ready.plan.measured and not tunes_first() else None
+        watching = self._trial or first_runs
         if deadline is not None and time.monotonic_ns() > deadline:
             raise MissedDeadlinePersistentError(f"preparing took longer than {self._timeout} ns")
-        self.use(ready, observe, self._trial)
+        self.use(ready, watching.observe if watching else None)
         self.state.value = "ready"
         if log.is_verbose:
             log.info("%s", summary(ready.plan))
@@ -192,7 +193,7 @@ class Compilation(NotebookDisplay, PreferredMemory, RunsByName):
         trial, self._trial = self._trial, None
         if trial is not None:
             trial.stop()
-            self.use(trial.active._replace(plan=ready.plan), None)
+        self.use(ready._replace(prepared=unwrap(ready.prepared)), None)
 
     def run(self, *inputs: Any, keep: Sequence[str | int] = ()) -> list[Array]:
         """Run on arrays of the inputs' storage types; return new arrays, in the order of ``model.outputs``.
@@ -217,6 +218,17 @@ class Compilation(NotebookDisplay, PreferredMemory, RunsByName):
             self.shortcut = shortcut(self.model, prepared, inputs=arrays)
         return outputs
 
+    def __call__(self, *inputs: Any, **named: Any) -> Outputs:
+        """Run on inputs in order, or by name: ``compilation(image=x)``, ``compilation({"image": x})``.
+
+        ``model.input_info`` lists the names. Raises BadDataError for a name that is unknown or missing.
+        """
+        by_name = {**inputs[0], **named} if len(inputs) == 1 and isinstance(inputs[0], Mapping) else named
+        is_one_way = by_name is not named or not (inputs and named)
+        need(is_one_way, "inputs are given either in order or by name", BadDataError)
+        given = order_inputs(self.model, by_name) if by_name else inputs
+        return Outputs(self.run(*given), tuple(info.name for info in self.model.output_info))
+
     def _run_keeping(self, inputs: Sequence[Any], kept: Sequence[int]) -> list[Array]:
         self._need_ready()
         wanted = tuple(dict.fromkeys((*self.model.outputs, *kept)))
@@ -226,7 +238,7 @@ class Compilation(NotebookDisplay, PreferredMemory, RunsByName):
 
             model = build(Model, describe_with_outputs(self.model, wanted))
             devices = self._candidates if self.is_explicit else None
-            self._keeping[wanted] = _compile_again(model, devices, self._options, None, self._attributes.to_tuple())
+            self._keeping[wanted] = compile_with(model, devices, self._options, False, self._attributes.to_tuple())
         found = dict(zip(wanted, self._keeping[wanted].run(*inputs), strict=True))
         return [found[index] for index in (*self.model.outputs, *kept)]
 
@@ -282,8 +294,8 @@ class Compilation(NotebookDisplay, PreferredMemory, RunsByName):
         unpickled it is made anew."""
         self._need_ready()
         names = [device.name for device in self._candidates] if self.is_explicit else None
-        caching = None if self._cache is None or self._cache.is_own else (self._cache.directory, self._cache.token)
-        return _compile_again, (self.model, names, self._options, caching, self._attributes.to_tuple())
+        cache = False if self._cache is None or self._cache.is_own else (self._cache.directory, self._cache.token)
+        return compile_with, (self.model, names, self._options, cache, self._attributes.to_tuple())
 
     @property
     def _options(self) -> Options:
@@ -315,6 +327,29 @@ class Compilation(NotebookDisplay, PreferredMemory, RunsByName):
         names = self.plan.devices_of(indices[index])
         return [device for device in self._candidates if device.name in names]
 
+    def preferred_memory_alignment_for_input(self, index: int) -> int:
+        """Bytes to which an input's address should be aligned (``..._getPreferredMemoryAlignmentForInput``)."""
+        return self._prefer_bytes("input", index)
+
+    def preferred_memory_padding_for_input(self, index: int) -> int:
+        """Bytes to a multiple of which an input's length should be rounded up."""
+        return self._prefer_bytes("input", index, least_level=PADDED_LEVEL)
+
+    def preferred_memory_alignment_for_output(self, index: int) -> int:
+        """Bytes to which an output's address should be aligned."""
+        return self._prefer_bytes("output", index)
+
+    def preferred_memory_padding_for_output(self, index: int) -> int:
+        """Bytes to a multiple of which an output's length should be rounded up."""
+        return self._prefer_bytes("output", index, least_level=PADDED_LEVEL)
+
+    def _prefer_bytes(self, role: str, index: int, least_level: int = 1) -> int:
+        self.state.need("ready")
+        count = len(self.model.inputs if role == "input" else self.model.outputs)
+        need(0 <= index < count, f"{role} {index} does not exist, the model has {count}", BadDataError)
+        levels = [device.driver.info.feature_level for device in self.devices]
+        return PREFERRED if any(level >= least_level for level in levels) else 1
+
     def explain(self) -> str:
         """Which operation runs where, why not elsewhere, at what cost, what trials found, and how long finish took."""
         trial = self._trial and self._trial.describe()
@@ -341,9 +376,15 @@ class Compilation(NotebookDisplay, PreferredMemory, RunsByName):
         return f"<nnapi.Compilation of {self.model.name!r}{where}, {self.state}>"
 
 
-def begin(model: Model, devices: Devices | None, options: Options) -> Compilation:
-    """Return a compilation with options set, which is not finished."""
-    compilation = Compilation(model, None if devices is None else list_named(devices))
+def compile_with(
+    model: Model,
+    devices: Devices | None,
+    options: Options,
+    cache: Place | None = None,
+    attributes: Sequence[Attribute] = (),
+) -> Compilation:
+    """Return a finished compilation with options set; those that are None have their default."""
+    compilation = Compilation(model, None if devices is None else list_candidates(devices))
     preference, priority, timeout, threads = options
     if preference is not None:
         compilation.set_preference(preference)
@@ -352,20 +393,8 @@ def begin(model: Model, devices: Devices | None, options: Options) -> Compilatio
     if timeout is not None:
         compilation.set_timeout(timeout)
     compilation.set_threads(threads)
-    return compilation
-
-
-def _compile_again(
-    model: Model,
-    devices: Sequence[Device | str] | None,
-    options: Options,
-    caching: tuple[str, bytes] | None,
-    attributes: Sequence[Attribute],
-) -> Compilation:
-    compilation = begin(model, devices, options)
-    if caching is not None:
-        compilation.set_caching(*caching)
     for attribute in attributes:
         compilation.add_extension_attribute(*attribute)
+    compilation._cache = open_cache(model, cache)
     compilation.finish()
     return compilation

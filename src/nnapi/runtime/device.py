@@ -252,8 +252,10 @@ Devices = Sequence[Device | str] | Device | str
 """One device or several, each by its name or itself."""
 
 
-def list_named(named: Devices) -> list[Device]:
-    """The devices that are named; errors as of :func:`device`."""
+def list_candidates(named: Devices | None) -> list[Device]:
+    """The devices that are named, else those that the runtime may choose; errors as of :func:`device`."""
+    if named is None:
+        return [each for each in devices() if not each.is_by_name]
     several = [named] if isinstance(named, str | Device) else named
     return [device(each) if isinstance(each, str) else each for each in several]
 

@@ -58,28 +58,6 @@ class Outputs(list[Array]):
         return super().__getitem__(self._names.index(key))
 
 
-class RunsByName:
-    """A compilation called with inputs by name."""
-
-    model: Model
-
-    def run(self, *inputs: Any) -> list[Array]:
-        """Run on inputs in order."""
-        raise NotImplementedError
-
-    def __call__(self, *inputs: Any, **named: Any) -> Outputs:
-        """Run on inputs in order, or by name: ``compilation(image=x)``, ``compilation({"image": x})``.
-
-        ``model.input_info`` lists the names. Raises BadDataError for a name that is unknown or missing.
-        """
-        by_name = {**inputs[0], **named} if len(inputs) == 1 and isinstance(inputs[0], Mapping) else named
-        need(
-            by_name is not named or not (inputs and named), "inputs are given either in order or by name", BadDataError
-        )
-        given = order_inputs(self.model, by_name) if by_name else inputs
-        return Outputs(self.run(*given), tuple(info.name for info in self.model.output_info))
-
-
 def order_inputs(model: Model, given: Mapping[str, Any]) -> list[Any]:
     """Return the values of a model's inputs in order; raise BadDataError for a name that is unknown or missing."""
     names = [info.name for info in model.input_info]

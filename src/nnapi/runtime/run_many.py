@@ -87,7 +87,7 @@ def prepare_single(ready: ReadyPlan, devices: Sequence[Device], options: Prepare
         return None
     try:
         plan.model.need_mapped()
-        again = prepare_plan(plan, devices, options, None, lambda run, prepared: prepared)
+        again = prepare_plan(plan, devices, options, None)
     except (ClaimedError, NnapiError) as error:
         log.warning("runs in flight together have several threads each: %s", error)
         return None

@@ -13,12 +13,12 @@ from enum import StrEnum
 
 import numpy as np
 
+from nnapi.compiling import compile
 from nnapi.errors import NnapiError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.model.parts import OperationCall
 from nnapi.runtime.choice.judge import Distance, measure
-from nnapi.runtime.compiling import compile
 from nnapi.runtime.device import Device, device
 from nnapi.runtime.planning.verdicts import need_verdicts
 from nnapi.testing.build import build

@@ -61,7 +61,7 @@ def once(tmp_path: Path, harm: str, phase: str, **options: Any) -> Device:
 def both(found: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let automatic compilations choose between that device and the reference."""
     chosen = [found, device("nnapi-reference")]
-    monkeypatch.setattr("nnapi.runtime.compilation.all_devices", lambda: chosen)
+    monkeypatch.setattr("nnapi.runtime.device.devices", lambda: chosen)
 
 
 def compute(compilation: Compilation, timeout: int = 0) -> list[float]:

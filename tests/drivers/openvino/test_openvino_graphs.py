@@ -5,9 +5,9 @@ import pytest
 
 import nnapi
 from nnapi.codes import FuseCode, OperandCode, OperationCode
+from nnapi.compiling import compile
 from nnapi.model.model import Model
 from nnapi.model.operand import OperandType, tensor
-from nnapi.runtime.compiling import compile
 from nnapi.runtime.device import Device, device
 
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")

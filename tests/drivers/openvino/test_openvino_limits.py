@@ -7,10 +7,10 @@ import pytest
 
 import nnapi
 from nnapi.codes import OperandCode, OperationCode
+from nnapi.compiling import compile
 from nnapi.drivers.base import PrepareOptions
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, tensor
-from nnapi.runtime.compiling import compile
 from nnapi.runtime.device import Device, device
 from tests.single import run_single, scalar, single
 

@@ -83,7 +83,7 @@ def compile_on(gpu: Device, model: Model, patch: pytest.MonkeyPatch) -> Compilat
     """The model on the GPU because the runtime takes it for the fastest, so that the CPU may stand in."""
     free = Capabilities(Performance(0, 0), launch_seconds=0, seconds_per_byte=0)
     preferred = Device(Limited(gpu.driver, "webgpu-preferred", declared=free))
-    patch.setattr("nnapi.runtime.compilation.all_devices", lambda: [preferred, device("nnapi-reference")])
+    patch.setattr("nnapi.runtime.device.devices", lambda: [preferred, device("nnapi-reference")])
     compiled = compile(model)
     assert set(compiled.plan.devices) == {"webgpu-preferred"}
     return compiled

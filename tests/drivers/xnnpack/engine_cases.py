@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from nnapi.codes import OperandCode
+from nnapi.compiling import compile
 from nnapi.model.model import Model
 from nnapi.model.operand import OperandType
-from nnapi.runtime.compiling import compile
 from nnapi.runtime.device import Device, device
 from nnapi.testing.compare import EXACT, SINGLE, STEP, compare
 from tests.single import run_single

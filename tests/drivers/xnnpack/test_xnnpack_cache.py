@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from nnapi.codes import OperationCode as Op
+from nnapi.compiling import compile
 from nnapi.drivers.base import CacheEntry, Caches, PrepareOptions, Request
 from nnapi.drivers.litert import artifact as entries
 from nnapi.drivers.xnnpack import XnnpackDriver
 from nnapi.model.operand import tensor
-from nnapi.runtime.compiling import compile
 from nnapi.runtime.device import Device
 from nnapi.runtime.planning.explain import as_text
 from tests.drivers.xnnpack.engine_cases import Net

@@ -18,7 +18,7 @@ from nnapi.drivers.xnnpack import XnnpackDriver
 from nnapi.drivers.xnnpack.rules import RULES
 from nnapi.errors import NnapiError
 from nnapi.model.operation import REGISTRY
-from nnapi.runtime.compiling import compile
+from nnapi.compiling import compile
 from nnapi.runtime.device import Device
 from nnapi.testing.build import build
 from nnapi.testing.fuzz import random_attempt

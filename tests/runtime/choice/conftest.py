@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from nnapi.runtime.choice import at_once, challenger, trial, tuner
+from nnapi.runtime.choice import challenger, trial, tune, tuner
 from nnapi.runtime.executors import observed
 from tests.runtime.choice.trial_cases import Clock, Machine
 
@@ -16,7 +16,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
     monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path / "home"))
     monkeypatch.setattr("nnapi.runtime.choice.predict.is_tiny", lambda model: False)
     clock = Clock()
-    for module in (at_once, challenger, observed, trial, tuner):
+    for module in (challenger, observed, trial, tune, tuner):
         monkeypatch.setattr(module, "time", clock)
     silent = tuner.Tuner()
     monkeypatch.setattr("threading.Thread.start", lambda thread: None)

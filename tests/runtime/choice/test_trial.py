@@ -315,24 +315,6 @@ def test_a_plan_that_takes_as_long_as_ever_is_watched_for_a_moment(machine: Mach
     assert machine.trial(compilation).stage is Stage.OVER
 
 
-def test_a_plan_that_drifted_since_an_earlier_process_is_tried_again(machine: Machine) -> None:
-    first = machine.compile()
-    machine.begin(first)
-    machine.use(first)
-    same = machine.compile()
-    machine.use(same, 9)
-    assert isinstance(same.prepared, Observed)
-    machine.use(same, 2)
-    assert not isinstance(same.prepared, Observed)
-    machine.second.seconds = 3e-3
-    drifted = machine.compile()
-    assert drifted.plan.devices == ("second",)
-    machine.use(drifted, 11)
-    machine.clock.now += 1
-    machine.use(drifted, 100)
-    assert drifted.plan.devices == ("first",)
-
-
 def test_variants_of_one_device_are_challengers(machine: Machine) -> None:
     machine.second.seconds = 9e-3
     machine.first.variants, machine.first.times = ["upside down"], {"upside down": 0.3e-3}

@@ -50,7 +50,7 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[De
     """The devices of this machine, for tests to add to; what is measured fails the test."""
     found: list[Device] = []
     monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr("nnapi.runtime.choice.at_once.decide_at_once", None)
+    monkeypatch.setattr("nnapi.runtime.choice.tune.decide_at_once", None)
     with settings(tuning=True):
         yield found
 

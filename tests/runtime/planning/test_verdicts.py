@@ -205,7 +205,7 @@ def test_a_device_that_fails_when_it_is_asked_is_planned_around(
 ) -> None:
     model, failing = levels(), Device(Failing(raised))
     assert model.supported_operations([failing]) == [False] * 4
-    monkeypatch.setattr("nnapi.runtime.compilation.all_devices", lambda: [failing, REFERENCE])
+    monkeypatch.setattr("nnapi.runtime.device.devices", lambda: [failing, REFERENCE])
     for compilation in (compile(model), compile(model, [failing, REFERENCE])):
         assert compilation.plan.devices == (REFERENCE.name,)
         reasons = {dict(decision.verdicts)["failing"].reason for decision in compilation.plan.decisions}

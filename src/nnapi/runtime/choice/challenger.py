@@ -85,10 +85,10 @@ class Challenger:
     def is_faster(self) -> bool:
         return self.standing is Standing.FASTER and not self.reason
 
-    def prepare(self, make: Callable[[Plan], ReadyPlan], inputs: Inputs) -> Sequence[Array] | None:
+    def prepare(self, make: Callable[[], ReadyPlan], inputs: Inputs) -> Sequence[Array] | None:
         """Prepare it and run it once for warming up and once timed. Returns the outputs; None where it fails."""
         try:
-            self.ready = make(self.plan)
+            self.ready = make()
             self._infer = open_inference(self.ready, inputs)
             with mute():
                 self._infer(inputs)

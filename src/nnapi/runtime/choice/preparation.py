@@ -2,7 +2,7 @@
 
 | knowledge | compilation | afterwards |
 |---|---|---|
-| Cached | restore | trials if the first runs take much longer or shorter than recorded |
+| Cached | restore | trials if runs take much longer or shorter than recorded |
 | Measured | prepare the recorded plan | the same |
 | Predicted | prepare the recorded plan | trials |
 | Unknown | predict, prepare, record | trials |
@@ -45,29 +45,30 @@ def prepare(question: Question, mode: Partitioning) -> tuple[ReadyPlan, Knowledg
 
     With WITH_FALLBACK, what fails is compiled for the CPU, and so is what fails when it runs.
     """
-    cpu = find_cpu(question.devices)
     if mode is Partitioning.NONE:
+        cpu = find_cpu(question.devices)
         return _prepare_on_cpu(question.model, cpu, question.options), Fixed("everything is for the CPU")
-    if mode is not Partitioning.WITH_FALLBACK or cpu is None:
-        return _decide(question, make_guard(question.devices, mode))
+    spare = _find_spare(question, mode)
+    if spare is None:
+        return _decide(question, None)
     try:
-        ready, knowledge = _decide(question, make_guard(question.devices, mode))
+        ready, knowledge = _decide(question, partial(_guard, spare))
     except (BadDataError, UnexpectedNullError):
         raise
     except NnapiError as error:
-        if not _can_replace(cpu, question.model):
+        if not _can_replace(spare, question.model):
             raise
         log.warning("compilation failed, falling back to the CPU: %s", error)
-        return _prepare_on_cpu(question.model, cpu, PrepareOptions()), Fixed("the compilation failed")
+        return _prepare_on_cpu(question.model, spare, PrepareOptions()), Fixed("the compilation failed")
     return with_fallback(ready, question, mode), knowledge
 
 
-def _decide(question: Question, guard: Guard) -> tuple[ReadyPlan, Knowledge]:
+def _decide(question: Question, guard: Guard | None) -> tuple[ReadyPlan, Knowledge]:
     knowledge = recall(question)
     if isinstance(knowledge, Cached):
         plan, device, prepared = knowledge
-        run = plan.only_run
-        return ReadyPlan(plan, guard(run, run_on(device, run, prepared, question.options))), knowledge
+        turned = run_on(device, plan.only_run, prepared, question.options)
+        return ReadyPlan(plan, guard(plan.only_run, turned) if guard else turned), knowledge
     ready = None
     if isinstance(knowledge, Measured | Predicted | Fixed) and knowledge.record:
         ready = _prepare_recorded(question, knowledge.record, guard)
@@ -77,7 +78,7 @@ def _decide(question: Question, guard: Guard) -> tuple[ReadyPlan, Knowledge]:
     return ready, knowledge
 
 
-def _prepare_predicted(question: Question, knowledge: Knowledge, guard: Guard) -> tuple[ReadyPlan, Knowledge]:
+def _prepare_predicted(question: Question, knowledge: Knowledge, guard: Guard | None) -> tuple[ReadyPlan, Knowledge]:
     """Prepare the predicted plan. What a device has claimed and cannot prepare it is not asked for again."""
     from nnapi.runtime.choice.predict import look_up, predict_plan  # on demand: known models need no prediction
 
@@ -104,7 +105,7 @@ def _prepare_predicted(question: Question, knowledge: Knowledge, guard: Guard) -
     return ready, Unknown()
 
 
-def _prepare_recorded(question: Question, record: Record, guard: Guard) -> ReadyPlan | None:
+def _prepare_recorded(question: Question, record: Record, guard: Guard | None) -> ReadyPlan | None:
     """Prepare the plan of a record; None where it cannot be prepared any more."""
     plan = _find_recorded(question, record)
     if plan is None:
@@ -127,22 +128,18 @@ def _find_recorded(question: Question, record: Record) -> Plan | None:
     return next((plan for plan in list_plans(question, record.threads) if plan.identity == record.identity), None)
 
 
-def make_guard(devices: Sequence[Device], mode: Partitioning) -> Guard:
-    """Return what repeats a partition on the CPU when it fails, where that is permitted."""
-    cpu = find_cpu(devices)
-    if cpu is None or mode is not Partitioning.WITH_FALLBACK:
-        return lambda run, prepared: prepared
-    return partial(_guard, cpu)
-
-
 def with_fallback(ready: ReadyPlan, question: Question, mode: Partitioning) -> ReadyPlan:
     """Repeat a run of the whole plan on the CPU when it fails, where that is permitted."""
-    cpu = find_cpu(question.devices)
-    if cpu is None or mode is not Partitioning.WITH_FALLBACK or set(ready.plan.devices) == {cpu.name}:
+    spare = _find_spare(question, mode)
+    if spare is None or set(ready.plan.devices) == {spare.name}:
         return ready
-    name = f"the plan of {question.model.name}"
-    again = partial(_prepare_again, cpu, question.model)
+    name, again = f"the plan of {question.model.name}", partial(_prepare_again, spare, question.model)
     return ready._replace(prepared=Fallback(name, ready.prepared, again))
+
+
+def _find_spare(question: Question, mode: Partitioning) -> Device | None:
+    """The CPU, where it may compute what fails elsewhere."""
+    return find_cpu(question.devices) if mode is Partitioning.WITH_FALLBACK else None
 
 
 def find_cpu(devices: Sequence[Device]) -> Device | None:

@@ -15,7 +15,6 @@ from typing import Protocol
 
 import numpy as np
 
-from nnapi.drivers.base import PrepareOptions
 from nnapi.locks import make_lock
 from nnapi.model.borrowed import hold
 from nnapi.model.operand import Array
@@ -64,8 +63,8 @@ class Stage(Enum):
 class Owner(Protocol):
     """A compilation, as a trial sees it."""
 
-    def use(self, ready: ReadyPlan, observe: Observe | None) -> None:
-        """Run this plan from the next run on, and report the runs."""
+    def use(self, ready: ReadyPlan, observe: Observe | None, trial: Trial | None = None) -> None:
+        """Run this plan from the next run on, and report the runs; a ``trial`` is kept alive."""
         ...
 
 
@@ -121,7 +120,7 @@ class Trial:
         if self._is_dynamic:
             self._recent.clear()
         self._recent.append(seconds)
-        if self._sample is None:
+        if self._sample is None and self.stage is Stage.WAITING:
             self._take_sample(inputs)
         if self.stage is not Stage.COMPARING or self._has_gaps:
             return
@@ -186,7 +185,8 @@ class Trial:
         slow = {device.name for device in question.devices if device.starts_slowly}
         is_doubtful = len(plan.devices) > 1 or not slow.isdisjoint({*plan.devices} - {*self.active.plan.devices})
         challenger = Challenger(plan, is_doubtful=is_doubtful, logs=known.logs if known else ())
-        found = challenger.prepare(lambda plan: self._make(question, plan), sample)
+        options = question.options._replace(threads=plan.threads)
+        found = challenger.prepare(lambda: prepare_plan(plan, question.devices, options, question.cache), sample)
         if found is not None:
             challenger.judge(question.model, expected, found)
         if found is not None and challenger.seconds > HOPELESS * seconds:
@@ -205,12 +205,6 @@ class Trial:
         excluded = {own} | {name for name, known in self._known.items() if known.reason}
         limit = HOPELESS_PREDICTION * plans[0].predicted
         return [plan for plan in plans if label(plan) not in excluded and plan.predicted < limit][:CHALLENGERS]
-
-    def _make(self, question: Question, plan: Plan) -> ReadyPlan:
-        return prepare_plan(plan, question.devices, self._options(plan), question.cache, lambda run, prepared: prepared)
-
-    def _options(self, plan: Plan) -> PrepareOptions:
-        return self.question.options._replace(threads=plan.threads)
 
     def use_gap(self) -> None:
         """Take a pair on the last inputs, if no run has come for a while and the budget allows it."""
@@ -301,6 +295,11 @@ class Trial:
         if self.stage is Stage.COMPARING and any(each.evidence.logs for each in self.challengers):
             comparisons = [each.describe() for each in self.challengers]
             keep(self.question, self.key, Record.of(PREDICTED, self.active.plan, None, comparisons))
+
+    def conclude_as(self, recorded: float | None) -> None:
+        """End without a comparison: an earlier process has decided, and recorded these seconds."""
+        self.recorded, self.is_reported = recorded, False
+        self._end()
 
     def stop(self, reason: str = "") -> None:
         """End the trial without a decision."""

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from nnapi.drivers.base import PrepareOptions
 from nnapi.model.model import Model
 from nnapi.runtime.cache.own_cache import open_cache, open_own_cache
-from nnapi.runtime.choice.at_once import Progress, decide_at_once
+from nnapi.runtime.choice.challenger import Inputs
 from nnapi.runtime.choice.knowledge import Fixed
 from nnapi.runtime.choice.preparation import prepare
 from nnapi.runtime.choice.question import Question
-from nnapi.runtime.choice.record import forget
-from nnapi.runtime.compiling import compile
-from nnapi.runtime.device import Device, Devices, list_named
-from nnapi.runtime.device import devices as all_devices
-from nnapi.runtime.inputs import check_inputs
+from nnapi.runtime.choice.record import Record, forget
+from nnapi.runtime.choice.trial import Stage, Trial
+from nnapi.runtime.device import Devices, list_candidates
+from nnapi.runtime.executors.parts import ReadyPlan
+from nnapi.runtime.inputs import check_inputs, has_known_ranks, make_zeros
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.settings import Partitioning, settings
+from nnapi.trace import Layer, Phase, span
+
+LONGEST = 10.0
+"""Seconds after which no pair is begun."""
+
+Progress = Callable[[str], None]
 
 
 def tune(
@@ -35,22 +42,43 @@ def tune(
     ``inputs`` are arrays as :meth:`Compilation.run` takes them; by default zeros. An earlier record is forgotten.
     ``progress`` is called with the number of pairs so far, in words. Returns the plan.
     """
-    candidates = [each for each in all_devices() if not each.is_by_name] if devices is None else list_named(devices)
+    candidates = list_candidates(devices)
     arrays = None if inputs is None else check_inputs(model, inputs)
     with settings(tuning=True):
         question = Question(model, candidates, PrepareOptions(threads=threads), open_cache(model, None))
         forget(question.key)
-        _forget_cached(model, candidates, question.options)
+        if cache := open_own_cache(model):
+            for device in candidates:
+                cache.forget(device, question.options)
         ready, knowledge = prepare(question, Partitioning.WITHOUT_FALLBACK)
         if not isinstance(knowledge, Fixed):
-            decide_at_once(question, ready, None, lambda ready: ready, arrays, progress)
-        del ready
-        with compile(model, devices, threads=threads) as compilation:
-            return compilation.plan
+            ready = decide_at_once(question, ready, None, lambda ready: ready, arrays, progress)
+        return ready.plan
 
 
-def _forget_cached(model: Model, devices: Sequence[Device], options: PrepareOptions) -> None:
-    cache = open_own_cache(model)
-    for device in devices if cache is not None else ():
-        assert cache is not None
-        cache.forget(device, options)
+def decide_at_once(
+    question: Question,
+    ready: ReadyPlan,
+    record: Record | None,
+    guard: Callable[[ReadyPlan], ReadyPlan],
+    inputs: Inputs | None = None,
+    progress: Progress = lambda text: None,
+) -> ReadyPlan:
+    """Compare plans until one is faster or none is. Returns the fastest; ``ready`` where no inputs can be made up."""
+    model = question.model
+    if inputs is None and not has_known_ranks(model):
+        return ready
+    trial = Trial(question, ready, record, guard)
+    with span(Layer.RUNTIME, Phase.COMPILATION, "comparePlans"):
+        trial.begin_on(make_zeros(model) if inputs is None else inputs)
+        trial.prepare()
+        while trial.prepare_next():
+            progress("preparing")
+        begin, pairs = time.perf_counter(), 0
+        while trial.stage is Stage.COMPARING and not trial.is_decided:
+            if time.perf_counter() - begin > LONGEST or not trial.take_pair(is_limited=False):
+                break
+            pairs += 1
+            progress(f"{pairs} pairs")
+            trial.judge()
+        return trial.conclude() if trial.stage is Stage.COMPARING else ready

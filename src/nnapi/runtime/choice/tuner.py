@@ -9,14 +9,17 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
+import statistics
 import sys
 import threading
 import time
 import weakref
+from collections.abc import Sequence
 from contextvars import copy_context
 from functools import partial
 
 from nnapi.locks import make_lock
+from nnapi.runtime.choice.evidence import has_drifted
 from nnapi.runtime.choice.knowledge import Predicted, Unknown
 from nnapi.runtime.choice.preparation import with_fallback
 from nnapi.runtime.choice.question import Question
@@ -55,7 +58,8 @@ class Tuner:
     def add(self, trial: Trial, owner: weakref.ref[Owner]) -> None:
         """Conduct a trial. Neither it nor its owner is kept alive."""
         with self._lock:
-            self._trials.append((weakref.ref(trial), owner))
+            if not any(known() is trial for known, _ in self._trials):
+                self._trials.append((weakref.ref(trial), owner))
             if self._thread is None and not self._is_stopped:
                 target = copy_context().run
                 self._thread = threading.Thread(target=target, args=(self._work,), name="nnapi-tuner", daemon=True)
@@ -164,11 +168,25 @@ def begin(
     record = knowledge.record if isinstance(knowledge, Predicted) else None
     guard = partial(with_fallback, question=question, mode=mode)
     if tunes_first():
-        from nnapi.runtime.choice.at_once import decide_at_once  # on demand: by default nobody waits
+        from nnapi.runtime.choice.tune import decide_at_once  # on demand: by default nobody waits
 
         return decide_at_once(question, ready, record, guard), None
     reference = weakref.ref(owner)
     return ready, Trial(question, ready, record, guard, lambda trial: _tuner.add(trial, reference))
+
+
+def watch(question: Question, ready: ReadyPlan, seconds: Sequence[float], owner: Owner, mode: Partitioning) -> None:
+    """Watch a plan that an earlier process has chosen. If its first runs took ``seconds`` unlike those recorded, a
+    trial begins; else the tuner looks at it now and then."""
+    reference, recorded = weakref.ref(owner), ready.plan.measured
+    guard = partial(with_fallback, question=question, mode=mode)
+    trial = Trial(question, ready, None, guard, lambda trial: _tuner.add(trial, reference))
+    if recorded and has_drifted(statistics.median(seconds), recorded):
+        owner.use(ready, trial.observe, trial)
+        return
+    trial.conclude_as(recorded)
+    owner.use(ready, None, trial)
+    _tuner.add(trial, reference)
 
 
 def _end() -> None:

@@ -50,7 +50,7 @@ class ClaimedError(Exception):
 
 
 def prepare_plan(
-    plan: Plan, devices: Sequence[Device], options: PrepareOptions, cache: Cache | None, guard: Guard
+    plan: Plan, devices: Sequence[Device], options: PrepareOptions, cache: Cache | None, guard: Guard | None = None
 ) -> ReadyPlan:
     """Make every part of a plan ready. ClaimedError for a device that cannot do what it said it would."""
     by_name = {device.name: device for device in devices}
@@ -60,7 +60,8 @@ def prepare_plan(
         device = by_name[run.device]
         part = _prepare_part(device, source.model, run, options, cache, _find_places(plan.model, source.model, run))
         parts.append(part)
-        return guard(run, run_on(device, run, part.prepared, options))
+        turned = run_on(device, run, part.prepared, options)
+        return guard(run, turned) if guard else turned
 
     if plan.is_simple:
         options = options._replace(form=plan.form)

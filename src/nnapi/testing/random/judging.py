@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from nnapi.compiling import compile
 from nnapi.errors import NnapiError
 from nnapi.model.operand import Array
-from nnapi.runtime.compiling import compile
 from nnapi.runtime.device import Device
 from nnapi.runtime.planning.verdicts import need_verdicts
 from nnapi.testing.build import build
