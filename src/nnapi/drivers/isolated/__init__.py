@@ -25,8 +25,9 @@ from nnapi.drivers.isolated.connection import Connection
 from nnapi.drivers.isolated.descriptors import memory_file
 from nnapi.drivers.isolated.limits import BACKGROUND, NICE
 from nnapi.drivers.isolated.peer import Peer
-from nnapi.drivers.isolated.prepared import RemotePrepared
+from nnapi.drivers.isolated.prepared import RemotePrepared, read_number
 from nnapi.drivers.isolated.process import Process
+from nnapi.drivers.isolated.protocol import Message
 from nnapi.errors import BadDataError, DeadObjectError, OpFailedError, need
 from nnapi.locks import make_lock
 from nnapi.model.model import Model
@@ -65,11 +66,8 @@ class Isolated:
         way to whoever else wants a processor. ``service`` is the socket of a process that serves
         drivers already (``nnapi serve``): it has ``driver``, a name, by other rules then.
         """
-        need(
-            not service or isinstance(driver, str),
-            f"a service knows drivers by their names, not {driver!r}",
-            BadDataError,
-        )
+        is_known = isinstance(driver, str) or not service
+        need(is_known, f"a service knows drivers by their names, not {driver!r}", BadDataError)
         need(memory is None or memory > 0, f"memory is {memory}, must be above 0", BadDataError)
         self._source = _source(driver, device)
         self._name = device or (driver if isinstance(driver, str) else getattr(driver, "name", ""))
@@ -78,7 +76,8 @@ class Isolated:
         self._nice = BACKGROUND if background else NICE[PriorityCode.PRIORITY_MEDIUM] if self._service else 0
         self._others: dict[PriorityCode, Isolated] = {}
         """The same driver of a service, in workers that compute with other priorities."""
-        self._known = known if known is not None or isinstance(driver, str | type) else _as_driver(driver)
+        is_driver = isinstance(driver, Driver) and not isinstance(driver, type)
+        self._known = driver if known is None and is_driver else known
         self._patience, self._grace = patience, grace
         self._connection: Connection | None = None
         self._greeting: plain_values.Greeting | None = None
@@ -102,10 +101,10 @@ class Isolated:
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
         connection = self.connect()
-        message = connection.call({"kind": "verdicts", "model": connection.model(model)})
-        message.close()
-        with connection.read_answer(message) as body:
-            return plain_values.to_verdicts(model, body["verdicts"])
+        return connection.ask(
+            {"kind": "verdicts", "model": connection.model(model)},
+            lambda answer: plain_values.to_verdicts(model, answer.body["verdicts"]),
+        )
 
     def prepare(self, model: Model, options: PrepareOptions) -> RemotePrepared:
         connect = self._with_priority(options.priority).connect
@@ -116,12 +115,7 @@ class Isolated:
         handle = prepared.handle()
         if not handle.connection.greeting.caches:
             return None
-        message = handle.connection.call({"kind": "cache_entry", "prepared": handle.number})
-        try:
-            with handle.connection.read_answer(message) as body:
-                return None if body["length"] is None else message.read(int(body["length"]))
-        finally:
-            message.close()
+        return handle.connection.ask({"kind": "cache_entry", "prepared": handle.number}, _read_entry)
 
     def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> RemotePrepared:
         waiting = [entry]
@@ -152,6 +146,14 @@ class Isolated:
         need(self.connect().greeting.allocates, f"{name} allocates no memory", OpFailedError)
         need(type.is_known, f"{name} allocates no memory of unknown dimensions: {type}", OpFailedError)
         return HostBuffer()
+
+    def describe(self) -> None:
+        """Learn who the driver is from a process that ends again. From then on one may take as long as it likes."""
+        try:
+            self._need_greeting()
+        finally:
+            self.close()
+        self._patience = None
 
     def wait(self) -> None:
         """Return when the process is there; DeadObjectError where it cannot be had."""
@@ -218,13 +220,9 @@ def _source(driver: Any, device: str) -> dict[str, str]:
         raise BadDataError(f"{driver!r} cannot be sent to another process: {error}") from None
 
 
-def _as_driver(driver: Any) -> Driver | None:
-    return driver if isinstance(driver, Driver) else None
-
-
 def _prepare(connection: Connection, model: Model, options: PrepareOptions) -> int:
     body = {"kind": "prepare", "model": connection.model(model), "options": plain_values.of_options(options)}
-    return _number(connection, body, (), options.deadline)
+    return connection.ask(body, read_number, (), options.deadline)
 
 
 def _restore(connection: Connection, model: Model, entry: CacheEntry, options: PrepareOptions) -> int:
@@ -240,14 +238,11 @@ def _restore(connection: Connection, model: Model, entry: CacheEntry, options: P
             "size": os.fstat(descriptor).st_size,
             "length": len(entry.content),
         }
-        return _number(connection, body, [descriptor], options.deadline)
+        return connection.ask(body, read_number, [descriptor], options.deadline)
     finally:
         os.close(descriptor)
 
 
-def _number(connection: Connection, body: Any, descriptors: Sequence[int], deadline: int | None) -> int:
-    """The number of the prepared model that a call gives."""
-    message = connection.call(body, descriptors, deadline)
-    message.close()
-    with connection.read_answer(message) as answer:
-        return int(answer["prepared"])
+def _read_entry(answer: Message) -> bytes | None:
+    length = answer.body["length"]
+    return None if length is None else answer.read(int(length))

@@ -69,7 +69,7 @@ class ChannelServer:
         self._arena: Arena | None = None
         self._bindings: dict[int, Binding] = {}
         self._numbers = itertools.count(1)
-        self._undelivered: list[Array] = []
+        self._undelivered: tuple[list[Array], Body] = [], {}
         self._spin = SPIN
 
     def run(self) -> None:
@@ -210,22 +210,22 @@ class ChannelServer:
             stored = held.model.operands[index].type.dtype
             need(array.dtype.itemsize == stored.itemsize, f"the driver gave {array.dtype} for {stored}", OpFailedError)
         times = {"driver_ns": outcome.driver_ns or took, "hardware_ns": outcome.hardware_ns}
-        return {**self._deliver(list(outcome.outputs), body["free"]), **times}
+        return self._deliver(list(outcome.outputs), times, body["free"])
 
     def _deliver_rest(self, body: Body, descriptors: Sequence[int]) -> Body:
-        return self._deliver(self._undelivered, 0)
+        return self._deliver(*self._undelivered, 0)
 
-    def _deliver(self, outputs: list[Array], free: int) -> Body:
+    def _deliver(self, outputs: list[Array], times: Body, free: int) -> Body:
         """Put outputs into the arena, from ``free`` on; where it is too small, say how much is needed, and wait."""
         arena = self._arena
         assert arena is not None
         places, end = copy_in(arena, outputs, free)
-        self._undelivered = outputs if places is None else []
+        self._undelivered = (outputs, times) if places is None else ([], {})
         if places is None:
             return {"needs": end}
         if arena.size > KEPT:
             self._arena = None
-        return {"outputs": places}
+        return {"outputs": places, **times}
 
     def _spans(self, body: Body, descriptors: Sequence[int]) -> Body:
         return {"spans": [plain_values.of_span(span) for span in self._session.recording.read(body["first"])]}

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TypeVar
 
 from nnapi.drivers.answers import late_error
 from nnapi.drivers.base import DriverDiedError
@@ -16,7 +18,6 @@ from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.channel import ANSWER, BINDING, BURST_SPIN, DONE, REQUEST, SPIN, STATUS
 from nnapi.drivers.isolated.client_channel import Binding, ClientChannel, open_channel
 from nnapi.drivers.isolated.constants import lay_out
-from nnapi.drivers.isolated.live_connections import connections
 from nnapi.drivers.isolated.peer import Peer
 from nnapi.drivers.isolated.process import PATIENCE, Process, background
 from nnapi.drivers.isolated.protocol import Body, Message, Violation, receive, send
@@ -25,6 +26,8 @@ from nnapi.errors import NnapiError, OutOfMemoryError, UnavailableDeviceError
 from nnapi.model.model import Model
 from nnapi.trace import spans
 from nnapi.trace.recorder import Recorder, Span
+
+T = TypeVar("T")
 
 LATE = 0.05
 """Seconds beyond a time limit in which the driver may still say by itself that it passed."""
@@ -83,10 +86,11 @@ class Connection:
         if message is None:
             raise self.note_death()
         main.setblocking(False)
-        message.close()
-        with self.read_answer(message) as body:
-            self.pid = self.pid or int(body["pid"])
-            return plain_values.to_greeting(body)
+        return self._read(message, self._to_greeting)
+
+    def _to_greeting(self, answer: Message) -> plain_values.Greeting:
+        self.pid = self.pid or int(answer.body["pid"])
+        return plain_values.to_greeting(answer.body)
 
     # Channels
 
@@ -130,18 +134,25 @@ class Connection:
 
     # Calls
 
-    def call(self, body: Body, descriptors: Sequence[int] = (), deadline: int | None = None) -> Message:
-        """Return the driver's answer, or raise its error. The caller closes the message."""
+    def ask(
+        self, body: Body, read: Callable[[Message], T], descriptors: Sequence[int] = (), deadline: int | None = None
+    ) -> T:
+        """Return what ``read`` makes of the driver's answer, or raise its error."""
         channel = self.take()
         try:
-            message = self.exchange(channel, body, descriptors, deadline)
+            return self.ask_on(channel, body, read, descriptors, deadline)
         finally:
             self.put(channel)
-        with self.read_answer(message):
-            return message
 
-    def exchange(self, channel: ClientChannel, body: Body, descriptors: Sequence[int], deadline: int | None) -> Message:
-        """Return the driver's answer on a channel, errors too. Where this raises, the channel is lost."""
+    def ask_on(
+        self,
+        channel: ClientChannel,
+        body: Body,
+        read: Callable[[Message], T],
+        descriptors: Sequence[int] = (),
+        deadline: int | None = None,
+    ) -> T:
+        """As :meth:`ask`, on a channel of the caller's, which is lost where no answer came."""
         self._tell_released()
         self._active.append(None)
         if spans.active:
@@ -157,7 +168,7 @@ class Connection:
             channel.is_lost = True
             threading.Thread(target=self._await_late, args=(channel,), name="nnapi-late", daemon=True).start()
             raise late_error(self.name)
-        return message
+        return self._read(message, read)
 
     def _exchange(
         self, channel: ClientChannel, body: Body, descriptors: Sequence[int], deadline: int | None
@@ -184,19 +195,16 @@ class Connection:
             self.drop(channel)
         return message
 
-    @contextmanager
-    def read_answer(self, message: Message) -> Iterator[Body]:
-        """For a block that reads an answer: an error in it is raised, and a mistake in it is the end of the process."""
+    def _read(self, answer: Message, read: Callable[[Message], T]) -> T:
+        """Read an answer, and close it. An error in it is raised; a mistake in it is the end of the process."""
         try:
-            if "error" in message.body:
-                raise self._explain(plain_values.to_error(message.body["error"]))
-            yield message.body
+            if "error" in answer.body:
+                raise self._explain(plain_values.to_error(answer.body["error"]))
+            return read(answer)
         except plain_values.WRONG as error:
-            message.close()
             raise self.end(f"it sent garbage: {type(error).__name__}: {error}") from None
-        except BaseException:
-            message.close()
-            raise
+        finally:
+            answer.close()
 
     def _explain(self, error: NnapiError) -> NnapiError:
         """Return the error, with the limit of memory where that may be behind it."""
@@ -265,17 +273,15 @@ class Connection:
         """Return the spans that the process has recorded; none where it has ended."""
         found: list[Span] = []
         with suppress(NnapiError):
-            while part := self._next_spans(len(found)):
-                found += part
-                if len(part) < SPANS:
+            while len(found) % SPANS == 0:
+                part = self.ask({"kind": "spans", "first": len(found)}, self._to_spans)
+                if not part:
                     break
+                found += part
         return found
 
-    def _next_spans(self, first: int) -> list[Span]:
-        message = self.call({"kind": "spans", "first": first})
-        message.close()
-        with self.read_answer(message) as body:
-            return [plain_values.to_span(span, self.pid) for span in body["spans"]]
+    def _to_spans(self, answer: Message) -> list[Span]:
+        return [plain_values.to_span(span, self.pid) for span in answer.body["spans"]]
 
     # Models and what they become
 
@@ -286,14 +292,12 @@ class Connection:
         if not number:
             described, arrays = plain_values.of_model(model)
             layout, descriptors = lay_out(arrays)
+            body = {"kind": "model", "model": described, "layout": layout}
             try:
-                message = self.call({"kind": "model", "model": described, "layout": layout}, descriptors)
+                number = self.ask(body, lambda answer: int(answer.body["model"]), descriptors)
             finally:
                 for descriptor in descriptors:
                     os.close(descriptor)
-            message.close()
-            with self.read_answer(message) as body:
-                number = int(body["model"])
             with self._lock:
                 self._models[model] = number
             self.release_with(model, "models", number)
@@ -389,6 +393,25 @@ class Connection:
             channel.close()
         self._idle.clear()
         self._process.forget()
+
+
+connections: weakref.WeakSet[Connection] = weakref.WeakSet()
+"""Those of this process, to whose processes its end and its forks make a difference."""
+
+
+def _forget_all() -> None:
+    for connection in list(connections):
+        if connection.is_alive:
+            connection.forget()
+
+
+def _leave_all() -> None:
+    for connection in list(connections):
+        connection.leave()
+
+
+atexit.register(_leave_all)
+os.register_at_fork(after_in_child=_forget_all)
 
 
 def _abandon(process: Process | Peer, channels: list[ClientChannel]) -> None:

@@ -10,7 +10,8 @@ import fcntl
 import os
 import socket
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from nnapi.errors import BadDataError, need
@@ -22,16 +23,30 @@ EVENTFD = "anon_inode:[eventfd]"
 
 def memory_file(parts: Sequence[Any], name: str = "nnapi-message") -> int:
     """Return a descriptor of a memory file that holds the parts, one after the other, and that nobody can change."""
-    file = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    try:
+    with _sealed_file(name, SEALS | fcntl.F_SEAL_WRITE) as file:
         at = 0
         for part in parts:
             at = write_at(file, part, at)
-        fcntl.fcntl(file, fcntl.F_ADD_SEALS, SEALS | fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL)
+        return file
+
+
+def shared_file(size: int, name: str) -> int:
+    """Return a descriptor of a memory file of zeros that both sides may write to, and that keeps its size."""
+    with _sealed_file(name, SEALS) as file:
+        os.ftruncate(file, size)
+        return file
+
+
+@contextmanager
+def _sealed_file(name: str, seals: int) -> Iterator[int]:
+    """A memory file that is filled in the ``with`` block and sealed behind it; closed where that fails."""
+    file = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        yield file
+        fcntl.fcntl(file, fcntl.F_ADD_SEALS, seals | fcntl.F_SEAL_SEAL)
     except BaseException:
         os.close(file)
         raise
-    return file
 
 
 def write_at(file: int, part: Any, at: int) -> int:
@@ -41,18 +56,6 @@ def write_at(file: int, part: Any, at: int) -> int:
         written = os.pwrite(file, rest, at)
         rest, at = rest[written:], at + written
     return at
-
-
-def shared_file(size: int, name: str) -> int:
-    """Return a descriptor of a memory file of zeros that both sides may write to, and that keeps its size."""
-    file = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    try:
-        os.ftruncate(file, size)
-        fcntl.fcntl(file, fcntl.F_ADD_SEALS, SEALS | fcntl.F_SEAL_SEAL)
-    except BaseException:
-        os.close(file)
-        raise
-    return file
 
 
 def is_sealed(file: int) -> bool:

@@ -15,7 +15,7 @@ from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.arena import KEPT, Arena, Place, copy_in, new_arena, round_up
 from nnapi.drivers.isolated.client_channel import Binding, ClientChannel
 from nnapi.drivers.isolated.connection import Connection
-from nnapi.drivers.isolated.protocol import Body
+from nnapi.drivers.isolated.protocol import Message
 from nnapi.drivers.prepared import check_deadline
 from nnapi.errors import BadDataError, OpFailedError
 from nnapi.locks import make_lock
@@ -24,6 +24,11 @@ from nnapi.model.operand import Array, OperandType, Shape, combine
 
 Make = Callable[[Connection], int]
 """Prepares the model in a process, and gives its number there."""
+
+
+def read_number(answer: Message) -> int:
+    """Return the number of a prepared model in an answer."""
+    return int(answer.body["prepared"])
 
 
 class Handle:
@@ -89,30 +94,29 @@ class RemotePrepared:
             "loop_timeout": request.loop_timeout,
             "attributes": plain_values.of_attributes(request.attributes),
         }
+
+        def read(answer: Message) -> Outcome | int:
+            return int(answer.body["needs"]) if "needs" in answer.body else self._read_outcome(channel, answer)
+
         if places is not None:
-            message = connection.exchange(channel, {**body, "inputs": places}, (), request.deadline)
+            outcome = connection.ask_on(channel, {**body, "inputs": places}, read, (), request.deadline)
         else:
             size = free + sum(round_up(type.nbytes) for type in self._outputs) + 1
             with new_arena(size) as (channel.arena, descriptor):
                 places, _ = copy_in(channel.arena, request.inputs, 0)
                 body |= {"inputs": places, "arena": size}
-                message = connection.exchange(channel, body, [descriptor], request.deadline)
-        message.close()
-        with connection.read_answer(message) as answer:
-            if "needs" not in answer:
-                return self._outcome(channel, answer)
-            size = int(answer["needs"])
-            times = answer
-        with new_arena(size) as (channel.arena, descriptor):
-            message = connection.exchange(channel, {"kind": "deliver", "arena": size}, [descriptor], request.deadline)
-        message.close()
-        with connection.read_answer(message) as answer:
-            return self._outcome(channel, {**times, **answer})
+                outcome = connection.ask_on(channel, body, read, [descriptor], request.deadline)
+        if isinstance(outcome, Outcome):
+            return outcome
+        with new_arena(outcome) as (channel.arena, descriptor):
+            body = {"kind": "deliver", "arena": outcome}
+            rest = partial(self._read_outcome, channel)
+            return connection.ask_on(channel, body, rest, [descriptor], request.deadline)
 
-    def _outcome(self, channel: ClientChannel, answer: Body) -> Outcome:
+    def _read_outcome(self, channel: ClientChannel, message: Message) -> Outcome:
         """The outputs as arrays of our own. ValueError for what the model cannot give."""
         assert channel.arena is not None
-        outputs = []
+        answer, outputs = message.body, []
         for type, (offset, dimensions) in zip(self._outputs, answer["outputs"], strict=True):
             shape = tuple(map(int, dimensions))
             if not type.is_scalar and combine(type.dimensions, shape) is None:
@@ -177,12 +181,10 @@ class RemotePrepared:
         size = max(size, 1)
         with new_arena(size) as (arena, descriptor):
             body = {"kind": "bind", "prepared": handle.number, "places": [inputs, outputs], "size": size}
-            message = handle.connection.exchange(channel, body, [descriptor], None)
-        message.close()
-        found = None
-        with handle.connection.read_answer(message) as answer:
-            if answer["binding"] is not None:
-                found = Binding(int(answer["binding"]), *arena.views(self._model, inputs, outputs))
+            number = handle.connection.ask_on(
+                channel, body, lambda answer: _count(answer.body["binding"]), [descriptor]
+            )
+        found = None if number is None else Binding(number, *arena.views(self._model, inputs, outputs))
         channel.bindings[key] = found
         return found
 
@@ -214,10 +216,7 @@ class RemoteSession(RemotePrepared):
         finalizer.atexit = False
 
         def make(connection: Connection) -> int:
-            message = connection.call({"kind": "session", "prepared": shared.handle().number})
-            message.close()
-            with connection.read_answer(message) as body:
-                return int(body["prepared"])
+            return connection.ask({"kind": "session", "prepared": shared.handle().number}, read_number)
 
         super().__init__(model, connect, make, now=False)
 

@@ -4,29 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from nnapi.drivers.base import Capabilities, DeviceInfo, Prepared, PrepareOptions, Verdict
+from nnapi.drivers.base import DeviceInfo
 from nnapi.drivers.isolated import Isolated
-from nnapi.errors import OpFailedError, UnavailableDeviceError
-from nnapi.model.model import Model
+from nnapi.errors import UnavailableDeviceError
 
 PATIENCE = 60.0
 """Seconds that a library may take to be loaded and to say which devices it has."""
-
-
-class Described(NamedTuple):
-    """A device's description of itself, for questions that come before its process is needed."""
-
-    info: DeviceInfo
-    declared: Capabilities
-
-    def capabilities(self) -> Capabilities:
-        return self.declared
-
-    def verdicts(self, model: Model) -> list[Verdict]:
-        raise OpFailedError(f"{self.info.name} is in another process")
-
-    def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
-        raise OpFailedError(f"{self.info.name} is in another process")
 
 
 class Unusable(NamedTuple):
@@ -46,8 +29,6 @@ def probe(load: Any, patience: float = PATIENCE) -> Isolated:
     Raises what ``load`` raises, and UnavailableDeviceError where the process ends or takes longer than ``patience``
     seconds.
     """
-    asked = Isolated(load, patience=patience)
-    try:
-        return Isolated(load, known=Described(asked.info, asked.capabilities()))
-    finally:
-        asked.close()
+    driver = Isolated(load, patience=patience)
+    driver.describe()
+    return driver

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from nnapi.drivers.isolated.descriptors import memory_file
 
-VERSION = 2
+VERSION = 3
 """Of everything in this package that both sides must agree about."""
 
 HEADER = struct.Struct("<4sHHI")
