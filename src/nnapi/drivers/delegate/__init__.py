@@ -20,6 +20,7 @@ def find_drivers() -> list[Driver | Unusable]:
     """The drivers of all delegates that are configured; what cannot be used stands among them."""
     if not has_settings():
         return []
-    from nnapi.drivers.delegate.asking import list_drivers  # on demand: few programs need it
+    from nnapi.drivers.delegate.settings import list_settings  # on demand: few programs need it
+    from nnapi.drivers.isolated.probing import Unusable, probe_or_explain
 
-    return list_drivers()
+    return [each if isinstance(each, Unusable) else probe_or_explain(each) for each in list_settings()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import threading
 import time
@@ -18,6 +17,7 @@ from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.channel import ANSWER, BINDING, BURST_SPIN, DONE, REQUEST, SPIN, STATUS
 from nnapi.drivers.isolated.client_channel import Binding, ClientChannel, open_channel
 from nnapi.drivers.isolated.constants import lay_out
+from nnapi.drivers.isolated.live_connections import connections
 from nnapi.drivers.isolated.peer import Peer
 from nnapi.drivers.isolated.process import PATIENCE, Process, background
 from nnapi.drivers.isolated.protocol import Body, Message, Violation, receive, send
@@ -28,6 +28,8 @@ from nnapi.trace import spans
 from nnapi.trace.recorder import Recorder, Span
 
 T = TypeVar("T")
+Read = Callable[[Message], T]
+"""Reads an answer; raises one of WRONG where that is not as it should be."""
 
 LATE = 0.05
 """Seconds beyond a time limit in which the driver may still say by itself that it passed."""
@@ -134,9 +136,7 @@ class Connection:
 
     # Calls
 
-    def ask(
-        self, body: Body, read: Callable[[Message], T], descriptors: Sequence[int] = (), deadline: int | None = None
-    ) -> T:
+    def ask(self, body: Body, read: Read[T], descriptors: Sequence[int] = (), deadline: int | None = None) -> T:
         """Return what ``read`` makes of the driver's answer, or raise its error."""
         channel = self.take()
         try:
@@ -145,12 +145,7 @@ class Connection:
             self.put(channel)
 
     def ask_on(
-        self,
-        channel: ClientChannel,
-        body: Body,
-        read: Callable[[Message], T],
-        descriptors: Sequence[int] = (),
-        deadline: int | None = None,
+        self, channel: ClientChannel, body: Body, read: Read[T], descriptors: Sequence[int], deadline: int | None
     ) -> T:
         """As :meth:`ask`, on a channel of the caller's, which is lost where no answer came."""
         self._tell_released()
@@ -195,7 +190,7 @@ class Connection:
             self.drop(channel)
         return message
 
-    def _read(self, answer: Message, read: Callable[[Message], T]) -> T:
+    def _read(self, answer: Message, read: Read[T]) -> T:
         """Read an answer, and close it. An error in it is raised; a mistake in it is the end of the process."""
         try:
             if "error" in answer.body:
@@ -393,25 +388,6 @@ class Connection:
             channel.close()
         self._idle.clear()
         self._process.forget()
-
-
-connections: weakref.WeakSet[Connection] = weakref.WeakSet()
-"""Those of this process, to whose processes its end and its forks make a difference."""
-
-
-def _forget_all() -> None:
-    for connection in list(connections):
-        if connection.is_alive:
-            connection.forget()
-
-
-def _leave_all() -> None:
-    for connection in list(connections):
-        connection.leave()
-
-
-atexit.register(_leave_all)
-os.register_at_fork(after_in_child=_forget_all)
 
 
 def _abandon(process: Process | Peer, channels: list[ClientChannel]) -> None:

@@ -181,9 +181,7 @@ class RemotePrepared:
         size = max(size, 1)
         with new_arena(size) as (arena, descriptor):
             body = {"kind": "bind", "prepared": handle.number, "places": [inputs, outputs], "size": size}
-            number = handle.connection.ask_on(
-                channel, body, lambda answer: _count(answer.body["binding"]), [descriptor]
-            )
+            number = handle.connection.ask_on(channel, body, _read_binding, [descriptor], None)
         found = None if number is None else Binding(number, *arena.views(self._model, inputs, outputs))
         channel.bindings[key] = found
         return found
@@ -274,6 +272,10 @@ def _inside(arena: Arena, offset: int, shape: Shape, type: OperandType) -> Array
         return arena.view(offset, shape, type.dtype)
     except BadDataError as error:
         raise ValueError(str(error)) from None
+
+
+def _read_binding(answer: Message) -> int | None:
+    return _count(answer.body["binding"])
 
 
 def _count(value: Any) -> int | None:

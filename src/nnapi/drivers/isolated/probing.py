@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from nnapi.drivers.base import DeviceInfo
 from nnapi.drivers.isolated import Isolated
-from nnapi.errors import UnavailableDeviceError
+from nnapi.errors import NnapiError, UnavailableDeviceError
 
 PATIENCE = 60.0
 """Seconds that a library may take to be loaded and to say which devices it has."""
@@ -32,3 +32,11 @@ def probe(load: Any, patience: float = PATIENCE) -> Isolated:
     driver = Isolated(load, patience=patience)
     driver.describe()
     return driver
+
+
+def probe_or_explain(setting: Any) -> Isolated | Unusable:
+    """As :func:`probe`; where that fails, the reason under the name of the setting."""
+    try:
+        return probe(setting)
+    except NnapiError as error:
+        return Unusable(setting.name, str(error))

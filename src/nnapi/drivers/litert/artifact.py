@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nnapi.drivers.base import CacheEntry
 from nnapi.model.memory import Memory
 from nnapi.model.operand import Shape
 
-VERSION = 7
+VERSION = 8
 """Of entries: to be raised with every change of what graphs become."""
 TAIL = struct.Struct("<II")
 """The version, and the bytes of JSON in front of it."""
@@ -38,33 +37,26 @@ class Compiled(NamedTuple):
     file: Memory | None = None
 
 
-def write_tail(
-    flipped: Sequence[bool],
-    shapes: Sequence[Shape],
-    origins: Sequence[int | None],
-    work: int,
-    assumed: Sequence[Shape | None] | None,
-) -> bytes:
-    """Return the bytes that follow the file, for :func:`unpack`."""
-    told = {"flipped": flipped, "shapes": shapes, "origins": origins, "work": work, "assumed": assumed}
-    text = json.dumps(told).encode()
-    return text + TAIL.pack(VERSION, len(text))
+def write_facts(version: int, *facts: Any) -> bytes:
+    """Return the bytes that follow the file, for :func:`read_facts`."""
+    text = json.dumps(facts).encode()
+    return text + TAIL.pack(version, len(text))
+
+
+def read_facts(content: memoryview, version: int) -> tuple[Any, int]:
+    """Return the facts, lists as tuples, and the length of the file before them; ValueError for another version."""
+    end = len(content) - TAIL.size
+    found, length = TAIL.unpack_from(content, end)
+    if found != version:
+        raise ValueError(f"it has version {found}, the driver's is {version}")
+    return _freeze(json.loads(bytes(content[end - length : end]))), end - length
+
+
+def _freeze(value: Any) -> Any:
+    return tuple(map(_freeze, value)) if isinstance(value, list) else value
 
 
 def unpack(entry: CacheEntry) -> Compiled:
     """The graph of an entry; ValueError where it is none of this version."""
     content = memoryview(entry.content)
-    end = len(content) - TAIL.size
-    version, length = TAIL.unpack_from(content, end)
-    if version != VERSION:
-        raise ValueError(f"it has version {version}, the driver's is {VERSION}")
-    told = json.loads(bytes(content[end - length : end]))
-    return Compiled(
-        content,
-        tuple(told["flipped"]),
-        tuple(map(tuple, told["shapes"])),
-        tuple(told["origins"]),
-        told["work"],
-        told["assumed"] and tuple(shape and tuple(shape) for shape in told["assumed"]),
-        entry.file,
-    )
+    return Compiled(*(content, *read_facts(content, VERSION)[0], entry.file))

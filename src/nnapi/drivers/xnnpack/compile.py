@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from nnapi.drivers.litert.artifact import Compiled, write_tail
+from nnapi.drivers.litert.artifact import VERSION, Compiled, write_facts
 from nnapi.drivers.xnnpack import rules  # noqa: F401  (registers the lowering rules)
 from nnapi.drivers.xnnpack.lowering import Lowered, assume_shapes, is_closed, lower_model
 from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
@@ -85,7 +85,7 @@ def compile_graph(
         count_macs(graph),
         None if is_closed(model) else tuple(assumed),
     )
-    return Compiled(serialize(graph, tail=write_tail(*told)), *told)
+    return Compiled(serialize(graph, tail=write_facts(VERSION, *told)), *told)
 
 
 def find_origins(graph: Graph) -> list[int | None]:
