@@ -9,9 +9,9 @@ from __future__ import annotations
 import ctypes
 import os
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -79,12 +79,27 @@ def buffer_of(value: Any) -> tuple[int | None, int, Any]:
     return array.ctypes.data, array.nbytes, array
 
 
+def forward(name: str) -> Callable[..., None]:
+    """Return a method that passes its arguments to a C function, objects by their handles."""
+
+    def method(self: Owner, *arguments: Any) -> None:
+        call(f"ANeuralNetworks{name}", self.handle, *(getattr(each, "handle", each) for each in arguments))
+
+    return method
+
+
 class Owner:
     """Something behind a handle that is freed with it."""
 
     def __init__(self, kind: str, handle: int) -> None:
         self.handle = handle
         self.free = weakref.finalize(self, getattr(library(), f"ANeuralNetworks{kind}_free"), handle)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.free()
 
 
 @cache
@@ -189,8 +204,7 @@ class Compilation(Owner):
     def set_caching(self, directory: str, token: bytes) -> None:
         call("ANeuralNetworksCompilation_setCaching", self.handle, os.fsencode(directory), token)
 
-    def finish(self) -> None:
-        call("ANeuralNetworksCompilation_finish", self.handle)
+    finish = forward("Compilation_finish")
 
     def burst(self) -> Burst:
         return Burst(self)
@@ -200,25 +214,12 @@ class Burst(Owner):
     def __init__(self, compilation: Compilation) -> None:
         super().__init__("Burst", make_handle("ANeuralNetworksBurst_create", compilation.handle))
 
-    def __enter__(self) -> Burst:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.free()
-
 
 class Event(Owner):
     def __init__(self, handle: int) -> None:
         super().__init__("Event", handle)
 
-    def wait(self) -> None:
-        call("ANeuralNetworksEvent_wait", self.handle)
-
-    def __enter__(self) -> Event:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.free()
+    wait = forward("Event_wait")
 
 
 class Execution(Owner):
@@ -248,23 +249,18 @@ class Execution(Owner):
         return declared.with_dimensions(buffer.shape)
 
     def set_input_from_memory(self, index: int, memory: Memory, offset: int, length: int) -> None:
-        self.kept.append(memory)
-        arguments = (index, None, memory.handle, offset, length)
-        call("ANeuralNetworksExecution_setInputFromMemory", self.handle, *arguments)
+        self._bind_memory("ANeuralNetworksExecution_setInputFromMemory", index, memory, offset, length)
 
     def set_output_from_memory(self, index: int, memory: Memory, offset: int, length: int) -> None:
+        self._bind_memory("ANeuralNetworksExecution_setOutputFromMemory", index, memory, offset, length)
+
+    def _bind_memory(self, name: str, index: int, memory: Memory, offset: int, length: int) -> None:
         self.kept.append(memory)
-        arguments = (index, None, memory.handle, offset, length)
-        call("ANeuralNetworksExecution_setOutputFromMemory", self.handle, *arguments)
+        call(name, self.handle, index, None, memory.handle, offset, length)
 
-    def set_loop_timeout(self, duration: int) -> None:
-        call("ANeuralNetworksExecution_setLoopTimeout", self.handle, duration)
-
-    def compute(self) -> None:
-        call("ANeuralNetworksExecution_compute", self.handle)
-
-    def burst_compute(self, burst: Burst) -> None:
-        call("ANeuralNetworksExecution_burstCompute", self.handle, burst.handle)
+    set_loop_timeout = forward("Execution_setLoopTimeout")
+    compute = forward("Execution_compute")
+    burst_compute = forward("Execution_burstCompute")
 
     def start_compute(self) -> Event:
         return Event(make_handle("ANeuralNetworksExecution_startCompute", self.handle))
@@ -295,8 +291,7 @@ class MemoryDesc(Owner):
     def add_output_role(self, compilation: Compilation, index: int, frequency: float = 1.0) -> None:
         call("ANeuralNetworksMemoryDesc_addOutputRole", self.handle, compilation.handle, index, frequency)
 
-    def finish(self) -> None:
-        call("ANeuralNetworksMemoryDesc_finish", self.handle)
+    finish = forward("MemoryDesc_finish")
 
     def create_memory(self) -> Memory:
         return Memory(make_handle("ANeuralNetworksMemory_createFromDesc", self.handle))

@@ -111,12 +111,11 @@ class Diagnostics:
         if name == "ANeuralNetworksCompilation_finish":
             return lambda handle: self._finish(call, handle)
         if name in MODES:
-            watched = self._start if "start" in name else self._compute
-            return lambda handle, *others: watched(call, MODES[name], handle, *others)
+            return lambda handle, *others: self._run(call, MODES[name], handle, *others)
         return None
 
     def _finish(self, call: Call, handle: int) -> int:
-        compilation = self._object("Compilation", handle)
+        compilation = self.handles["Compilation"].find(handle)  # where there is none, the call itself will say so
         begin = time.monotonic_ns()
         code = call(handle)
         if compilation is not None:
@@ -124,20 +123,12 @@ class Diagnostics:
             self._tell(0, compilation, code, Mode.UNKNOWN, [spent, 0, 0])
         return code
 
-    def _compute(self, call: Call, mode: Mode, handle: int, *others: int) -> int:
-        execution = self._object("Execution", handle)
-        begin = time.monotonic_ns()
-        code = call(handle, *others)
-        if execution is not None:
-            self._tell_run(execution, code, mode, begin)
-        return code
-
-    def _start(self, call: Call, mode: Mode, handle: int, *others: Any) -> int:
+    def _run(self, call: Call, mode: Mode, handle: int, *others: Any) -> int:
         """Report when the computation ends, which may be in another thread; at once, if it was not begun."""
-        execution = self._object("Execution", handle)
+        execution = self.handles["Execution"].find(handle)
         begin = time.monotonic_ns()
         code = call(handle, *others)
-        if execution is not None and code:
+        if execution is not None and (code or mode in (Mode.SYNC, Mode.BURST)):
             self._tell_run(execution, code, mode, begin)
         elif execution is not None:
             event = self.handles["Event"][others[-1][0]]
@@ -146,13 +137,8 @@ class Diagnostics:
 
     def _tell_run(self, execution: Execution, code: int, mode: Mode, begin: int) -> None:
         spent = NOT_MEASURED if code else time.monotonic_ns() - begin
-        times = [
-            spent,
-            *(
-                _read_duration(execution, kind)
-                for kind in (DurationCode.DURATION_IN_DRIVER, DurationCode.DURATION_ON_HARDWARE)
-            ),
-        ]
+        kinds = DurationCode.DURATION_IN_DRIVER, DurationCode.DURATION_ON_HARDWARE
+        times = [spent, *(_read_duration(execution, kind) for kind in kinds)]
         self._tell(1, execution.compilation, code, mode, times)
 
     def _tell(self, which: int, compilation: Compilation, code: int, mode: Mode, times: Sequence[int]) -> None:
@@ -186,12 +172,6 @@ class Diagnostics:
         for *callbacks, context in self._listeners:
             if callbacks[which]:
                 callbacks[which](context, info)
-
-    def _object(self, kind: str, handle: int) -> Any:
-        try:
-            return self.handles[kind][handle]
-        except NnapiError:
-            return None  # the call itself will say so
 
 
 def _read_duration(execution: Execution, kind: DurationCode) -> int:

@@ -47,6 +47,10 @@ class Handles:
         except KeyError:
             raise self._refuse(handle) from None
 
+    def find(self, handle: int) -> Any:
+        """The object; None for what is not a handle of this kind."""
+        return self._objects.get(handle)
+
     def free(self, handle: int) -> None:
         if self._objects.pop(handle, None) is None:
             raise self._refuse(handle)

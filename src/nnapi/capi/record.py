@@ -91,7 +91,7 @@ class Recorder:
     # What is watched
 
     def _finish(self, call: Call, handle: int) -> int:
-        model = self._object("Model", handle)
+        model = self._handles["Model"].find(handle)  # where there is none, the call itself will say so
         if model is not None and not any(model is other for other in self._models):
             self._models.append(model)
         return call(handle)
@@ -118,19 +118,13 @@ class Recorder:
         return code
 
     def _begin(self, handle: int) -> Run | None:
-        execution = self._object("Execution", handle)
+        execution = self._handles["Execution"].find(handle)
         return None if execution is None else Run(execution)
 
     def _end(self, run: Run | None, code: int) -> None:
         if run is not None:
             run.end(code)
             self._keep(run)
-
-    def _object(self, kind: str, handle: int) -> Any:
-        try:
-            return self._handles[kind][handle]
-        except NnapiError:
-            return None  # the call itself will say so
 
 
 class Run:

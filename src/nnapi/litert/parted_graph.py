@@ -48,28 +48,11 @@ class TheirPart:
         self._native = None
 
 
-class OurPart:
-    """A part that is compiled here."""
-
-    def __init__(self, graph: ReadyGraph) -> None:
-        self._graph = graph
-        self.reset, self.explain, self.close = graph.reset, graph.explain, graph.close
-
-    def compute(self, values: dict[int, Array]) -> None:
-        """Read and write values by the numbers of their tensors."""
-        graph = self._graph
-        for index, array in graph.inputs.items():
-            if values[index].shape != array.shape:
-                raise RuntimeError(f"tensor {index} is {values[index].shape}, what follows was made for {array.shape}")
-            array[...] = values[index]
-        values.update(zip(graph.places, graph.run(), strict=True))
-
-
 class PartedGraph:
     """Parts that run one after the other, as a :class:`ReadyGraph`."""
 
     def __init__(
-        self, parts: Sequence[TheirPart | OurPart], inputs: Sequence[Tensor], outputs: Sequence[Tensor], reason: str
+        self, parts: Sequence[TheirPart | ReadyGraph], inputs: Sequence[Tensor], outputs: Sequence[Tensor], reason: str
     ) -> None:
         """``reason`` says why not all of it is ours."""
         self._parts, self._reason = parts, reason

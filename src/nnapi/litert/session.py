@@ -17,7 +17,7 @@ from nnapi.formats.tflite.reader import Subgraph
 from nnapi.formats.tflite.reader import Tensor as FileTensor
 from nnapi.importers.refusals import UnsupportedOperationsError
 from nnapi.importers.tflite.convert import list_variables
-from nnapi.litert.parted_graph import OurPart, PartedGraph, TheirPart
+from nnapi.litert.parted_graph import PartedGraph, TheirPart
 from nnapi.litert.partition import find_foreign, partition
 from nnapi.litert.ready_graph import Graph, ReadyGraph, Tensor
 from nnapi.litert.restarting_graph import RestartingGraph
@@ -147,11 +147,11 @@ class Session:
         theirs = find_foreign(graph).union(self._file.find_refused(whole, self._shapes, self.index))
         while True:
             shares = partition(graph, theirs, all_tensors=everything)
-            ready: dict[int, OurPart] = {}
+            ready: dict[int, ReadyGraph] = {}
             for number, (part, is_theirs) in enumerate(shares):
                 if not is_theirs:
                     try:
-                        ready[number] = OurPart(self._prepare_part(graph, part))
+                        ready[number] = self._prepare_part(graph, part)
                     except NnapiError:
                         found = self._file.find_refused(part, self._shapes, self.index)
                         theirs.update([part.operators[each] for each in found] or part.operators)
@@ -160,7 +160,7 @@ class Session:
             for each in ready.values():
                 each.close()
         outputs = list_readable(graph) if everything else graph.outputs
-        parts: list[TheirPart | OurPart]
+        parts: list[TheirPart | ReadyGraph]
         try:
             parts = [ready.get(number) or self._hand_over(graph, part) for number, (part, _) in enumerate(shares)]
         except RuntimeError as error:  # LiteRT may run a file of which it refuses a partition

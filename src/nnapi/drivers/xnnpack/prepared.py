@@ -95,7 +95,7 @@ class Session:
 
 
 def _profile(model: Model, origins: Sequence[int | None]) -> Profile[Engine]:
-    from nnapi.drivers.litert.profiler.profile import profile  # only for traces
+    from nnapi.drivers.litert.profiler.measure import profile  # only for traces
 
     return profile(model, origins)
 

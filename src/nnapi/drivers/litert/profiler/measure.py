@@ -8,15 +8,22 @@ so it is not used in traced runs: a few separate runs measure the operators' sha
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from nnapi.drivers.litert.profiler import Engine
 from nnapi.drivers.litert.profiler.align import Node, find_owners
 from nnapi.drivers.litert.profiler.litert import Event, Profiled
-from nnapi.drivers.profiling import correct_seconds, operation_section
+from nnapi.drivers.profiling import correct_seconds, operation_section, profile_engine
 from nnapi.model.model import Model
 from nnapi.trace import Layer, Phase, Section
-from nnapi.trace.profile import Costs, typical
+from nnapi.trace.profile import Costs, Profile, typical
+
+
+def profile(model: Model, origins: Sequence[int | None]) -> Profile[Engine]:
+    """Return the trace profile of the engine's calls, divided among the graph's operators when a recording is read;
+    ``origins`` are the calls of the model behind those."""
+    return profile_engine(model, "LiteRT", partial(measure_operators, model, origins))
 
 
 def measure_operators(model: Model, origins: Sequence[int | None], engine: Engine) -> Costs:
