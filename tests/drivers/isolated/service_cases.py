@@ -23,7 +23,7 @@ from nnapi.drivers.isolated.protocol import Body, Message, receive, send
 from nnapi.drivers.isolated.service import Service
 from tests.drivers.isolated.isolated_cases import Misbehaving, is_running, reference
 
-OPTIONS = [1, 100, None, None, []]
+OPTIONS = [1, 100, None, None, [], ""]
 """Of a preparation."""
 SPANS = {"kind": "spans", "first": 0}
 """A question that is always answered."""

@@ -208,7 +208,7 @@ def test_limits_of_one_application(watched: Path) -> None:
     protocol.send(client.socket, {"kind": "release", "models": [], "prepared": [described]})
     assert comes_true(lambda: "prepared" in channels[0].ask({"kind": "prepare", "model": 1, "options": OPTIONS}))
     protocol.send(client.socket, {"kind": "release", "models": [], "prepared": [described + 1]})
-    many = [*OPTIONS[:3], 5, []]
+    many = [*OPTIONS[:3], 5, *OPTIONS[4:]]
     assert comes_true(
         lambda: "(nnapi serve --threads)" in error_of(channels[1].ask({"kind": "prepare", "model": 1, "options": many}))
     )

@@ -22,22 +22,29 @@ def sent(what: Any) -> Any:
 def test_who_a_device_is() -> None:
     extension = Extension("com.example.test", {3: ExtensionType(8, False), 1: ExtensionType(2)})
     info = DeviceInfo("a", "1.5", DeviceTypeCode.DEVICE_GPU, 7, (extension,))
-    assert plain_values.to_info(sent(plain_values.of_info(info))) == info
+    greeting = plain_values.Greeting(info, Capabilities(), True, False)
+    assert plain_values.to_greeting(sent(plain_values.of_value(greeting))) == greeting
     with pytest.raises(ValueError, match="feature level 9"):
-        plain_values.to_info(["a", "1", 2, 9, []])
+        plain_values.to_greeting(sent(plain_values.of_value(greeting._replace(info=info._replace(feature_level=9)))))
 
 
 def test_what_a_device_declares() -> None:
     by_type = {OperandCode.TENSOR_INT32: Performance(2.0, 3.0)}
     declared = Capabilities(Performance(0.5, 1), by_type, Performance(4, 5), Performance(6, 7), Performance(8, 9), 1, 2)  # type: ignore[arg-type]
-    assert plain_values.to_capabilities(sent(plain_values.of_capabilities(declared))) == declared
+    assert plain_values.to_value(Capabilities, sent(plain_values.of_value(declared))) == declared
 
 
 def test_options() -> None:
     attributes = (("com.example.test", 7, b"\0\xff"),)
     options = PrepareOptions(PreferenceCode.PREFER_LOW_POWER, PriorityCode.PRIORITY_HIGH, 2**60, 3, attributes)
-    assert plain_values.to_options(sent(plain_values.of_options(options))) == options
-    assert plain_values.to_options(sent(plain_values.of_options(PrepareOptions()))) == PrepareOptions()
+    for each in (options, PrepareOptions()):
+        assert plain_values.to_value(PrepareOptions, sent(plain_values.of_value(each))) == each
+
+
+@pytest.mark.parametrize("values", [[1], 5, None, [1, 100, None, None, [["a", 1, "no bytes"]], ""], {}])
+def test_values_that_are_not_options(values: Any) -> None:
+    with pytest.raises(plain_values.WRONG):
+        plain_values.to_value(PrepareOptions, values)
 
 
 @pytest.mark.parametrize("kind", [DeadObjectError, LoopTimeoutError, MissedDeadlineTransientError, OpFailedError])
@@ -89,6 +96,7 @@ def conditional() -> Model:
     b.output(*b.if_(condition, branch("abs"), branch("neg"), x))
     b.model.relax_computation_float32_to_float16(True)
     b.model.permit_dynamic_range(True)
+    b.model.permit_rounded_states(True)
     return b.finish()
 
 

@@ -221,7 +221,7 @@ def _source(driver: Any, device: str) -> dict[str, str]:
 
 
 def _prepare(connection: Connection, model: Model, options: PrepareOptions) -> int:
-    body = {"kind": "prepare", "model": connection.model(model), "options": plain_values.of_options(options)}
+    body = {"kind": "prepare", "model": connection.model(model), "options": plain_values.of_value(options)}
     return connection.ask(body, read_number, (), options.deadline)
 
 
@@ -234,7 +234,7 @@ def _restore(connection: Connection, model: Model, entry: CacheEntry, options: P
         body = {
             "kind": "restore",
             "model": connection.model(model),
-            "options": plain_values.of_options(options),
+            "options": plain_values.of_value(options),
             "size": os.fstat(descriptor).st_size,
             "length": len(entry.content),
         }

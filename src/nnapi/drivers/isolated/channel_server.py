@@ -36,6 +36,7 @@ from nnapi.drivers.isolated.channel import (
 from nnapi.drivers.isolated.constants import map_constants, map_file
 from nnapi.drivers.isolated.descriptors import memory_file, need_bell, need_shared
 from nnapi.drivers.isolated.entry_seal import open_entry, seal_entry
+from nnapi.drivers.isolated.plain_values import ATTRIBUTES, to_value
 from nnapi.drivers.isolated.protocol import Body, Message, Violation, receive, refuse, send
 from nnapi.drivers.isolated.session import Held, Session
 from nnapi.errors import BadDataError, OpFailedError, need
@@ -202,7 +203,7 @@ class ChannelServer:
             None if place is None else arena.view(place[0], place[1], type.dtype)
             for place, type in zip(body["inputs"], types, strict=True)
         ]
-        limits, attributes = (body["deadline"], body["loop_timeout"]), plain_values.to_attributes(body["attributes"])
+        limits, attributes = (body["deadline"], body["loop_timeout"]), to_value(ATTRIBUTES, body["attributes"])
         begin = time.monotonic_ns()
         outcome = held.prepared.execute(Request(inputs, *limits, held.is_borrowing, attributes))
         took = time.monotonic_ns() - begin

@@ -92,7 +92,7 @@ class Connection:
 
     def _to_greeting(self, answer: Message) -> plain_values.Greeting:
         self.pid = self.pid or int(answer.body["pid"])
-        return plain_values.to_greeting(answer.body)
+        return plain_values.to_greeting(answer.body["greeting"])
 
     # Channels
 

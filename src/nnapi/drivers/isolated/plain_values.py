@@ -6,26 +6,16 @@ of the other side's choice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from types import UnionType
+from typing import Any, NamedTuple, TypeAlias, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from nnapi.codes import DeviceTypeCode, PreferenceCode, PriorityCode
-from nnapi.drivers.base import (
-    Allocates,
-    Attribute,
-    Caches,
-    Capabilities,
-    DeviceInfo,
-    Driver,
-    LoopTimeoutError,
-    Performance,
-    PrepareOptions,
-    Verdict,
-)
+from nnapi.drivers.base import Allocates, Attribute, Caches, Capabilities, DeviceInfo, Driver, LoopTimeoutError, Verdict
 from nnapi.errors import MissedDeadlineTransientError, NnapiError, OpFailedError, OutOfMemoryError, error_for
-from nnapi.model.extension import EXTENSIONS, Extension, ExtensionType
+from nnapi.model.extension import EXTENSIONS, Extension
 from nnapi.model.model import Lifetime, Model
 from nnapi.model.operand import Array, ChannelQuantization, OperandType
 from nnapi.model.pickling import Description, build, describe
@@ -36,27 +26,7 @@ Values: TypeAlias = Any
 """Values that JSON can express."""
 WRONG = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError)
 """Errors of reading values that are not as they should be."""
-
-
-def of_info(info: DeviceInfo) -> Values:
-    extensions = [_of_extension(extension) for extension in info.extensions]
-    return [info.name, info.version, int(info.type), info.feature_level, extensions]
-
-
-def to_info(values: Values) -> DeviceInfo:
-    name, version, type, level, extensions = values
-    if not (1 <= level <= 8):
-        raise ValueError(f"feature level {level}")
-    return DeviceInfo(str(name), str(version), DeviceTypeCode(type), int(level), tuple(map(_to_extension, extensions)))
-
-
-def _of_extension(extension: Extension) -> Values:
-    return [extension.name, [[code, *type] for code, type in sorted(extension.operand_types.items())]]
-
-
-def _to_extension(values: Values) -> Extension:
-    name, types = values
-    return Extension(str(name), {int(code): ExtensionType(int(size), bool(tensor)) for code, size, tensor in types})
+ATTRIBUTES = tuple[Attribute, ...]
 
 
 class Greeting(NamedTuple):
@@ -67,37 +37,46 @@ class Greeting(NamedTuple):
     allocates: bool
     caches: bool
 
-
-def of_greeting(driver: Driver) -> dict[str, Values]:
-    return {
-        "info": of_info(driver.info),
-        "capabilities": of_capabilities(driver.capabilities()),
-        "allocates": isinstance(driver, Allocates),
-        "caches": isinstance(driver, Caches),
-    }
+    @classmethod
+    def of(cls, driver: Driver) -> Greeting:
+        return cls(driver.info, driver.capabilities(), isinstance(driver, Allocates), isinstance(driver, Caches))
 
 
 def to_greeting(values: Values) -> Greeting:
-    info, declared = to_info(values["info"]), to_capabilities(values["capabilities"])
-    return Greeting(info, declared, bool(values["allocates"]), bool(values["caches"]))
+    greeting: Greeting = to_value(Greeting, values)
+    if not (1 <= greeting.info.feature_level <= 8):
+        raise ValueError(f"feature level {greeting.info.feature_level}")
+    return greeting
 
 
-def of_capabilities(capabilities: Capabilities) -> Values:
-    by_type = [[int(code), *performance] for code, performance in capabilities.by_type.items()]
-    general = [capabilities.default, capabilities.relaxed, capabilities.if_, capabilities.while_]
-    return [by_type, general, capabilities.launch_seconds, capabilities.seconds_per_byte]
+def of_value(value: Any) -> Values:
+    """Return a named tuple of the drivers' contract, or what one holds, for :func:`to_value`."""
+    if isinstance(value, bytes | memoryview):
+        return bytes(value).hex()
+    if isinstance(value, Mapping):
+        value = [*value.items()]
+    return [of_value(each) for each in value] if isinstance(value, tuple | list) else value
 
 
-def to_capabilities(values: Values) -> Capabilities:
-    by_type, general, launch, byte = values
-    default, relaxed, if_, while_ = (_to_performance(each) for each in general)
-    figures = {int(code): _to_performance(performance) for code, *performance in by_type}
-    return Capabilities(default, figures, relaxed, if_, while_, float(launch), float(byte))
+def to_value(kind: Any, values: Values) -> Any:
+    """Return a value of a type: a named tuple of the drivers' contract, or what one holds."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if hasattr(kind, "_fields"):
+        return kind(*(to_value(*each) for each in zip(_types(kind), values, strict=True)))
+    if origin is tuple and parts[-1] is ...:
+        return tuple(to_value(parts[0], each) for each in values)
+    if origin is tuple:
+        return tuple(to_value(*each) for each in zip(parts, values, strict=True))
+    if origin is Mapping:
+        return {to_value(parts[0], key): to_value(parts[1], each) for key, each in values}
+    if origin is UnionType:  # with None
+        return None if values is None else to_value(parts[0], values)
+    return bytes.fromhex(values) if kind is bytes else kind(values)
 
 
-def _to_performance(values: Values) -> Performance:
-    time, power = values
-    return Performance(float(time), float(power))
+@cache
+def _types(kind: Any) -> tuple[Any, ...]:
+    return tuple(get_type_hints(kind).values())
 
 
 def of_verdicts(model: Model, verdicts: Sequence[Verdict]) -> Values:
@@ -108,26 +87,6 @@ def of_verdicts(model: Model, verdicts: Sequence[Verdict]) -> Values:
 def to_verdicts(model: Model, values: Values) -> list[Verdict]:
     found = {int(number): Verdict(bool(supported), str(reason)) for number, supported, reason in values}
     return [found[call.number] for call in model.operations]
-
-
-def of_options(options: PrepareOptions) -> Values:
-    attributes = of_attributes(options.attributes)
-    return [int(options.preference), int(options.priority), options.deadline, options.threads, attributes]
-
-
-def to_options(values: Values) -> PrepareOptions:
-    preference, priority, deadline, threads, attributes = values
-    return PrepareOptions(
-        PreferenceCode(preference), PriorityCode(priority), deadline, threads, to_attributes(attributes)
-    )
-
-
-def of_attributes(attributes: Sequence[Attribute]) -> Values:
-    return [[name, code, bytes(data).hex()] for name, code, data in attributes]
-
-
-def to_attributes(values: Values) -> tuple[Attribute, ...]:
-    return tuple((str(name), int(code), bytes.fromhex(data)) for name, code, data in values)
 
 
 def of_error(error: BaseException, who: str) -> Values:
@@ -151,7 +110,7 @@ def of_model(model: Model) -> tuple[Values, list[Array]]:
     model.need_mapped()
     models = [_of_description(description, arrays) for description in describe(model)]
     names = {name for description in models for name, _ in _codes(description) if name is not None}
-    extensions = [_of_extension(found) for name in sorted(names) if (found := EXTENSIONS.find(name))]
+    extensions = [of_value(found) for name in sorted(names) if (found := EXTENSIONS.find(name))]
     return {"extensions": extensions, "models": models}, arrays
 
 
@@ -176,7 +135,7 @@ def _codes(description: Values) -> list[tuple[str | None, int]]:
 
 def to_model(values: Values, constant: Callable[[int], Array]) -> Model:
     """The model; ``constant`` gives the bytes of one by its place."""
-    for extension in map(_to_extension, values["extensions"]):
+    for extension in to_value(tuple[Extension, ...], values["extensions"]):
         if EXTENSIONS.find(extension.name) is None:
             EXTENSIONS.describe("the application", extension)
     return build(Model, [_to_description(each, constant) for each in values["models"]])
@@ -192,9 +151,8 @@ def _to_description(values: Values, constant: Callable[[int], Array]) -> Descrip
         role = Lifetime(lifetime)
         operands.append((name, tuple(code), type, role, constant(value) if role is Lifetime.CONSTANT else value))
     calls = [(tuple(code), tuple(inputs), tuple(outputs)) for code, inputs, outputs in values["operations"]]
-    sides = tuple(values["inputs"]), tuple(values["outputs"])
-    relaxed, dynamic_range = bool(values["relaxed"]), bool(values["dynamic_range"])
-    return Description(values["name"], operands, calls, *sides, relaxed, tuple(values["notes"]), dynamic_range)
+    others: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in values.items()}
+    return Description(**others | {"operands": operands, "operations": calls})
 
 
 def of_span(span: Span) -> Values:

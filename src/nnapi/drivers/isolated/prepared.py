@@ -11,10 +11,10 @@ from functools import partial
 from typing import Any
 
 from nnapi.drivers.base import Bound, DriverDiedError, Inference, Outcome, Request
-from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.arena import KEPT, Arena, Place, copy_in, new_arena, round_up
 from nnapi.drivers.isolated.client_channel import Binding, ClientChannel
 from nnapi.drivers.isolated.connection import Connection
+from nnapi.drivers.isolated.plain_values import of_value
 from nnapi.drivers.isolated.protocol import Message
 from nnapi.drivers.prepared import check_deadline
 from nnapi.errors import BadDataError, OpFailedError
@@ -92,7 +92,7 @@ class RemotePrepared:
             "free": free,
             "deadline": request.deadline,
             "loop_timeout": request.loop_timeout,
-            "attributes": plain_values.of_attributes(request.attributes),
+            "attributes": of_value(request.attributes),
         }
 
         def read(answer: Message) -> Outcome | int:

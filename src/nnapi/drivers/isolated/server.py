@@ -78,6 +78,7 @@ class Server:
     def _hello(self, body: Body) -> Body:
         try:
             self._session.driver = self._find(body)
-            return plain_values.of_greeting(self._session.driver) | {"pid": os.getpid()}
+            greeting = plain_values.Greeting.of(self._session.driver)
+            return {"greeting": plain_values.of_value(greeting), "pid": os.getpid()}
         except Exception as error:
             return {"error": plain_values.of_error(error, "the driver")}

@@ -71,7 +71,7 @@ class Session:
 
     def to_options(self, values: Any) -> PrepareOptions:
         """Return the options of a preparation; ResourceExhaustedPersistentError for more threads than are allowed."""
-        options = plain_values.to_options(values)
+        options: PrepareOptions = plain_values.to_value(PrepareOptions, values)
         self._allowance.need_fewer((options.threads or 1) - 1, "threads")
         return options
 
