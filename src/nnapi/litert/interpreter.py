@@ -15,8 +15,7 @@ from numpy import ndarray
 from nnapi.errors import NnapiError
 from nnapi.importers.file_formats import Weights
 from nnapi.litert.delegates import list_devices
-from nnapi.litert.ready_graph import Graph
-from nnapi.litert.session import Session, Settings
+from nnapi.litert.session import Graph, Session, Settings
 from nnapi.litert.signature_runner import SignatureRunner
 from nnapi.litert.subgraph_file import SubgraphFile
 from nnapi.model.operand import Array

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,31 +22,12 @@ class Tensor(NamedTuple):
     zero_point: int = 0
 
 
-class Graph(Protocol):
-    """The prepared graph that an interpreter runs.
+class ReadyGraph:
+    """A compilation with inputs and outputs as LiteRT has them.
 
     ``inputs`` are the arrays that a run reads, by the numbers of their tensors. ``run`` gives the outputs, valid until
     the next run, in the order of ``places``.
     """
-
-    inputs: dict[int, Array]
-    places: dict[int, int]
-    results: list[Array]
-    run: Callable[[], list[Array]]
-
-    def reset(self) -> None:
-        """Let variables begin anew."""
-
-    def explain(self) -> str:
-        """Which operation runs where, and why not elsewhere."""
-        ...
-
-    def close(self) -> None:
-        """Give back what was made ready."""
-
-
-class ReadyGraph:
-    """A compilation with inputs and outputs as LiteRT has them."""
 
     def __init__(
         self,

@@ -19,12 +19,14 @@ from nnapi.importers.refusals import UnsupportedOperationsError
 from nnapi.importers.tflite.convert import list_variables
 from nnapi.litert.parted_graph import PartedGraph, TheirPart
 from nnapi.litert.partition import find_foreign, partition
-from nnapi.litert.ready_graph import Graph, ReadyGraph, Tensor
+from nnapi.litert.ready_graph import ReadyGraph, Tensor
 from nnapi.litert.restarting_graph import RestartingGraph
 from nnapi.litert.subgraph_file import Part, SubgraphFile, list_readable
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.compilation import Compilation
+
+Graph = ReadyGraph | RestartingGraph | PartedGraph
 
 
 class Settings(NamedTuple):

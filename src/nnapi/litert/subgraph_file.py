@@ -72,10 +72,7 @@ class SubgraphFile:
 
     def find_refused(self, part: Part, shapes: Mapping[int, Shape], index: int) -> list[int]:
         """Which of a part's operators NNAPI cannot express, by their numbers in it; none where it is none of them."""
-        file = self.read()
-        graph = file.subgraph(index)
-        edit(graph, part, shapes)
-        importing = Import(file, self.name, keeps_state=True, dynamic_range=self._dynamic_range)
+        importing, graph = self._begin(part, shapes, index, keeps_state=True)
         try:
             importing.model(index)
         except NnapiError:
@@ -91,25 +88,21 @@ class SubgraphFile:
     def part(self, part: Part, shapes: Mapping[int, Shape], index: int, keeps_state: bool = True) -> Model:
         """Some operators as a model; where the shapes do not fit what they compute, for such as only a run knows."""
         try:
-            return self._import(part, shapes, index, keeps_state)
+            return self._begin(part, shapes, index, keeps_state)[0].model(index)
         except NnapiError:
             if not any(0 in tensor.shape for tensor in self.read().subgraph(index).tensors):
                 raise
-            return self._import(part, {}, index, keeps_state)
+            return self._begin(part, {}, index, keeps_state)[0].model(index)
 
-    def _import(self, part: Part, shapes: Mapping[int, Shape], index: int, keeps_state: bool) -> Model:
+    def _begin(self, part: Part, shapes: Mapping[int, Shape], index: int, keeps_state: bool) -> tuple[Import, Subgraph]:
+        """Return the import of a subgraph cut down to a partition, with other shapes, and that subgraph."""
         file = self.read()
         graph = file.subgraph(index)
-        edit(graph, part, shapes)
-        return Import(file, self.name, keeps_state=keeps_state, dynamic_range=self._dynamic_range).model(index)
-
-
-def edit(graph: Subgraph, part: Part, shapes: Mapping[int, Shape]) -> None:
-    """Leave a part of a subgraph, with other shapes."""
-    graph.operators = [graph.operators[number] for number in part.operators]
-    graph.inputs, graph.outputs = part.inputs, part.outputs
-    for number, shape in shapes.items():
-        graph.tensors[number].shape = shape
+        graph.operators = [graph.operators[number] for number in part.operators]
+        graph.inputs, graph.outputs = part.inputs, part.outputs
+        for number, shape in shapes.items():
+            graph.tensors[number].shape = shape
+        return Import(file, self.name, keeps_state=keeps_state, dynamic_range=self._dynamic_range), graph
 
 
 def list_readable(graph: Subgraph) -> tuple[int, ...]:

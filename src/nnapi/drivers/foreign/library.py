@@ -6,14 +6,7 @@ import ctypes
 from typing import Any
 
 from nnapi.codes import ResultCode
-from nnapi.drivers.foreign.functions import (
-    ENTRY_OF_SUPPORT_LIBRARY,
-    FUNCTIONS,
-    PREFIX,
-    TABLE,
-    TYPES,
-    Signature,
-)
+from nnapi.drivers.foreign.functions import ENTRY_OF_SUPPORT_LIBRARY, FUNCTIONS, PREFIX, TABLE, TYPES, Signature
 from nnapi.errors import OpFailedError, UnavailableDeviceError, error_for, need
 
 ENOUGH = 3

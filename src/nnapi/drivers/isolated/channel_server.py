@@ -11,14 +11,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from nnapi.codes import CONTROL_FLOW
-from nnapi.drivers.base import (
-    CacheEntry,
-    Caches,
-    Direct,
-    Inference,
-    Request,
-    Sessions,
-)
+from nnapi.drivers.base import CacheEntry, Caches, Direct, Inference, Request, Sessions
 from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.arena import KEPT, Arena, copy_in
 from nnapi.drivers.isolated.channel import (

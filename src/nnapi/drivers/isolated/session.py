@@ -7,11 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
-from nnapi.drivers.base import (
-    Driver,
-    Prepared,
-    PrepareOptions,
-)
+from nnapi.drivers.base import Driver, Prepared, PrepareOptions
 from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.allowance import UNLIMITED, Allowance
 from nnapi.drivers.isolated.protocol import Body
