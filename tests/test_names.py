@@ -98,7 +98,6 @@ TESTED_BY = {
     "testing/random/wording.py": "cli/test_check_random.py",
     "testing/record.py": "capi/test_record.py",
     "testing/runtime.py": "capi/test_client.py",
-    "trace/ended_sections.py": "trace/test_spans.py",
     "trace/threads.py": "trace/test_parse.py",
 }
 """Modules, or folders of them, and the file or folder whose tests reach them through others."""

@@ -16,6 +16,8 @@ from nnapi.trace.nesting import brackets
 from nnapi.trace.recorder import Span
 
 RECORDER = "nnapi"
+Intervals = defaultdict[tuple[int, int], list[tuple[float, float, str]]]
+"""(start, end, name) of the sections of each process and thread."""
 
 
 def to_chrome(spans: Iterable[Span]) -> dict[str, Any]:
@@ -27,7 +29,7 @@ def to_chrome(spans: Iterable[Span]) -> dict[str, Any]:
         for (process, thread), name in threads.items()
     ]
     for span in spans:
-        events += [_complete(span)] if span.cookie is None else _asynchronous(span)
+        events += _events(span)
     return {"traceEvents": events, "displayTimeUnit": "ms", "otherData": {"recorder": RECORDER}}
 
 
@@ -38,26 +40,20 @@ def to_json(spans: Iterable[Span]) -> str:
     return f'{{"traceEvents": [\n{events}\n], {json.dumps(trace)[1:]}\n'
 
 
-def _complete(span: Span) -> dict[str, Any]:
-    return {"ph": "X", **_common(span), "ts": span.start / 1000, "dur": (span.end - span.start) / 1000}
-
-
-def _asynchronous(span: Span) -> list[dict[str, Any]]:
-    common = {**_common(span), "id": f"{span.label.name}:{span.cookie}"}
-    return [{"ph": "b", **common, "ts": span.start / 1000}, {"ph": "e", **common, "ts": span.end / 1000}]
-
-
-def _common(span: Span) -> dict[str, Any]:
+def _events(span: Span) -> list[dict[str, Any]]:
     label = span.label
     is_plain = label.layer is not Layer.IGNORED and not label.is_switch and not label.is_subtracted
-    args = dict(span.args) if span.is_complete else {**span.args, "incomplete": True}
-    return {
+    common = {
         "name": label.name if is_plain else str(label),
         "cat": f"{label.layer}_{label.phase}",
         "pid": span.process,
         "tid": span.thread,
-        "args": args,
+        "args": dict(span.args) if span.is_complete else {**span.args, "incomplete": True},
     }
+    if span.cookie is None:
+        return [{"ph": "X", **common, "ts": span.start / 1000, "dur": (span.end - span.start) / 1000}]
+    common["id"] = f"{label.name}:{span.cookie}"
+    return [{"ph": "b", **common, "ts": span.start / 1000}, {"ph": "e", **common, "ts": span.end / 1000}]
 
 
 def from_chrome(text: str) -> Trace:
@@ -74,7 +70,7 @@ def from_chrome(text: str) -> Trace:
         raise BadDataError("this is not a trace: JSON without traceEvents")
     other = data.get("otherData") if isinstance(data, dict) else None
     is_ours = isinstance(other, dict) and other.get("recorder") == RECORDER
-    threads: defaultdict[tuple[int, int], list[tuple[float, float, str]]] = defaultdict(list)
+    threads: Intervals = defaultdict(list)
     loose: list[Mark] = []
     unread = 0
     for number, event in enumerate(events):
@@ -87,12 +83,7 @@ def from_chrome(text: str) -> Trace:
     return Trace(tuple(sorted(marks, key=lambda mark: mark.seconds)), notes, is_ours)
 
 
-def _read(
-    event: Any,
-    number: int,
-    threads: defaultdict[tuple[int, int], list[tuple[float, float, str]]],
-    loose: list[Mark],
-) -> None:
+def _read(event: Any, number: int, threads: Intervals, loose: list[Mark]) -> None:
     kind = event["ph"]
     if kind not in ("X", "B", "E"):
         return
@@ -110,11 +101,8 @@ def _read(
 def _name(event: dict[str, Any]) -> str:
     name, category = str(event["name"]), str(event.get("cat", ""))
     marked = f"[NN_{category}]{name}"
-    return (
-        marked
-        if re.fullmatch(NNAPI_NAME, marked) and not category.startswith(Layer.IGNORED) and "[NN_" not in name
-        else name
-    )
+    is_label = re.fullmatch(NNAPI_NAME, marked) and not category.startswith(Layer.IGNORED)
+    return marked if is_label and "[NN_" not in name else name
 
 
 def _marks(process: int, thread: int, intervals: list[tuple[float, float, str]]) -> list[Mark]:

@@ -98,7 +98,7 @@ def parse_label(text: str) -> Label:
     """
     match = re.fullmatch(NNAPI_NAME, _correct(text))
     if match is None:
-        return Label(*_of_stub(text), text)
+        return Label(_stub_layer(text), _stub_phase(text), text)
     try:
         layer, phase = Layer(match["layer"]), Phase(match["phase"])
     except ValueError:
@@ -118,12 +118,8 @@ def _correct(text: str) -> str:
     return text
 
 
-def _of_stub(text: str) -> tuple[Layer, Phase]:
-    """Return layer and phase of a section that Android's generated driver stubs write."""
-    return _stub_layer(text), _stub_phase(text)
-
-
 def _stub_layer(text: str) -> Layer:
+    """Return the layer of a section that Android's generated driver stubs write."""
     side = text.rpartition("::")[2]
     if side in ("client", "server") and "notify" in text:
         return Layer.IGNORED  # a call from the driver back up; the call down includes its time

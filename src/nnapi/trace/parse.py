@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -62,24 +62,17 @@ def read_trace(file: str | Path) -> Trace:
 
 
 def parse(trace: Trace) -> Report:
-    """The statistics of every run in a trace."""
-    processes = _processes(trace.marks)
-    threads = {mark.thread: None for mark in trace.marks if _is_ours(mark)}
-    tracked = [mark for mark in trace.marks if mark.thread in threads]
+    """Return the statistics of every run in a trace."""
+    drivers = {mark.process for mark in trace.marks if _is_driver(mark)}
+    swaps = {mark.thread: _swap(mark.process in drivers, trace.is_ours) for mark in trace.marks if _is_ours(mark)}
+    tracked = [mark for mark in trace.marks if mark.thread in swaps]
     notes = list(trace.notes)
     if not any("[NN_LR_" in mark.text for mark in tracked):
         notes.append("no section of the NNAPI runtime is in the trace: was NNAPI traced?")
-    groups, warnings = _by_process(tracked, processes.drivers)
+    groups, warnings = _by_process(tracked, drivers)
     end = max((mark.seconds for mark in trace.marks), default=0.0)
-    runs = [run for marks in groups for run in _runs(marks, processes, trace.is_ours, end)]
+    runs = [run for marks in groups for run in _runs(marks, swaps, end)]
     return Report(tuple(runs), (*notes, *warnings))
-
-
-@dataclass(frozen=True)
-class _Processes:
-    of: dict[int, int]
-    """The process of each thread."""
-    drivers: set[int]
 
 
 def _is_ours(mark: Mark) -> bool:
@@ -90,9 +83,12 @@ def _is_driver(mark: Mark) -> bool:
     return "HIDL::IDevice" in mark.text and "::server" in mark.text
 
 
-def _processes(marks: Sequence[Mark]) -> _Processes:
-    of = {mark.thread: mark.process for mark in marks if _is_ours(mark)}
-    return _Processes(of, {mark.process for mark in marks if _is_driver(mark)})
+def _swap(is_driver: bool, is_ours: bool) -> dict[Layer, Layer]:
+    """Return layers to rename: Android's CPU fallback and its sample drivers share code, and the process tells which it
+    is."""
+    if is_ours:
+        return {}
+    return {Layer.CPU: Layer.DRIVER} if is_driver else {Layer.DRIVER: Layer.CPU}
 
 
 def _by_process(marks: list[Mark], drivers: set[int]) -> tuple[list[list[Mark]], list[str]]:
@@ -126,14 +122,14 @@ def _overlap(marks: list[Mark]) -> bool:
     return False
 
 
-def _runs(marks: Sequence[Mark], processes: _Processes, is_ours: bool, end: float) -> Iterator[Run]:
-    """The runs of marks of which one begins after the other. What comes before the first belongs to it."""
+def _runs(marks: Sequence[Mark], swaps: Mapping[int, dict[Layer, Layer]], end: float) -> Iterator[Run]:
+    """Yield the runs of marks of which one begins after the other. Marks before the first run belong to it."""
     order = dict.fromkeys(mark.thread for mark in marks if _is_ours(mark))
     carried = dict.fromkeys(order, 0)
 
     def fresh() -> dict[int, Thread]:
         case = Case()
-        return {n: Thread(n, case, _swap(processes, n, is_ours), carried[n]) for n in order}
+        return {n: Thread(n, case, swaps[n], carried[n]) for n in order}
 
     threads, name, last = fresh(), "", 0.0
     for mark in marks:
@@ -150,20 +146,12 @@ def _runs(marks: Sequence[Mark], processes: _Processes, is_ours: bool, end: floa
         yield _finish(name, list(threads.values()), end)
 
 
-def _swap(processes: _Processes, thread: int, is_ours: bool) -> dict[Layer, Layer]:
-    """Return layers to rename: Android's CPU fallback and its sample drivers share code, and the process tells which it
-    is."""
-    if is_ours:
-        return {}
-    is_driver = processes.of[thread] in processes.drivers
-    return {Layer.CPU: Layer.DRIVER} if is_driver else {Layer.DRIVER: Layer.CPU}
-
-
 def _finish(name: str, threads: list[Thread], last: float) -> Run:
     unfinished = [mark for thread in threads for mark in thread.unfinished]
     notes = []
     if unfinished:
-        notes.append(f"incomplete: {_say_count(unfinished, 'section')} without end, counted as far as the trace goes")
+        sections = f"{len(unfinished)} section{'s' if len(unfinished) > 1 else ''} ({_first(unfinished)})"
+        notes.append(f"incomplete: {sections} without end, counted as far as the trace goes")
     for thread in threads:
         thread.cut(last)
     orphans = sum(thread.orphans for thread in threads)
@@ -174,10 +162,6 @@ def _finish(name: str, threads: list[Thread], last: float) -> Run:
     if violations:
         notes.append(f"nested against the rules: {_first(violations)}")
     return Run(name, statistics(totals), tuple(totals), not unfinished, tuple(notes))
-
-
-def _say_count(things: list[str], what: str) -> str:
-    return f"{len(things)} {what}{'s' if len(things) > 1 else ''} ({_first(things)})"
 
 
 def _first(things: list[str]) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 from nnapi.locks import make_lock
 from nnapi.notebook_display import NotebookDisplay
-from nnapi.trace.ended_sections import EndedSections
 from nnapi.trace.labels import Label
 
 
@@ -56,6 +56,31 @@ class Part(NamedTuple):
     end: float
 
 
+class EndedSections:
+    """The sections of a thread that have ended, as integers: a tuple for each would take six times as much memory."""
+
+    __slots__ = ("_numbers", "_places", "_sections")
+
+    def __init__(self) -> None:
+        self._sections: list[Recorded] = []
+        self._places: dict[int, int] = {}
+        self._numbers = array("q")
+
+    def add(self, section: Recorded, start: int, end: int, depth: int) -> None:
+        place = self._places.get(id(section))
+        if place is None:
+            place = self._places[id(section)] = len(self._sections)
+            self._sections.append(section)
+        self._numbers.extend((place, start, end, depth))
+
+    def __iter__(self) -> Iterator[tuple[Recorded, int, int, int]]:
+        """Yield section, start, end and depth of each section that has ended so far; the thread may add more."""
+        numbers = self._numbers[:]
+        for at in range(0, len(numbers) - 3, 4):
+            place, start, end, depth = numbers[at : at + 4]
+            yield self._sections[place], start, end, depth
+
+
 class Thread(threading.local):
     """The open sections of a thread: for each recorder its own."""
 
@@ -63,7 +88,7 @@ class Thread(threading.local):
         self.muted = False
         self.recorder: Recorder | None = None
         self.open: list[tuple[Recorded, int]] = []
-        self.ended = EndedSections[Recorded]()
+        self.ended = EndedSections()
 
 
 THIS_THREAD = Thread()
@@ -74,7 +99,7 @@ class Recorder(NotebookDisplay):
 
     def __init__(self) -> None:
         self._lock = make_lock()
-        self._threads: list[tuple[int, str, list[tuple[Recorded, int]], EndedSections[Recorded]]] = []
+        self._threads: list[tuple[int, str, list[tuple[Recorded, int]], EndedSections]] = []
         self._asynchronous: dict[tuple[str, int], tuple[Recorded, int, int, str]] = {}
         self._more: list[Span] = []
         self.sources: list[Callable[[], Iterable[Span]]] = []
@@ -156,7 +181,7 @@ class Recorder(NotebookDisplay):
         return _number(found)
 
     def _enlist(self) -> None:
-        THIS_THREAD.recorder, THIS_THREAD.open, THIS_THREAD.ended = self, [], EndedSections[Recorded]()
+        THIS_THREAD.recorder, THIS_THREAD.open, THIS_THREAD.ended = self, [], EndedSections()
         with self._lock:
             self._threads.append((threading.get_native_id(), _name(), THIS_THREAD.open, THIS_THREAD.ended))
 

@@ -6,7 +6,7 @@ All times are milliseconds of wall-clock time. NaN is a time that the trace does
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from nnapi.trace.labels import EXECUTION_PHASES, LAYERS, PHASES, Layer, Phase
@@ -56,7 +56,7 @@ class Statistics:
 
 
 def statistics(threads: Sequence[Totals]) -> Statistics:
-    """Statistics of a run from what its threads did."""
+    """Return the statistics of a run, from the times of its threads."""
     executions = {case: _executions(threads, case) for case in (Phase.OVERALL, *CASES)}
     per_case = {
         case: {phase: {layer: _time(threads, case, layer, phase) for layer in LAYERS} for phase in ALL}
@@ -92,11 +92,8 @@ def _executions(threads: Iterable[Totals], case: Phase) -> int:
 
 
 def _time(threads: Sequence[Totals], case: Phase, layer: Layer, phase: Phase) -> float:
-    special: dict[tuple[Layer, Phase], Callable[[Sequence[Totals], Phase], float | None]] = {
-        (Layer.DRIVER, Phase.EXECUTION): _driver_execution,
-        (Layer.RUNTIME, Phase.EXECUTION): _runtime_execution,
-    }
-    time = special[layer, phase](threads, case) if (layer, phase) in special else None
+    special = {Layer.DRIVER: _driver_execution, Layer.RUNTIME: _runtime_execution}
+    time = special[layer](threads, case) if phase is Phase.EXECUTION and layer in special else None
     return _sum(t.milliseconds.get((case, layer, phase), 0.0) for t in threads) if time is None else time
 
 
@@ -123,14 +120,10 @@ def _runtime_execution(threads: Sequence[Totals], case: Phase) -> float | None:
 
 
 def _asynchronous(thread: Totals, case: Phase) -> float:
-    time = 0.0
     starts = sorted(begin for name in STARTS for begin in thread.begins(case, name))
-    for start, end in zip(starts, thread.ends(case, WAIT), strict=False):
-        time = time + (end - start)
-    for name in SYNCHRONOUS:
-        for start, end in zip(thread.begins(case, name), thread.ends(case, name), strict=True):
-            time = time + (end - start)
-    return time
+    pairs = list(zip(starts, thread.ends(case, WAIT), strict=False))
+    pairs += [interval for name in SYNCHRONOUS for interval in thread.thread.intervals.get((case, name), ())]
+    return _sum(end - start for start, end in pairs)
 
 
 def _mark_unmeasured(time: float, phase: Phase, layer: Layer) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from nnapi.trace.marks import ORIGIN
 from nnapi.trace.nesting import brackets
@@ -31,7 +31,7 @@ HEADER = f"""\
 
 
 def trace_data(spans: Iterable[Span]) -> str:
-    """The element of a page that carries its trace, where Perfetto, Chrome's viewer and :mod:`.marks` look for it."""
+    """Return the element of a page in which Perfetto, Chrome's viewer and :mod:`.marks` look for its trace."""
     trace = _OPENING.sub("< ", to_ftrace(spans))
     return (
         "<!-- BEGIN TRACE -->\n"
@@ -41,33 +41,24 @@ def trace_data(spans: Iterable[Span]) -> str:
 
 
 def to_ftrace(spans: Iterable[Span]) -> str:
-    """The spans as ftrace's text. Times are seconds of the monotonic clock, to the microsecond below."""
-    marks: list[tuple[float, str]] = []
-    for thread in _by_thread(spans).values():
-        marks += _marks(thread)
+    """Return the spans as ftrace's text. Times are seconds of the monotonic clock, to the microsecond below."""
+    threads: defaultdict[tuple[int, int], list[Span]] = defaultdict(list)
+    for span in spans:
+        threads[span.process, span.thread].append(span)
+    marks = [mark for thread in threads.values() for mark in _marks(thread)]
     marks.sort(key=lambda mark: mark[0])  # keeps the order of what happens at once
     return HEADER + "".join(line for _, line in marks)
 
 
-def _by_thread(spans: Iterable[Span]) -> dict[tuple[int, int], list[Span]]:
-    threads: defaultdict[tuple[int, int], list[Span]] = defaultdict(list)
-    for span in spans:
-        threads[span.process, span.thread].append(span)
-    return threads
-
-
-def _marks(spans: Sequence[Span]) -> list[tuple[float, str]]:
+def _marks(spans: Sequence[Span]) -> Iterator[tuple[float, str]]:
     ordered = sorted((s for s in spans if s.cookie is None), key=lambda s: (s.start, s.depth))
-    found = [
-        (time, _line(span, time, f"B|{span.process}|{_title(span)}" if begins else f"E|{span.process}"))
-        for time, span, begins in brackets((span.start, span.end, span) for span in ordered)
-    ]
+    for time, span, begins in brackets((span.start, span.end, span) for span in ordered):
+        yield time, _line(span, time, f"B|{span.process}|{_title(span)}" if begins else f"E|{span.process}")
     for span in spans:
         if span.cookie is not None:
             tail = f"|{span.process}|{_title(span)}|{span.cookie}"
-            found.append((span.start, _line(span, span.start, "S" + tail)))
-            found.append((span.end, _line(span, span.end, "F" + tail)))
-    return sorted(found, key=lambda mark: mark[0])
+            yield span.start, _line(span, span.start, "S" + tail)
+            yield span.end, _line(span, span.end, "F" + tail)
 
 
 def _line(span: Span, time: float, text: str) -> str:

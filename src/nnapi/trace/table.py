@@ -9,7 +9,7 @@ from typing import Any
 
 from nnapi.trace.labels import LAYERS, PHASES, Layer, Phase
 from nnapi.trace.parse import Report, Run
-from nnapi.trace.statistics import EXECUTION, TOTAL, Statistics, Times
+from nnapi.trace.statistics import EXECUTION, TOTAL, Statistics
 
 COMPUTE, SHARE = "PEO", "PEp"
 """An execution without its input, output and results; a layer's share of all executions in percent."""
@@ -56,11 +56,11 @@ def values(statistics: Statistics, *, total_times: bool = False, per_execution: 
     for layer in (*LAYERS, TOTAL):
         for phase in (Phase.OVERALL, *PHASES, Phase.INPUTS_AND_OUTPUTS, Phase.RESULTS):
             result[f"{layer}_{phase}"] = times[phase][layer]
-        result[f"{layer}_{COMPUTE}"] = _compute(times, layer)
+        ends = times[Phase.INPUTS_AND_OUTPUTS][layer], times[Phase.RESULTS][layer]
+        result[f"{layer}_{COMPUTE}"] = times[Phase.EXECUTION][layer] - ends[0] - ends[1]
     total = times[Phase.EXECUTION][TOTAL]
     for layer in LAYERS:
-        share = times[Phase.EXECUTION][layer] * 100.0 / total if total > 0.0 else math.nan
-        result[f"{layer}_{SHARE}"] = share
+        result[f"{layer}_{SHARE}"] = times[Phase.EXECUTION][layer] * 100.0 / total if total > 0.0 else math.nan
     if per_execution:
         count = statistics.executions[Phase.BENCHMARK if has_benchmark else Phase.OVERALL]
         for key in [f"{layer}_{phase}" for layer in (*LAYERS, TOTAL) for phase, _ in EXECUTION_COLUMNS]:
@@ -68,13 +68,8 @@ def values(statistics: Statistics, *, total_times: bool = False, per_execution: 
     return result
 
 
-def _compute(times: Times, layer: str) -> float:
-    inputs_and_outputs, results = times[Phase.INPUTS_AND_OUTPUTS][layer], times[Phase.RESULTS][layer]
-    return times[Phase.EXECUTION][layer] - inputs_and_outputs - results
-
-
 def table(run: Run, *, total_times: bool = False, per_execution: bool = False) -> str:
-    """The table of one run."""
+    """Return the table of one run as text."""
     shown = values(run.statistics, total_times=total_times, per_execution=per_execution)
     columns = (*EXECUTION_COLUMNS, (SHARE, "Percentage")) if per_execution else COLUMNS
     kind = "total times" if total_times else "self-times"
@@ -115,7 +110,7 @@ def _number(value: float) -> str:
 
 
 def describe(run: Run, *, total_times: bool = False, per_execution: bool = False) -> dict[str, Any]:
-    """The statistics of one run as JSON: null is a time that was not measured.
+    """Return the statistics of one run as JSON: null is a time that was not measured.
 
     ``times`` and ``self_times`` are phase → layer → milliseconds, ``LT`` being the total; ``template_inputs`` is what
     the table shows.

@@ -93,7 +93,8 @@ def rearrange(root: Node) -> list[str]:
     _dissolve(root, lambda node: node.is_placeholder)
     for node in [node for node in preorder(root) if _is_misplaced(node)]:
         _copy_to_its_place(node)
-    for node in [node for node in preorder(root) if _lacks_application(node)]:
+    counted = [node for node in preorder(root) if not node.is_detail and not node.is_subtracted]
+    for node in [node for node in counted if _is_wrongly_in_application(node)]:
         _insert_application(node)
     return list(_violations(root))
 
@@ -143,10 +144,6 @@ def _copy_to_its_place(node: Node) -> None:
     place = place.parent or place
     place.add(Node(node.mark, node.layer, node.phase, node.application_phase, node.start, node.end))
     node.is_subtracted = True
-
-
-def _lacks_application(node: Node) -> bool:
-    return not node.is_detail and not node.is_subtracted and _is_wrongly_in_application(node)
 
 
 def _insert_application(node: Node) -> None:

@@ -59,7 +59,8 @@ def vlog(parts: str, *, filters: str | None = None, format: str = "brief") -> No
     names = _parts(parts)
     formatter, levels = Formatter(format), parse_filters(filters or "")
     top = logging.getLogger("nnapi")
-    _remove(top)
+    for handler in [handler for handler in top.handlers if isinstance(handler, _Stderr)]:
+        top.removeHandler(handler)
     top.setLevel(logging.INFO)
     for part, tags in PARTS.items():
         for tag in tags:
@@ -116,20 +117,15 @@ class Formatter(logging.Formatter):
         self.style = style
 
     def format(self, record: logging.LogRecord) -> str:
-        head = self._threadtime(record) if self.style == "threadtime" else self._brief(record)
+        process, priority, tag = f"{record.process or 0:5}", letter(record.levelno), f"{tag_of(record):<8}"
+        head = f"{priority}/{tag}({process}): "
+        if self.style == "threadtime":
+            clock = time.strftime("%m-%d %H:%M:%S", time.localtime(record.created))
+            head = f"{clock}.{int(record.msecs):03} {process} {_native(record):5} {priority} {tag}: "
         message = record.getMessage()
         if record.exc_info:
             message += "\n" + self.formatException(record.exc_info)
         return "\n".join(head + line for line in message.splitlines() or [""])
-
-    def _brief(self, record: logging.LogRecord) -> str:
-        return f"{letter(record.levelno)}/{tag_of(record):<8}({record.process or 0:5}): "
-
-    def _threadtime(self, record: logging.LogRecord) -> str:
-        clock = time.strftime("%m-%d %H:%M:%S", time.localtime(record.created))
-        thread = _native(record)
-        who = f"{record.process or 0:5} {thread:5} {letter(record.levelno)}"
-        return f"{clock}.{int(record.msecs):03} {who} {tag_of(record):<8}: "
 
 
 def _native(record: logging.LogRecord) -> int:
@@ -152,24 +148,16 @@ def _is_heard(logger: logging.Logger | None) -> bool:
     return False
 
 
-def _remove(top: logging.Logger) -> None:
-    for handler in [handler for handler in top.handlers if isinstance(handler, _Stderr)]:
-        top.removeHandler(handler)
-
-
 def from_environment(environment: Mapping[str, str]) -> None:
     """Apply DEBUG_NN_VLOG, ANDROID_LOG_TAGS and ANDROID_PRINTF_LOG; a mistake in them is a warning."""
     parts, filters = environment.get("DEBUG_NN_VLOG", ""), environment.get("ANDROID_LOG_TAGS", "")
     if not parts.strip() and not filters.strip():
         return
+    style = environment.get("ANDROID_PRINTF_LOG") or "brief"
     try:
-        vlog("" if parts.strip() == "0" else parts, filters=filters, format=_format(environment))
+        vlog("" if parts.strip() == "0" else parts, filters=filters, format=style)
     except BadDataError as error:
         logging.getLogger("nnapi.Manager").warning("DEBUG_NN_VLOG or ANDROID_LOG_TAGS: %s", error)
-
-
-def _format(environment: Mapping[str, str]) -> str:
-    return environment.get("ANDROID_PRINTF_LOG") or "brief"
 
 
 from_environment(os.environ)
