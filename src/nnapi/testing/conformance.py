@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import partial
+from itertools import groupby
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -71,9 +72,8 @@ def run(
     if jobs == 1:
         return _run_here(corpus, entries, chosen, Setting(found, strict, runtime))
     names = None if devices is None else [d if isinstance(d, str) else d.name for d in devices]
-    return _run_in_processes(
-        corpus, entries, jobs, partial(_run_chunk, corpus.path, [v.name for v in chosen], names, strict, runtime)
-    )
+    chunk = partial(_run_chunk, corpus.path, [variant.name for variant in chosen], names, strict, runtime)
+    return _run_in_processes(entries, jobs, chunk)
 
 
 def match_name(pattern: str) -> Filter:
@@ -113,15 +113,11 @@ def _run_here(
                     yield check(example, variant, setting)
 
 
-Chunk = Callable[[tuple[str, tuple[str, ...]]], list[Result]]
-
-
-def _run_in_processes(corpus: Corpus, entries: Sequence[Entry], jobs: int, chunk: Chunk) -> Iterator[Result]:
-    work = [
-        (file, tuple(names[start : start + CHUNK]))
-        for file, names in by_file(entries)
-        for start in range(0, len(names), CHUNK)
-    ]
+def _run_in_processes(
+    entries: Sequence[Entry], jobs: int, chunk: Callable[[list[Entry]], list[Result]]
+) -> Iterator[Result]:
+    files = [list(group) for _, group in groupby(entries, lambda entry: entry.file)]
+    work = [same[start : start + CHUNK] for same in files for start in range(0, len(same), CHUNK)]
     pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
     try:
         for results in pool.map(chunk, work):
@@ -136,9 +132,7 @@ def _run_chunk(
     devices: Sequence[str] | None,
     strict: bool,
     runtime: str,
-    work: tuple[str, Sequence[str]],
+    entries: Sequence[Entry],
 ) -> list[Result]:
-    corpus = Corpus(path)
-    file, names = work
     setting = Setting(None if devices is None else tuple(map(device, devices)), strict, runtime)
-    return list(_run_here(corpus, [Entry(file, name) for name in names], [VARIANTS[v] for v in variants], setting))
+    return list(_run_here(Corpus(path), entries, [VARIANTS[name] for name in variants], setting))

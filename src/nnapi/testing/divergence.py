@@ -7,7 +7,7 @@ of outputs that the device does not show. The whole model, with its intermediate
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -106,7 +106,11 @@ def find_divergence(
                 verdict, reason = Verdict.DIFFERS, unlike
         steps.append(Step(call.number, call.name, names, verdict, reason, alone))
     kept, failure = _run_whole(model, inputs, tried, any(step.verdict is Verdict.REFUSED for step in steps))
-    return Divergence(tuple(_with_growth(steps, model, example, values, kept)), failure)
+    for number, call in enumerate(model.operations):
+        if all(i in kept for i in call.outputs):
+            grown = _measure([(example.main.operands[i], values[i], kept[i]) for i in call.outputs])
+            steps[number] = replace(steps[number], grown=grown)
+    return Divergence(tuple(steps), failure)
 
 
 def each_alone(model: Model, inputs: Sequence[Array | None]) -> Iterator[tuple[OperationCall, Example]]:
@@ -201,15 +205,6 @@ def _run_whole(
     except NnapiError as error:
         return {}, str(error)
     return dict(zip(wanted, kept, strict=True)), ""
-
-
-def _with_growth(
-    steps: Sequence[Step], model: Model, example: Example, values: Mapping[int, Array | None], kept: Mapping[int, Array]
-) -> Iterator[Step]:
-    """Return the steps with the difference of each result in the whole model."""
-    for step, call in zip(steps, model.operations, strict=True):
-        pairs = [(example.main.operands[i], values[i], kept[i]) for i in call.outputs if i in kept]
-        yield replace(step, grown=_measure(pairs) if pairs else None)
 
 
 def _measure(pairs: Sequence[tuple[OperandSpec, Array | None, Array]]) -> Distance:

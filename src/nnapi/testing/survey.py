@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ import numpy as np
 from nnapi.codes import DeviceTypeCode
 from nnapi.drivers.profiles.profile import ANYTHING, OperandLimits, OperationLimits, Profile, name_operands
 from nnapi.errors import NnapiError
-from nnapi.model.model import Lifetime, Model, OperationCall
+from nnapi.model.model import Lifetime
+from nnapi.model.operand import OperandType
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.model.parts import Operand
 from nnapi.model.validation import call_facets
@@ -81,7 +83,8 @@ def ask(device: Device, operation: Operation, draws: int = DRAWS) -> list[Answer
         first = model.operands[call.inputs[0]].type
         kind = first.code, len(first.dimensions)
         asked[kind] += 1
-        if asked[kind] <= ALIKE and _find_level(model, call) <= device.feature_level.level:
+        level = max((facet.level for facet in call_facets(model, call)), default=1)
+        if asked[kind] <= ALIKE and level <= device.feature_level.level:
             named = ((name, model.operands[index]) for name, index in name_operands(call))
             operands = {name: operand for name, operand in named if _is_tensor(operand)}
             answers.append(Answer(operands, need_verdicts(device.driver, model)[-1].supported))
@@ -95,19 +98,17 @@ def find_limits(answers: Sequence[Answer]) -> OperationLimits | None:
     """
     if not any(answer.taken for answer in answers):
         return None
+    find_types = partial(_find_values, "types", lambda type: type.code)
+    find_ranks = partial(_find_values, "ranks", lambda type: len(type.dimensions))
     names = list(dict.fromkeys(name for answer in answers for name in answer.operands))
     limits = dict.fromkeys(names, ANYTHING)
-    for find in (_find_types, _find_ranks, _find_constants):
+    for find in (find_types, find_ranks, _find_constants):
         for name in names:
             given = [(answer.operands[name], answer.taken) for answer in answers if name in answer.operands]
             limits[name] = replace(limits[name], **find(given))
             answers = [answer for answer in answers if answer.taken or not _is_refused(answer, name, limits[name])]
     found = {name: each for name, each in limits.items() if each != ANYTHING}
     return OperationLimits(operands=found)
-
-
-def _find_level(model: Model, call: OperationCall) -> int:
-    return max((facet.level for facet in call_facets(model, call)), default=1)
 
 
 def _is_tensor(operand: Operand) -> bool:
@@ -118,19 +119,13 @@ def _is_refused(answer: Answer, name: str, limits: OperandLimits) -> bool:
     return name in answer.operands and limits.find_violation(answer.operands[name], name) is not None
 
 
-def _find_types(given: Sequence[tuple[Operand, bool]]) -> dict[str, Any]:
-    return _find_values("types", [(operand.type.code, taken) for operand, taken in given])
-
-
-def _find_ranks(given: Sequence[tuple[Operand, bool]]) -> dict[str, Any]:
-    return _find_values("ranks", [(len(operand.type.dimensions), taken) for operand, taken in given])
-
-
-def _find_values(key: str, given: Sequence[tuple[int, bool]]) -> dict[str, Any]:
-    """Return the accepted values, if others were refused often enough."""
-    taken = {value for value, is_taken in given if is_taken}
-    refused = [value for value, is_taken in given if not is_taken and value not in taken]
-    enough = any(refused.count(value) >= EVIDENCE for value in refused)
+def _find_values(
+    key: str, value_of: Callable[[OperandType], int], given: Sequence[tuple[Operand, bool]]
+) -> dict[str, Any]:
+    """Return the accepted values of types, if others were refused often enough."""
+    taken = {value_of(operand.type) for operand, is_taken in given if is_taken}
+    refused = Counter(value_of(operand.type) for operand, is_taken in given if not is_taken)
+    enough = any(count >= EVIDENCE and value not in taken for value, count in refused.items())
     return {key: tuple(sorted(taken))} if taken and enough else {}
 
 

@@ -70,19 +70,15 @@ class Variant:
 def plain(example: Example, setting: Setting) -> Violation:
     """Compile, bind buffers of exactly the expected sizes, compute. A loop without end must miss its deadline."""
     execution = setting.classes.Execution(_compile_supported(example, setting))
-    if example.harness.infinite_loop_timeout:
-        return _endless(execution, example)
-    return _execute(execution, example, setting, execution.compute)
-
-
-def with_dynamic_outputs(example: Example, setting: Setting) -> Violation:
-    """Run as plain, with unspecified dimensions of the outputs."""
-    return plain(dynamic(example), setting)
-
-
-def with_signed_codes(example: Example, setting: Setting) -> Violation:
-    """Run as plain, with signed instead of unsigned 8-bit values."""
-    return plain(sign_codes(example), setting)
+    if not example.harness.infinite_loop_timeout:
+        return _execute(execution, example, setting, execution.compute)
+    execution.set_loop_timeout(LOOP_TIMEOUT)
+    _bind(execution, example)
+    try:
+        execution.compute()
+    except MissedDeadlineError:
+        return None
+    return "the loop never ends, but the execution succeeded"
 
 
 def in_background(example: Example, setting: Setting) -> Violation:
@@ -119,9 +115,7 @@ def with_cache(example: Example, setting: Setting) -> Violation:
     lenient = replace(example, tolerance=replace(example.tolerance, quant8_atol=3))
     with tempfile.TemporaryDirectory(prefix="nnapi-cache-") as folder:
         for _ in range(2):
-            compilation = _compile_supported(
-                example, setting, lambda unfinished: unfinished.set_caching(folder, CACHE_TOKEN)
-            )
+            compilation = _compile_supported(example, setting, cache=folder)
         execution = setting.classes.Execution(compilation)
         return _execute(execution, lenient, setting, execution.compute)
 
@@ -181,8 +175,8 @@ VARIANTS = {
     variant.name: variant
     for variant in (
         Variant("plain", lambda harness: harness.generated or harness.infinite_loop_timeout, plain),
-        Variant("dynamic", lambda harness: harness.dynamic_output_shape, with_dynamic_outputs),
-        Variant("signed", lambda harness: harness.quantization_coupling, with_signed_codes),
+        Variant("dynamic", lambda harness: harness.dynamic_output_shape, lambda each, on: plain(dynamic(each), on)),
+        Variant("signed", lambda harness: harness.quantization_coupling, lambda each, on: plain(sign_codes(each), on)),
         Variant("memory", lambda harness: harness.device_memory, in_device_memory),
         Variant("fenced", lambda harness: harness.fenced, with_fence),
         Variant("async", lambda harness: harness.generated, in_background),
@@ -203,20 +197,18 @@ def _model(example: Example, calls: str) -> Model:
     return build(example, runtime(calls))
 
 
-def _compile_supported(
-    example: Example, setting: Setting, prepare: Callable[[Compilation], None] | None = None
-) -> Compilation:
+def _compile_supported(example: Example, setting: Setting, cache: str | None = None) -> Compilation:
     """Return a finished compilation; Skip if the devices do not accept the whole model."""
     model = _model(example, setting.runtime)
     for reason in _refusals(model, setting.devices or ()):
         raise Skip(reason)
-    return _compile(model, setting, prepare)
+    return _compile(model, setting, cache)
 
 
-def _compile(model: Model, setting: Setting, prepare: Callable[[Compilation], None] | None = None) -> Compilation:
+def _compile(model: Model, setting: Setting, cache: str | None = None) -> Compilation:
     compilation: Compilation = setting.classes.Compilation(model, setting.devices)
-    if prepare:
-        prepare(compilation)
+    if cache is not None:
+        compilation.set_caching(cache, CACHE_TOKEN)
     compilation.finish()
     return compilation
 
@@ -270,13 +262,3 @@ def _results(execution: Execution, buffers: Sequence[bytearray]) -> list[Array]:
         count = int(np.prod(dimensions))
         results.append(np.frombuffer(buffer, type.dtype, count).reshape(dimensions) if count else np.empty(dimensions))
     return results
-
-
-def _endless(execution: Execution, example: Example) -> str | None:
-    execution.set_loop_timeout(LOOP_TIMEOUT)
-    _bind(execution, example)
-    try:
-        execution.compute()
-    except MissedDeadlineError:
-        return None
-    return "the loop never ends, but the execution succeeded"

@@ -9,6 +9,7 @@ import numpy as np
 
 from nnapi.errors import NnapiError
 from nnapi.model.facts import Trait
+from nnapi.model.operand import Array
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.testing.example import (
     Criterion,
@@ -22,12 +23,13 @@ from nnapi.testing.example import (
 )
 from nnapi.testing.fuzz import NoCall, is_control_flow, random_call
 from nnapi.testing.random.kinds import find_operations
-from nnapi.testing.random.masks import MASKED, with_masked_rows
 from nnapi.testing.random.parts import renumber
 from nnapi.testing.random_values import pick
 
 GRAPHS = 0.4
 """Share of the examples that are graphs."""
+MASKED = 0.06
+"""Share of the examples that have masked inputs."""
 OPEN = 0.08
 """Share of the graphs whose inputs have dynamic dimensions."""
 LONGEST = (2, 2, 3, 3, 4, 5, 8, 13, 20)
@@ -77,6 +79,19 @@ def _vary(example: Example, rng: np.random.Generator) -> Example:
     if rng.random() < MASKED:
         example = with_masked_rows(example, rng)
     return with_unknown_dimensions(example) if rng.random() < OPEN and not example.referenced else example
+
+
+def with_masked_rows(example: Example, rng: np.random.Generator) -> Example:
+    """Return the example with rows, columns or blocks of its float inputs infinite, mostly −inf, like a mask."""
+    return replace(example, inputs={index: _mask(array, rng) for index, array in example.inputs.items()})
+
+
+def _mask(array: Array | None, rng: np.random.Generator) -> Array | None:
+    if array is None or array.dtype.kind != "f" or not array.ndim:
+        return array
+    blocks = [1 if rng.random() < 0.5 else dimension for dimension in array.shape]  # 1: as long as the tensor
+    filler = array.dtype.type(pick(rng, (-np.inf, -np.inf, np.inf)))
+    return np.where(rng.random(blocks) < 0.4, filler, array)
 
 
 def find_readers(turn: int) -> tuple[Operation, tuple[Operation, ...]]:

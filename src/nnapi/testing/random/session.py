@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -86,7 +87,9 @@ def run(
     report = Report(seed, device)
     begin = time.monotonic()
     with Child(device, special=VALUES[values] > 0) as child:
-        for number in _numbers(begin + seconds, cases):
+        for number in count() if cases is None else range(cases):
+            if time.monotonic() >= begin + seconds:
+                break
             example = example_of(seed, number, values, only)
             if example is None:
                 continue
@@ -96,17 +99,13 @@ def run(
                 found = time.monotonic() - begin
                 known = sum(failure.operation == judgement.operation for failure in report.failures)
                 limit = LIMIT if known < OFTEN else 0
-                report.failures.append(_failure(child, seed, number, example, judgement, folder, found, limit))
+                smallest, latest = _shrink(child, example, judgement, limit)
+                file = _write(smallest, device, folder)
+                failure = Failure(seed, number, device, latest.operation, latest.reason, smallest, file, found)
+                report.failures.append(failure)
             report.seconds = time.monotonic() - begin
             told(report)
     return report
-
-
-def _numbers(end: float, cases: int | None) -> Iterator[int]:
-    number = 0
-    while time.monotonic() < end and (cases is None or number < cases):
-        yield number
-        number += 1
 
 
 def _count(report: Report, example: Example, judgement: Judgement) -> None:
@@ -118,16 +117,8 @@ def _count(report: Report, example: Example, judgement: Judgement) -> None:
         report.reasons[judgement.reason] += 1
 
 
-def _failure(
-    child: Child,
-    seed: int,
-    number: int,
-    example: Example,
-    judgement: Judgement,
-    folder: Path | None,
-    found: float,
-    limit: float,
-) -> Failure:
+def _shrink(child: Child, example: Example, judgement: Judgement, limit: float) -> tuple[Example, Judgement]:
+    """Return the smallest example that still fails at the same operation, and its judgment."""
     latest = judgement
 
     def fails(candidate: Example) -> Example | None:
@@ -138,17 +129,20 @@ def _failure(
         latest = result
         return result.example
 
-    smallest = replayable(shrink(judgement.example or example, fails, limit))
-    file = None
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-        file = folder / f"{Path(child.device).name}_{smallest.name}.npz"  # a profile's device is named by its path
-        write(file, [smallest])
-    return Failure(seed, number, child.device, latest.operation, latest.reason, smallest, file, found)
+    return replayable(shrink(judgement.example or example, fails, limit)), latest
+
+
+def _write(example: Example, device: str, folder: Path | None) -> Path | None:
+    if folder is None:
+        return None
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{Path(device).name}_{example.name}.npz"  # a profile's device is named by its path
+    write(file, [example])
+    return file
 
 
 def replayable(example: Example) -> Example:
-    """The example as a conformance run takes it."""
+    """Return the example as a conformance run takes it."""
     operands = []
     for index, operand in enumerate(example.main.operands):
         known = example.outputs.get(index)

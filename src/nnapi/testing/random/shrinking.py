@@ -156,13 +156,10 @@ def _plainer(array: Array, operand: OperandSpec) -> Iterator[Array]:
     """Yield plainer values: zero, one, its first element throughout, integers; the plainest first."""
     if operand.type == "TENSOR_INT32" and not operand.scale:
         return  # positions and dimensions, which say something else then
-    choices = [np.full_like(array, operand.zero_point)]
-    if array.dtype.kind == "f":
-        choices.append(np.ones_like(array))
-    choices.append(np.full_like(array, array.reshape(-1)[0]))
-    if array.dtype.kind == "f":
-        choices.append(np.where(np.isfinite(array), np.round(array), array).astype(array.dtype))
-    for choice in choices:
-        if np.array_equal(array, choice, equal_nan=array.dtype.kind == "f"):
+    zero, same = (np.full_like(array, value) for value in (operand.zero_point, array.flat[0]))
+    is_float = array.dtype.kind == "f"
+    rounded = np.where(np.isfinite(array), np.round(array), array).astype(array.dtype)
+    for choice in (zero, np.ones_like(array), same, rounded) if is_float else (zero, same):
+        if np.array_equal(array, choice, equal_nan=is_float):
             return
         yield choice
