@@ -248,10 +248,13 @@ class Conversion:
         ]
 
     def apply_operator(self, kind: str, tensors: Sequence[Tensor | None], name: str, **attributes: Any) -> Tensor:
-        """Apply the rule of an operator to tensors."""
+        """Apply the rule of an operator to tensors; what it makes of constants is one."""
         from onnx import helper
 
         proto = helper.make_node(kind, [tensor.name if tensor else "" for tensor in tensors], [name], **attributes)
+        known = compute_constants(self.state.file, proto, self.opsets.get("", NEWEST), tensors)
+        if known is not None and known[0] is not None:
+            return known[0]
         return self.apply_rule(kind, tensors, Node(self, proto, tensors, self.schema(kind)))
 
     def inline_graph(self, graph: onnx.GraphProto, inputs: Sequence[Tensor]) -> list[Tensor]:

@@ -88,6 +88,11 @@ def from_image(node: Node, value: Value, rank: int) -> Tensor:
     return node.result(value, (n, c, height, width) if rank == 4 else (n, c, width), is_nhwc=True)
 
 
+def flatten_shape(shape: Shape, axis: int) -> Shape:
+    """Two dimensions: those before an axis, and those from it on."""
+    return tuple(OPEN if OPEN in part else math.prod(part) for part in (shape[:axis], shape[axis:]))
+
+
 def broadcast_shape(shapes: Sequence[Shape]) -> Shape:
     """The dimensions that several stretch to, of which some may be open."""
     rank = max(len(shape) for shape in shapes)

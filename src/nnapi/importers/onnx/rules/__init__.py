@@ -42,17 +42,17 @@ _NAMES = {
     "indexing": "ArgMax ArgMin Gather GatherElements GatherND Slice TopK OneHot Where",
     "matmul": "Gemm MatMul Einsum",
     "normalization": "BatchNormalization InstanceNormalization LRN LogSoftmax LpNormalization Softmax "
-    "Hardmax LayerNormalization",
-    "padding": "Pad",
+    "Hardmax LayerNormalization RMSNormalization SimplifiedLayerNormalization "
+    "com.microsoft:SimplifiedLayerNormalization",
     "pooling": "AveragePool GlobalAveragePool GlobalMaxPool LpPool MaxPool DepthToSpace SpaceToDepth",
     "quantization": "Cast QuantizeLinear DequantizeLinear",
     "quantized_operators": "QLinearConv QLinearMatMul MatMulInteger ConvInteger com.microsoft:QLinearAdd "
     "com.microsoft:QLinearMul com.microsoft:QLinearSigmoid com.microsoft:QLinearLeakyRelu com.microsoft:QLinearSoftmax "
     "com.microsoft:QLinearAveragePool com.microsoft:QLinearGlobalAveragePool com.microsoft:QLinearConcat "
     "com.microsoft:QGemm",
-    "microsoft": "SimplifiedLayerNormalization com.microsoft:FusedMatMul com.microsoft:TransposeMatMul "
+    "microsoft": "com.microsoft:FusedMatMul com.microsoft:TransposeMatMul "
     "com.microsoft:SkipLayerNormalization com.microsoft:SkipSimplifiedLayerNormalization "
-    "com.microsoft:SimplifiedLayerNormalization com.microsoft:BiasGelu com.microsoft:Gelu com.microsoft:FastGelu "
+    "com.microsoft:BiasGelu com.microsoft:Gelu com.microsoft:FastGelu "
     "com.microsoft:QuickGelu com.microsoft:FusedConv com.microsoft:FusedGemm com.microsoft:QuantizeLinear "
     "com.microsoft:DequantizeLinear com.microsoft:MatMulNBits com.microsoft:DynamicQuantizeMatMul "
     "com.microsoft:MatMulIntegerToFloat com.microsoft:DynamicQuantizeLSTM",
@@ -66,8 +66,8 @@ _NAMES = {
     "Reciprocal Round Sign Sin Sinh Sqrt Tan",
     "resize": "Resize Upsample",
     "sampling": "GridSample",
-    "movement": "Concat ConstantOfShape Expand EyeLike Flatten Reshape Split Squeeze Tile Transpose Trilu Unsqueeze "
-    "ReverseSequence",
+    "movement": "Concat ConstantOfShape Expand EyeLike Flatten Pad Reshape ReverseSequence Split Squeeze Tile "
+    "Transpose Trilu Unsqueeze",
 }
 FAMILIES = {module: names.split() for module, names in _NAMES.items()}
 """The operators that have a rule, by the module in which it stands; outside the default domain its name is in front."""

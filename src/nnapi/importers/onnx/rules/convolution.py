@@ -14,8 +14,7 @@ from nnapi.importers.movement import transpose
 from nnapi.importers.onnx.layout import from_image, image, image_codes
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.movement import cut, join
-from nnapi.importers.onnx.rules.padding import pad_with
+from nnapi.importers.onnx.rules.movement import cut, join, pad_with
 from nnapi.importers.onnx.rules.quantized_operands import bias_in_codes, filter_beside, is_coded, rearrange
 from nnapi.importers.onnx.tensors import OPEN, Tensor
 from nnapi.importers.refusals import Refused, expressible

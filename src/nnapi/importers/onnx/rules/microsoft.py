@@ -37,10 +37,6 @@ def number(node: Node, value: float, like: Tensor) -> Tensor:
     return constant(f"{node.name}:number", np.array(value, dtype))
 
 
-def optional(node: Node, i: int) -> Tensor | None:
-    return node.tensor(i) if node.has(i) else None
-
-
 def add(node: Node, x: Tensor, y: Tensor | None) -> Tensor:
     return x if y is None else compose(node, "Add", x, y)
 
@@ -54,72 +50,30 @@ def fused_matmul(node: Node) -> Result:
         tensor = node.tensor(i)
         if node.attribute(name, 0) and tensor.rank > 1:
             order = [*range(tensor.rank - 2), tensor.rank - 1, tensor.rank - 2]
-            if tensor.array is not None:
-                tensor = constant(f"{tensor.name}:transposed", np.ascontiguousarray(tensor.array.transpose(order)))
-            else:
-                tensor = compose(node, "Transpose", tensor, perm=order)
+            tensor = compose(node, "Transpose", tensor, perm=order)
         factors.append(tensor)
     found = compose(node, "MatMul", *factors)
     alpha = float(node.attribute("alpha", 1.0))
     return found if alpha == 1 else compose(node, "Mul", found, number(node, alpha, found))
 
 
-@rule("com.microsoft:SkipLayerNormalization")
+@rule("com.microsoft:SkipLayerNormalization", "com.microsoft:SkipSimplifiedLayerNormalization")
 def skip_layer_normalization(node: Node) -> list[Result | None]:
-    """LayerNormalization of input, skip and bias together."""
-    total = add(node, compose(node, "Add", node.tensor(0), node.tensor(1)), optional(node, 4))
-    epsilon = float(node.attribute("epsilon", 1e-12))
-    found = compose(
-        node, "LayerNormalization", total, node.tensor(2), optional(node, 3), axis=total.rank - 1, epsilon=epsilon
-    )
-    return [found, None, None, total]
-
-
-@rule("com.microsoft:SkipSimplifiedLayerNormalization")
-def skip_simplified_layer_normalization(node: Node) -> list[Result | None]:
-    """Root mean square normalization of input, skip and bias together."""
-    total = add(node, compose(node, "Add", node.tensor(0), node.tensor(1)), optional(node, 3))
-    return [_divide_by_root_mean_square(node, total, node.tensor(2)), None, None, total]
-
-
-@rule("SimplifiedLayerNormalization", "com.microsoft:SimplifiedLayerNormalization")
-def simplified_layer_normalization(node: Node) -> Result:
-    """Root mean square normalization along the last axis."""
-    rank = node.tensor(0).rank
-    expressible(node.axis(int(node.attribute("axis", -1)), rank) == rank - 1, "its axis is not the last one")
-    return _divide_by_root_mean_square(node, node.tensor(0), node.tensor(1))
-
-
-def _divide_by_root_mean_square(node: Node, x: Tensor, scale: Tensor) -> Tensor:
-    square = compose(node, "Mul", x, x)
-    last = constant(f"{node.name}:axes", np.array([x.rank - 1]))
-    if node.conversion.opsets.get("", 18) >= 18:
-        mean = compose(node, "ReduceMean", square, last, keepdims=1)
-    else:
-        mean = compose(node, "ReduceMean", square, axes=[x.rank - 1], keepdims=1)
-    raised = compose(node, "Add", mean, number(node, float(node.attribute("epsilon", 1e-5)), x))
-    return compose(node, "Mul", compose(node, "Div", x, compose(node, "Sqrt", raised)), scale)
+    """Normalization of input, skip and bias together; the simplified one has no summand before the bias."""
+    is_simplified = node.kind == "SkipSimplifiedLayerNormalization"
+    total = add(node, compose(node, "Add", node.tensor(0), node.tensor(1)), node.given(3 if is_simplified else 4))
+    kind, operands = "LayerNormalization", [total, node.tensor(2), node.given(3)]
+    if is_simplified:
+        kind, operands = "RMSNormalization", operands[:2]
+    epsilon = float(node.attribute("epsilon", 1e-5 if is_simplified else 1e-12))
+    return [compose(node, kind, *operands, axis=total.rank - 1, epsilon=epsilon), None, None, total]
 
 
 @rule("com.microsoft:BiasGelu", "com.microsoft:Gelu", "com.microsoft:FastGelu")
 def gelu(node: Node) -> Result:
     """Gelu of the input plus a bias; FastGelu approximates it by a hyperbolic tangent."""
-    x = add(node, node.tensor(0), optional(node, 1))
-    if node.kind != "FastGelu":
-        return _half(node, x, compose(node, "Erf", compose(node, "Mul", x, number(node, 0.5**0.5, x))))
-    cube = compose(node, "Mul", compose(node, "Mul", x, x), x)
-    inner = compose(node, "Add", x, compose(node, "Mul", cube, number(node, 0.044715, x)))
-    return _half(node, x, compose(node, "Tanh", compose(node, "Mul", inner, number(node, 0.7978845608, x))))
-
-
-def _half(node: Node, x: Tensor, part: Tensor) -> Tensor:
-    """Return 0.5 · x · (1 + part)."""
-    return compose(
-        node,
-        "Mul",
-        compose(node, "Mul", x, number(node, 0.5, x)),
-        compose(node, "Add", part, number(node, 1, x)),
-    )
+    approximate = "tanh" if node.kind == "FastGelu" else "none"
+    return compose(node, "Gelu", add(node, node.tensor(0), node.given(1)), approximate=approximate)
 
 
 @rule("com.microsoft:QuickGelu")
@@ -134,18 +88,16 @@ def fused(node: Node) -> Result:
     """Conv or Gemm, plus a fourth input, and an activation."""
     kind = node.kind.removeprefix("Fused")
     attributes = {name: node.attribute(name) for name in FUSED_ATTRIBUTES[kind] if node.attribute(name) is not None}
-    found = compose(node, kind, node.tensor(0), node.tensor(1), optional(node, 2), **attributes)
-    found = add(node, found, optional(node, 3))
-    activation = str(node.attribute("activation", "") or "")
+    found = compose(node, kind, node.tensor(0), node.tensor(1), node.given(2), **attributes)
+    found = add(node, found, node.given(3))
+    activation = str(node.attribute("activation") or "Identity")
     given = [float(each) for each in node.attribute("activation_params") or []]
-    if not activation:
-        return found
     if activation == "Clip":
         return compose(node, "Clip", found, *(number(node, each, found) for each in given))
     if activation == "LeakyRelu":
         alpha = given[0] if given else float(node.attribute("activation_alpha", 0.01))
         return compose(node, "LeakyRelu", found, alpha=alpha)
-    expressible(activation in ("Relu", "Sigmoid", "Tanh"), f"its activation is {activation}")
+    expressible(activation in ("Identity", "Relu", "Sigmoid", "Tanh"), f"its activation is {activation}")
     return compose(node, activation, found)
 
 
@@ -174,7 +126,7 @@ def matmul_n_bits(node: Node) -> Result:
     weights = ((values.astype(np.float32) - points[..., None]) * scales).reshape(columns, -1)[:, :rows]
     dtype = node.array(2).dtype
     matrix = constant(f"{node.name}:weights", np.ascontiguousarray(weights.T.astype(dtype)))
-    return add(node, compose(node, "MatMul", node.tensor(0), matrix), optional(node, 5))
+    return add(node, compose(node, "MatMul", node.tensor(0), matrix), node.given(5))
 
 
 def _unpack(packed: Array, bits: int) -> Array:
@@ -188,18 +140,18 @@ def _unpack(packed: Array, bits: int) -> Array:
 def dynamic_quantize_matmul(node: Node) -> Result:
     """A product with quantized weights, of an input that ONNX Runtime quantizes at the run."""
     node.note(f"DynamicQuantizeMatMul: {DYNAMIC}")
-    weights = compose(node, "DequantizeLinear", node.tensor(1), node.tensor(2), optional(node, 3), axis=-1)
-    return add(node, compose(node, "MatMul", node.tensor(0), weights), optional(node, 4))
+    weights = compose(node, "DequantizeLinear", node.tensor(1), node.tensor(2), node.given(3), axis=-1)
+    return add(node, compose(node, "MatMul", node.tensor(0), weights), node.given(4))
 
 
 @rule("com.microsoft:MatMulIntegerToFloat")
 def matmul_integer_to_float(node: Node) -> Result:
     """A product of quantized matrices as float values."""
     factors = [
-        compose(node, "DequantizeLinear", node.tensor(i), node.tensor(2 + i), optional(node, 4 + i), axis=-1)
+        compose(node, "DequantizeLinear", node.tensor(i), node.tensor(2 + i), node.given(4 + i), axis=-1)
         for i in (0, 1)
     ]
-    return add(node, compose(node, "MatMul", *factors), optional(node, 6))
+    return add(node, compose(node, "MatMul", *factors), node.given(6))
 
 
 @rule("com.microsoft:DynamicQuantizeLSTM")
@@ -207,9 +159,8 @@ def dynamic_quantize_lstm(node: Node) -> list[Result | None]:
     """LSTM with quantized weights, which lie as [directions, inputs, gates]."""
     node.note(f"DynamicQuantizeLSTM: {DYNAMIC}")
     weights = [_dequantize_gates(node, 1, 8), _dequantize_gates(node, 2, 10)]
-    inputs = [node.tensor(0), *weights, *(optional(node, i) for i in range(3, 8))]
-    found = node.conversion.apply_rules("LSTM", inputs, node)
-    return list(found)
+    inputs = [node.tensor(0), *weights, *(node.given(i) for i in range(3, 8))]
+    return list(node.conversion.apply_rules("LSTM", inputs, node))
 
 
 def _dequantize_gates(node: Node, i: int, scale: int) -> Tensor:

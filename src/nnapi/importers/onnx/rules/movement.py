@@ -1,4 +1,4 @@
-"""Dimensions and axes: reshaping, joining, cutting, repeating."""
+"""Dimensions and axes: reshaping, joining, cutting, repeating, padding."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nnapi.codes import OperationCode
+from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.arithmetic import broadcast
-from nnapi.importers.graph import INT32, Value
-from nnapi.importers.movement import concatenate, transpose
-from nnapi.importers.onnx.layout import TO_FIRST, collapse, read_as_stored, view_around
+from nnapi.importers.graph import FLOATS, INT32, Value
+from nnapi.importers.movement import concatenate, merge_axes, transpose
+from nnapi.importers.onnx.layout import TO_FIRST, collapse, flatten_shape, read_as_stored, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.tensors import BYTES, DTYPES, OPEN, Tensor
 from nnapi.importers.onnx.terms import select
 from nnapi.importers.refusals import expressible
-from nnapi.model.operand import OperandType, Shape
+from nnapi.model.operand import Array, OperandType, Shape
+
+Widths = list[tuple[int, int]]
 
 
 def reshape_input(node: Node, shape: Shape) -> Tensor:
@@ -49,11 +51,7 @@ def reshape(node: Node) -> Tensor:
 @rule("Flatten")
 def flatten(node: Node) -> Tensor:
     shape, axis = node.shape(0), int(node.attribute("axis", 1))
-    axis += len(shape) if axis < 0 else 0
-    outer, inner = shape[:axis], shape[axis:]
-    return reshape_input(
-        node, (OPEN if OPEN in outer else math.prod(outer), OPEN if OPEN in inner else math.prod(inner))
-    )
+    return reshape_input(node, flatten_shape(shape, axis + len(shape) if axis < 0 else axis))
 
 
 @rule("Squeeze")
@@ -97,23 +95,19 @@ def permute_any_rank(node: Node, value: Value, shape: Shape, order: Sequence[int
     """A value of any rank with its axes in another order: those that stay neighbors are moved as one."""
     if len(shape) <= HIGHEST_RANK:
         return permute_axes(node, value, order)
-    kept = [axis for axis in order if shape[axis] != 1]
-    runs: list[list[int]] = []
-    for axis in kept:
-        later = [each for each in range(runs[-1][-1] + 1, axis) if shape[each] != 1] if runs else []
-        if runs and axis > runs[-1][-1] and not later:
-            runs[-1].append(axis)
-        else:
-            runs.append([axis])
-    starts = sorted(run[0] for run in runs)
-    by_start = {run[0]: math.prod(shape[axis] for axis in run) for run in runs}
-    laid = node.view(value, [by_start[start] for start in starts])
-    if len(runs) <= HIGHEST_RANK:
-        return permute_axes(node, laid, [starts.index(run[0]) for run in runs])
+    merged, order_of_merged = merge_axes(shape, order)
+    if len(merged) <= HIGHEST_RANK:
+        return permute_axes(node, node.view(value, merged), order_of_merged)
     count = math.prod(shape)
     node.graph.reserve(4 * count)
-    places = np.arange(count, dtype=np.int32).reshape(shape).transpose(order).reshape(-1)
-    return node.apply(OperationCode.GATHER, node.view(value, (count,)), node.i32(0), node.graph.ints(places))
+    return pick_rows(node, node.view(value, (count,)), np.arange(count).reshape(shape).transpose(order))
+
+
+def pick_rows(node: Node, value: Value, indices: Value | Array) -> Value:
+    """The rows of a value at some indices, laid flat."""
+    if not isinstance(indices, Value):
+        indices = node.graph.ints(indices.reshape(-1))
+    return node.apply(OperationCode.GATHER, value, node.i32(0), indices)
 
 
 def permute_axes(node: Node, value: Value, order: Sequence[int]) -> Value:
@@ -128,29 +122,25 @@ def permute_axes(node: Node, value: Value, order: Sequence[int]) -> Value:
 
 @rule("Concat")
 def concat(node: Node) -> Tensor:
-    drop_empty(node)
+    """Lower Concat; inputs without elements, as a Split may give them, are left out beside others."""
+    filled = [tensor for tensor in node.tensors if tensor is None or tensor.array is None or tensor.array.size]
+    node.tensors = filled or node.tensors
     tensors = [node.tensor(i) for i in range(node.count)]
-    shape = list(tensors[0].dims)
-    axis = node.axis(int(node.attribute("axis", 1)), len(shape))
+    first = tensors[0]
+    axis = node.axis(int(node.attribute("axis", 1)), first.rank)
     widths = [tensor.dims[axis] for tensor in tensors]
-    shape[axis] = OPEN if OPEN in widths else sum(widths)
-    elem = tensors[0].elem
-    if all(tensor.is_nhwc for tensor in tensors):
-        values = _of_one_kind(node, [tensor.materialize() for tensor in tensors])
-        place = read_as_stored(node, 0)[1][axis]
-        return node.result(join(node, values, place), tuple(shape), elem=elem, is_nhwc=True)
-    values = _of_one_kind(node, [node.codes(i) for i in range(node.count)])
-    if len(shape) > HIGHEST_RANK:
+    shape = (*first.dims[:axis], OPEN if OPEN in widths else sum(widths), *first.dims[axis + 1 :])
+    is_nhwc = all(tensor.is_nhwc for tensor in tensors)
+    values = [tensor.materialize() if is_nhwc else node.codes(i) for i, tensor in enumerate(tensors)]
+    kinds = {(value.type.scale, value.type.zero_point) for value in values}
+    if len(kinds) > 1 and first.elem in BYTES:
+        values = [node.bare(value) for value in values]
+    if is_nhwc:
+        axis = read_as_stored(node, 0)[1][axis]
+    elif len(shape) > HIGHEST_RANK:
         values = [view_around(node, value, tensor.dims, axis) for value, tensor in zip(values, tensors, strict=True)]
         axis = 1
-    return node.result(join(node, values, axis), tuple(shape), elem=elem)
-
-
-def _of_one_kind(node: Node, values: Sequence[Value]) -> Sequence[Value]:
-    """Return bytes of different scales as bytes without a scale."""
-    kinds = {(value.type.scale, value.type.zero_point) for value in values}
-    bytes = len(kinds) > 1 and node.tensor(0).elem in BYTES
-    return [node.bare(value) for value in values] if bytes else values
+    return node.result(join(node, values, axis), shape, elem=first.elem, is_nhwc=is_nhwc)
 
 
 def join(node: Node, values: Sequence[Value], axis: int) -> Value:
@@ -167,31 +157,21 @@ def join(node: Node, values: Sequence[Value], axis: int) -> Value:
     return node.apply(OperationCode.CONCATENATION, *values, node.i32(axis))
 
 
-def drop_empty(node: Node) -> None:
-    """Leave out inputs without elements, as a Split may give them, beside others."""
-    filled = [tensor for tensor in node.tensors if tensor is None or tensor.array is None or tensor.array.size]
-    node.tensors = filled or node.tensors
-
-
 @rule("Split")
 def split_axis(node: Node) -> list[Tensor]:
-    tensor = node.tensor(0)
+    tensor, given = node.tensor(0), node.integers(1, "split")
     axis = node.axis(int(node.attribute("axis", 0)), tensor.rank)
     count, dimension = len(node.proto.output), node.static_size(0, axis)
-    sizes = list(node.integers(1, "split") or [-(-dimension // count)] * count)
-    sizes[-1] -= sum(sizes) - dimension if node.integers(1, "split") is None else 0
-    need(
-        sum(sizes) == dimension and len(sizes) == count,
-        f"sizes {sizes} of {dimension} in {count} outputs",
-        BadDataError,
-    )
+    each = -(-dimension // count)
+    sizes = list(given or [each] * (count - 1) + [dimension - each * (count - 1)])
+    fits = sum(sizes) == dimension and len(sizes) == count
+    need(fits, f"sizes {sizes} of {dimension} in {count} outputs", BadDataError)
     value, places, is_nhwc = read_as_stored(node, 0)
-    shapes = [(*tensor.dims[:axis], size, *tensor.dims[axis + 1 :]) for size in sizes]
+    place = places[axis]
     if tensor.rank > HIGHEST_RANK:
         value, place = view_around(node, value, tensor.dims, axis), 1
-    else:
-        place = places[axis]
     pieces = iter(cut(node, value, place, [size for size in sizes if size]))
+    shapes = [(*tensor.dims[:axis], size, *tensor.dims[axis + 1 :]) for size in sizes]
     return [
         node.result(next(pieces), shape, elem=tensor.elem, is_nhwc=is_nhwc)
         if shape[axis]
@@ -205,19 +185,14 @@ def cut(node: Node, value: Value, axis: int, sizes: Sequence[int]) -> list[Value
     if len(sizes) == 1:
         return [value]
     if len(set(sizes)) == 1:
-        return node.several(
-            OperationCode.SPLIT, [value, node.i32(axis), node.i32(len(sizes))], [_open(value)] * len(sizes)
-        )
+        types = [value.type.with_dimensions(())] * len(sizes)
+        return node.several(OperationCode.SPLIT, [value, node.i32(axis), node.i32(len(sizes))], types)
     begin, size, pieces = [0] * value.rank, [-1] * value.rank, []
     for width in sizes:
         size[axis] = width
         pieces.append(block(node, value, begin, size))
         begin[axis] += width
     return pieces
-
-
-def _open(value: Value) -> OperandType:
-    return value.type.with_dimensions(())
 
 
 def block(node: Node, value: Value, begin: Sequence[int], size: Sequence[int]) -> Value:
@@ -228,21 +203,15 @@ def block(node: Node, value: Value, begin: Sequence[int], size: Sequence[int]) -
 
 @rule("Expand")
 def expand(node: Node) -> Tensor:
-    tensor, wanted = node.tensor(0), tuple(int(each) for each in node.array(1).reshape(-1))
+    own, wanted = node.static_shape(0), tuple(int(each) for each in node.array(1).reshape(-1))
     expressible(0 not in wanted, "its result has no elements")
-    shape = tuple(np.broadcast_shapes(node.static_shape(0), wanted))
-    return node.result(expand_to(node, node.codes(0), tensor.dims, shape), shape, elem=tensor.elem)
-
-
-def expand_to(node: Node, value: Value, own: Shape, shape: Shape) -> Value:
-    """A value repeated until it has a shape."""
-    padded = (1,) * (len(shape) - len(own)) + own
-    if len(shape) <= HIGHEST_RANK:
-        return broadcast(node, node.view(value, padded), shape or (1,))
-    kinds = [have == want for have, want in zip(padded, shape, strict=True)]
-    laid, _ = collapse(padded, kinds)
-    whole, _ = collapse(shape, kinds)
-    return broadcast(node, node.view(value, laid), whole)
+    shape = tuple(np.broadcast_shapes(own, wanted))
+    padded, whole = (1,) * (len(shape) - len(own)) + own, shape or (1,)
+    if len(shape) > HIGHEST_RANK:
+        kinds = [have == want for have, want in zip(padded, shape, strict=True)]
+        padded, whole = collapse(padded, kinds)[0], collapse(shape, kinds)[0]
+    value = broadcast(node, node.view(node.codes(0), padded), whole)
+    return node.result(value, shape, elem=node.tensor(0).elem)
 
 
 @rule("Tile")
@@ -251,17 +220,16 @@ def tile(node: Node) -> Tensor:
     need(len(counts) == tensor.rank, f"{len(counts)} repeats for rank {tensor.rank}", BadDataError)
     expressible(all(count > 0 for count in counts), "its result has no elements")
     shape = tuple(size * count for size, count in zip(tensor.dims, counts, strict=True))
-    if tensor.rank <= HIGHEST_RANK:
-        return node.result(
-            node.apply(OperationCode.TILE, node.codes(0), node.graph.ints(counts)), shape, elem=tensor.elem
-        )
-    laid, places = collapse(node.static_shape(0), [(i, count) if count > 1 else 1 for i, count in enumerate(counts)])
-    repeats = [1] * len(laid)
-    for place, count in zip(places, counts, strict=True):
-        repeats[place] *= count
-    expressible(len(laid) <= HIGHEST_RANK, "it repeats along too many axes")
-    tiled = node.apply(OperationCode.TILE, node.view(node.codes(0), laid), node.graph.ints(repeats))
-    return node.result(tiled, shape, elem=tensor.elem)
+    value = node.codes(0)
+    if tensor.rank > HIGHEST_RANK:
+        kinds = [(i, count) if count > 1 else 1 for i, count in enumerate(counts)]
+        laid, places = collapse(node.static_shape(0), kinds)
+        expressible(len(laid) <= HIGHEST_RANK, "it repeats along too many axes")
+        value = node.view(value, laid)
+        counts = [
+            math.prod(count for at, count in zip(places, counts, strict=True) if at == i) for i in range(len(laid))
+        ]
+    return node.result(node.apply(OperationCode.TILE, value, node.graph.ints(counts)), shape, elem=tensor.elem)
 
 
 @rule("ConstantOfShape")
@@ -286,13 +254,11 @@ def eye_like(node: Node) -> Tensor:
 @rule("Trilu")
 def trilu(node: Node) -> Tensor:
     """One triangle of the last two axes; the other is zero."""
-    tensor = node.tensor(0)
-    shape = node.static_shape(0)
+    tensor, shape, upper = node.tensor(0), node.static_shape(0), bool(node.attribute("upper", 1))
     k = int(node.array(1).reshape(())) if node.has(1) else 0
     rows, columns = shape[-2:]
     node.graph.reserve(2 * rows * columns)
-    mask = np.tri(rows, columns, k - 1 if node.attribute("upper", 1) else k, np.bool_)
-    mask = ~mask if node.attribute("upper", 1) else mask
+    mask = np.tri(rows, columns, k - upper, np.bool_) ^ upper
     x = node.view(node.codes(0), (math.prod(shape[:-2]), rows, columns))
     kept = node.graph.constant(mask.reshape(1, rows, columns))
     zero = node.like_any(x, x.type.zero_point)
@@ -313,5 +279,91 @@ def reverse_sequence(node: Node) -> Tensor:
         line = places[:, row] if batch == 1 else places[row]
         line[:length] = line[:length][::-1].copy()
     rows = node.view(node.codes(0), (shape[0] * shape[1], math.prod(shape[2:])))
-    picked = node.apply(OperationCode.GATHER, rows, node.i32(0), node.graph.ints(places.reshape(-1)))
-    return node.result(picked, shape, elem=node.tensor(0).elem)
+    return node.result(pick_rows(node, rows, places), shape, elem=node.tensor(0).elem)
+
+
+@rule("Pad")
+def pad(node: Node) -> Tensor:
+    tensor, mode = node.tensor(0), node.attribute("mode", "constant")
+    need(mode in ("constant", "reflect", "edge", "wrap"), f"its mode is {mode}", BadDataError)
+    expressible(tensor.rank <= HIGHEST_RANK, f"NNAPI pads no rank {tensor.rank}")
+    widths = _widths(node, tensor.rank)
+    shape = tuple(size and size + sum(width) for size, width in zip(tensor.dims, widths, strict=True))
+    value, places, is_nhwc = read_as_stored(node, 0)
+    along = [(0, 0)] * value.rank
+    for axis, width in enumerate(widths):
+        along[places[axis]] = width
+    value = _crop(node, value, along)
+    along = [(max(low, 0), max(high, 0)) for low, high in along]
+    if mode == "constant":
+        number = _number(node)
+        if tensor.elem in BYTES and value.is_quantized:  # the file says a byte, whatever that stands for
+            number = (number - value.type.zero_point) * value.type.scale
+        value = pad_with(node, value, along, number)
+    else:
+        value = _pad_by_mode(node, value, along, mode)
+    return node.result(value, shape, elem=tensor.elem, is_nhwc=is_nhwc)
+
+
+def _widths(node: Node, rank: int) -> Widths:
+    """Elements to add, or to take away, before and behind each axis."""
+    pads = node.integers(1, "pads") or []
+    axes = [node.axis(int(axis), rank) for axis in node.array(3).reshape(-1)] if node.has(3) else list(range(rank))
+    need(len(pads) == 2 * len(axes), f"{len(pads)} pads for {len(axes)} axes", BadDataError)
+    widths = [(0, 0)] * rank
+    for axis, low, high in zip(axes, pads[: len(axes)], pads[len(axes) :], strict=True):
+        widths[axis] = (low, high)
+    return widths
+
+
+def _number(node: Node) -> float:
+    if node.since < 11:
+        return float(node.attribute("value", 0.0))
+    return float(node.array(2).reshape(())) if node.has(2) else 0.0
+
+
+def _crop(node: Node, value: Value, along: Widths) -> Value:
+    if all(low >= 0 and high >= 0 for low, high in along):
+        return value
+    begin = [max(-low, 0) for low, _ in along]
+    size = [
+        have + min(low, 0) + min(high, 0) for have, (low, high) in zip(node.static_shape_of(value), along, strict=True)
+    ]
+    expressible(min(size) > 0, "its result has no elements")
+    return block(node, value, begin, size)
+
+
+def pad_with(node: Node, value: Value, along: Widths, number: float) -> Value:
+    """A value with a number around it."""
+    if not any(map(any, along)):
+        return value
+    if value.type.code in FLOATS:
+        if number == 0:
+            return node.apply(OperationCode.PAD, value, node.graph.ints(along))
+        return node.apply(OperationCode.PAD_V2, value, node.graph.ints(along), node.real(number, value))
+    code = int(number) if not value.is_quantized else round(number / value.type.scale) + value.type.zero_point
+    limits = np.iinfo(value.type.dtype)
+    expressible(limits.min <= code <= limits.max, f"it pads with {number:g}, outside the range of its quantized type")
+    if value.is_quantized:
+        scalar = node.graph.scalar(OperandCode.INT32, code)
+        return node.apply(OperationCode.PAD_V2, value, node.graph.ints(along), scalar)
+    for axis, widths in enumerate(along):
+        shape, type = node.static_shape_of(value), OperandType(value.type.code)
+        low, high = (
+            [node.spread(type, code, (*shape[:axis], width, *shape[axis + 1 :]))] if width else [] for width in widths
+        )
+        value = join(node, [*low, value, *high], axis)
+    return value
+
+
+def _pad_by_mode(node: Node, value: Value, along: Widths, mode: str) -> Value:
+    """A value with its own elements around it."""
+    reflected = mode == "reflect" and value.type.code != INT32
+    fits = all(max(width) < size for width, size in zip(along, node.static_shape_of(value), strict=True))
+    if reflected and fits:
+        return node.apply(OperationCode.MIRROR_PAD, value, node.graph.ints(along), node.i32(0))
+    for axis, width in enumerate(along):
+        if any(width):
+            places = np.pad(np.arange(value.shape[axis]), width, mode=mode)  # type: ignore[call-overload]
+            value = node.apply(OperationCode.GATHER, value, node.i32(axis), node.graph.ints(places))
+    return value

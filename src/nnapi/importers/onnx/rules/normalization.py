@@ -7,15 +7,15 @@ import math
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.arithmetic import add, divide, multiply, plus, subtract, truth
-from nnapi.importers.graph import FLOAT32, FLOATS, INT32, Value
-from nnapi.importers.onnx.layout import from_image, image, view_around
+from nnapi.importers.arithmetic import add, multiply
+from nnapi.importers.graph import FLOAT32, INT32, Value
+from nnapi.importers.onnx.layout import IMAGES, flatten_shape, from_image, image, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.quantized_operands import computes_in_codes
 from nnapi.importers.onnx.rules.reduction import reduce_axes
 from nnapi.importers.onnx.tensors import OPEN, Tensor
-from nnapi.importers.onnx.terms import select
+from nnapi.importers.onnx.terms import Term, choose, sqrt
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array, OperandType, Shape
 
@@ -24,38 +24,34 @@ from nnapi.model.operand import Array, OperandType, Shape
 def batch_normalization(node: Node) -> Tensor:
     """A factor and a summand for each channel."""
     expressible(not node.attribute("training_mode", 0) and not node.wants(1), "NNAPI models do not learn")
-    rank = node.tensor(0).rank
     epsilon = float(node.attribute("epsilon", 1e-5))
     if all(node.tensor(i).array is not None for i in range(1, 5)):
         scale, bias, mean, variance = (node.array(i).astype(np.float64) for i in range(1, 5))
         factor = scale / np.sqrt(variance + epsilon)
-        return _by_channel(node, rank, factor, bias - mean * factor)
-    values = [node.input(i) for i in range(1, 5)]
-    spread = node.apply(OperationCode.SQRT, plus(node, values[3], epsilon))
-    computed = divide(node, values[0], spread)
-    return _by_channel(node, rank, computed, subtract(node, values[1], multiply(node, values[2], computed)))
+        return _by_channel(node, factor, bias - mean * factor)
+    gamma, beta, center, spread = (Term(node, node.input(i)) for i in range(1, 5))
+    computed = gamma / sqrt(spread + epsilon)
+    return _by_channel(node, computed.value, (beta - center * computed).value)
 
 
-def _by_channel(node: Node, rank: int, factor: Array | Value, summand: Array | Value) -> Tensor:
+def _by_channel(node: Node, factor: Array | Value, summand: Array | Value) -> Tensor:
     """x times a factor plus a summand, each along axis 1 of the file."""
-    lying: tuple[int, ...] = (1, 1, 1, -1)
-    if rank in (3, 4):
+    shape = node.shape(0)
+    is_image, lying = len(shape) in IMAGES, [-1]
+    if is_image:
         x = image(node, 0)
     else:
-        shape = node.shape(0)
         x = node.input(0)
-        x = x if rank == 2 else node.view(x, (shape[0], shape[1], OPEN if OPEN in shape[2:] else math.prod(shape[2:])))
-        lying = (1, -1) if rank <= 2 else (1, -1, 1)
-        lying = (-1,) if rank == 1 else lying
-    x = node.graph.real(x)
-    parts = [
-        node.constant(each.reshape(lying), x)
-        if isinstance(each, np.ndarray)
-        else node.view(each, [each.shape[0] if size == -1 else size for size in lying])
-        for each in (factor, summand)
-    ]
-    result = add(node, multiply(node, x, parts[0]), parts[1])
-    return from_image(node, result, rank) if rank in (3, 4) else node.result(result, node.shape(0))
+        if len(shape) > 2:
+            x, lying = node.view(x, (*shape[:2], OPEN if OPEN in shape[2:] else math.prod(shape[2:]))), [-1, 1]
+
+    def beside(each: Array | Value) -> Value:
+        if isinstance(each, Value):
+            return node.view(each, [each.shape[0], *lying[1:]])
+        return node.constant(each.reshape(lying), x)
+
+    result = add(node, multiply(node, x, beside(factor)), beside(summand))
+    return from_image(node, result, len(shape)) if is_image else node.result(result, shape)
 
 
 @rule("InstanceNormalization")
@@ -80,50 +76,42 @@ def local_response_normalization(node: Node) -> Tensor:
     return from_image(node, found, node.tensor(0).rank)
 
 
-def _along(node: Node, codes: bool = False) -> tuple[Value, int, Shape]:
-    """The input with the axis that is normalized, under the dimensions in which it is one, and those of the file.
-
-    Up to opset 12 everything from the axis on is one.
-    """
+def _read_axis(node: Node, codes: bool = False) -> tuple[Value, int]:
+    """The input under dimensions of which one is normalized, and the axis of that. Up to opset 12 everything from the
+    axis on is normalized as one."""
     shape = node.shape(0)
     axis = node.axis(int(node.attribute("axis", 1 if node.since < 13 else -1)), len(shape))
     x = node.codes(0) if codes else node.input(0)
     if node.since < 13:
-        outer, inner = shape[:axis], shape[axis:]
-        sizes = (OPEN if OPEN in outer else math.prod(outer), OPEN if OPEN in inner else math.prod(inner))
-        return node.view(x, sizes), 1, shape
-    if len(shape) <= HIGHEST_RANK:
-        return x, axis, shape
-    return view_around(node, x, shape, axis), 1, shape
+        return node.view(x, flatten_shape(shape, axis)), 1
+    return (x, axis) if len(shape) <= HIGHEST_RANK else (view_around(node, x, shape, axis), 1)
 
 
 @rule("Softmax")
 def softmax(node: Node) -> Tensor:
     codes = computes_in_codes(node, 0)
-    x, axis, shape = _along(node, codes)
+    x, axis = _read_axis(node, codes)
     last = [] if axis == x.rank - 1 else [node.i32(axis)]
-    type = node.wanted if codes else None
-    return node.result(node.apply(OperationCode.SOFTMAX, x, node.real(1.0, x), *last, type=type), shape)
+    found = node.apply(OperationCode.SOFTMAX, x, node.real(1.0, x), *last, type=node.wanted if codes else None)
+    return node.result(found, node.shape(0))
 
 
 @rule("LogSoftmax")
 def log_softmax(node: Node) -> Tensor:
-    x, axis, shape = _along(node)
-    return node.result(node.apply(OperationCode.LOG_SOFTMAX, x, node.real(1.0, x), node.i32(axis)), shape)
+    x, axis = _read_axis(node)
+    return node.result(node.apply(OperationCode.LOG_SOFTMAX, x, node.real(1.0, x), node.i32(axis)), node.shape(0))
 
 
 @rule("Hardmax")
 def hardmax(node: Node) -> Tensor:
     """One where the first largest lies."""
-    x, axis, shape = _along(node)
-    sizes = node.static_shape_of(x)
-    first = node.apply(OperationCode.ARGMAX, x, node.i32(axis), type=OperandType(INT32))
-    lying = [1] * len(sizes)
-    lying[axis] = sizes[axis]
-    first = node.view(first, [1 if i == axis else size for i, size in enumerate(sizes)])
-    places = node.graph.constant(np.arange(sizes[axis], dtype=np.int32).reshape(lying))
-    hot = truth(node, OperationCode.EQUAL, first, places)
-    return node.result(select(node, hot, node.like(x, 1), node.like(x, 0), sizes), shape)
+    value, axis = _read_axis(node)
+    sizes = node.static_shape_of(value)
+    first = node.apply(OperationCode.ARGMAX, value, node.i32(axis), type=OperandType(INT32))
+    first = node.view(first, [*sizes[:axis], 1, *sizes[axis + 1 :]])
+    places = np.arange(sizes[axis], dtype=np.int32).reshape(-1, *(1,) * (len(sizes) - 1 - axis))
+    hot = Term(node, first).compare(OperationCode.EQUAL, Term(node, node.graph.constant(places)))
+    return node.result(choose(hot, 1, Term(node, node.like(value, 0))).value, node.shape(0))
 
 
 @rule("LpNormalization")
@@ -132,46 +120,46 @@ def lp_normalization(node: Node) -> Tensor:
     shape, p = node.shape(0), int(node.attribute("p", 2))
     expressible(len(shape) <= HIGHEST_RANK and p in (1, 2), f"its p is {p}, its rank {len(shape)}")
     axis = node.axis(int(node.attribute("axis", -1)), len(shape))
-    x = node.input(0)
-    sizes = node.apply(OperationCode.ABS, x) if p == 1 else multiply(node, x, x)
-    length = reduce_axes(node, OperationCode.REDUCE_SUM, sizes, [axis])
-    length = length if p == 1 else node.apply(OperationCode.SQRT, length)
-    none = truth(node, OperationCode.EQUAL, length, node.like(length, 0))
-    safe = select(node, none, node.like(length, 1), length, node.static_shape_of(length))
-    return node.result(divide(node, x, safe), shape)
+    x = Term(node, node.input(0))
+    length = reduce_axes(OperationCode.REDUCE_SUM, abs(x) if p == 1 else x * x, [axis])
+    length = length if p == 1 else sqrt(length)
+    return node.result((x / choose(length.compare(OperationCode.EQUAL, 0), 1, length)).value, shape)
 
 
-@rule("LayerNormalization")
+@rule(
+    "LayerNormalization",
+    "RMSNormalization",
+    "SimplifiedLayerNormalization",
+    "com.microsoft:SimplifiedLayerNormalization",
+)
 def layer_normalization(node: Node) -> list[Tensor]:
-    """The mean taken away and the deviation divided by, over the last axes."""
+    """Divide by the deviation over the last axes; LayerNormalization subtracts the mean before."""
     tensor, shape = node.tensor(0), node.shape(0)
     axis = node.axis(int(node.attribute("axis", -1)), len(shape))
-    inner = math.prod(node.static_size(0, i) for i in range(axis, len(shape)))
-    outer = OPEN if OPEN in shape[:axis] else math.prod(shape[:axis])
-    x = node.input(0)
-    expressible(x.type.code in FLOATS, "NNAPI normalizes floats only")
-    code, kept = x.type.code, axis == len(shape) - 1 and len(shape) <= HIGHEST_RANK
-    x = node.cast(x if kept else node.view(x, (outer, inner)), FLOAT32)
-    last = [x.rank - 1]
-    mean = reduce_axes(node, OperationCode.MEAN, x, last)
-    rest = subtract(node, x, mean)
-    variance = reduce_axes(node, OperationCode.MEAN, multiply(node, rest, rest), last)
-    inverse = node.apply(OperationCode.RSQRT, plus(node, variance, float(node.attribute("epsilon", 1e-5))))
-    result = node.cast(multiply(node, rest, inverse), code)
-    result = multiply(node, result, _row(node, 1, shape[axis:]))
+    for i in range(axis, len(shape)):
+        node.static_size(0, i)
+    value = node.input(0)
+    expressible(value.is_float, "NNAPI normalizes floats only")
+    code, kept = value.type.code, axis == len(shape) - 1 and len(shape) <= HIGHEST_RANK
+    x = Term(node, node.cast(value if kept else node.view(value, flatten_shape(shape, axis)), FLOAT32))
+    last, means = [x.value.rank - 1], []
+    if node.kind == "LayerNormalization":
+        means = [reduce_axes(OperationCode.MEAN, x, last)]
+        x = x - means[0]
+    variance = reduce_axes(OperationCode.MEAN, x * x, last)
+    inverse = (variance + float(node.attribute("epsilon", 1e-5))).apply(OperationCode.RSQRT)
+    result = multiply(node, node.cast((x * inverse).value, code), _row(node, 1, shape[axis:]))
     result = add(node, result, _row(node, 2, shape[axis:])) if node.has(2) else result
     small = (*shape[:axis], *(1 for _ in shape[axis:]))
-    return [
-        node.result(result, shape, elem=tensor.elem),
-        *(node.result(value, small) for value in (mean, inverse)),
-    ]
+    statistics = [node.result(each.value, small) for each in (*means, inverse)]
+    return [node.result(result, shape, elem=tensor.elem), *statistics]
 
 
 def _row(node: Node, i: int, shape: Shape) -> Value:
     """A factor or summand for the normalized axes laid flat."""
-    tensor = node.tensor(i)
-    count = math.prod(shape)
-    if tensor.array is not None:
-        return node.constant(np.broadcast_to(tensor.array, shape).reshape(count), node.input(i))
-    expressible(math.prod(node.static_shape(i)) in (1, count), "its scale stretches along other axes")
-    return node.view(node.input(i), (math.prod(node.static_shape(i)),))
+    array, count = node.tensor(i).array, math.prod(shape)
+    if array is not None:
+        return node.constant(np.broadcast_to(array, shape).reshape(count), node.input(i))
+    own = math.prod(node.static_shape(i))
+    expressible(own in (1, count), "its scale stretches along other axes")
+    return node.view(node.input(i), (own,))

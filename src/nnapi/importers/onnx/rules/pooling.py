@@ -16,7 +16,7 @@ from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.convolution import Windows, windows
 from nnapi.importers.onnx.rules.indexing import slice_with_step
-from nnapi.importers.onnx.rules.padding import pad_with
+from nnapi.importers.onnx.rules.movement import pad_with
 from nnapi.importers.onnx.rules.quantized_operands import computes_in_codes
 from nnapi.importers.onnx.tensors import OPEN, Tensor
 from nnapi.importers.refusals import expressible

@@ -9,12 +9,12 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
-from nnapi.importers.arithmetic import add, multiply, subtract
 from nnapi.importers.graph import FLOATS, Value
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.movement import cut, join, permute_axes
 from nnapi.importers.onnx.tensors import Tensor
+from nnapi.importers.onnx.terms import Term, tanh
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array, OperandType
 
@@ -29,15 +29,15 @@ TANH = 4
 MOST_STEPS = 256
 """The largest number of time steps that are unrolled."""
 
-Cell = Callable[[Node, int, Sequence[Value], Value], list[Value]]
+Cell = Callable[[int, Sequence[Term], Term], Term]
+"""One step of a direction, from what the input adds to each gate and the last output."""
 
 
 @rule("LSTM")
 def lstm(node: Node) -> Sequence[Tensor | None]:
     expressible(not node.attribute("input_forget", 0), "its gates are coupled")
-    expressible(
-        _activations(node) == ["sigmoid", "tanh", "tanh"] * _directions(node), "NNAPI squashes by other functions"
-    )
+    squashes = _activations(node) == ["sigmoid", "tanh", "tanh"] * _directions(node)
+    expressible(squashes, "NNAPI squashes by other functions")
     expressible(node.attribute("clip") is None, "NNAPI clips the state, not what is squashed")
     x = _sequence(node)
     runs = [_run_direction(node, k, x, partial(_lstm_run, node, k)) for k in range(_directions(node))]
@@ -49,92 +49,83 @@ def _lstm_run(node: Node, k: int, x: Value) -> list[Value]:
     weights, recurrent = node.array(1)[k], node.array(2)[k]
     units = recurrent.shape[1]
     need(weights.shape[0] == recurrent.shape[0] == 4 * units, "its weights are not of four gates", BadDataError)
-    bias = node.array(3)[k] if node.has(3) else np.zeros(8 * units, weights.dtype)
-    bias = bias[: 4 * units] + bias[4 * units :]
-    peepholes = np.split(node.array(7)[k], 3) if node.has(7) else None
-    gates = [np.split(each, 4) for each in (weights, recurrent, bias)]
-    order = (0, 2, 3, 1)
+    bias = _biases(node, k, 8 * units)
+    gates = [np.split(each, 4) for each in (weights, recurrent, bias[: 4 * units] + bias[4 * units :])]
     none = node.graph.no_value(x.type.code)
-    peeps: list[Value] = [none] * 3 if peepholes is None else [_constant(node, peepholes[i], x) for i in (0, 2, 1)]
-    parts = [[_constant(node, each[i], x) for i in order] for each in gates]
+    peeps = [none] * 3
+    if node.has(7):
+        parts = np.split(node.array(7)[k], 3)
+        peeps = [node.constant(parts[i], x) for i in (0, 2, 1)]
+    weights_of, recurrent_of, bias_of = ([node.constant(each[i], x) for i in (0, 2, 3, 1)] for each in gates)
     states = [_state(node, i, k, units, x) for i in (5, 6)]
     scalars = (node.i32(TANH), node.real(0.0, x), node.real(0.0, x), node.flag(True))
-    operands = (x, *parts[0], *parts[1], *peeps, *parts[2], none, none, *states, *scalars, *[none] * 4)
-    types = [x.type.with_dimensions(())] * 3
-    return node.several(OperationCode.UNIDIRECTIONAL_SEQUENCE_LSTM, operands, types)
+    operands = (x, *weights_of, *recurrent_of, *peeps, *bias_of, none, none, *states, *scalars, *[none] * 4)
+    return node.several(OperationCode.UNIDIRECTIONAL_SEQUENCE_LSTM, operands, [x.type.with_dimensions(())] * 3)
+
+
+def _biases(node: Node, k: int, count: int) -> Array:
+    """The biases of a direction, those of the input first; zeros where none are given."""
+    return node.array(3)[k] if node.has(3) else np.zeros(count, node.array(1).dtype)
 
 
 @rule("GRU")
 def gru(node: Node) -> Sequence[Tensor | None]:
     expressible(_activations(node)[:2] == ["sigmoid", "tanh"], "it squashes by other functions")
-    return _outputs(node, _unroll_steps(node, 3, _gru_step))
+    resets_late = bool(node.attribute("linear_before_reset", 0))
 
+    def step(k: int, gates: Sequence[Term], last: Term) -> Term:
+        """From update, reset and candidate."""
+        update, reset, hidden = np.split(node.array(2)[k], 3)
+        biases = np.split(_biases(node, k, 2 * len(update) * 3)[len(update) * 3 :], 3)
+        z = (gates[0] + _product(last, update, biases[0])).apply(OperationCode.LOGISTIC)
+        r = (gates[1] + _product(last, reset, biases[1])).apply(OperationCode.LOGISTIC)
+        past = r * _product(last, hidden, biases[2]) if resets_late else _product(r * last, hidden, biases[2])
+        candidate = tanh(gates[2] + past)
+        return candidate - z * candidate + z * last
 
-def _gru_step(node: Node, k: int, gates: Sequence[Value], last: Value) -> list[Value]:
-    """Compute one step of a GRU (update, reset, candidate) from the gates of the input."""
-    recurrent = node.array(2)[k]
-    units = recurrent.shape[1]
-    biases = np.split(node.array(3)[k][3 * units :] if node.has(3) else np.zeros(3 * units, np.float32), 3)
-    update, reset, hidden = np.split(recurrent, 3)
-    squash = OperationCode.LOGISTIC
-    z = node.apply(squash, add(node, gates[0], _product(node, last, update, biases[0])))
-    r = node.apply(squash, add(node, gates[1], _product(node, last, reset, biases[1])))
-    if node.attribute("linear_before_reset", 0):
-        past = multiply(node, r, _product(node, last, hidden, biases[2]))
-    else:
-        past = _product(node, multiply(node, r, last), hidden, biases[2])
-    candidate = node.apply(OperationCode.TANH, add(node, gates[2], past))
-    kept = multiply(node, z, last)
-    return [add(node, subtract(node, candidate, multiply(node, z, candidate)), kept)]
+    return _outputs(node, _unroll_steps(node, 3, step))
 
 
 @rule("RNN")
 def rnn(node: Node) -> Sequence[Tensor | None]:
-    return _outputs(node, _unroll_steps(node, 1, _rnn_step))
+    def step(k: int, gates: Sequence[Term], last: Term) -> Term:
+        recurrent, function = node.array(2)[k], _activations(node)[k]
+        expressible(function in FUNCTIONS, f"it squashes by {function}")
+        past = _product(last, recurrent, _biases(node, k, 2 * len(recurrent))[len(recurrent) :])
+        return (gates[0] + past).apply(FUNCTIONS[function])
+
+    return _outputs(node, _unroll_steps(node, 1, step))
 
 
-def _rnn_step(node: Node, k: int, gates: Sequence[Value], last: Value) -> list[Value]:
-    recurrent = node.array(2)[k]
-    units = recurrent.shape[1]
-    bias = node.array(3)[k][units:] if node.has(3) else np.zeros(units, np.float32)
-    function = _activations(node)[k]
-    expressible(function in FUNCTIONS, f"it squashes by {function}")
-    return [node.apply(FUNCTIONS[function], add(node, gates[0], _product(node, last, recurrent, bias)))]
-
-
-def _product(node: Node, x: Value, weights: Array, bias: Array) -> Value:
+def _product(x: Term, weights: Array, bias: Array) -> Term:
     """x times weights of [units, depth], plus a bias."""
-    operands = (_constant(node, weights, x), _constant(node, bias, x), node.i32(0))
-    return node.apply(OperationCode.FULLY_CONNECTED, x, *operands)
+    node = x.node
+    operands = (node.constant(weights, x.value), node.constant(bias, x.value), node.i32(0))
+    return Term(node, node.apply(OperationCode.FULLY_CONNECTED, x.value, *operands))
 
 
 def _unroll_steps(node: Node, gates: int, step: Cell) -> list[list[Value]]:
     """Return the outputs of each direction, and the last one: the input's product for all gates at once, then step by
     step."""
     expressible(node.attribute("clip") is None, "it clips what is squashed")
-    x, runs = _sequence(node), []
+    x, units = _sequence(node), node.array(2).shape[2]
     steps, batch, depth = node.static_shape_of(x)
     expressible(steps <= MOST_STEPS, f"its {steps} steps are too many to write out")
-    for k in range(_directions(node)):
+
+    def run(k: int, value: Value) -> list[Value]:
         weights = node.array(1)[k]
-        units = node.array(2).shape[2]
         need(weights.shape == (gates * units, depth), f"its weights are {list(weights.shape)}", BadDataError)
-        bias = node.array(3)[k][: gates * units] if node.has(3) else np.zeros(gates * units, weights.dtype)
+        bias = _biases(node, k, gates * units)[: gates * units]
+        product = _product(Term(node, node.view(value, (steps * batch, depth))), weights, bias)
+        parts = cut(node, product.value, 1, [units] * gates)
+        pieces = [cut(node, node.view(part, (steps, batch, units)), 0, [1] * steps) for part in parts]
+        last, outputs = Term(node, _state(node, 5, k, units, value)), []
+        for each in zip(*pieces, strict=True):
+            last = step(k, [Term(node, node.view(piece, (batch, units))) for piece in each], last)
+            outputs.append(node.view(last.value, (1, batch, units)))
+        return [join(node, outputs, 0), last.value]
 
-        def run(
-            value: Value, k: int = k, weights: Array = weights, bias: Array = bias, units: int = units
-        ) -> list[Value]:
-            rows = node.view(value, (steps * batch, depth))
-            parts = cut(node, _product(node, rows, weights, bias), 1, [units] * gates)
-            pieces = [cut(node, node.view(part, (steps, batch, units)), 0, [1] * steps) for part in parts]
-            last, outputs = _state(node, 5, k, units, value), []
-            for each in zip(*pieces, strict=True):
-                last = step(node, k, [node.view(piece, (batch, units)) for piece in each], last)[0]
-                outputs.append(node.view(last, (1, batch, units)))
-            return [join(node, outputs, 0), last]
-
-        runs.append(_run_direction(node, k, x, run))
-    return runs
+    return [_run_direction(node, k, x, partial(run, k)) for k in range(_directions(node))]
 
 
 def _sequence(node: Node) -> Value:
@@ -163,10 +154,6 @@ def _directions(node: Node) -> int:
 def _activations(node: Node) -> list[str]:
     given = node.attribute("activations") or DEFAULTS[node.kind] * _directions(node)
     return [(each.decode() if isinstance(each, bytes) else str(each)).lower() for each in given]
-
-
-def _constant(node: Node, array: Array, x: Value) -> Value:
-    return node.constant(np.ascontiguousarray(array), x)
 
 
 def _state(node: Node, i: int, k: int, units: int, x: Value) -> Value:

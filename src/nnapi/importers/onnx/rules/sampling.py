@@ -18,8 +18,7 @@ from nnapi.importers.graph import FLOAT32, FLOATS, INT32, Value
 from nnapi.importers.onnx.layout import image
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.movement import cut
-from nnapi.importers.onnx.rules.padding import pad_with
+from nnapi.importers.onnx.rules.movement import cut, pad_with
 from nnapi.importers.onnx.tensors import Tensor
 from nnapi.importers.onnx.terms import Term, floor, nearest_integer
 from nnapi.importers.refusals import expressible

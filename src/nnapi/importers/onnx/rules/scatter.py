@@ -12,14 +12,13 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
-from nnapi.importers.arithmetic import add, truth
 from nnapi.importers.graph import INT32, Value
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.indexing import flat_coordinates, normalize_indices
-from nnapi.importers.onnx.rules.movement import join, permute_any_rank
+from nnapi.importers.onnx.rules.indexing import flatten_constants, flatten_coordinates, normalize_indices
+from nnapi.importers.onnx.rules.movement import join, permute_any_rank, pick_rows
 from nnapi.importers.onnx.tensors import Tensor
-from nnapi.importers.onnx.terms import select
+from nnapi.importers.onnx.terms import Term, choose
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array, Shape
 
@@ -33,7 +32,6 @@ MOST_PASSES = 64
 """The largest number of elements that are combined at one index."""
 MOST_COMPARED = 1 << 24
 """Comparisons of a position with a computed index at most."""
-FUSING = (OperationCode.ADD, OperationCode.MUL)
 
 
 @rule("ScatterElements", "Scatter")
@@ -49,10 +47,9 @@ def scatter_elements(node: Node) -> Tensor:
     )
     need(fits, f"indices of {list(indices.shape)} for {list(own)}", BadDataError)
     node.graph.reserve(8 * (indices.ndim + 1) * indices.size)
-    grid: list[Array] = list(np.indices(indices.shape))
-    grid[axis] = _count_from_start(indices, own[axis])
-    flat = np.ravel_multi_index(grid, own).reshape(-1) if indices.size else np.zeros(0, np.int64)
-    return _write_rows(node, flat, (math.prod(own), 1))
+    grid = np.indices(indices.shape)
+    grid[axis] = indices
+    return _write_rows(node, flatten_constants(np.moveaxis(grid, 0, -1), own).reshape(-1), (math.prod(own), 1))
 
 
 @rule("ScatterND")
@@ -61,15 +58,12 @@ def scatter_nd(node: Node) -> Tensor:
     own = node.static_shape(0)
     depth = node.static_shape(1)[-1]
     need(0 < depth <= len(own), f"it has {depth} indices for rank {len(own)}", BadDataError)
-    if node.tensor(1).array is None:
-        count, rows = math.prod(node.static_shape(1)[:-1]), math.prod(own[:depth])
-        at = node.view(flat_coordinates(node, 1, own[:depth]), (1, count))
-        return _write_computed(node, at, (1, rows, math.prod(own[depth:])))
-    indices = node.array(1)
-    flat = np.zeros(indices.shape[:-1], np.int64)
-    for k in range(depth):
-        flat = flat * own[k] + _count_from_start(indices[..., k], own[k])
-    return _write_rows(node, flat.reshape(-1), (math.prod(own[:depth]), math.prod(own[depth:])))
+    rows, width = math.prod(own[:depth]), math.prod(own[depth:])
+    if node.tensor(1).array is not None:
+        return _write_rows(node, flatten_constants(node.array(1), own[:depth]).reshape(-1), (rows, width))
+    at = node.view(flatten_coordinates(node, 1, own[:depth]), (1, math.prod(node.static_shape(1)[:-1])))
+    found = _pick_last(node, at, (node.codes(0), node.codes(2)), (1, rows, width))
+    return node.result(found, own, elem=node.tensor(0).elem)
 
 
 def _scatter_along(node: Node, own: Shape, axis: int) -> Tensor:
@@ -89,11 +83,6 @@ def _scatter_along(node: Node, own: Shape, axis: int) -> Tensor:
     return node.result(permute_any_rank(node, written, turned, back), own, elem=node.tensor(0).elem)
 
 
-def _write_computed(node: Node, at: Value, shape: tuple[int, int, int]) -> Tensor:
-    found = _pick_last(node, at, (node.codes(0), node.codes(2)), shape)
-    return node.result(found, node.shape(0), elem=node.tensor(0).elem)
-
-
 def _pick_last(node: Node, at: Value, sources: tuple[Value, Value], shape: tuple[int, int, int]) -> Value:
     """Return rows of data, [rows, size, width], each replaced by the last update whose index ``at`` names it.
 
@@ -103,26 +92,18 @@ def _pick_last(node: Node, at: Value, sources: tuple[Value, Value], shape: tuple
     expressible(way == "none", f"its reduction is {way}, with computed indices")
     (rows, size, width), count = shape, at.shape[1]
     expressible(rows * size * count <= MOST_COMPARED, f"it compares {size} positions with {count} indices")
-    positions = node.graph.constant(np.arange(size, dtype=np.int32).reshape(1, size, 1))
-    hits = truth(node, OperationCode.EQUAL, node.view(at, (rows, 1, count)), positions)
-    numbers = node.graph.constant(np.arange(1, count + 1, dtype=np.float32).reshape(1, 1, count))
-    none = node.graph.constant(np.zeros((1, 1, 1), np.float32))
-    numbered = select(node, hits, numbers, none, (rows, size, count))
-    last = node.cast(node.apply(OperationCode.REDUCE_MAX, numbered, node.graph.ints([2]), node.flag(False)), INT32)
+    positions = Term(node, node.graph.constant(np.arange(size, dtype=np.int32).reshape(1, size, 1)))
+    hits = Term(node, node.view(at, (rows, 1, count))).compare(OperationCode.EQUAL, positions)
+    numbers = Term(node, node.graph.constant(np.arange(1, count + 1, dtype=np.float32).reshape(1, 1, count)))
+    numbered = choose(hits, numbers, numbers.beside(0)).value
+    last = node.apply(OperationCode.REDUCE_MAX, numbered, node.graph.ints([2]), node.flag(False))
+    found = Term(node, node.cast(last, INT32))
     kept = np.arange(rows * size, dtype=np.int32).reshape(rows, size)
     before = (rows * size + count * np.arange(rows, dtype=np.int32) - 1).reshape(rows, 1).repeat(size, 1)
-    is_hit = truth(node, OperationCode.GREATER, last, node.like(last, 0))
-    written = add(node, last, node.graph.constant(before))
-    picked = select(node, is_hit, written, node.graph.constant(kept), (rows, size))
+    written, unwritten = found + Term(node, node.graph.constant(before)), Term(node, node.graph.constant(kept))
+    picked = choose(found > 0, written, unwritten).value
     data, updates = (node.view(each, (n, width)) for each, n in zip(sources, (rows * size, rows * count), strict=True))
-    places = node.view(picked, (rows * size,))
-    return node.apply(OperationCode.GATHER, join(node, [data, updates], 0), node.i32(0), places)
-
-
-def _count_from_start(indices: Array, size: int) -> Array:
-    found: Array = indices + (indices < 0) * size
-    need(bool(((found >= 0) & (found < size)).all()), f"an index is outside {size}", BadDataError)
-    return found
+    return pick_rows(node, join(node, [data, updates], 0), node.view(picked, (rows * size,)))
 
 
 def _write_rows(node: Node, places: Array, shape: Shape) -> Tensor:
@@ -141,7 +122,7 @@ def _write_rows(node: Node, places: Array, shape: Shape) -> Tensor:
         mine = np.flatnonzero(earlier == number)
         picked = np.arange(count)
         picked[places[mine]] = count + mine
-        written = _pick(node, data, updates, picked)
+        written = pick_rows(node, join(node, [data, updates], 0), picked)
         data = written if way == "none" else _combine(node, COMBINED[way], data, written, picked >= count)
     return node.result(data, node.shape(0), elem=node.tensor(0).elem)
 
@@ -156,15 +137,10 @@ def _count_earlier(places: Array) -> Array:
     return earlier
 
 
-def _pick(node: Node, x: Value, y: Value, picked: Array) -> Value:
-    """Rows of one value and, behind them, another."""
-    return node.apply(OperationCode.GATHER, join(node, [x, y], 0), node.i32(0), node.graph.ints(picked))
-
-
 def _combine(node: Node, code: OperationCode, data: Value, written: Value, is_written: Array) -> Value:
     """Combine rows with those written to the same index; other rows are unchanged."""
-    combined = node.apply(code, data, written, *([node.i32(0)] if code in FUSING else []))
+    combined = Term(node, data).apply(code, Term(node, written)).value
     if is_written.all():
         return combined
     count = len(is_written)
-    return _pick(node, data, combined, np.arange(count) + is_written * count)
+    return pick_rows(node, join(node, [data, combined], 0), np.arange(count) + is_written * count)
