@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -21,10 +21,10 @@ from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Array, OperandType, Shape
 
 Pair = tuple[int, int]
+T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Windows:
+class Windows(NamedTuple):
     """How a window moves over an image: sizes, steps, distances within the window, all as (down, across); what is added
     (top, bottom) and (left, right)."""
 
@@ -44,29 +44,30 @@ class Windows:
 
 def windows(node: Node, kernel: Shape, size: Shape) -> Windows:
     """The windows of a node; ``size`` is that of the image in the file, with 0 for what is open."""
+    stride, dilation, around = _read_windows(node, kernel)
+    mode = node.attribute("auto_pad", "NOTSET")
+    if mode in ("SAME_UPPER", "SAME_LOWER"):
+        around = [same_padding(*each, mode) for each in zip(size, kernel, stride, dilation, strict=True)]
+    elif mode == "VALID":
+        around = [(0, 0) for _ in kernel]
+    expressible(all(each >= 0 for pair in around for each in pair), "its pads are negative")
+    return Windows(_two(kernel, 1), _two(stride, 1), _two(dilation, 1), _two(around, (0, 0)))
+
+
+def _read_windows(node: Node, kernel: Shape) -> tuple[list[int], list[int], list[Pair]]:
+    """Strides, dilations and pads for each axis of a kernel."""
     axes = len(kernel)
     expressible(axes in (1, 2), f"NNAPI has images of two dimensions, its windows have {axes}")
-    stride = list(node.attribute("strides") or [1] * axes)
-    dilation = list(node.attribute("dilations") or [1] * axes)
+    stride, dilation = (list(node.attribute(name) or [1] * axes) for name in ("strides", "dilations"))
     pads = list(node.attribute("pads") or [0] * (2 * axes))
-    mode = node.attribute("auto_pad", "NOTSET")
     need(len(stride) == len(dilation) == axes and len(pads) == 2 * axes, "its strides or pads do not fit", BadDataError)
     need(min(*stride, *dilation, *kernel) > 0, "a stride, dilation or size is not above 0", BadDataError)
-    around = [(pads[i], pads[i + axes]) for i in range(axes)]
-    if mode in ("SAME_UPPER", "SAME_LOWER"):
-        around = [same_padding(size[i], kernel[i], stride[i], dilation[i], mode) for i in range(axes)]
-    elif mode == "VALID":
-        around = [(0, 0)] * axes
-    expressible(all(each >= 0 for pair in around for each in pair), "its pads are negative")
-    return Windows(_two(kernel, 1), _two(stride, 1), _two(dilation, 1), _both(around))
+    return stride, dilation, list(zip(pads[:axes], pads[axes:], strict=True))
 
 
-def _two(numbers: Sequence[int], missing: int) -> Pair:
-    return (missing, int(numbers[0])) if len(numbers) == 1 else (int(numbers[0]), int(numbers[1]))
-
-
-def _both(pairs: Sequence[Pair]) -> tuple[Pair, Pair]:
-    return ((0, 0), pairs[0]) if len(pairs) == 1 else (pairs[0], pairs[1])
+def _two(values: Sequence[T], missing: T) -> tuple[T, T]:
+    """Values of one or two axes as those of two."""
+    return (missing, values[0]) if len(values) == 1 else (values[0], values[1])
 
 
 def same_padding(size: int, kernel: int, stride: int, dilation: int, mode: str) -> Pair:
@@ -96,31 +97,33 @@ def convolve(node: Node, x: Value, filter: Value, bias: Value | None, type: Oper
     groups, channels = int(node.attribute("group", 1)), shape[1]
     units = filter.shape[0]
     bias = bias or _zeros(node, x, units)
-    (top, bottom), (left, right) = place.pads
-    pads = [*map(node.i32, (left, right, top, bottom)), node.i32(place.stride[1]), node.i32(place.stride[0])]
+    pads = _pad_and_stride(node, place)
     act, flag = node.activation_operand(), node.flag(False)
     dilated = (flag, node.i32(place.dilation[1]), node.i32(place.dilation[0])) if place.dilation != (1, 1) else ()
     if groups == 1:
         result = node.apply(OperationCode.CONV_2D, x, filter, bias, *pads, act, *dilated, type=type)
     elif groups == channels:
-        depthwise = depthwise_filter(node, filter)
-        each = node.i32(units // groups)
-        result = node.apply(OperationCode.DEPTHWISE_CONV_2D, x, depthwise, bias, *pads, each, act, *dilated, type=type)
+        operands = (x, depthwise_filter(node, filter), bias, *pads, node.i32(units // groups), act, *dilated)
+        result = node.apply(OperationCode.DEPTHWISE_CONV_2D, *operands, type=type)
     elif not dilated:
-        result = node.apply(
-            OperationCode.GROUPED_CONV_2D, x, filter, bias, *pads, node.i32(groups), act, flag, type=type
-        )
+        operands = (x, filter, bias, *pads, node.i32(groups), act, flag)
+        result = node.apply(OperationCode.GROUPED_CONV_2D, *operands, type=type)
     else:
         need(groups > 0 and units % groups == 0 and channels % groups == 0, f"{groups} groups", BadDataError)
-        filters = cut(node, filter, 0, [units // groups] * groups)
-        biases = cut(node, bias, 0, [units // groups] * groups)
-        inputs = cut(node, x, 3, [channels // groups] * groups)
+        sides = ((x, 3, channels), (filter, 0, units), (bias, 0, units))
+        parts = (cut(node, value, axis, [size // groups] * groups) for value, axis, size in sides)
         results = [
             node.apply(OperationCode.CONV_2D, *part, *pads, act, *dilated, type=type)
-            for part in zip(inputs, filters, biases, strict=True)
+            for part in zip(*parts, strict=True)
         ]
         result = join(node, results, 3)
     return from_image(node, node.claim_activation(result), len(shape))
+
+
+def _pad_and_stride(node: Node, place: Windows) -> list[Value]:
+    """What is added left, right, at the top and at the bottom, and the steps across and down, as operands."""
+    (top, bottom), (left, right) = place.pads
+    return [node.i32(each) for each in (left, right, top, bottom, *place.stride[::-1])]
 
 
 def _filter(node: Node, i: int) -> Value:
@@ -130,28 +133,24 @@ def _filter(node: Node, i: int) -> Value:
         raise Refused(f"NNAPI has images of two dimensions, its filter is of rank {tensor.rank}")
     own = tensor.dims if tensor.rank == 4 else (*tensor.dims[:2], 1, tensor.dims[2])
     if tensor.array is not None:
-        return node.constant(np.ascontiguousarray(tensor.array.reshape(own).transpose(0, 2, 3, 1)), node.input(0))
+        return node.constant(tensor.array.reshape(own).transpose(0, 2, 3, 1), node.input(0))
     return transpose(node, node.view(node.input(i), own), (0, 2, 3, 1))
 
 
 def depthwise_filter(node: Node, filter: Value) -> Value:
     """[out, height, width, 1] as [1, height, width, out]."""
-    units, height, width, one = filter.shape
-    need(one == 1, f"its filter takes {one} channels for each group of one", BadDataError)
-    if filter.array is not None and filter.type.channel:
-        return rearrange(filter, filter.shape, (3, 1, 2, 0))
+    depth = filter.shape[3]
+    need(depth == 1, f"its filter takes {depth} channels for each group of one", BadDataError)
     if filter.array is not None:
-        type = filter.type.with_dimensions((1, height, width, units))
-        array: Array = np.ascontiguousarray(filter.array.reshape(units, height, width).transpose(1, 2, 0)[None])
-        return node.graph.constant(array, type)
+        return rearrange(filter, filter.shape, (3, 1, 2, 0))
     return transpose(node, filter, (3, 1, 2, 0))
 
 
 def _bias_array(node: Node) -> Value | None:
-    if not node.has(2):
-        return None
-    tensor = node.tensor(2)
-    return node.constant(tensor.array, node.input(0)) if tensor.array is not None else node.input(2)
+    array = node.tensor(2).array if node.has(2) else None
+    if array is not None:
+        return node.constant(array, node.input(0))
+    return node.input(2) if node.has(2) else None
 
 
 def _zeros(node: Node, x: Value, units: int) -> Value:
@@ -163,8 +162,7 @@ def conv_transpose(node: Node) -> Tensor:
     """Lower ConvTranspose. Filters are IOHW; a dilated one is expanded with zeros."""
     shape, kernel = node.shape(0), node.shape(1)
     x = image(node, 0)
-    groups = int(node.attribute("group", 1))
-    weights = node.array(1)
+    groups, weights = int(node.attribute("group", 1)), node.array(1)
     weights = weights if weights.ndim == 4 else weights[:, :, None, :]
     place, extra = _windows_of_transpose(node, kernel[2:], shape[2:])
     weights = _dilate(weights, place.dilation)
@@ -186,13 +184,11 @@ def _convolve_transposed(
     node: Node, place: Windows, extra: tuple[Pair, Pair], x: Value, weights: Array, bias: Value
 ) -> Value:
     """One group. What NNAPI cannot pad by, a negative width, is added behind; ``extra`` gets the bias alone."""
-    filter = node.constant(np.ascontiguousarray(weights.transpose(1, 2, 3, 0)), x)
-    (top, bottom), (left, right) = place.pads
+    filter = node.constant(weights.transpose(1, 2, 3, 0), x)
     late = any(map(any, extra))
     zeros = _zeros(node, x, weights.shape[1]) if late else bias
-    pads = [node.i32(each) for each in (left, right, top, bottom)]
-    steps = [node.i32(place.stride[1]), node.i32(place.stride[0])]
-    result = node.apply(OperationCode.TRANSPOSE_CONV_2D, x, filter, zeros, *pads, *steps, node.i32(0), node.flag(False))
+    operands = (x, filter, zeros, *_pad_and_stride(node, place), node.i32(0), node.flag(False))
+    result = node.apply(OperationCode.TRANSPOSE_CONV_2D, *operands)
     if not late:
         return result
     result = pad_with(node, result, [(0, 0), *extra, (0, 0)], 0.0)
@@ -201,30 +197,25 @@ def _convolve_transposed(
 
 def _windows_of_transpose(node: Node, kernel: Shape, size: Shape) -> tuple[Windows, tuple[Pair, Pair]]:
     """The windows, and how much is to be added to the result because its pads are negative."""
+    stride, dilation, around = _read_windows(node, kernel)
     axes = len(kernel)
-    expressible(axes in (1, 2), f"NNAPI has images of two dimensions, its windows have {axes}")
-    stride = list(node.attribute("strides") or [1] * axes)
-    dilation = list(node.attribute("dilations") or [1] * axes)
-    pads = list(node.attribute("pads") or [0] * (2 * axes))
     added = list(node.attribute("output_padding") or [0] * axes)
     wanted = node.attribute("output_shape")
     mode = node.attribute("auto_pad", "NOTSET")
-    low, high = [], []
-    for i in range(axes):
-        span = (kernel[i] - 1) * dilation[i] + 1
-        before, behind = pads[i], pads[i + axes] - added[i]
+    pairs = []
+    for i, (before, behind) in enumerate(around):
+        behind -= added[i]
         if wanted or mode.startswith("SAME"):
             expressible(size[i] != OPEN, "its image is open; fix it by load(shapes=…)")
             target = wanted[-axes:][i] if wanted else size[i] * stride[i]
-            total = stride[i] * (size[i] - 1) + added[i] + span - target
+            total = stride[i] * (size[i] - 1) + added[i] + (kernel[i] - 1) * dilation[i] + 1 - target
             before = total // 2 if mode == "SAME_UPPER" else total - total // 2
             behind = total - before - added[i]
-        low.append(before)
-        high.append(behind)
-    pairs = list(zip(low, high, strict=True))
+        pairs.append((before, behind))
     cut_off = [(max(a, 0), max(b, 0)) for a, b in pairs]
     extra = [(max(-a, 0), max(-b, 0)) for a, b in pairs]
-    return Windows(_two(kernel, 1), _two(stride, 1), _two(dilation, 1), _both(cut_off)), _both(extra)
+    place = Windows(_two(kernel, 1), _two(stride, 1), _two(dilation, 1), _two(cut_off, (0, 0)))
+    return place, _two(extra, (0, 0))
 
 
 def _dilate(weights: Array, dilation: Pair) -> Array:

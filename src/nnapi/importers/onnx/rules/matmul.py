@@ -10,7 +10,7 @@ import numpy as np
 from nnapi.codes import OperationCode, PaddingCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.arithmetic import add, broadcast, multiply, times
-from nnapi.importers.graph import FLOATS, INT32, Value
+from nnapi.importers.graph import INT32, Value
 from nnapi.importers.onnx.layout import broadcast_shape
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
@@ -22,7 +22,7 @@ from nnapi.importers.onnx.rules.quantized_operands import (
     rearrange,
 )
 from nnapi.importers.onnx.tensors import BYTES, OPEN, Tensor
-from nnapi.importers.refusals import Refused, expressible
+from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
 
 
@@ -41,7 +41,7 @@ def matmul(node: Node) -> Tensor:
     if flat is not None:
         return node.result(flat, shape)
     x, y = node.input(0), node.input(1)
-    if weights is not None and len(wide_b) == 2 and x.type.code in FLOATS:
+    if weights is not None and len(wide_b) == 2 and x.is_float:
         flat = fully_connected(node, x, a, weights.reshape(wide_b).T, None)
         return node.result(flat, shape)
     product = batch_product(node, (x, wide_a), (y, wide_b), batches)
@@ -95,7 +95,7 @@ def fully_connected(node: Node, x: Value, shape: Shape, weights: Array, bias: Va
     units, depth = weights.shape
     rows = _count_rows(shape)
     matrix = node.view(x, (rows, depth)) if x.shape != (rows, depth) else x
-    constant = node.constant(np.ascontiguousarray(weights), x)
+    constant = node.constant(weights, x)
     if bias is None:
         bias = node.graph.full(OperandType(x.type.code, (units,)), name=f"{node.name}:bias")
     return node.apply(OperationCode.FULLY_CONNECTED, matrix, constant, bias, node.i32(0))
@@ -138,29 +138,24 @@ def gemm(node: Node) -> Tensor:
     a, b = node.shape(0), node.shape(1)
     need(len(a) == len(b) == 2, "its matrices are not of rank 2", BadDataError)
     alpha, beta = float(node.attribute("alpha", 1.0)), float(node.attribute("beta", 1.0))
-    transposed = bool(node.attribute("transA", 0)), bool(node.attribute("transB", 0))
-    units, rows = b[0 if transposed[1] else 1], a[1 if transposed[0] else 0]
-    flat = (
-        fully_connected_in_codes(node, a, b, transposed=transposed[1])
-        if alpha == beta == 1 and not transposed[0]
-        else None
-    )
-    if flat is not None:
-        return node.result(flat, (rows, units))
-    x, weights = node.input(0), node.tensor(1).array
-    bias = _bias(node, units, beta)
-    if x.type.code in FLOATS and weights is not None:
-        matrix = weights if transposed[1] else weights.T
-        x = permute_axes(node, x, (1, 0)) if transposed[0] else x
-        shape = (a[1], a[0]) if transposed[0] else a
-        scaled = matrix * np.asarray(alpha, matrix.dtype) if alpha != 1 else matrix
-        product = fully_connected(node, x, shape, scaled, bias)
+    turns_a, turns_b = bool(node.attribute("transA", 0)), bool(node.attribute("transB", 0))
+    shape = (a[1] if turns_a else a[0], b[0] if turns_b else b[1])
+    if alpha == beta == 1 and not turns_a:
+        flat = fully_connected_in_codes(node, a, b, transposed=turns_b)
+        if flat is not None:
+            return node.result(flat, shape)
+    x, weights, bias = node.input(0), node.tensor(1).array, None
+    if x.is_float and weights is not None:
+        bias = _bias(node, shape[1], beta)
+        x = permute_axes(node, x, (1, 0)) if turns_a else x
+        matrix = (weights if turns_b else weights.T) * np.asarray(alpha, weights.dtype)
+        product = fully_connected(node, x, a[::-1] if turns_a else a, matrix, bias)
     else:
-        product = node.apply(OperationCode.BATCH_MATMUL, x, node.input(1), *map(node.flag, transposed))
-        product = _times(node, product, alpha)
-    if node.has(2) and (bias is None or weights is None or x.type.code not in FLOATS) and beta != 0:
+        flags = node.flag(turns_a), node.flag(turns_b)
+        product = _times(node, node.apply(OperationCode.BATCH_MATMUL, x, node.input(1), *flags), alpha)
+    if node.has(2) and bias is None and beta != 0:
         product = add(node, product, _times(node, node.input(2), beta))
-    return node.result(product, (rows, units))
+    return node.result(product, shape)
 
 
 def _bias(node: Node, units: int, beta: float) -> Value | None:
@@ -172,15 +167,14 @@ def _bias(node: Node, units: int, beta: float) -> Value | None:
         return None
     if array.ndim == 2 and array.shape[0] != 1:
         return None
-    x = node.input(0)
     spread = np.broadcast_to(array.reshape(-1), (units,)) * np.asarray(beta, array.dtype)
-    return node.constant(np.ascontiguousarray(spread), x if x.type.code in FLOATS else None)
+    return node.constant(spread, node.input(0))
 
 
 def _times(node: Node, value: Value, factor: float) -> Value:
     if factor == 1:
         return value
-    expressible(value.type.code in FLOATS or factor == int(factor), f"it multiplies integers by {factor:g}")
+    expressible(value.is_float or factor == int(factor), f"it multiplies integers by {factor:g}")
     return times(node, value, factor)
 
 
@@ -202,23 +196,22 @@ def einsum(node: Node) -> Tensor:
         need(len(letters) == len(shape), f"{letters} for {list(shape)}", BadDataError)
         expressible(len(set(letters)) == len(letters), "it takes a diagonal")
         sizes.update(zip(letters, shape, strict=True))
-        values.append(
-            _sum_unshared(node, node.input(i), letters, right, [each for k, each in enumerate(inputs) if k != i])
-        )
+        kept = {*right, *(each for k, other in enumerate(inputs) if k != i for each in other)}
+        values.append(_sum_others(node, node.input(i), letters, kept))
     value, letters = values[0] if len(values) == 1 else _contract(node, values, right, sizes)
     need(sorted(letters) == sorted(right), f"its equation is {equation}", BadDataError)
     shape = tuple(sizes[each] for each in right)
     return node.result(node.view(permute_axes(node, value, [letters.index(each) for each in right]), shape), shape)
 
 
-def _sum_unshared(node: Node, value: Value, letters: str, right: str, others: Sequence[str]) -> tuple[Value, str]:
-    """A value without the axes that nobody else names."""
-    alone = [i for i, each in enumerate(letters) if each not in right and not any(each in other for other in others)]
+def _sum_others(node: Node, value: Value, letters: str, kept: set[str]) -> tuple[Value, str]:
+    """A value summed along the axes that are not kept."""
+    alone = [i for i, each in enumerate(letters) if each not in kept]
     if not alone:
         return value, letters
     expressible(len(letters) <= HIGHEST_RANK, f"its rank is {len(letters)}")
     summed = node.apply(OperationCode.REDUCE_SUM, value, node.graph.ints(alone), node.flag(False))
-    return summed, "".join(each for i, each in enumerate(letters) if i not in alone)
+    return summed, "".join(each for each in letters if each in kept)
 
 
 def _contract(node: Node, values: Sequence[tuple[Value, str]], right: str, sizes: dict[str, int]) -> tuple[Value, str]:
@@ -230,15 +223,13 @@ def _contract(node: Node, values: Sequence[tuple[Value, str]], right: str, sizes
     expressible(max(len(a), len(b)) <= HIGHEST_RANK, "its rank is too high")
     if not inner and not rows and not columns:
         return multiply(node, x, permute_axes(node, y, [b.index(each) for each in a])), a
-    lay = [math.prod(sizes[each] for each in group) for group in (batch, rows, inner, columns)]
-    first = node.view(
-        permute_axes(node, x, [a.index(each) for each in (*batch, *rows, *inner)]), (lay[0], lay[1], lay[2])
-    )
-    second = node.view(
-        permute_axes(node, y, [b.index(each) for each in (*batch, *inner, *columns)]), (lay[0], lay[2], lay[3])
-    )
+
+    def lay(value: Value, letters: str, *groups: list[str]) -> Value:
+        moved = permute_axes(node, value, [letters.index(each) for group in groups for each in group])
+        return node.view(moved, [math.prod(sizes[each] for each in group) for group in groups])
+
+    first, second = lay(x, a, batch, rows, inner), lay(y, b, batch, inner, columns)
     product = node.apply(OperationCode.BATCH_MATMUL, first, second, node.flag(False), node.flag(False))
     letters = "".join((*batch, *rows, *columns))
-    if len(letters) > HIGHEST_RANK:
-        raise Refused(f"its result is of rank {len(letters)}")
+    expressible(len(letters) <= HIGHEST_RANK, f"its result is of rank {len(letters)}")
     return node.view(product, tuple(sizes[each] for each in letters) or (1,)), letters

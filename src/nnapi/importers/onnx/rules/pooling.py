@@ -56,7 +56,7 @@ def pool_windows(node: Node) -> Windows:
         if steps * stride >= size[i] + low:
             steps -= 1
         pads.append((low, max(high, steps * stride + span - size[i] - low)))
-    return Windows(place.size, place.stride, place.dilation, (pads[0], pads[1]))
+    return place._replace(pads=(pads[0], pads[1]))
 
 
 def apply_pool(node: Node, code: OperationCode, x: Value, place: Windows) -> Value:
@@ -67,16 +67,11 @@ def apply_pool(node: Node, code: OperationCode, x: Value, place: Windows) -> Val
 
 def _with_zeros(node: Node, x: Value, place: Windows) -> tuple[Value, Windows]:
     """The image with the zeros of its pads, so that they count; what ``ceil_mode`` adds does not."""
-    axes = len(node.shape(0)) - 2
-    given = list(node.attribute("pads") or [0] * (2 * axes))
-    if node.attribute("auto_pad", "NOTSET") != "NOTSET":
-        own = list(place.pads)
-    else:
-        own = [(given[i], given[i + axes]) for i in range(axes)]
-        own = [(0, 0)] * (2 - axes) + own
-    rest = [(0, high - mine[1]) for (_, high), mine in zip(place.pads, own, strict=True)]
+    shape = node.shape(0)
+    own = windows(node, tuple(node.attribute("kernel_shape") or ()), shape[2:]).pads
+    (_, bottom), (_, right) = ((0, high - mine[1]) for (_, high), mine in zip(place.pads, own, strict=True))
     image = pad_with(node, x, [(0, 0), *own, (0, 0)], 0.0)
-    return image, Windows(place.size, place.stride, place.dilation, (rest[0], rest[1]))
+    return image, place._replace(pads=((0, bottom), (0, right)))
 
 
 def _max_pool_dilated(node: Node, x: Value, place: Windows) -> Value:
@@ -115,7 +110,7 @@ def lp_pool(node: Node) -> Tensor:
     expressible(place.dilation == (1, 1), "NNAPI's average has no dilation")
     raised = node.apply(OperationCode.POW, node.apply(OperationCode.ABS, x), node.like(x, p))
     raised = pad_with(node, raised, [(0, 0), *place.pads, (0, 0)], 0.0)
-    bare = Windows(place.size, place.stride, place.dilation, ((0, 0), (0, 0)))
+    bare = place._replace(pads=((0, 0), (0, 0)))
     total = times(node, apply_pool(node, OperationCode.AVERAGE_POOL_2D, raised, bare), math.prod(place.size))
     return from_image(node, node.apply(OperationCode.POW, total, node.like(x, 1 / p)), node.tensor(0).rank)
 
