@@ -1,4 +1,4 @@
-"""Subgraphs that become models of their own, which NNAPI's IF and WHILE refer to."""
+"""Subgraphs: inlined, or models of their own, which NNAPI's IF and WHILE refer to."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.importers.build import build
 from nnapi.importers.graph import Graph, Value
-from nnapi.importers.onnx.convert import Conversion
+from nnapi.importers.onnx.convert import Conversion, inside
+from nnapi.importers.onnx.node import value_in_file_order
 from nnapi.importers.onnx.scope import Scope
 from nnapi.importers.onnx.tensors import Tensor
 from nnapi.importers.refusals import expressible
@@ -17,6 +18,13 @@ from nnapi.model.operand import OperandType
 
 if TYPE_CHECKING:
     import onnx
+
+
+def inline_graph(outer: Scope, graph: onnx.GraphProto, inputs: Sequence[Tensor]) -> list[Tensor]:
+    """Insert the nodes of a subgraph instead of the node that has it; return its outputs."""
+    inner = inside(outer, outer.opsets)
+    inner.tensors = outer.tensors.copy()
+    return inner.run_subgraph(graph, inputs)
 
 
 class Branch:
@@ -32,9 +40,7 @@ class Branch:
         self.captured: dict[Tensor, Tensor] = {}
         self.own = [self._input(tensor, info.name) for tensor, info in zip(like, graph.input, strict=True)]
         self.conversion.tensors = _Scope(self)
-        self.conversion.begin_subgraph(graph, self.own)
-        self.conversion.run_subgraph(graph)
-        self.results = [self.conversion.tensors[each.name] for each in graph.output]
+        self.results = self.conversion.run_subgraph(graph, self.own)
         self.values: list[Value] = []
 
     def capture(self, name: str) -> Tensor:
@@ -47,14 +53,14 @@ class Branch:
         return self.captured[tensor]
 
     def _input(self, tensor: Tensor, name: str) -> Tensor:
-        value = self.outer.value_in_file_order(tensor)
+        value = value_in_file_order(self.outer, tensor)
         return Tensor(name, tensor.elem, tensor.dims, value=Value(value.type, name))
 
     def model(self, captured: Sequence[Tensor], results: Sequence[Tensor], *, counts: bool = False) -> Value:
         """The subgraph as a model that takes its own inputs, then those captured. With ``counts`` it is the body of a
         loop: its first input is the number of the step, and it gives the next, its results, and what was captured."""
         further = [self.captured.get(tensor) or self._input(tensor, tensor.name) for tensor in captured]
-        outputs = [self.conversion.value_in_file_order(tensor) for tensor in results]
+        outputs = [value_in_file_order(self.conversion, tensor) for tensor in results]
         inputs = [tensor.materialize() for tensor in (*self.own, *further)]
         if counts:
             step = Value(inputs[0].type, "next step")

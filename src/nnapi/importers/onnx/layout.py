@@ -14,15 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from nnapi.importers.graph import Value
-from nnapi.importers.movement import transpose
+from nnapi.importers.onnx.images import IMAGES, TO_LAST, image_shape, to_nhwc
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.tensors import OPEN, Tensor, constant
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Shape
-
-TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
-IMAGES = (3, 4)
-"""Ranks of what is an image: NCHW, or NCW of height 1."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +30,6 @@ class Layout:
 
     def result(self, node: Node, value: Value, elem: int = 0) -> Tensor:
         return node.result(value, self.shape, elem=elem, is_nhwc=self.is_nhwc)
-
-
-def image_shape(shape: Shape, is_nhwc: bool) -> Shape:
-    """The dimensions under which an image lies: of rank 4."""
-    n, c, *size = shape
-    height, width = size if len(size) == 2 else (1, *size)
-    return (n, height, width, c) if is_nhwc else (n, c, height, width)
 
 
 def image(node: Node, i: int) -> Value:
@@ -59,27 +48,6 @@ def image_codes(node: Node, i: int) -> Value:
     if tensor not in images:
         images[tensor] = to_nhwc(node, node.codes(i), tensor.dims)
     return images[tensor]
-
-
-def to_nhwc(node: Node, value: Value, shape: Shape) -> Value:
-    """A value ordered as in the file as an NHWC image."""
-    target = image_shape(shape, is_nhwc=True)
-    if _order_matters(shape):
-        return transpose(node, node.view(value, image_shape(shape, is_nhwc=False)), TO_LAST)
-    return node.view(value, target)
-
-
-def to_nchw(node: Node, value: Value, shape: Shape) -> Value:
-    """An NHWC image as the file orders it."""
-    if _order_matters(shape):
-        value = transpose(node, value, TO_FIRST)
-    return node.view(value, shape)
-
-
-def _order_matters(shape: Shape) -> bool:
-    """Whether NCHW and NHWC order the elements differently."""
-    _, c, *size = shape
-    return c != 1 and any(each != 1 for each in size)
 
 
 def from_image(node: Node, value: Value, rank: int) -> Tensor:

@@ -12,6 +12,7 @@ from nnapi.codes import FuseCode, OperationCode
 from nnapi.importers.graph import BOOL8, QUANT8, Value
 from nnapi.importers.node import Node as AnyNode
 from nnapi.importers.onnx.fusion import Fusion
+from nnapi.importers.onnx.images import to_nchw
 from nnapi.importers.onnx.open_dimensions import shapes_of
 from nnapi.importers.onnx.scope import Scope
 from nnapi.importers.onnx.tensors import BYTES, OPEN, Tensor, code_of, constant, operand_type
@@ -179,7 +180,7 @@ class Node(AnyNode):
         tensor = self.tensor(i)
         if of_constants and tensor.codes is not None:
             return tensor.codes
-        return self.conversion.value_in_file_order(tensor)
+        return value_in_file_order(self.conversion, tensor)
 
     def view(self, value: Value, shape: Sequence[int]) -> Value:
         """The elements of a value under other dimensions, no more than NNAPI's rank."""
@@ -268,6 +269,23 @@ class Node(AnyNode):
         """A constant of one number all over, in the shape that others have."""
         expressible(OPEN not in shape, f"its dimensions {_list_dimensions(shape)} are open; fix them by load(shapes=…)")
         return self.graph.full(type.with_dimensions(shape), number)
+
+
+def identity(scope: Scope, tensor: Tensor) -> Node:
+    """A node that has a tensor as its input, and names what is made of it after that."""
+    from onnx import helper
+
+    return Node(scope, helper.make_node("Identity", [tensor.name], [tensor.name]), [tensor], None)
+
+
+def value_in_file_order(scope: Scope, tensor: Tensor) -> Value:
+    """The value of a tensor, ordered as in the file, under its dimensions where NNAPI takes so many."""
+    value = tensor.materialize()
+    if not tensor.is_nhwc:
+        return value
+    if tensor not in scope.in_file_order:
+        scope.in_file_order[tensor] = to_nchw(identity(scope, tensor), value, tensor.dims)
+    return scope.in_file_order[tensor]
 
 
 def _list_dimensions(shape: Sequence[int]) -> str:

@@ -1,58 +1,62 @@
-"""The interface between a node's rule and the conversion around it: of a file's main graph, a branch or a body."""
+"""The state that the nodes of one graph share during the conversion: of a main graph, a branch or a body."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 from nnapi.importers.graph import Graph, Value
 from nnapi.importers.onnx.fusion import Readers
 from nnapi.importers.onnx.import_state import ImportState
 from nnapi.importers.onnx.tensors import Tensor
-from nnapi.model.operand import OperandType
-
-if TYPE_CHECKING:
-    import onnx
+from nnapi.importers.refusals import Refusal, Refused
 
 
-class Scope(Protocol):
-    """The state of a conversion.
+class Scope:
+    """The tensors of a graph by their names, and the graph of NNAPI's operations that they are converted to.
 
-    ``nhwc_images`` are images by the tensors they come from; ``activated`` are values that already include the
+    ``depth`` is how many functions and graphs lie around it. ``nhwc_images`` and ``in_file_order`` are the values of
+    tensors in the other order of axes, by the tensors they come from; ``activated`` are values that already include the
     activation after them.
     """
 
-    state: ImportState
-    graph: Graph
-    opsets: dict[str, int]
-    depth: int
-    tensors: dict[str, Tensor]
-    nhwc_images: dict[Tensor, Value]
-    activated: set[Value]
-    readers: Readers
+    def __init__(self, state: ImportState, graph: Graph, opsets: dict[str, int], depth: int = 0) -> None:
+        self.state, self.graph, self.opsets, self.depth = state, graph, opsets, depth
+        self.tensors: dict[str, Tensor] = {}
+        self.nhwc_images: dict[Tensor, Value] = {}
+        self.in_file_order: dict[Tensor, Value] = {}
+        self.activated: set[Value] = set()
+        self.readers = Readers([], [])
 
     def note(self, message: str) -> None:
         """Say something of the whole file, once."""
+        self.state.notes[message] = None
 
-    def value_in_file_order(self, tensor: Tensor) -> Value:
-        """The value of a tensor in the order of dimensions that the file means."""
+    @contextmanager
+    def refusing(self, kind: str, name: str) -> Iterator[None]:
+        """Record what is refused within."""
+        try:
+            yield
+        except Refused as refused:
+            self.state.refusals += [Refusal(kind, name, reason) for reason in refused.reasons]
 
-    def schema(self, kind: str) -> Any:
-        """Return the ONNX schema of an operator of the default domain."""
+    def schema(self, kind: str, domain: str = "") -> Any:
+        """Return the ONNX schema of an operator, None where there is none."""
+        from onnx import defs
+
+        try:
+            return defs.get_schema(kind, self.opsets.get(domain, 1), domain)
+        except defs.SchemaError:
+            return None
 
     def is_read(self, value: Value) -> bool:
-        """Whether anything reads the value."""
+        """Return whether an operation reads the value already."""
+        return any(value in step.inputs for step in self.graph.steps)
 
-    def apply_rule(
-        self, kind: str, tensors: Sequence[Tensor | None], node: Any, wanted: OperandType | None = None
-    ) -> Tensor:
-        """Return the result of another operator's rule, applied instead of ``node``, with quantized type ``wanted``."""
-
-    def apply_rules(self, kind: str, tensors: Sequence[Tensor | None], node: Any) -> list[Tensor | None]:
-        """Return all results of another operator's rule, applied instead of ``node``."""
-
-    def apply_operator(self, kind: str, tensors: Sequence[Tensor | None], name: str, **attributes: Any) -> Tensor:
-        """The result of the rule of an operator, without a node of its own in the file."""
-
-    def inline_graph(self, graph: onnx.GraphProto, inputs: Sequence[Tensor]) -> list[Tensor]:
-        """Inline a graph of the file; return its results."""
+    def find(self, names: Sequence[str]) -> list[Tensor | None]:
+        """The tensors of a node's inputs, None for those not given; those at the end are left out."""
+        tensors = [self.tensors[name] if name else None for name in names]
+        while tensors and tensors[-1] is None:
+            tensors.pop()
+        return tensors

@@ -10,6 +10,7 @@ from nnapi.importers.graph import Graph
 from nnapi.importers.onnx.absorption import Absorption
 from nnapi.importers.onnx.convert import INCONSISTENT, Conversion
 from nnapi.importers.onnx.definitions import need_defined
+from nnapi.importers.onnx.ends import begin, end
 from nnapi.importers.onnx.import_state import ImportState, Shapes
 from nnapi.importers.onnx.reader import NEWEST, File, newest_opset
 from nnapi.importers.refusals import UnsupportedOperationsError
@@ -43,9 +44,9 @@ def _import(file: File, name: str, shapes: Shapes) -> Model:
     conversion = Conversion(state, Graph(state.allowance), file.opsets)
     if (newest := newest_opset()) < file.opsets[""] < NEWEST:
         conversion.note(f"the file is of opset {file.opsets['']}; it is read as opset {newest}, the newest known here")
-    inputs = conversion.begin(graph)
+    inputs = begin(conversion, graph)
     conversion.run(graph.node, [each.name for each in graph.output])
-    outputs = conversion.results([each.name for each in graph.output])
+    outputs = end(conversion, graph)
     if state.refusals:
         raise UnsupportedOperationsError.of(name, state.refusals)
     Absorption(conversion.graph, outputs).run()

@@ -149,6 +149,11 @@ def constant(name: str, array: Array, *, in_file: bool = False, is_open: bool = 
     return Tensor(name, elem, array.shape, array, in_file=in_file, is_open=is_open)
 
 
+def placeholder(name: str) -> Tensor:
+    """A tensor instead of one that NNAPI cannot express."""
+    return Tensor(name, FLOAT, None, value=Value(OperandType(O.TENSOR_FLOAT32), name), is_refused=True)
+
+
 def code_of(elem: int, name: str) -> O:
     """Return the code of the operand type that holds an ONNX type; raise Refused where none does."""
     code = CODES.get(elem)

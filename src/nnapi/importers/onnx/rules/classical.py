@@ -8,8 +8,9 @@ import numpy as np
 
 from nnapi.errors import BadDataError, need
 from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.results import compose
 from nnapi.importers.onnx.rules import Result, rule
-from nnapi.importers.onnx.rules.microsoft import compose, number
+from nnapi.importers.onnx.rules.microsoft import number
 from nnapi.importers.onnx.tensors import FLOAT, Tensor, constant
 from nnapi.importers.refusals import expressible
 

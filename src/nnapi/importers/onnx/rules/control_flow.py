@@ -10,9 +10,9 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.graph import Value
-from nnapi.importers.onnx.branches import Branch, loop_condition
+from nnapi.importers.onnx.branches import Branch, inline_graph, loop_condition
 from nnapi.importers.onnx.layout import view_around
-from nnapi.importers.onnx.node import HIGHEST_RANK, Node
+from nnapi.importers.onnx.node import HIGHEST_RANK, Node, value_in_file_order
 from nnapi.importers.onnx.rules import Result, rule
 from nnapi.importers.onnx.rules.movement import cut, join
 from nnapi.importers.onnx.tensors import Tensor, constant
@@ -29,11 +29,11 @@ def if_(node: Node) -> Sequence[Result | None]:
     branches = [node.attribute("then_branch"), node.attribute("else_branch")]
     if condition.array is not None:
         need(condition.array.size == 1, "its condition is not one element", BadDataError)
-        return node.conversion.inline_graph(branches[0 if condition.array.all() else 1], [])
+        return inline_graph(node.conversion, branches[0 if condition.array.all() else 1], [])
     inner = _convert_branches(node, branches)
     captured = list(dict.fromkeys(tensor for each in inner for tensor in each.captured)) or [condition]
     models = [each.model(captured, each.results) for each in inner]
-    values = [node.conversion.value_in_file_order(tensor) for tensor in captured]
+    values = [value_in_file_order(node.conversion, tensor) for tensor in captured]
     return apply_models(node, OperationCode.IF, [node.view(node.input(0), (1,)), *models, *values], inner[0])
 
 
@@ -85,7 +85,7 @@ def _unroll(node: Node, body: Any, steps: int, carried: list[Tensor]) -> Sequenc
     for step in range(max(steps, 0)):
         going = constant("going", np.array(True))
         inputs = [constant("step", np.array(step, np.int64)), going, *carried]
-        results = node.conversion.inline_graph(body, inputs)
+        results = inline_graph(node.conversion, body, inputs)
         if results[0].array is None:
             return None
         carried = list(results[1 : 1 + len(carried)])
@@ -103,7 +103,7 @@ def stack(node: Node, tensors: Sequence[Tensor], axis: int) -> Tensor:
         return node.constant_result(np.stack([tensor.array for tensor in tensors if tensor.array is not None], axis))
     shape = tensors[0].dims
     whole = (*shape[:axis], len(tensors), *shape[axis:])
-    values = [node.conversion.value_in_file_order(tensor) for tensor in tensors]
+    values = [value_in_file_order(node.conversion, tensor) for tensor in tensors]
     laid = [view_around(node, value, (*shape[:axis], 1, *shape[axis:]), axis) for value in values]
     result = join(node, laid, 1)
     return node.result(result, whole, elem=tensors[0].elem)
@@ -119,7 +119,7 @@ def _while(
     inner = Branch(node.conversion, body, [step, on, *carried])
     need(len(inner.results) == len(carried) + 1, "its body gives other results", BadDataError)
     kept = [*inner.captured, bound]
-    states = [node.conversion.value_in_file_order(tensor) for tensor in (step, on, *carried, *kept)]
+    states = [value_in_file_order(node.conversion, tensor) for tensor in (step, on, *carried, *kept)]
     body_model = inner.model(kept, inner.results, counts=True)
     # What bytes stand for may be said within the body alone.
     states = [
@@ -152,7 +152,7 @@ def scan(node: Node) -> Sequence[Result | None]:
     expressible(len(pieces[0]) <= MOST_STEPS, f"its {len(pieces[0])} steps are too many to write out")
     scanned: list[list[Tensor]] = [[] for _ in body.output[len(states) :]]
     for step in zip(*pieces, strict=True):
-        results = node.conversion.inline_graph(body, [*states, *step])
+        results = inline_graph(node.conversion, body, [*states, *step])
         states = list(results[: len(states)])
         for each, result in zip(scanned, results[len(states) :], strict=True):
             each.append(result)

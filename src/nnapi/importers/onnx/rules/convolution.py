@@ -121,7 +121,7 @@ def convolve(node: Node, x: Value, filter: Value, bias: Value | None, type: Oper
 
 
 def _pad_and_stride(node: Node, place: Windows) -> list[Value]:
-    """What is added left, right, at the top and at the bottom, and the steps across and down, as operands."""
+    """Return the padding left, right, at the top and at the bottom, and the steps across and down, as operands."""
     (top, bottom), (left, right) = place.pads
     return [node.i32(each) for each in (left, right, top, bottom, *place.stride[::-1])]
 

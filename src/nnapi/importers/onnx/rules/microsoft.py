@@ -5,12 +5,11 @@ Each is composed of operators of the default domain, so that all their rules hol
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from nnapi.errors import BadDataError, need
 from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.results import apply_rule, apply_rules, compose
 from nnapi.importers.onnx.rules import Result, rule
 from nnapi.importers.onnx.tensors import Tensor, constant
 from nnapi.importers.refusals import expressible
@@ -23,12 +22,6 @@ FUSED_ATTRIBUTES = {
     "Gemm": ("alpha", "beta", "transA", "transB"),
 }
 """Attributes that fused operators have from the operator of the default domain."""
-
-
-def compose(node: Node, kind: str, *tensors: Tensor | None, **attributes: Any) -> Tensor:
-    """Apply an operator of the default domain, under a name that nothing in the file reads."""
-    number = len(node.graph.steps)
-    return node.conversion.apply_operator(kind, tensors, f"{node.name}:{kind}{number}", **attributes)
 
 
 def number(node: Node, value: float, like: Tensor) -> Tensor:
@@ -102,9 +95,9 @@ def fused(node: Node) -> Result:
 
 
 @rule("com.microsoft:QuantizeLinear", "com.microsoft:DequantizeLinear")
-def convert_quantized(node: Node) -> Result:
+def convert_quantized(node: Node) -> Tensor:
     """The operators of the default domain, as they were before that had 16 bits."""
-    return node.conversion.apply_rule(node.kind, node.tensors, node)
+    return apply_rule(node, node.kind, node.tensors)
 
 
 @rule("com.microsoft:MatMulNBits")
@@ -155,12 +148,12 @@ def matmul_integer_to_float(node: Node) -> Result:
 
 
 @rule("com.microsoft:DynamicQuantizeLSTM")
-def dynamic_quantize_lstm(node: Node) -> list[Result | None]:
+def dynamic_quantize_lstm(node: Node) -> list[Tensor | None]:
     """LSTM with quantized weights, which lie as [directions, inputs, gates]."""
     node.note(f"DynamicQuantizeLSTM: {DYNAMIC}")
     weights = [_dequantize_gates(node, 1, 8), _dequantize_gates(node, 2, 10)]
     inputs = [node.tensor(0), *weights, *(node.given(i) for i in range(3, 8))]
-    return list(node.conversion.apply_rules("LSTM", inputs, node))
+    return apply_rules(node, "LSTM", inputs)
 
 
 def _dequantize_gates(node: Node, i: int, scale: int) -> Tensor:

@@ -12,7 +12,8 @@ from nnapi.errors import BadDataError, need
 from nnapi.importers.arithmetic import broadcast
 from nnapi.importers.graph import FLOATS, INT32, Value
 from nnapi.importers.movement import concatenate, merge_axes, transpose
-from nnapi.importers.onnx.layout import TO_FIRST, collapse, flatten_shape, read_as_stored, view_around
+from nnapi.importers.onnx.images import TO_FIRST
+from nnapi.importers.onnx.layout import collapse, flatten_shape, read_as_stored, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.tensors import BYTES, DTYPES, OPEN, Tensor

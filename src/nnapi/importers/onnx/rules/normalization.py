@@ -9,7 +9,8 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.importers.arithmetic import add, multiply
 from nnapi.importers.graph import FLOAT32, INT32, Value
-from nnapi.importers.onnx.layout import IMAGES, flatten_shape, from_image, image, view_around
+from nnapi.importers.onnx.images import IMAGES
+from nnapi.importers.onnx.layout import flatten_shape, from_image, image, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.quantized_operands import computes_in_codes

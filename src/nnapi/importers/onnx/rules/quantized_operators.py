@@ -14,6 +14,7 @@ from nnapi.importers.arithmetic import subtract
 from nnapi.importers.graph import FLOAT32, INT32, QUANT8, Value
 from nnapi.importers.onnx.fusion import type_of_codes
 from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.results import apply_rule, compose
 from nnapi.importers.onnx.rules import Result, rule
 from nnapi.importers.onnx.rules.quantization import quantize_to, whole_numbers
 from nnapi.importers.onnx.tensors import FLOAT, INT8, UINT8, Tensor, constant
@@ -23,8 +24,7 @@ from nnapi.importers.refusals import Refused, expressible
 
 def _dequantize(node: Node, i: int, axis: int = 1) -> Tensor:
     """Input ``i`` as DequantizeLinear would give it; its scale and zero point follow it."""
-    tensors = [node.tensor(i), node.tensor(i + 1), node.given(i + 2)]
-    return node.conversion.apply_operator("DequantizeLinear", tensors, node.name, axis=axis)
+    return compose(node, "DequantizeLinear", node.tensor(i), node.tensor(i + 1), node.given(i + 2), axis=axis)
 
 
 def _requantize(node: Node, kind: str, tensors: Sequence[Tensor | None], i: int) -> Tensor:
@@ -32,7 +32,7 @@ def _requantize(node: Node, kind: str, tensors: Sequence[Tensor | None], i: int)
     type = type_of_codes(node.tensor(i), node.given(i + 1))
     if type is None:
         raise Refused("the scale or zero point of its result is computed, or one for each channel")
-    found = node.conversion.apply_rule(kind, tensors, node, type)
+    found = apply_rule(node, kind, tensors, type)
     codes = quantize_to(node, found.materialize(), type)
     return node.result(codes, found.shape, elem=UINT8 if type.code == QUANT8 else INT8, is_nhwc=found.is_nhwc)
 
@@ -56,7 +56,7 @@ def qgemm(node: Node) -> Result:
     """Without a scale for the result that is real."""
     axis = 0 if node.attribute("transB", 0) else 1
     tensors = [_dequantize(node, 0), _dequantize(node, 3, axis), _bias(node, 6)]
-    return _requantize(node, "Gemm", tensors, 7) if node.has(7) else node.conversion.apply_rule("Gemm", tensors, node)
+    return _requantize(node, "Gemm", tensors, 7) if node.has(7) else apply_rule(node, "Gemm", tensors)
 
 
 @rule("QLinearMatMul", "com.microsoft:QLinearAdd", "com.microsoft:QLinearMul")
@@ -90,7 +90,7 @@ def matmul_integer(node: Node) -> Result:
     rows = int(node.has(2) and len(node.shape(2)) == 1)
     values = [_whole(node, 0, ones_behind=rows), _whole(node, 1)]
     tensors = [Tensor(node.name, ELEM_INT32, node.shape(i), value=value) for i, value in enumerate(values)]
-    found = node.conversion.apply_rule("MatMul", tensors, node)
+    found = apply_rule(node, "MatMul", tensors)
     found.elem = ELEM_INT32
     return found
 
@@ -102,7 +102,7 @@ def conv_integer(node: Node) -> Result:
     values = [_whole(node, 0), _whole(node, 1, ones_behind=node.tensor(1).rank - 1)]
     reals = [node.cast(value, FLOAT32) for value in values]
     tensors = [Tensor(node.name, FLOAT, node.shape(i), real.array, real) for i, real in enumerate(reals)]
-    found = node.conversion.apply_rule("Conv", tensors, node)
+    found = apply_rule(node, "Conv", tensors)
     return node.result(node.cast(found.materialize(), INT32), found.shape, elem=ELEM_INT32, is_nhwc=found.is_nhwc)
 
 

@@ -1,0 +1,90 @@
+"""Results of rules as tensors of the file, and rules that apply those of other operators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from nnapi.codes import OperandCode
+from nnapi.importers.graph import Value
+from nnapi.importers.onnx.constant_results import compute_constants
+from nnapi.importers.onnx.node import HIGHEST_RANK, Node
+from nnapi.importers.onnx.rules import RULES, Result
+from nnapi.importers.onnx.tensors import BYTES, CODES, ELEMS, FLOAT, INT64, Tensor
+from nnapi.importers.refusals import Refused
+from nnapi.model.operand import OperandType
+
+
+def as_tensor(node: Node, name: str, result: Result | None) -> Tensor:
+    """A result as the tensor of a name, under the dimensions of the file where NNAPI takes so many."""
+    if result is None:
+        raise Refused(f"its output {name} is not computed")
+    if isinstance(result, Value):
+        result = Tensor(name, 0, result.shape or None, value=result)
+    value, shape = result.value, result.shape
+    if value is not None:
+        if not result.elem:
+            result.elem = _find_elem(node, value)
+        if shape is not None and not result.is_nhwc and len(shape) <= HIGHEST_RANK:
+            result.value = value = node.view(value, shape)
+        if value in node.graph.written and ":" in value.name:
+            value.name = name
+    return result
+
+
+def _find_elem(node: Node, value: Value) -> int:
+    """The type of a result in the file: that of an input that NNAPI holds alike, or the usual one."""
+    is_plain = (value.type.scale, value.type.zero_point) == (1.0, 0)
+    if value.is_quantized and not is_plain:
+        return _find_elem_of_codes(node, value)
+    for tensor in node.tensors:
+        if tensor is not None and CODES.get(tensor.elem) == value.type.code:
+            return tensor.elem
+    return INT64 if value.type.code == CODES[INT64] else ELEMS[OperandCode(value.type.code)]
+
+
+def _find_elem_of_codes(node: Node, value: Value) -> int:
+    """Return the ONNX element type of a quantized result: a byte type where the operator passes its input through
+    and the bytes match, else float."""
+    schema = node.schema
+    for i, tensor in enumerate(node.tensors if schema is not None and schema.outputs else ()):
+        same = schema.inputs[min(i, len(schema.inputs) - 1)].type_str == schema.outputs[0].type_str
+        if tensor is not None and same and tensor.elem in BYTES and CODES[tensor.elem] == value.type.code:
+            return tensor.elem
+    return FLOAT
+
+
+def call_rule(node: Node, key: str) -> list[Result | None]:
+    """Return what the rule of an operator makes of a node."""
+    found = RULES[key](node)
+    return [found] if isinstance(found, Value | Tensor) else list(found)
+
+
+def apply_rules(
+    node: Node, kind: str, tensors: Sequence[Tensor | None], wanted: OperandType | None = None
+) -> list[Tensor | None]:
+    """All that the rule of another operator makes of tensors, with the attributes of a node; ``wanted`` is the
+    quantized type of the result."""
+    other = Node(node.conversion, node.proto, tensors, node.conversion.schema(kind), kind, wanted)
+    found = zip(node.proto.output, call_rule(other, kind), strict=False)
+    return [None if each is None else as_tensor(other, name, each) for name, each in found]
+
+
+def apply_rule(node: Node, kind: str, tensors: Sequence[Tensor | None], wanted: OperandType | None = None) -> Tensor:
+    """The first that the rule of another operator makes of tensors."""
+    found = apply_rules(node, kind, tensors, wanted)[0]
+    assert found is not None
+    return found
+
+
+def compose(node: Node, kind: str, *tensors: Tensor | None, **attributes: Any) -> Tensor:
+    """Apply an operator of the default domain, under a name that nothing in the file reads; on constants now."""
+    from onnx import helper
+
+    scope, name = node.conversion, f"{node.name}:{kind}{len(node.graph.steps)}"
+    proto = helper.make_node(kind, [tensor.name if tensor else "" for tensor in tensors], [name], **attributes)
+    known = compute_constants(scope.state.file, proto, scope.opsets[""], tensors)
+    if known is not None and known[0] is not None:
+        return known[0]
+    inner = Node(scope, proto, tensors, scope.schema(kind))
+    return as_tensor(inner, name, call_rule(inner, kind)[0])
