@@ -68,6 +68,10 @@ class NnapiError(Exception):
         return placed.with_traceback(self.__traceback__)
 
 
+class Mistake(Exception):
+    """A file, option or folder that the user can put right; the message says what is wrong."""
+
+
 class OutOfMemoryError(NnapiError):
     """Memory of the host could not be allocated."""
 

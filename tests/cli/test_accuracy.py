@@ -7,7 +7,7 @@ import pytest
 
 import nnapi
 from nnapi.cli.accuracy import detector, judge
-from nnapi.cli.failure import Mistake
+from nnapi.errors import Mistake
 from nnapi.report.accuracy import Boxes
 from nnapi.report.dataset import Example
 from tests.graphs import finished_sum

@@ -12,9 +12,8 @@ from typer.testing import CliRunner
 import nnapi
 from nnapi.cli import app
 from nnapi.cli.batch import Failure, Kept, list_files, run_batch
-from nnapi.cli.ended import Ended
-from nnapi.cli.failure import Mistake
-from nnapi.cli.inputs import read_inputs
+from nnapi.cli.inputs import Ended, read_inputs
+from nnapi.errors import Mistake
 from nnapi.vision.pictures import Pixels
 
 QUANT = Path(__file__).parents[2] / "examples/digits/digits_quant.tflite"

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from nnapi import Device, compile
 from nnapi.cli import app
 from nnapi.cli.cache import parse_size
-from nnapi.cli.failure import Mistake
+from nnapi.errors import Mistake
 from nnapi.store.directories import RecordKind
 from nnapi.store.records import keep_record, path_of
 from tests.runtime.cache_cases import TOKEN, Slow, doubled

@@ -9,9 +9,9 @@ import pytest
 from PIL import Image
 
 import nnapi
-from nnapi.cli.failure import Mistake
 from nnapi.cli.inputs import random_input, read, runs
 from nnapi.codes import OperandCode, OperationCode
+from nnapi.errors import Mistake
 from nnapi.model.model import Operand
 from nnapi.model.operand import Array, OperandType
 from nnapi.vision.pictures import Pixels

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import nnapi
-from nnapi.cli.failure import Mistake
 from nnapi.cli.sounds import _resample, read_sound
+from nnapi.errors import Mistake
 from nnapi.model.operand import Array
 
 

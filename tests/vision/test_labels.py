@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from nnapi.errors import Mistake
 from nnapi.vision.labels import IMAGENET, find_known, fit_labels, read_known, read_labels
 from nnapi.vision.task import Task
-from nnapi.vision.unfit import Unfit
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_read(tmp_path: Path, text: str, labels: list[str]) -> None:
 def test_refused(tmp_path: Path, data: bytes, reason: str) -> None:
     file = tmp_path / "labels.txt"
     file.write_bytes(data)
-    with pytest.raises(Unfit, match=f"labels.txt .*{reason}"):
+    with pytest.raises(Mistake, match=f"labels.txt .*{reason}"):
         read_labels(file)
 
 
@@ -50,7 +50,7 @@ def test_fit(labels: list[str], count: int, fitted: list[str]) -> None:
 @pytest.mark.parametrize(("labels", "count"), [(["cat", "dog", "cow"], 2), (["background", "cat"], 3), (["cat"], 4)])
 def test_misfit(labels: list[str], count: int) -> None:
     words = f"labels.txt names {len(labels)} classes, the model distinguishes {count}"
-    with pytest.raises(Unfit, match=words):
+    with pytest.raises(Mistake, match=words):
         fit_labels(labels, count, "labels.txt")
 
 

@@ -8,9 +8,9 @@ from PIL import Image
 
 import nnapi
 from nnapi.codes import OperandCode
+from nnapi.errors import Mistake
 from nnapi.model.operand import OperandType
 from nnapi.vision.pictures import Pixels, layout, read_picture
-from nnapi.vision.unfit import Unfit
 
 PLAIN = Pixels()
 
@@ -49,12 +49,12 @@ def test_layout(dimensions: tuple[int, ...], letters: str) -> None:
     "dimensions", [(2, 8, 8, 3), (1, 8, 8, 5), (1, 1960), (1960,), (1, 1, 257), (1, 30, 1, 40), ()]
 )
 def test_no_picture_fits(dimensions: tuple[int, ...]) -> None:
-    with pytest.raises(Unfit, match="this shape takes no single picture"):
+    with pytest.raises(Mistake, match="this shape takes no single picture"):
         layout(kind("float32", *dimensions))
 
 
 def test_no_picture_of_integers() -> None:
-    with pytest.raises(Unfit, match="this type takes no picture"):
+    with pytest.raises(Mistake, match="this type takes no picture"):
         layout(kind("int32", 1, 8, 8, 3))
 
 
@@ -73,7 +73,7 @@ def test_mean_and_std_of_each_channel(halves: Path) -> None:
 
 
 def test_too_many_means(halves: Path) -> None:
-    with pytest.raises(Unfit, match="2 numbers for 3 channels"):
+    with pytest.raises(Mistake, match="2 numbers for 3 channels"):
         read_picture(halves, kind("float32", 0, 0, 0, 3), Pixels((1.0, 2.0)))
 
 
@@ -157,14 +157,14 @@ def test_upright_as_the_camera_says(tmp_path: Path) -> None:
 def test_no_picture(tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("not a picture")
-    with pytest.raises(Unfit, match="neither a picture"):
+    with pytest.raises(Mistake, match="neither a picture"):
         read_picture(file, kind("float32", 1, 8, 8, 3), PLAIN)
 
 
 def test_damaged_picture(tmp_path: Path) -> None:
     whole = saved(tmp_path, np.random.default_rng(1).integers(0, 256, (64, 64, 3), np.uint8), "cut.jpg")
     whole.write_bytes(whole.read_bytes()[:1500])
-    with pytest.raises(Unfit, match="the picture is damaged: "):
+    with pytest.raises(Mistake, match="the picture is damaged: "):
         read_picture(whole, kind("float32", 1, 8, 8, 3), PLAIN)
 
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from nnapi.cli.cluster_runs import run_on
-from nnapi.cli.failure import Mistake
 from nnapi.cli.inputs import input_operands, read
 from nnapi.cluster.shards import Cluster
 from nnapi.codes import OperationCode
+from nnapi.errors import Mistake
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.report.accuracy import Boxes, classification, detection, squared_error

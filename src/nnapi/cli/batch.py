@@ -12,15 +12,12 @@ from typing import Any, BinaryIO, NamedTuple, Self
 import numpy as np
 
 import nnapi
-from nnapi.cli.ended import Ended
-from nnapi.cli.failure import Mistake
-from nnapi.cli.inputs import Given, input_operands
+from nnapi.cli.inputs import Ended, Given, input_operands
 from nnapi.cli.sounds import read_windows
-from nnapi.errors import NnapiError
+from nnapi.errors import Mistake, NnapiError
 from nnapi.model.operand import Array
-from nnapi.vision.unfit import Unfit
 
-UNRUNNABLE = (Mistake, Unfit, OSError, NnapiError)
+UNRUNNABLE = (Mistake, OSError, NnapiError)
 """Errors of one input that leave the others alone."""
 QUICK, AGAIN = 0.3, 3
 """Seconds of a first run below which so many others are timed, of which the shortest counts."""
@@ -30,17 +27,6 @@ class Failure(NamedTuple):
     """A run that failed, with the error."""
 
     error: Exception
-
-
-class Sounding(NamedTuple):
-    """The runs on the windows of a recording, as one: outputs lie one after the other in the first dimension."""
-
-    given: list[Given]
-    outputs: list[Array]
-    seconds: float
-    step: float
-    length: float
-    windows: int
 
 
 def list_files(paths: Sequence[Path]) -> list[Path]:
@@ -68,9 +54,11 @@ def run_batch(
     The first run is alone, and timed; of the others several compute at once, while this thread reads inputs.
     """
     waiting: deque[list[Given] | Failure] = deque()
+    if planned:
+        yield _run_one(compilation, planned[0], read)
 
     def feed() -> Iterator[tuple[Array, ...]]:
-        for paths in planned:
+        for paths in planned[1:]:
             try:
                 given = read(paths)
             except UNRUNNABLE as error:
@@ -79,24 +67,19 @@ def run_batch(
             waiting.append(given)
             yield tuple(value.array for value in given)
 
-    yield from (_run_one(compilation, paths, read) for paths in planned[:1])
-    planned = planned[1:]
-    if not planned:
-        return
-    results = compilation.run_many(feed())
+    results = compilation.run_many(feed()) if planned[1:] else iter(())
     while True:
-        ended: list[Array] | Failure
+        ended: list[Array] | Failure | None
         try:
-            ended = next(results)
-        except StopIteration:
-            break
+            ended = next(results, None)
         except NnapiError as error:
             ended = Failure(error)
-        while isinstance(waiting[0], Failure):
+        while waiting and isinstance(waiting[0], Failure):
             yield waiting.popleft()  # type: ignore[misc]  # as was just asked
+        if ended is None:
+            return
         given = waiting.popleft()
-        yield ended if isinstance(ended, Failure) else Ended(given, ended, None)  # type: ignore[arg-type]  # not a Failure
-    yield from waiting  # type: ignore[misc]  # what is left could not be read
+        yield ended if isinstance(ended, Failure) else Ended(given, ended, None)
 
 
 def _run_one(
@@ -124,7 +107,7 @@ def _time(compilation: nnapi.Compilation, arrays: Sequence[Array]) -> float:
     return time.perf_counter() - start
 
 
-def run_windows(compilation: nnapi.Compilation, files: Sequence[Path], rate: int) -> Iterator[Sounding | Failure]:
+def run_windows(compilation: nnapi.Compilation, files: Sequence[Path], rate: int) -> Iterator[Ended | Failure]:
     """Each recording, window by window on all cores; ``rate`` is the model's, 0 where it is unknown."""
     (operand,) = input_operands(compilation.model)
     for file in files:
@@ -138,7 +121,7 @@ def run_windows(compilation: nnapi.Compilation, files: Sequence[Path], rate: int
         seconds = time.perf_counter() - start
         joined = [np.concatenate([np.atleast_1d(one[i]) for one in outputs]) for i in range(len(outputs[0]))]
         given = [Given(windows.inputs[0], file.name, windows.done, file)]
-        yield Sounding(given, joined, seconds, windows.step, windows.length, len(outputs))
+        yield Ended(given, joined, seconds, windows=windows)
 
 
 class Kept:

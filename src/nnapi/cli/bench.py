@@ -20,14 +20,13 @@ import nnapi
 from nnapi.cli.accuracy import judge, judge_on
 from nnapi.cli.bench_diff import diff
 from nnapi.cli.cluster_runs import On, connect_if
-from nnapi.cli.failure import Mistake
 from nnapi.cli.inputs import input_operands, random_input
 from nnapi.cli.loading import AsWeights, Weights, load
 from nnapi.cli.profile import ProfileFile, add_profile
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, finite, print_json, say_count, table
 from nnapi.cluster.shards import Cluster
-from nnapi.errors import NnapiError
+from nnapi.errors import Mistake, NnapiError
 from nnapi.report.benchmark import Settings, Step, Subject, available, measure, steps
 from nnapi.report.dataset import DatasetError, Example, read_dataset
 from nnapi.report.engines import OTHERS, Engine, Nnapi

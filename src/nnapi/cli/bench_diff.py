@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from nnapi.cli.failure import Mistake
 from nnapi.cli.text import console, print_json, say_count, table
+from nnapi.errors import Mistake
 from nnapi.report.compare import ALPHA, FEWEST, THRESHOLD, Change, Difference, Verdict, compare
 from nnapi.report.html import rate, seconds, share, size
 from nnapi.report.result import Benchmark, NotAResultError, from_data

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from nnapi.cli.failure import Mistake
 from nnapi.cli.text import console, print_json, size, table
+from nnapi.errors import Mistake
 from nnapi.runtime.cache.compilation_cache import LIMIT
 from nnapi.store.directories import HOLDS, default_directory, directory_of
 from nnapi.store.entry import Entry, list_entries

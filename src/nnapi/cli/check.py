@@ -15,10 +15,10 @@ from rich.text import Text
 
 from nnapi.capi.installation import library_problem
 from nnapi.cli.check_random import check_random
-from nnapi.cli.failure import Mistake
 from nnapi.cli.profile import ProfileFile, add_profile
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, duration, print_json, say_count, table
+from nnapi.errors import Mistake
 from nnapi.testing.conformance import Result, Status, match_name, run
 from nnapi.testing.corpus import PUBLISHED, Corpus, CorpusError, Entry
 from nnapi.testing.runtime import HERE

@@ -11,10 +11,10 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from nnapi.cli.failure import Mistake
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, duration, print_json, say_count, table
 from nnapi.codes import OperationCode
+from nnapi.errors import Mistake
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.runtime.device import device as find
 from nnapi.runtime.device import devices as all_devices

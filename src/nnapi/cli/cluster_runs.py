@@ -13,8 +13,7 @@ import numpy as np
 import typer
 
 import nnapi
-from nnapi.cli.ended import Ended
-from nnapi.cli.inputs import read_inputs
+from nnapi.cli.inputs import Ended, read_inputs
 from nnapi.cluster.shards import Cluster, connect
 from nnapi.runtime.run_many import Progress, RunMany
 from nnapi.vision.pictures import Pixels

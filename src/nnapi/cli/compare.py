@@ -12,13 +12,13 @@ from rich.text import Text
 
 import nnapi
 from nnapi.cli.compare_recording import SUFFIX, compare_recording
-from nnapi.cli.failure import Mistake, fail
+from nnapi.cli.failure import fail
 from nnapi.cli.file_driver import FileDriver
 from nnapi.cli.inputs import input_operands, random_input, read, runs
 from nnapi.cli.loading import AsWeights, InputShapes, Int16AsFloat, load
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, indent, print_json, say_count, table
-from nnapi.errors import NnapiError
+from nnapi.errors import Mistake, NnapiError
 from nnapi.report.engines import OTHERS, UnsuitableError
 from nnapi.report.graph import graph_data
 from nnapi.report.html import comparison_page

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nnapi
-from nnapi.cli.failure import Mistake
+from nnapi.errors import Mistake
 from nnapi.model.model import Model
 from nnapi.runtime.choice.judge import Distance
 from nnapi.testing.compare import judge

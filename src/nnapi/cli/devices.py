@@ -14,11 +14,11 @@ from rich.table import Table
 from rich.text import Text
 
 import nnapi
-from nnapi.cli.failure import Mistake
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, indent, print_json, say_count, table
 from nnapi.codes import OperandCode
 from nnapi.drivers.base import Capabilities, Performance
+from nnapi.errors import Mistake
 
 
 def devices(

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from nnapi.model.operand import Array
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
+from nnapi.vision.view import Picture, View, name_class
 
 LEAST = 0.3
 """Share from which on a class is heard in a window."""
@@ -20,6 +18,19 @@ ROW, LABEL, AXIS = 22, 150, 20
 """Pixels: the height of a class, the width of names, the height of the seconds below."""
 WIDTH = 640
 """Pixels of the time that is drawn."""
+
+
+def view_events(
+    shares: Array, step: float, length: float, labels: Sequence[str] | None, least: float | None = None
+) -> View:
+    """The events in words, drawn and as data; ``shares`` has a row for each window."""
+    events = find_events(shares, step, length, least)
+    names = [name_class(number, labels) for number in range(shares.shape[1])]
+    data = [
+        {"index": e.number, "label": names[e.number], "from": e.start, "to": e.end, "share": e.share} for e in events
+    ]
+    words = say_events(events, [names[event.number] for event in events])
+    return View(words, draw_events(shares, step, length, names), {"events": data})
 
 
 class Event(NamedTuple):
@@ -50,7 +61,7 @@ def say_events(events: Sequence[Event], names: Sequence[str]) -> str:
     return ", ".join(said) or "nothing"
 
 
-def draw_events(shares: Array, step: float, length: float, names: Sequence[str]) -> Image:
+def draw_events(shares: Array, step: float, length: float, names: Sequence[str]) -> Picture:
     """A row for each of the strongest classes, the darker the likelier, over seconds; ``names`` are of all classes."""
     from PIL import Image, ImageDraw, ImageFont
 

@@ -8,11 +8,10 @@ from typing import Annotated
 import typer
 
 import nnapi
-from nnapi.cli.failure import Mistake
 from nnapi.cli.info import EXAMPLES, examples_by_model
 from nnapi.cli.loading import AsWeights, InputShapes, Int16AsFloat, load
 from nnapi.cli.text import console
-from nnapi.errors import NnapiError
+from nnapi.errors import Mistake, NnapiError
 from nnapi.exporters import FORMATS
 from nnapi.testing.build import build
 

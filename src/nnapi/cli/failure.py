@@ -11,19 +11,14 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from nnapi.errors import NnapiError
+from nnapi.errors import Mistake, NnapiError
 from nnapi.printable import printable
-from nnapi.vision.unfit import Unfit
 
 EXTRAS = {
     "PIL": ("pictures need Pillow", "images"),
     "scipy": ("comparing benchmark runs needs SciPy", "report"),
 }
 """Libraries that only some subcommands need: why, and the extra of the package that installs them."""
-
-
-class Mistake(Exception):
-    """Something the user can put right; the message says what."""
 
 
 class Nnapi(TyperGroup):
@@ -89,7 +84,7 @@ def message(error: Exception) -> str:
         return f"{words} (see {path} --help)" if words else ""
     if isinstance(error, OSError) and error.strerror:
         return f"{printable(str(error.filename))}: {error.strerror}" if error.filename else error.strerror
-    if isinstance(error, Mistake | Unfit | NnapiError | OSError):
+    if isinstance(error, Mistake | NnapiError | OSError):
         return str(error)
     if isinstance(error, ModuleNotFoundError) and error.name and (extra := EXTRAS.get(error.name.partition(".")[0])):
         return f"{extra[0]}: pip install 'nnapi[{extra[1]}]'"

@@ -14,10 +14,9 @@ from rich.markup import escape
 from rich.text import Text
 
 import nnapi
-from nnapi.cli.failure import Mistake
 from nnapi.cli.loading import AsWeights, InputShapes, Int16AsFloat, load
 from nnapi.cli.text import console, indent, print_json, say_count, size, table
-from nnapi.errors import NnapiError
+from nnapi.errors import Mistake, NnapiError
 from nnapi.model.model import Lifetime, Operand
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.model.parameter import Several

@@ -6,17 +6,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from nnapi.cli.failure import Mistake
-from nnapi.cli.sounds import find_features, read_sound
-from nnapi.codes import FuseCode, OperandCode
+from nnapi.cli.sounds import Windows, find_features, read_sound
+from nnapi.codes import OperandCode
+from nnapi.errors import Mistake
 from nnapi.model.model import Model, Operand
 from nnapi.model.operand import Array, OperandType, combine
-from nnapi.ops.quantization import requantizer
+from nnapi.ops.quantization import quantize
 from nnapi.vision.pictures import Pixels, read_picture
-from nnapi.vision.unfit import Unfit
 
 LONGEST = 200
 """Characters of NumPy's messages that are shown."""
@@ -31,6 +31,22 @@ class Given:
     done: str
     file: Path | None = None
     is_picture: bool = False
+
+
+class Ended(NamedTuple):
+    """A run: its inputs, its outputs, and the seconds that it took alone.
+
+    ``seconds`` is None where other runs computed beside it. ``first`` is the first run of a compilation, which also
+    sets the engine up, where others were timed after it; ``preparation`` reads and converts the inputs. The outputs for
+    the ``windows`` of a recording lie one after the other in the first dimension.
+    """
+
+    given: list[Given]
+    outputs: list[Array]
+    seconds: float | None
+    first: float | None = None
+    preparation: float | None = None
+    windows: Windows | None = None
 
 
 def input_operands(model: Model) -> list[Operand]:
@@ -74,7 +90,7 @@ def read(file: Path, operand: Operand, pixels: Pixels) -> Given:
             array, done = read_sound(file, operand.type)
         else:
             array, done = read_picture(file, operand.type, pixels)
-    except (Mistake, Unfit) as mistake:
+    except Mistake as mistake:
         raise Mistake(f"{file.name} for {operand}: {mistake}") from None
     return Given(array, file.name, done, file, not is_array and not is_sound)
 
@@ -108,19 +124,12 @@ def _convert(array: Array, type: OperandType) -> tuple[Array, str]:
     if found == wanted or (found == np.bool_ and wanted == np.uint8):
         return array.view(wanted), f"{found} as it is"
     if found.kind == "f" and type.is_quantized:
-        return to_stored(type, array), f"{found}, quantized"
+        return quantize(type, array), f"{found}, quantized"
     if found.kind in "iufb" and (
         np.can_cast(found, wanted, "same_kind") or np.array_equal(array.astype(wanted), array)
     ):
         return array.astype(wanted), f"{found}, converted to {wanted}"
     raise Mistake(f"the array is of {found}, the input stores {wanted}")
-
-
-def to_stored(type: OperandType, real: Array) -> Array:
-    """Float values as the type stores them: quantized, or rounded to its precision."""
-    if not type.is_quantized:
-        return real.astype(type.dtype)
-    return requantizer(type, FuseCode.FUSED_NONE, 1.0)(real.astype(np.float32))
 
 
 def random_input(operand: Operand, seed: int) -> Given:

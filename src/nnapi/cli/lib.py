@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nnapi.capi import installation
-from nnapi.cli.failure import Mistake
+from nnapi.errors import Mistake
 
 
 def lib(

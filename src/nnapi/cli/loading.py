@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 import nnapi
-from nnapi.cli.failure import Mistake
+from nnapi.errors import Mistake
 
 Int16AsFloat = Annotated[
     bool,

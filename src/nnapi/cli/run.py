@@ -9,20 +9,20 @@ from pathlib import Path
 from time import perf_counter
 
 import nnapi
-from nnapi.cli.batch import Failure, Kept, Sounding, list_files, run_batch, run_windows
+from nnapi.cli.batch import Failure, Kept, list_files, run_batch, run_windows
 from nnapi.cli.cluster_runs import connect_if, run_on
-from nnapi.cli.ended import Ended
-from nnapi.cli.failure import Mistake, message
-from nnapi.cli.inputs import read_inputs, runs
+from nnapi.cli.failure import message
+from nnapi.cli.inputs import Ended, read_inputs, runs
 from nnapi.cli.profile import add_profile
 from nnapi.cli.progress import progress
 from nnapi.cli.run_options import RunOptions, with_options
 from nnapi.cli.run_results import Ran, compare_vectors, describe_run, describe_runs, draw, name_files, show, write
 from nnapi.cli.sounds import is_sound
 from nnapi.cli.subject import Subject, study
-from nnapi.cli.telling import Teller
+from nnapi.cli.telling import tell
 from nnapi.cli.text import console, duration, print_json, say_count
 from nnapi.cluster.shards import Cluster
+from nnapi.errors import Mistake
 from nnapi.vision.task import Task
 
 
@@ -62,7 +62,7 @@ def start(
     compilation: nnapi.Compilation,
     planned: Sequence[Sequence[Path]],
     cluster: Cluster | None,
-) -> Iterator[Ended | Sounding | Failure]:
+) -> Iterator[Ended | Failure]:
     """The runs on a cluster, on windows of recordings, or on all cores of this machine."""
     if cluster:
         names = [each.name for each in compilation.devices]
@@ -80,13 +80,12 @@ class Results:
         self, options: RunOptions, subject: Subject, compilation: nnapi.Compilation, count: int, kept: Kept | None
     ) -> None:
         self.options, self.subject, self.compilation, self.count, self.kept = options, subject, compilation, count, kept
-        self.teller = Teller(subject, options.top)
         self.out = console()
         self.done: list[Ran] = []
         self.number, self.failed = 0, 0
         self.begun = perf_counter()
 
-    def add(self, paths: Sequence[Path], ended: Ended | Sounding | Failure) -> None:
+    def add(self, paths: Sequence[Path], ended: Ended | Failure) -> None:
         """The next run; a failure ends the command unless it is recorded."""
         self.number += 1
         if isinstance(ended, Failure):
@@ -95,7 +94,7 @@ class Results:
             self.failed += 1
             self.kept.add(paths, {"error": message(ended.error)})
             return
-        ran = self.teller.tell(ended)
+        ran = tell(self.subject, ended, self.options.top)
         if self.kept:
             self.kept.add(paths, describe_run(self.subject.model, ran))
         else:

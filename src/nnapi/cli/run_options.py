@@ -11,9 +11,9 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from nnapi.cli.cluster_runs import On
-from nnapi.cli.failure import Mistake
 from nnapi.cli.loading import AsWeights, InputShapes, Int16AsFloat
 from nnapi.cli.profile import ProfileFile
+from nnapi.errors import Mistake
 from nnapi.vision.pictures import Pixels
 from nnapi.vision.task import Task
 

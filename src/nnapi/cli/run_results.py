@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from rich.console import Console, RenderableType
@@ -18,19 +18,13 @@ from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 import nnapi
-from nnapi.cli.ended import Ended
-from nnapi.cli.events import Event
-from nnapi.cli.failure import Mistake
-from nnapi.cli.inputs import Given
+from nnapi.cli.inputs import Ended, Given
 from nnapi.cli.terminal_pictures import draw_in_terminal
 from nnapi.cli.text import duration, indent, table
-from nnapi.model.operand import Array
+from nnapi.errors import Mistake
 from nnapi.vision.outputs import Rank, Summary, output_operands
 from nnapi.vision.task import Task
-from nnapi.vision.view import View, name_class, percent
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
+from nnapi.vision.view import Picture, View, percent
 
 WIDEST = 80
 """Columns of a picture in a terminal at most."""
@@ -46,9 +40,6 @@ class Ran:
     ranks: list[Rank]
     summaries: list[Summary]
     view: View | None = None
-    events: tuple[Event, ...] | None = None
-    labels: Sequence[str] | None = None
-    vector: Array | None = None
     offered: tuple[Task, ...] = ()
 
     @property
@@ -90,8 +81,8 @@ def show(out: Console, ran: Ran, compilation: nnapi.Compilation) -> None:
         out.print(Text(f"  {label}{given.done}", style="dim"))
     if len(ran.ranks) > 1:
         out.print(_classes(ran.ranks))
-    if ran.events:
-        out.print(_events(ran))
+    if ran.view and ran.view.data.get("events"):
+        out.print(_events(ran.view.data["events"]))
     if ran.view and ran.view.picture and out.is_terminal:
         print(draw_in_terminal(ran.view.picture, min(WIDEST, out.width), os.environ))
     elif not ran.ranks and not ran.view:
@@ -120,17 +111,18 @@ def _classes(ranks: Sequence[Rank]) -> RenderableType:
     return indent(rows)
 
 
-def _events(ran: Ran) -> RenderableType:
+def _events(found: Sequence[Mapping[str, Any]]) -> RenderableType:
     rows = table("from", "to", "share", "class", right=["from", "to", "share"])
-    for event in ran.events or ():
-        name = name_class(event.number, ran.labels)
-        rows.add_row(f"{event.start:.2f} s", f"{event.end:.2f} s", percent(event.share), Text(name))
+    for event in found:
+        times = f"{event['from']:.2f} s", f"{event['to']:.2f} s"
+        rows.add_row(*times, percent(event["share"]), Text(event["label"]))
     return indent(rows)
 
 
 def compare_vectors(done: Sequence[Ran]) -> list[tuple[str, str, float]]:
     """The cosine of the angle between each two of the first embeddings."""
-    vectors = [(ran.source, ran.vector) for ran in done if ran.vector is not None]
+    seen = [(ran.source, ran.view.data.get("vector")) for ran in done if ran.view]
+    vectors = [(source, np.array(vector)) for source, vector in seen if vector is not None]
     found = []
     for (a, first), (b, second) in list(combinations(vectors, 2))[:MOST_PAIRS]:
         length = float(np.linalg.norm(first) * np.linalg.norm(second))
@@ -209,21 +201,10 @@ def describe_run(model: nnapi.Model, ran: Ran) -> dict[str, Any]:
         described |= ran.view.data
         if ran.view.result:
             described["picture"] = _describe_picture(ran.view.result)
-    if ran.events is not None:
-        described["events"] = [
-            {
-                "index": event.number,
-                "label": name_class(event.number, ran.labels),
-                "from": event.start,
-                "to": event.end,
-                "share": event.share,
-            }
-            for event in ran.events
-        ]
     return described
 
 
-def _describe_picture(picture: Image) -> dict[str, Any]:
+def _describe_picture(picture: Picture) -> dict[str, Any]:
     """A picture that the model made, as PNG in base64."""
     stored = io.BytesIO()
     picture.save(stored, "PNG")

@@ -10,10 +10,10 @@ from typing import Annotated
 import typer
 
 import nnapi
-from nnapi.cli.failure import Mistake
 from nnapi.cli.text import console
 from nnapi.drivers.isolated.allowance import Allowance
 from nnapi.drivers.isolated.service import APPLICATIONS, Service
+from nnapi.errors import Mistake
 
 DEFAULT = Allowance()
 

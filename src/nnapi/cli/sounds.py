@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nnapi.cli.failure import Mistake
-from nnapi.codes import FuseCode, OperandCode
+from nnapi.errors import Mistake
 from nnapi.model.operand import Array, OperandType
-from nnapi.ops.quantization import requantizer
+from nnapi.ops.quantization import quantize
+from nnapi.vision.pictures import FLOATS
+from nnapi.vision.ranges import stored_limits
 
-FLOATS = (OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16)
 FEWEST = 400
 """Samples below which an input is taken for something else: 25 ms at 16 kHz, the shortest frame of speech in use."""
 
@@ -54,9 +54,8 @@ def _stores_samples(type: OperandType) -> bool:
     """Whether quantization leaves room for samples from -1 to 1."""
     if not type.is_quantized:
         return True
-    limits = np.iinfo(type.dtype)
-    low, high = ((limit - type.zero_point) * type.scale for limit in (limits.min, limits.max))
-    return bool(low <= -REACH and high >= REACH)
+    low, high = stored_limits(type)
+    return low <= -REACH and high >= REACH
 
 
 def takes_samples(type: OperandType) -> bool:
@@ -107,8 +106,7 @@ def _resample(samples: Array, before: int, after: int) -> Array:
 
 
 def _store(samples: Array, type: OperandType) -> Array:
-    fitted = requantizer(type, FuseCode.FUSED_NONE, 1.0)(samples) if type.is_quantized else samples
-    return fitted.astype(type.dtype).reshape([dimension or len(samples) for dimension in type.dimensions])
+    return quantize(type, samples).reshape([dimension or len(samples) for dimension in type.dimensions])
 
 
 def read_sound(file: Path, type: OperandType) -> tuple[Array, str]:

@@ -20,9 +20,9 @@ from rich.console import Console
 
 from nnapi.capi import installation
 from nnapi.capi.strace import Begin, End, decode
-from nnapi.cli.failure import Mistake
 from nnapi.cli.text import WIDE, say_count, table
 from nnapi.codes import ResultCode
+from nnapi.errors import Mistake
 
 LONGEST = 1 << 20
 """Bytes of a message at most."""

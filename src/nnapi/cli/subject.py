@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nnapi
-from nnapi.cli.failure import Mistake, warn
+from nnapi.cli.failure import warn
 from nnapi.cli.loading import load
 from nnapi.cli.run_options import RunOptions
 from nnapi.cli.sounds import takes_samples
 from nnapi.codes import OperationCode
+from nnapi.errors import Mistake
 from nnapi.vision.description import Description, describe
 from nnapi.vision.families import find_family
 from nnapi.vision.families.family import Family, input_shape
@@ -22,7 +23,6 @@ from nnapi.vision.outputs import class_count, output_operands
 from nnapi.vision.pictures import Pixels, picture_size
 from nnapi.vision.ranges import find_pixels
 from nnapi.vision.task import Task
-from nnapi.vision.unfit import Unfit
 from nnapi.vision.view import Hints
 
 DRAWN = (Task.DETECTION, Task.SEGMENTATION, Task.AUDIO_EVENTS)
@@ -110,6 +110,6 @@ def _own_labels(labels: Sequence[str], count: int | None, task: Task | None) -> 
         return labels
     try:
         return fit_labels(labels, count, "the model's file")
-    except Unfit as mistake:
+    except Mistake as mistake:
         warn(f"its labels are not used: {mistake}")
         return None

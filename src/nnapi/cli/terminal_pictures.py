@@ -5,12 +5,10 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from PIL.Image import Image
+from nnapi.vision.view import Picture
 
 KITTY = ("xterm-kitty", "xterm-ghostty")
 SIXEL = ("foot", "mlterm", "yaft", "contour", "xterm-sixel")
@@ -23,7 +21,7 @@ STEPS = 6
 """Shades of a channel in sixels and in the 256 colors of older terminals."""
 
 
-def draw_in_terminal(picture: Image, width: int, variables: Mapping[str, str]) -> str:
+def draw_in_terminal(picture: Picture, width: int, variables: Mapping[str, str]) -> str:
     """The picture in so many columns as escape sequences of the terminal in the environment; "" for one without."""
     term = variables.get("TERM", "")
     if term == "dumb":
@@ -36,7 +34,7 @@ def draw_in_terminal(picture: Image, width: int, variables: Mapping[str, str]) -
     return to_blocks(picture, width, is_colored=variables.get("COLORTERM") in ("truecolor", "24bit"))
 
 
-def to_blocks(picture: Image, width: int, is_colored: bool = True) -> str:
+def to_blocks(picture: Picture, width: int, is_colored: bool = True) -> str:
     """A picture as lines of half blocks, two pixels one above the other in each, in all colors or the 256 of old."""
     height = max(2, round(picture.height * width / picture.width / 2) * 2)
     pixels = np.asarray(picture.convert("RGB").resize((width, height)))
@@ -57,7 +55,7 @@ def _code_of_256(pixel: list[int]) -> str:
     return f"5;{16 + 36 * red + 6 * green + blue}"
 
 
-def to_kitty(picture: Image, width: int) -> str:
+def to_kitty(picture: Picture, width: int) -> str:
     """A PNG in pieces of base64, shown in so many columns."""
     stored = io.BytesIO()
     shown = picture.convert("RGB")
@@ -72,7 +70,7 @@ def to_kitty(picture: Image, width: int) -> str:
     )
 
 
-def to_sixels(picture: Image, width: int) -> str:
+def to_sixels(picture: Picture, width: int) -> str:
     """Bands of six rows: each color in turn draws its pixels of a band."""
     height = max(1, round(picture.height * width / picture.width))
     pixels = np.asarray(picture.convert("RGB").resize((width, height))).astype(np.int64)

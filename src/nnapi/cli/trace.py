@@ -14,11 +14,11 @@ from typer.core import TyperGroup
 
 import nnapi
 from nnapi import trace as tracing
-from nnapi.cli.failure import Mistake
 from nnapi.cli.inputs import input_operands, random_input
 from nnapi.cli.loading import AsWeights, InputShapes, Int16AsFloat, load
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console
+from nnapi.errors import Mistake
 from nnapi.printable import printable
 from nnapi.report.trace_files import FORMATS, write_trace
 from nnapi.trace.marks import from_ftrace

@@ -10,11 +10,11 @@ from typing import Annotated, Any
 import typer
 
 import nnapi
-from nnapi.cli.failure import Mistake
 from nnapi.cli.inputs import input_operands, read
 from nnapi.cli.loading import AsWeights, load
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, duration, print_json
+from nnapi.errors import Mistake
 from nnapi.runtime.planning.explain import as_data, list_times
 from nnapi.vision.pictures import Pixels
 

@@ -64,6 +64,13 @@ def dequantize(type: OperandType, codes: Array) -> Array:
     return real
 
 
+def quantize(type: OperandType, values: Array) -> Array:
+    """Return float values as the type stores them: quantized, or rounded to its precision."""
+    if not type.is_quantized:
+        return values.astype(type.dtype)
+    return requantizer(type, FuseCode.FUSED_NONE, 1.0)(values.astype(np.float32))
+
+
 def offset(type: OperandType, codes: Array, dtype: Any = np.float32) -> Array:
     """Codes less their zero point, as floats: the integers that products are summed of."""
     real = codes.astype(dtype)

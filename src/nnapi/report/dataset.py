@@ -18,6 +18,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from nnapi.errors import Mistake
 from nnapi.report.accuracy import Boxes
 
 CORNERS = ("ymin", "xmin", "ymax", "xmax")
@@ -27,7 +28,7 @@ Truth: TypeAlias = int | Boxes | tuple[Path, ...]
 """A class, boxes, or files of expected outputs."""
 
 
-class DatasetError(ValueError):
+class DatasetError(Mistake, ValueError):
     """A folder is not a data set; the message names the file and the fault."""
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, TypeVar
 
+from nnapi.errors import Mistake
 from nnapi.notebook_display import NotebookDisplay
 
 FORMAT = "nnapi-bench"
@@ -20,7 +21,7 @@ Rounds = tuple[tuple[float, ...], ...]
 T = TypeVar("T")
 
 
-class NotAResultError(ValueError):
+class NotAResultError(Mistake, ValueError):
     """The JSON is not the result of a benchmark; the message gives the reason."""
 
 

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from nnapi.errors import Mistake
 from nnapi.model.operand import Array, Shape
 from nnapi.testing.example import ChannelSpec, Criterion, Example, Graph, Harness, OperandSpec, OperationSpec, Source
 
@@ -46,7 +47,7 @@ PUBLISHED = Path(__file__).with_name("published")
 """The folder of the examples that come with this package; its NOTICE says where they are from."""
 
 
-class CorpusError(ValueError):
+class CorpusError(Mistake, ValueError):
     """A path that is not a corpus, or a file that violates the format; the message names it."""
 
 

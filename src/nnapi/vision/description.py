@@ -119,11 +119,7 @@ def _from_onnx(file: Path) -> Description:
         warning = "" if labels else f"{file.name}: its labels are not used: names is neither a list nor a dictionary"
     text = (model.doc_string or model.graph.doc_string or facts.get("description", "")).strip()
     pixels = RANGES.get(facts.get("Image.NominalPixelRange", ""), Pixels())
-    return Description(text, _find_task_of_onnx(facts), pixels, labels, warning=warning)
-
-
-def _find_task_of_onnx(facts: Mapping[str, str]) -> Task | None:
-    return TASKS_OF_ONNX.get(facts.get("task", ""))
+    return Description(text, TASKS_OF_ONNX.get(facts.get("task", "")), pixels, labels, warning=warning)
 
 
 def _read_names(text: str) -> tuple[str, ...]:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import colorsys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from nnapi.model.operand import Array
-from nnapi.vision.view import Box, Point, percent
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
+from nnapi.vision.view import Box, Picture, Point, percent
 
 DEPTHS = ((20, 10, 80), (40, 90, 150), (40, 150, 130), (130, 200, 80), (255, 235, 60))
 """Colors from the least to the greatest depth."""
@@ -26,7 +23,7 @@ def color_of(number: int) -> tuple[int, int, int]:
     return int(255 * red), int(255 * green), int(255 * blue)
 
 
-def draw_boxes(picture: Image, boxes: Sequence[Box]) -> Image:
+def draw_boxes(picture: Picture, boxes: Sequence[Box]) -> Picture:
     """Each box with its label and score, the likeliest on top."""
     from PIL import ImageDraw, ImageFont
 
@@ -49,8 +46,8 @@ def draw_boxes(picture: Image, boxes: Sequence[Box]) -> Image:
 
 
 def draw_people(
-    picture: Image, people: Sequence[Sequence[Point]], bones: Sequence[tuple[int, int]], least: float, dot: int = 120
-) -> Image:
+    picture: Picture, people: Sequence[Sequence[Point]], bones: Sequence[tuple[int, int]], least: float, dot: int = 120
+) -> Picture:
     """The points with a score of ``least`` and the bones between them; dots are a share 1 / ``dot`` of the picture."""
     from PIL import ImageDraw
 
@@ -72,7 +69,7 @@ def _draw_dot(draw: Any, y: float, x: float, size: float) -> None:
     draw.ellipse((x - size, y - size, x + size, y + size), fill="white", outline="black")
 
 
-def draw_classes(picture: Image | None, classes: Array, background: int | None = 0) -> Image:
+def draw_classes(picture: Picture | None, classes: Array, background: int | None = 0) -> Picture:
     """Each class in its color over the picture, or alone; the background stays as it is."""
     from PIL import Image
 
@@ -87,7 +84,7 @@ def draw_classes(picture: Image | None, classes: Array, background: int | None =
     return Image.composite(sizes[0], picture.convert("RGB"), sizes[1])
 
 
-def draw_depths(depths: Array) -> Image:
+def draw_depths(depths: Array) -> Picture:
     """The least dark blue, the greatest yellow, by way of green, so that it reads in gray as well."""
     from PIL import Image
 
@@ -98,7 +95,7 @@ def draw_depths(depths: Array) -> Image:
     return Image.fromarray(np.stack(channels, -1).round().astype(np.uint8))
 
 
-def draw_caption(picture: Image, lines: Sequence[str]) -> Image:
+def draw_caption(picture: Picture, lines: Sequence[str]) -> Picture:
     """Lines of text on a strip below the picture."""
     from PIL import Image, ImageDraw, ImageFont
 

@@ -8,8 +8,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
+from nnapi.errors import Mistake
 from nnapi.vision.task import Task
-from nnapi.vision.unfit import Unfit
 
 BACKGROUND = "background"
 ABSENT = "n/a"
@@ -18,14 +18,14 @@ _NUMBERED = re.compile(r"\s*(\d+)(?:\s*[:,;]\s*|\s+)(\S.*)")
 
 
 def read_labels(file: Path) -> list[str]:
-    """Return the lines of the file, without their indices if each has one; raises Unfit if there are none."""
+    """Return the lines of the file, without their indices if each has one; raises Mistake if there are none."""
     try:
         text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        raise Unfit(f"{file.name} is not text in UTF-8, labels are lines of text") from None
+        raise Mistake(f"{file.name} is not text in UTF-8, labels are lines of text") from None
     lines = split_labels(text)
     if not lines:
-        raise Unfit(f"{file.name} is empty, labels are lines of text")
+        raise Mistake(f"{file.name} is empty, labels are lines of text")
     return lines
 
 
@@ -43,7 +43,7 @@ def fit_labels(labels: Sequence[str], count: int, name: str) -> list[str]:
     """One label for each of ``count`` classes.
 
     A list that is one short lacks the class "background" that comes first, one that is one too long names it although
-    the model does not know it. Any other number is a Unfit.
+    the model does not know it. Any other number is a Mistake.
     """
     if len(labels) == count:
         return list(labels)
@@ -51,7 +51,7 @@ def fit_labels(labels: Sequence[str], count: int, name: str) -> list[str]:
         return [BACKGROUND, *labels]
     if len(labels) == count + 1 and labels[0].lower() == BACKGROUND:
         return list(labels[1:])
-    raise Unfit(f"{name} names {len(labels)} classes, the model distinguishes {count}")
+    raise Mistake(f"{name} names {len(labels)} classes, the model distinguishes {count}")
 
 
 class Known(NamedTuple):

@@ -77,12 +77,7 @@ def class_count(model: Model) -> int | None:
     return count if count >= 2 and not copies else None
 
 
-def producer(model: Model) -> int | None:
-    """Code of the operation that gives the first output its meaning."""
-    return writer_of(model, 0)
-
-
-def writer_of(model: Model, output: int) -> int | None:
+def producer(model: Model, output: int = 0) -> int | None:
     """Code of the operation that gives an output its meaning, whatever restates it afterwards."""
     writers = {index: call for call in model.operations for index in call.outputs}
     call = writers.get(model.outputs[output])
@@ -96,15 +91,10 @@ def rank(model: Model, output: Array, labels: Sequence[str] | None, top: int) ->
     values = real(output_operands(model)[0].type, output).reshape(-1).astype(np.float64)
     code = producer(model)
     shares = values if code in PROBABILITIES else _softmax(values)
-    scores = None if code in PROBABILITIES or code == OperationCode.LOG_SOFTMAX else values
+    has_scores = code not in PROBABILITIES and code != OperationCode.LOG_SOFTMAX
     return [
-        Rank(
-            int(index),
-            labels[index] if labels else None,
-            float(shares[index]),
-            None if scores is None else float(scores[index]),
-        )
-        for index in np.argsort(-values, kind="stable")[:top]
+        Rank(i, labels[i] if labels else None, float(shares[i]), float(values[i]) if has_scores else None)
+        for i in np.argsort(-values, kind="stable")[:top].tolist()
     ]
 
 
@@ -119,28 +109,24 @@ def to_shares(model: Model, output: Array) -> Array:
 
 def summaries(model: Model, outputs: Sequence[Array]) -> list[Summary]:
     """Return a summary of every output."""
-    return [
-        _summary(operand, f"output {number}", array)
-        for number, (operand, array) in enumerate(zip(output_operands(model), outputs, strict=True))
-    ]
-
-
-def _summary(operand: Operand, name: str, array: Array) -> Summary:
-    values = real(operand.type, array)
-    name = operand.name or name
-    if not values.size:
-        return Summary(name, operand.type.name, array.shape, np.nan, np.nan, np.nan)
-    least, greatest, mean = float(values.min()), float(values.max()), float(values.mean(dtype=np.float64))
-    return Summary(name, operand.type.name, array.shape, least, greatest, mean, _top(values))
+    found = []
+    for number, (operand, array) in enumerate(zip(output_operands(model), outputs, strict=True)):
+        values = real(operand.type, array)
+        least, greatest, mean = np.nan, np.nan, np.nan
+        if values.size:
+            least, greatest, mean = float(values.min()), float(values.max()), float(values.mean(dtype=np.float64))
+        name = operand.name or f"output {number}"
+        found.append(Summary(name, operand.type.name, array.shape, least, greatest, mean, _top(values)))
+    return found
 
 
 def _top(values: Array) -> tuple[tuple[tuple[int, ...], float], ...]:
     """The greatest values and where they are; none of a single value."""
-    flat = values.reshape(-1)
+    flat = values.reshape(-1).astype(np.float64)
     if flat.size < 2:
         return ()
-    best = np.argpartition(-flat.astype(np.float64), min(TOP, flat.size) - 1)[:TOP]
-    ordered = best[np.argsort(-flat[best].astype(np.float64), kind="stable")]
+    best = np.argpartition(-flat, min(TOP, flat.size) - 1)[:TOP]
+    ordered = best[np.argsort(-flat[best], kind="stable")]
     return tuple((tuple(map(int, np.unravel_index(i, values.shape))), float(flat[i])) for i in ordered.tolist())
 
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nnapi.codes import FuseCode, OperandCode
+from nnapi.codes import OperandCode
+from nnapi.errors import Mistake
 from nnapi.model.operand import Array, OperandType, Shape
-from nnapi.ops.quantization import requantizer
-from nnapi.vision.unfit import Unfit
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
+from nnapi.ops.quantization import quantize
+from nnapi.vision.view import Picture
 
 MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 """Pillow's names of pictures of 1, 3 and 4 channels."""
@@ -51,16 +48,16 @@ class Pixels:
 def layout(type: OperandType) -> str:
     """Name the input's dimensions by a letter each: batch N, height H, width W, channels C (1 where not named).
 
-    Raises Unfit where one picture, gray or colored, does not fit.
+    Raises Mistake where one picture, gray or colored, does not fit.
     """
     if type.code not in FLOATS and not type.is_quantized:
-        raise Unfit("an input of this type takes no picture, give a .npy file")
+        raise Mistake("an input of this type takes no picture, give a .npy file")
     for letters in ("NHWC", "NCHW", "HWC", "NHW", "HW"):
         dimensions = dict(zip(letters, type.dimensions, strict=False))
         fits = len(letters) == type.rank and dimensions.get("N", 1) in (0, 1) and dimensions.get("C", 1) in MODES
         if fits and 1 not in (dimensions["H"], dimensions["W"]):
             return letters
-    raise Unfit("an input of this shape takes no single picture, give a .npy file")
+    raise Mistake("an input of this shape takes no single picture, give a .npy file")
 
 
 def read_picture(file: Path, type: OperandType, pixels: Pixels) -> tuple[Array, str]:
@@ -90,7 +87,7 @@ def read_picture(file: Path, type: OperandType, pixels: Pixels) -> tuple[Array, 
     return np.ascontiguousarray(ordered.reshape(shape)), ", ".join([words, *gray, conversion])
 
 
-def open_picture(file: Path, channels: int) -> Image:
+def open_picture(file: Path, channels: int) -> Picture:
     """Open the picture, upright as its camera recorded it, with that many channels."""
     from PIL import Image, ImageOps, UnidentifiedImageError
 
@@ -98,14 +95,14 @@ def open_picture(file: Path, channels: int) -> Image:
         with Image.open(file) as opened:
             return _with_channels(ImageOps.exif_transpose(opened), channels)
     except UnidentifiedImageError:
-        raise Unfit("neither a picture that Pillow can read, nor .npy, nor .wav") from None
+        raise Mistake("neither a picture that Pillow can read, nor .npy, nor .wav") from None
     except Image.DecompressionBombError as error:
-        raise Unfit(str(error)) from None
+        raise Mistake(str(error)) from None
     except (OSError, SyntaxError, ValueError) as error:
-        raise Unfit(f"the picture is damaged: {error}") from None
+        raise Mistake(f"the picture is damaged: {error}") from None
 
 
-def _resize(picture: Image, after: tuple[int, int]) -> tuple[Image, str]:
+def _resize(picture: Picture, after: tuple[int, int]) -> tuple[Picture, str]:
     """The picture at that size, stretched if need be, and what was done."""
     from PIL import Image
 
@@ -123,7 +120,7 @@ def fit_inside(inner: tuple[int, int], outer: tuple[int, int]) -> tuple[int, int
     return (outer[0] - width) // 2, (outer[1] - height) // 2, width, height
 
 
-def _fit(picture: Image, size: tuple[int, int]) -> tuple[Image, str]:
+def _fit(picture: Picture, size: tuple[int, int]) -> tuple[Picture, str]:
     """The picture in the middle of that size with black bars beside it, and what was done."""
     from PIL import Image
 
@@ -136,7 +133,7 @@ def _fit(picture: Image, size: tuple[int, int]) -> tuple[Image, str]:
     return whole, f"{words} within {size[0]}×{size[1]}"
 
 
-def _with_channels(picture: Image, channels: int) -> Image:
+def _with_channels(picture: Picture, channels: int) -> Picture:
     """Convert to gray, color, or color with opacity; transparent areas become white if opacity is dropped."""
     from PIL import Image
 
@@ -164,14 +161,14 @@ def _numbers(pixels: Array, type: OperandType, wanted: Pixels) -> tuple[Array, s
         words = "pixels 0 to 255" if (low, high) == (0, 255) else f"pixels scaled to {low + 0.0:.4g} to {high:.4g}"
     real = (pixels.astype(np.float32) - mean) / std
     if type.is_quantized:
-        return requantizer(type, FuseCode.FUSED_NONE, 1.0)(real), f"{words}, quantized"
+        return quantize(type, real), f"{words}, quantized"
     return real.astype(type.dtype), words
 
 
 def _per_channel(values: tuple[float, ...] | None, default: float, pixels: Array) -> Array:
     values = values or (default,)
     if len(values) not in (1, pixels.shape[-1]):
-        raise Unfit(f"{len(values)} numbers for {pixels.shape[-1]} channels in --mean or --std")
+        raise Mistake(f"{len(values)} numbers for {pixels.shape[-1]} channels in --mean or --std")
     return np.array(values, np.float32)
 
 

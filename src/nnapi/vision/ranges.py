@@ -12,8 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 from nnapi.codes import OperationCode
+from nnapi.errors import Mistake
 from nnapi.model.facts import Trait
-from nnapi.model.model import Model, Operand
+from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import OperandType
 from nnapi.model.operation import REGISTRY
 from nnapi.ops.quantization import dequantize
@@ -21,7 +22,6 @@ from nnapi.vision.families.family import Family
 from nnapi.vision.families.images import find_limits
 from nnapi.vision.pictures import FLOATS, Pixels, layout
 from nnapi.vision.task import Task
-from nnapi.vision.unfit import Unfit
 
 RANGES = ((0.0, 1.0), (-1.0, 1.0), (0.0, 255.0), (-128.0, 127.0))
 """Black and white as networks are trained with."""
@@ -53,7 +53,7 @@ def _find_picture_input(model: Model) -> Operand | None:
     for index in model.inputs:
         try:
             layout(model.operands[index].type)
-        except Unfit:
+        except Mistake:
             continue
         return model.operands[index]
     return None
@@ -71,7 +71,8 @@ def _choose(model: Model, operand: Operand, given: Pixels, family: Family | None
     return _guess(model, operand, family)
 
 
-def _limits(type: OperandType) -> tuple[float, float]:
+def stored_limits(type: OperandType) -> tuple[float, float]:
+    """The least and the greatest float value that a quantized type stores."""
     info = np.iinfo(type.dtype)
     return (info.min - type.zero_point) * type.scale, (info.max - type.zero_point) * type.scale
 
@@ -84,7 +85,7 @@ def _nearest(low: float, high: float) -> tuple[float, float] | None:
 def _from_quantization(type: OperandType) -> Pixels:
     if type.dtype.itemsize > 1:
         return Pixels(reason=NOTHING)
-    low, high = _limits(type)
+    low, high = stored_limits(type)
     if _is_imagenet(low, high):
         return replace(IMAGENET, reason="ImageNet's mean and deviation, as the input's quantization shows")
     if _nearest(low, high):
@@ -97,32 +98,31 @@ def _is_imagenet(low: float, high: float) -> bool:
 
 
 def _as_floats(type: OperandType) -> Pixels:
-    low, high = _limits(type)
+    low, high = stored_limits(type)
     if _is_imagenet(low, high):
         return replace(IMAGENET, reason="ImageNet's mean and deviation, as its first operation's quantization shows")
     low, high = _nearest(low, high) or (low, high)
     return Pixels.of_range(low, high, "as its first operation quantizes them")
 
 
-def _readers(model: Model, index: int) -> list[tuple[int, tuple[int, ...], tuple[int, ...]]]:
-    return [(call.code, tuple(call.inputs), tuple(call.outputs)) for call in model.operations if index in call.inputs]
+def _find_reader(model: Model, index: int, code: OperationCode) -> OperationCall | None:
+    """The operation of that code that alone reads an operand, after at most three that only move or pad it."""
+    for _ in range(4):
+        readers = [call for call in model.operations if index in call.inputs]
+        if len(readers) != 1 or readers[0].code == code:
+            return readers[0] if len(readers) == 1 else None
+        declared = REGISTRY.get(readers[0].code)
+        if declared is None or not (declared.does(Trait.MOVES) or declared.does(Trait.RESTATES)):
+            return None
+        index = readers[0].outputs[0]
+    return None
 
 
 def _quantized_at_once(model: Model, index: int) -> OperandType | None:
-    """The type that an input is quantized to after operations that only move or pad it."""
-    for _ in range(4):
-        readers = _readers(model, index)
-        if len(readers) != 1:
-            return None
-        code, _, outputs = readers[0]
-        if code == OperationCode.QUANTIZE:
-            type = model.operands[outputs[0]].type
-            return type if type.dtype.itemsize == 1 else None
-        moves = code in REGISTRY and (REGISTRY[code].does(Trait.MOVES) or REGISTRY[code].does(Trait.RESTATES))
-        if not moves:
-            return None
-        index = outputs[0]
-    return None
+    """The 8-bit type that an input is quantized to before anything computes with it."""
+    call = _find_reader(model, index, OperationCode.QUANTIZE)
+    type = model.operands[call.outputs[0]].type if call else None
+    return type if type and type.dtype.itemsize == 1 else None
 
 
 def _guess(model: Model, operand: Operand, family: Family | None) -> Pixels:
@@ -142,21 +142,10 @@ def mean_of_input(model: Model, index: int) -> float | None:
     Normalization keeps what a filter gives for the mean of all pixels near zero, and is folded into the biases. So the
     mean is the gray for which filters and biases cancel best, by least squares.
     """
-    for _ in range(4):
-        readers = _readers(model, index)
-        if len(readers) != 1:
-            return None
-        code, inputs, outputs = readers[0]
-        if code == OperationCode.CONV_2D:
-            return _mean_by(model.operands[inputs[1]], model.operands[inputs[2]])
-        moves = code in REGISTRY and (REGISTRY[code].does(Trait.MOVES) or REGISTRY[code].does(Trait.RESTATES))
-        if not moves:
-            return None
-        index = outputs[0]
-    return None
-
-
-def _mean_by(filters: Operand, biases: Operand) -> float | None:
+    call = _find_reader(model, index, OperationCode.CONV_2D)
+    if call is None:
+        return None
+    filters, biases = (model.operands[i] for i in call.inputs[1:3])
     if filters.value is None or biases.value is None or biases.type.code not in FLOATS:
         return None
     weights = dequantize(filters.type, filters.value) if filters.type.is_quantized else filters.value

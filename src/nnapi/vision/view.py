@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from nnapi.formats.tflite.metadata import Anchors
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+Picture: TypeAlias = "Image"
+"""A picture of Pillow's, which is imported on demand."""
 
 PLURALS = {"person": "people", "sheep": "sheep", "mouse": "mice", "knife": "knives", "skis": "skis"}
 
@@ -31,9 +34,9 @@ class View:
     """
 
     words: str
-    picture: Image | None = None
+    picture: Picture | None = None
     data: Mapping[str, Any] = field(default_factory=dict)
-    result: Image | None = None
+    result: Picture | None = None
 
 
 class Box(NamedTuple):

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from nnapi.codes import OperationCode
+from nnapi.errors import Mistake
 from nnapi.vision.families import FAMILIES, find_family, offer_tasks, see
 from nnapi.vision.families.family import Family
 from nnapi.vision.task import Task
-from nnapi.vision.unfit import Unfit
 from nnapi.vision.view import Hints
 from tests.vision.family_cases import model_of, model_with_last
 
@@ -63,7 +63,7 @@ def test_a_family_of_another_task_is_not_taken() -> None:
 
 @pytest.mark.parametrize("task", [Task.DETECTION, Task.POSE, Task.LANDMARKS, Task.SEGMENTATION, Task.IMAGE, Task.DEPTH])
 def test_outputs_that_are_not_for_the_task(task: Task) -> None:
-    with pytest.raises(Unfit, match=re.escape(f"--as {task} does not fit outputs of shape [5]")):
+    with pytest.raises(Mistake, match=re.escape(f"--as {task} does not fit outputs of shape [5]")):
         see(model_of((F, (5,))), [np.zeros(5, np.float32)], task, Hints(), None)
 
 

@@ -5,31 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from nnapi.errors import Mistake
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
-from nnapi.vision.families import landmarks
-from nnapi.vision.families.anchors import BESIDE_ANCHORS, FACES_AND_PEOPLE, PALMS, SLIM
+from nnapi.vision.families import anchors, landmarks
 from nnapi.vision.families.embedding import EMBEDDING
 from nnapi.vision.families.family import Family
-from nnapi.vision.families.heat_maps import HEAT_MAPS
 from nnapi.vision.families.images import DEPTHS, IMAGES
-from nnapi.vision.families.key_points import KEY_POINTS
+from nnapi.vision.families.key_points import HEAT_MAPS, KEY_POINTS
 from nnapi.vision.families.masks import CLASSES, HAIR, MASK
 from nnapi.vision.families.posenet import POSENET
 from nnapi.vision.families.post_processed import POST_PROCESSED
 from nnapi.vision.outputs import output_operands, real
 from nnapi.vision.task import Task
-from nnapi.vision.unfit import Unfit
 from nnapi.vision.view import Hints, View
 
 FAMILIES: tuple[Family, ...] = (
-    *(POST_PROCESSED, FACES_AND_PEOPLE, PALMS, SLIM, POSENET, KEY_POINTS),
-    *landmarks.FAMILIES,
+    *(POST_PROCESSED, *anchors.FAMILIES, POSENET, KEY_POINTS, *landmarks.FAMILIES),
     *(HAIR, MASK, HEAT_MAPS, CLASSES, IMAGES, EMBEDDING),
 )
 """The first that recognizes a model has it."""
 BY_TASK = {
-    Task.DETECTION: (POST_PROCESSED, BESIDE_ANCHORS),
+    Task.DETECTION: (POST_PROCESSED, anchors.BESIDE_ANCHORS),
     Task.SEGMENTATION: (CLASSES,),
     Task.POSE: (KEY_POINTS, HEAT_MAPS),
     Task.LANDMARKS: landmarks.FAMILIES,
@@ -48,8 +45,10 @@ def find_family(model: Model, task: Task | None = None) -> Family | None:
 
 
 def see(model: Model, outputs: Sequence[Array], task: Task, hints: Hints, picture: Any) -> View:
-    """The outputs of a run by the family that recognizes the model, else by those of the task; Unfit where the outputs
-    are not for it."""
+    """The outputs of a run by the family that recognizes the model, else by those of the task.
+
+    Raises Mistake where the outputs are not for the task.
+    """
     numbers = [real(o.type, array) for o, array in zip(output_operands(model), outputs, strict=True)]
     found = find_family(model, task)
     for family in (found,) if found else BY_TASK[task]:
@@ -58,7 +57,7 @@ def see(model: Model, outputs: Sequence[Array], task: Task, hints: Hints, pictur
         except (ValueError, IndexError, StopIteration):
             continue
     shapes = " and ".join(str(list(array.shape)) for array in numbers)
-    raise Unfit(f"--as {task} does not fit outputs of shape {shapes}")
+    raise Mistake(f"--as {task} does not fit outputs of shape {shapes}")
 
 
 def offer_tasks(model: Model, outputs: Sequence[Array]) -> list[Task]:
@@ -68,7 +67,7 @@ def offer_tasks(model: Model, outputs: Sequence[Array]) -> list[Task]:
         try:
             if task is not Task.CLASSIFICATION:
                 see(model, outputs, task, Hints(), None)
-        except Unfit:
+        except Mistake:
             continue
         offered.append(task)
     return offered

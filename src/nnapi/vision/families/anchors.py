@@ -1,28 +1,25 @@
 """Detectors that leave the last step to others: they give boxes beside anchors, one after the other.
 
-The file's metadata lists the anchors, or they follow from the size of the picture: MediaPipe's detectors lay one or two
-anchors on each cell of a grid, those after "Ultra-Light-Fast-Generic-Face-Detector" boxes of two or three sizes.
+The file's metadata lists the anchors, or they follow from the size of the picture: each cell of a grid has boxes of
+several sizes around its middle.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
+from nnapi.errors import Mistake
 from nnapi.formats.tflite.metadata import Anchors
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
+from nnapi.ops.boxes import hard, suppress
 from nnapi.vision.families.family import Family, input_shape, output_shapes
 from nnapi.vision.families.post_processed import view_boxes
 from nnapi.vision.task import Task
-from nnapi.vision.unfit import Unfit
-from nnapi.vision.view import Box, Hints, View, name_class
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
+from nnapi.vision.view import Box, Hints, Picture, View, name_class
 
 LEAST = 0.5
 """Score of a box that is shown."""
@@ -36,55 +33,66 @@ class Coding(NamedTuple):
     """The encoding of boxes.
 
     ``anchors`` are rows of x, y, width and height; ``order`` gives the index of the same four in a row of the model's;
-    ``points`` is the number of key points (x, y) that follow; ``label`` names the only class; ``background`` is whether
-    the first score is that of the background.
+    ``points`` is the number of key points (x, y) that follow; ``background`` is whether the first score is that of the
+    background.
     """
 
     anchors: Array
     scales: tuple[float, float, float, float]
-    order: tuple[int, int, int, int]
     has_exponent: bool
     has_sigmoid: bool
+    order: tuple[int, int, int, int] = (0, 1, 2, 3)
     points: int = 0
-    label: str = ""
     background: bool = False
 
 
-class Found(NamedTuple):
-    """A box: class, score, then top, left, bottom and right, and key points (y, x), as shares of the picture."""
-
-    number: int
-    score: float
-    place: tuple[float, float, float, float]
-    points: tuple[tuple[float, float], ...]
-
-
 class Detector(NamedTuple):
-    """A detector of MediaPipe: the picture's side, values of a box, the strides of its layers, anchors of a layer on
-    each cell, the name of the things that it finds, and the float value of black (white is 1)."""
+    """A known detector: the picture's side (0 for any), values of a box, its layers, and the things that it finds.
 
+    ``layers`` are the sizes of the anchors on each cell by the pixels between cells; 0 is as large as the picture.
+    """
+
+    family: str
     side: int
     values: int
-    strides: tuple[int, ...]
-    each: int
+    layers: Mapping[int, tuple[int, ...]]
     label: str
-    black: float
+    is_slim: bool = False
+
+    def count_anchors(self, height: int, width: int) -> int:
+        return sum(-(-height // step) * -(-width // step) * len(sizes) for step, sizes in self.layers.items())
+
+    def coding(self, height: int, width: int) -> Coding:
+        """The anchors in a picture of that size, row by row of cells, and the encoding of boxes beside them."""
+        anchors = np.concatenate(list(self._layers(height, width)))
+        if self.is_slim:
+            return Coding(np.clip(anchors, 0, 1), (10.0, 10.0, 5.0, 5.0), True, False, background=True)
+        return Coding(anchors, (float(self.side),) * 4, False, True, points=(self.values - 4) // 2)
+
+    def _layers(self, height: int, width: int) -> Iterator[Array]:
+        for step, sizes in self.layers.items():
+            rows, columns = (np.arange(-(-side // step)) + 0.5 for side in (height, width))
+            y, x, size = np.meshgrid(rows * step / height, columns * step / width, sizes, indexing="ij")
+            w, h = (np.where(size, size / side, 1) for side in (width, height))
+            yield np.stack([x, y, w, h], -1).reshape(-1, 4)
 
 
+FACES_AND_PEOPLE, PALMS = (f"MediaPipe's detector of {things}" for things in ("faces or people", "palms"))
+SLIM = "slim face detector"
+WHOLE = (0,)
+"""The size of MediaPipe's anchors."""
 DETECTORS = (
-    Detector(128, 16, (8, 16, 16, 16), 2, "face", -1),
-    Detector(256, 16, (16, 32, 32, 32), 2, "face", -1),
-    Detector(192, 16, (4,), 1, "face", -1),
-    Detector(128, 18, (8, 16, 16, 16), 2, "palm", 0),
-    Detector(192, 18, (8, 16, 16, 16), 2, "palm", 0),
-    Detector(256, 18, (8, 16, 32, 32, 32), 2, "palm", 0),
-    Detector(224, 12, (8, 16, 32, 32, 32), 2, "person", -1),
-    Detector(128, 12, (8, 16, 16, 16), 2, "person", -1),
+    Detector(FACES_AND_PEOPLE, 128, 16, {8: 2 * WHOLE, 16: 6 * WHOLE}, "face"),
+    Detector(FACES_AND_PEOPLE, 256, 16, {16: 2 * WHOLE, 32: 6 * WHOLE}, "face"),
+    Detector(FACES_AND_PEOPLE, 192, 16, {4: WHOLE}, "face"),
+    Detector(PALMS, 128, 18, {8: 2 * WHOLE, 16: 6 * WHOLE}, "palm"),
+    Detector(PALMS, 192, 18, {8: 2 * WHOLE, 16: 6 * WHOLE}, "palm"),
+    Detector(PALMS, 256, 18, {8: 2 * WHOLE, 16: 2 * WHOLE, 32: 6 * WHOLE}, "palm"),
+    Detector(FACES_AND_PEOPLE, 224, 12, {8: 2 * WHOLE, 16: 2 * WHOLE, 32: 6 * WHOLE}, "person"),
+    Detector(FACES_AND_PEOPLE, 128, 12, {8: 2 * WHOLE, 16: 6 * WHOLE}, "person"),
+    Detector(SLIM, 0, 4, {8: (10, 16, 24), 16: (32, 48), 32: (64, 96), 64: (128, 192, 256)}, "face", is_slim=True),
 )
-
-
-SLIM_STRIDES, SLIM_SIZES = (8, 16, 32, 64), ((10, 16, 24), (32, 48), (64, 96), (128, 192, 256))
-"""Pixels between the cells of each layer, and the sizes of the boxes on each cell, of the slim face detector."""
+"""SLIM is "Ultra-Light-Fast-Generic-Face-Detector", the others are MediaPipe's."""
 
 
 def is_raw(shapes: Sequence[Shape]) -> bool:
@@ -96,90 +104,51 @@ def is_raw(shapes: Sequence[Shape]) -> bool:
 
 
 def find_detector(picture: Shape, shapes: Sequence[Shape]) -> Detector | None:
-    """The detector of MediaPipe that takes such a picture and gives such outputs; None where none does."""
-    if not is_raw(shapes) or len(picture) != 4 or picture[1] != picture[2] or picture[3] != 3:
+    """The known detector that takes such a picture and gives such outputs; None where none does."""
+    if not is_raw(shapes) or len(picture) != 4 or 0 in picture[1:3]:
         return None
     boxes, scores = (shapes[i] for i in _sort(shapes))
     for known in DETECTORS:
-        count = sum((known.side // stride) ** 2 * known.each for stride in known.strides)
-        if (known.side, known.values, count, 1) == (picture[1], boxes[2], boxes[1], scores[2]):
+        takes = known.is_slim or picture[1:] == (known.side, known.side, 3)
+        found = boxes[2], scores[2], boxes[1]
+        if takes and found == (known.values, 1 + known.is_slim, known.count_anchors(*picture[1:3])):
             return known
     return None
-
-
-def coding_of(detector: Detector) -> Coding:
-    """Anchors lie in the middle of cells, row by row; layers of the same stride share their cells."""
-    rows = []
-    for stride, layers in groupby(detector.strides):
-        count, cells = detector.each * len(list(layers)), detector.side // stride
-        middles = (np.arange(cells) + 0.5) / cells
-        y, x, _ = np.meshgrid(middles, middles, np.arange(count), indexing="ij")
-        rows.append(np.stack([x.ravel(), y.ravel(), np.ones(x.size), np.ones(x.size)], 1))
-    scales = (float(detector.side),) * 4
-    points = (detector.values - 4) // 2
-    return Coding(np.concatenate(rows), scales, (0, 1, 2, 3), False, True, points, detector.label)
 
 
 def coding_from(anchors: Anchors) -> Coding:
     """Of a file's metadata, by which y comes before x, and height before width."""
     x, y, w, h = 1, 0, 3, 2
     rows = np.array(anchors.anchors, np.float64).reshape(-1, 4)
-    return Coding(rows, anchors.scales, (x, y, w, h), anchors.has_exponent, anchors.has_sigmoid)
+    return Coding(rows, anchors.scales, anchors.has_exponent, anchors.has_sigmoid, (x, y, w, h))
 
 
-def coding_of_slim(height: int, width: int) -> Coding:
-    """Boxes of several sizes in the middle of each cell; offsets count a tenth, sizes a fifth."""
-    rows = []
-    for stride, sizes in zip(SLIM_STRIDES, SLIM_SIZES, strict=True):
-        for y in range(-(-height // stride)):
-            for x in range(-(-width // stride)):
-                middle = (x + 0.5) * stride / width, (y + 0.5) * stride / height
-                rows += [(*middle, size / width, size / height) for size in sizes]
-    anchors = np.clip(np.array(rows, np.float64), 0, 1)
-    return Coding(anchors, (10.0, 10.0, 5.0, 5.0), (0, 1, 2, 3), True, False, 0, "face", background=True)
-
-
-def is_slim(picture: Shape, shapes: Sequence[Shape]) -> bool:
-    """Whether the outputs are the slim face detector's: four coordinates and two scores for each of its anchors."""
-    if len(picture) != 4 or 0 in picture[1:3] or max(picture[1:3]) > 1280 or not is_raw(shapes):
-        return False
-    cells = [-(-picture[1] // stride) * -(-picture[2] // stride) for stride in SLIM_STRIDES]
-    count = sum(number * len(sizes) for number, sizes in zip(cells, SLIM_SIZES, strict=True))
-    boxes, scores = (shapes[i] for i in _sort(shapes))
-    return boxes[1:] == (count, 4) and scores[2] == 2
-
-
-def decode(outputs: Sequence[Array], coding: Coding, least: float) -> list[Found]:
+def decode(outputs: Sequence[Array], coding: Coding, least: float, labels: Sequence[str] | None = None) -> list[Box]:
     """The boxes with at least that score, likeliest first, one for each thing."""
     raw, scores = (outputs[i][0].astype(np.float64) for i in _sort([array.shape for array in outputs]))
     if coding.has_sigmoid:
         scores = 1 / (1 + np.exp(-np.clip(scores, -STEEPEST, STEEPEST)))
-    if coding.background:
-        scores = scores[:, 1:]
-    numbers, best = scores.argmax(1), scores.max(1)
-    places = np.flatnonzero(best >= least)
-    rows, anchors = raw[places], coding.anchors[places]
+    scores = scores[:, int(coding.background) :]
+    best = scores.max(1)
+    chosen = np.argsort(-best, kind="stable")[: np.count_nonzero(best >= least)]
+    rows, anchors, numbers, best = raw[chosen], coding.anchors[chosen], scores[chosen].argmax(1), best[chosen]
     offsets = rows[:, list(coding.order)] / np.array(coding.scales)
     middles = offsets[:, :2] * anchors[:, 2:] + anchors[:, :2]
-    sizes = (np.exp(offsets[:, 2:]) if coding.has_exponent else offsets[:, 2:]) * anchors[:, 2:]
-    left, top = (middles - sizes / 2).T
-    right, bottom = (middles + sizes / 2).T
-    boxes = np.stack([top, left, bottom, right], 1)
-    points = rows[:, 4 : 4 + 2 * coding.points].reshape(len(rows), -1, 2) / np.array(coding.scales[:2])
+    halves = (np.exp(offsets[:, 2:]) if coding.has_exponent else offsets[:, 2:]) * anchors[:, 2:] / 2
+    boxes = np.concatenate([middles - halves, middles + halves], -1)[:, [1, 0, 3, 2]]
+    points = rows[:, 4 : 4 + 2 * coding.points].reshape(len(rows), coding.points, 2) / np.array(coding.scales[:2])
     points = points * anchors[:, None, 2:] + anchors[:, None, :2]
-    kept: list[int] = []
-    for i in np.argsort(-best[places], kind="stable").tolist():
-        same = [j for j in kept if numbers[places[j]] == numbers[places[i]]]
-        if all(_overlap(boxes[i], boxes[j]) < OVERLAP for j in same):
-            kept.append(i)
+    same = numbers == np.unique(numbers)[:, None]  # boxes of different classes may lie upon each other
+    _, taken = suppress(np.broadcast_to(best, same.shape), boxes, same, hard(OVERLAP), -1)
     return [
-        Found(
-            int(numbers[places[i]]),
-            float(best[places[i]]),
+        Box(
+            name_class(int(numbers[i]), labels),
+            float(best[i]),
             tuple(boxes[i].tolist()),
+            int(numbers[i]),
             tuple((y, x) for x, y in points[i].tolist()),
         )
-        for i in kept
+        for i in np.flatnonzero(taken.any(0)).tolist()
     ]
 
 
@@ -191,65 +160,36 @@ def _sort(shapes: Sequence[Shape]) -> tuple[int, int]:
     return (1, 0) if is_second else (0, 1)
 
 
-def _overlap(a: Array, b: Array) -> float:
-    high = max(min(a[2], b[2]) - max(a[0], b[0]), 0)
-    wide = max(min(a[3], b[3]) - max(a[1], b[1]), 0)
-    both = (a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1])
-    return float(high * wide / max(both - high * wide, 1e-12))
-
-
-def find_coding(model: Model, shapes: Sequence[Shape], anchors: Anchors | None) -> Coding:
-    """The anchors that the file lists or that follow from the shapes; Unfit where neither gives them."""
+def _see(model: Model, numbers: Sequence[Array], hints: Hints, picture: Picture | None) -> View:
+    shapes, labels = [array.shape for array in numbers], hints.labels
+    if not is_raw(shapes):
+        raise ValueError
     detector = find_detector(input_shape(model), shapes)
-    if anchors is not None:
-        coding = coding_from(anchors)
+    if hints.anchors is not None:
+        coding = coding_from(hints.anchors)
     elif detector is not None:
-        coding = coding_of(detector)
-    elif is_slim(input_shape(model), shapes):
-        coding = coding_of_slim(*input_shape(model)[1:3])
+        coding = detector.coding(*input_shape(model)[1:3])
+        labels = labels or [detector.label]
     else:
-        raise Unfit(
+        raise Mistake(
             "the boxes cannot be found: the outputs are beside anchors, the file's metadata lists none, and the sizes "
             "are not those of a known detector"
         )
     if len(coding.anchors) != shapes[0][1]:
-        raise Unfit(f"the metadata lists {len(coding.anchors)} anchors, the outputs have {shapes[0][1]}")
-    return coding
-
-
-def _see(model: Model, numbers: Sequence[Array], hints: Hints, picture: Image | None) -> View:
-    shapes = [array.shape for array in numbers]
-    if not is_raw(shapes):
-        raise ValueError
-    coding = find_coding(model, shapes, hints.anchors)
-    labels = hints.labels or ([coding.label] if coding.label else None)
+        raise Mistake(f"the metadata lists {len(coding.anchors)} anchors, the outputs have {shapes[0][1]}")
     least = LEAST if hints.least is None else hints.least
-    found = [
-        Box(name_class(box.number, labels), box.score, box.place, box.number, box.points)
-        for box in decode(numbers, coding, min(least, LEAST / 10))
-    ]
+    found = decode(numbers, coding, min(least, LEAST / 10), labels)
     return view_boxes([box for box in found if box.score >= least], found, picture)
 
 
-def _recognizes(model: Model, black: float) -> bool:
-    detector = find_detector(input_shape(model), output_shapes(model))
-    return detector is not None and detector.black == black
+def _family(name: str, black: float, evidence: str = "") -> Family:
+    def recognizes(model: Model) -> bool:
+        detector = find_detector(input_shape(model), output_shapes(model))
+        return detector is not None and detector.family == name
+
+    return Family(name, Task.DETECTION, recognizes, _see, black, 1, evidence)
 
 
-FACES_AND_PEOPLE = Family(
-    "MediaPipe's detector of faces or people", Task.DETECTION, lambda model: _recognizes(model, -1), _see, -1, 1
-)
-PALMS = Family("MediaPipe's detector of palms", Task.DETECTION, lambda model: _recognizes(model, 0), _see, 0, 1)
-SLIM = Family(
-    "slim face detector",
-    Task.DETECTION,
-    lambda model: is_slim(input_shape(model), output_shapes(model)),
-    _see,
-    -1,
-    1,
-    evidence="the number of its anchors",
-)
-BESIDE_ANCHORS = Family(
-    "detector with anchors", Task.DETECTION, lambda model: is_raw(output_shapes(model)), _see, evidence=""
-)
+FAMILIES = (_family(FACES_AND_PEOPLE, -1), _family(PALMS, 0), _family(SLIM, -1, "the number of its anchors"))
+BESIDE_ANCHORS = Family("detector with anchors", Task.DETECTION, lambda model: is_raw(output_shapes(model)), _see)
 """Any other: its anchors are in the file's metadata, or it cannot be decoded."""

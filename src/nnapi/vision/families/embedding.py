@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,16 +13,13 @@ from nnapi.model.operand import Array
 from nnapi.vision.families.family import Family, output_shapes, takes_picture
 from nnapi.vision.outputs import producer
 from nnapi.vision.task import Task
-from nnapi.vision.view import Hints, View
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
+from nnapi.vision.view import Hints, Picture, View
 
 FEWEST = 128
 POOLINGS = (OperationCode.AVERAGE_POOL_2D, OperationCode.MEAN, OperationCode.L2_NORMALIZATION)
 
 
-def _see(model: Model, numbers: Sequence[Array], hints: Hints, picture: Image | None) -> View:
+def _see(model: Model, numbers: Sequence[Array], hints: Hints, picture: Picture | None) -> View:
     vector = numbers[0].reshape(-1).astype(np.float64)
     return View(f"{vector.size} dimensions, norm {np.linalg.norm(vector):.4g}", None, {"vector": vector.tolist()})
 

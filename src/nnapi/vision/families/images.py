@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,10 +14,7 @@ from nnapi.vision.families.family import Family, input_shape, output_shapes
 from nnapi.vision.outputs import producer
 from nnapi.vision.pictures import fit_inside
 from nnapi.vision.task import Task
-from nnapi.vision.view import Hints, View
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
+from nnapi.vision.view import Hints, Picture, View
 
 RANGES = {OperationCode.LOGISTIC: (0.0, 1.0), OperationCode.TANH: (-1.0, 1.0)}
 """Operations whose results have these limits."""
@@ -65,7 +61,7 @@ def first_picture(values: Array) -> Array:
     return first
 
 
-def _see_picture(model: Model, numbers: Sequence[Array], hints: Hints, picture: Image | None) -> View:
+def _see_picture(model: Model, numbers: Sequence[Array], hints: Hints, picture: Picture | None) -> View:
     from PIL import Image
 
     pixels = to_pixels(first_picture(numbers[0]), find_limits(model))
@@ -76,7 +72,7 @@ def _see_picture(model: Model, numbers: Sequence[Array], hints: Hints, picture: 
     return View(f"a picture of {shown.width}×{shown.height}", shown, result=shown)
 
 
-def _see_depth(model: Model, numbers: Sequence[Array], hints: Hints, picture: Image | None) -> View:
+def _see_depth(model: Model, numbers: Sequence[Array], hints: Hints, picture: Picture | None) -> View:
     depths = first_picture(numbers[0])
     if depths.shape[2] != 1:
         raise ValueError

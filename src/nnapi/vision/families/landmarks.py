@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,12 +14,9 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.vision.drawing import draw_people
 from nnapi.vision.families.family import Family, input_shape, output_shapes
-from nnapi.vision.outputs import writer_of
+from nnapi.vision.outputs import producer
 from nnapi.vision.task import Task
-from nnapi.vision.view import Hints, Point, View, describe_points, percent
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
+from nnapi.vision.view import Hints, Picture, Point, View, describe_points, percent
 
 LEAST = 0.5
 """Score from which on there is such a thing, and from which on a landmark is seen."""
@@ -68,15 +65,14 @@ KINDS = (
 
 
 def _recognizes(kind: Landmarks, model: Model) -> bool:
-    counts = [prod(shape) for shape in output_shapes(model)]
-    side = input_shape(model)[1:2]
-    has_score = any(count == 1 for count in counts)
-    return side == (kind.side,) and set(kind.sizes) <= set(counts) and has_score == kind.has_score
+    counts = {prod(shape) for shape in output_shapes(model)}
+    return input_shape(model)[1:2] == (kind.side,) and counts >= set(kind.sizes) and (1 in counts) == kind.has_score
 
 
 def read_points(kind: Landmarks, numbers: Sequence[Array]) -> list[Point]:
     """Return the landmarks; five values each are x, y, z, and logits of visibility and presence."""
-    rows = np.concatenate([array.reshape(-1, kind.each) for array in _pick(kind, numbers)])[: kind.shown]
+    picked = [next(array for array in numbers if array.size == size) for size in kind.sizes]
+    rows = np.concatenate([array.reshape(-1, kind.each) for array in picked])[: kind.shown]
     names = kind.names or [f"point {number}" for number in range(len(rows))]
     scores = 1 / (1 + np.exp(-rows[:, 3])) if kind.each > 3 else np.ones(len(rows))
     return [
@@ -85,19 +81,15 @@ def read_points(kind: Landmarks, numbers: Sequence[Array]) -> list[Point]:
     ]
 
 
-def _pick(kind: Landmarks, numbers: Sequence[Array]) -> list[Array]:
-    return [next(array for array in numbers if array.size == size) for size in kind.sizes]
-
-
 def _score(model: Model, numbers: Sequence[Array]) -> float:
     """The probability that the thing is there: as it is, or by the logistic function of an output without one."""
     number = next(i for i, array in enumerate(numbers) if array.size == 1)
     value = float(numbers[number].reshape(-1)[0])
-    is_share = writer_of(model, number) in (OperationCode.LOGISTIC, OperationCode.DIV)
+    is_share = producer(model, number) in (OperationCode.LOGISTIC, OperationCode.DIV)
     return value if is_share else float(1 / (1 + np.exp(-value)))
 
 
-def _see(kind: Landmarks, model: Model, numbers: Sequence[Array], hints: Hints, picture: Image | None) -> View:
+def _see(kind: Landmarks, model: Model, numbers: Sequence[Array], hints: Hints, picture: Picture | None) -> View:
     points = read_points(kind, numbers)
     least = LEAST if hints.least is None else hints.least
     found = f"{len(points)} landmarks"
@@ -115,14 +107,9 @@ def _see(kind: Landmarks, model: Model, numbers: Sequence[Array], hints: Hints, 
     return View(found, drawn, {**data, "landmarks": describe_points([points])[0]["points"]})
 
 
-FAMILIES = tuple(
-    Family(
-        f"MediaPipe's landmarks of a {kind.thing}",
-        Task.LANDMARKS,
-        partial(_recognizes, kind),
-        partial(_see, kind),
-        0,
-        1,
-    )
-    for kind in KINDS
-)
+def _family(kind: Landmarks) -> Family:
+    name = f"MediaPipe's landmarks of a {kind.thing}"
+    return Family(name, Task.LANDMARKS, partial(_recognizes, kind), partial(_see, kind), 0, 1)
+
+
+FAMILIES = tuple(map(_family, KINDS))

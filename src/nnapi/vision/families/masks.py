@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
 
 import numpy as np
 
@@ -15,10 +15,7 @@ from nnapi.vision.families.family import Family, input_shape, names_of, output_s
 from nnapi.vision.labels import SEGMENTATION_COUNTS
 from nnapi.vision.outputs import producer
 from nnapi.vision.task import Task
-from nnapi.vision.view import Hints, View, name_class, percent
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
+from nnapi.vision.view import Hints, Picture, View, name_class, percent
 
 HALF = 0.5
 """Value of a one-channel mask from which on a pixel belongs to the thing."""
@@ -33,12 +30,9 @@ def to_classes(numbers: Array, least: float) -> Array:
     if numbers.ndim not in (3, 4):
         raise ValueError
     first: Array = numbers[0]
-    if numbers.ndim == 3:
-        return first
-    if first.shape[-1] == 1:
-        return (first[..., 0] >= least).astype(np.int64)
-    classes: Array = first.argmax(-1)
-    return classes
+    if numbers.ndim == 4:
+        return (first[..., 0] >= least).astype(np.int64) if first.shape[-1] == 1 else first.argmax(-1)
+    return first
 
 
 def count_classes(model: Model) -> int | None:
@@ -56,12 +50,12 @@ def count_classes(model: Model) -> int | None:
 def to_runs(classes: Array) -> list[list[int]]:
     """The pixels row by row as [class, count] for each run of the same class."""
     flat = classes.reshape(-1)
-    starts = np.flatnonzero(np.concatenate([[True], flat[1:] != flat[:-1]]))
-    counts = np.diff(np.append(starts, flat.size))
-    return [[int(flat[start]), int(count)] for start, count in zip(starts, counts, strict=True)]
+    starts = np.flatnonzero(np.diff(flat, prepend=flat[0] - 1))
+    counts = np.diff(starts, append=flat.size)
+    return [[int(number), count] for number, count in zip(flat[starts], counts.tolist(), strict=True)]
 
 
-def view_classes(classes: Array, labels: Sequence[str] | None, picture: Image | None) -> View:
+def view_classes(classes: Array, labels: Sequence[str] | None, picture: Picture | None) -> View:
     """Return ``bird 12 %``: everything but the background, the largest first."""
     found, counts = np.unique(classes, return_counts=True)
     areas = sorted(zip((counts / classes.size).tolist(), found.tolist(), strict=True), reverse=True)
@@ -71,7 +65,7 @@ def view_classes(classes: Array, labels: Sequence[str] | None, picture: Image | 
         for share, number in areas
         if (number or not has_background) and share >= LEAST_SHARE
     ]
-    data: dict[str, Any] = {
+    data = {
         "areas": [{"index": n, "label": name_class(n, labels), "share": share} for share, n in areas],
         "mask": {"height": classes.shape[0], "width": classes.shape[1], "runs": to_runs(classes)},
     }
@@ -79,23 +73,16 @@ def view_classes(classes: Array, labels: Sequence[str] | None, picture: Image | 
     return View(words, draw_classes(picture, classes, 0 if has_background else None), data)
 
 
-def _see(model: Model, numbers: Sequence[Array], hints: Hints, picture: Image | None) -> View:
+def _see(
+    model: Model, numbers: Sequence[Array], hints: Hints, picture: Picture | None, thing: str | None = None
+) -> View:
+    """Classes, or one thing on a background. A file may name the thing, with or without the background."""
     (found,) = numbers
-    return view_classes(to_classes(found, HALF if hints.least is None else hints.least), hints.labels, picture)
-
-
-def _see_mask(model: Model, numbers: Sequence[Array], hints: Hints, picture: Image | None) -> View:
-    return _see(model, numbers, hints._replace(labels=_mask_labels(model, hints.labels)), picture)
-
-
-def _mask_labels(model: Model, labels: Sequence[str] | None) -> Sequence[str]:
-    """The name of the thing and the background's before it; a file may name the thing alone."""
-    named = [label for label in labels or () if label != "background"]
-    return ["background", named[0] if named else "foreground"]
-
-
-def _see_hair(model: Model, numbers: Sequence[Array], hints: Hints, picture: Image | None) -> View:
-    return _see(model, numbers, hints._replace(labels=hints.labels or ["background", "hair"]), picture)
+    labels = hints.labels
+    if thing:
+        named = [label for label in labels or () if label != "background"]
+        labels = ["background", *(named[:1] or [thing])]
+    return view_classes(to_classes(found, HALF if hints.least is None else hints.least), labels, picture)
 
 
 def _is_classes(model: Model) -> bool:
@@ -116,10 +103,8 @@ def _is_classes(model: Model) -> bool:
 def _is_mask(model: Model) -> bool:
     """One channel from the logistic function, as large as the picture."""
     shapes, picture = output_shapes(model), input_shape(model)
-    is_single = len(shapes) == 1 and len(shapes[0]) == 4 and shapes[0][3] == 1
-    return (
-        is_single and len(picture) == 4 and shapes[0][1:3] == picture[1:3] and producer(model) == OperationCode.LOGISTIC
-    )
+    is_one = len(shapes) == 1 and len(picture) == 4 and shapes[0][1:] == (*picture[1:3], 1)
+    return is_one and producer(model) == OperationCode.LOGISTIC
 
 
 def _is_hair(model: Model) -> bool:
@@ -128,8 +113,9 @@ def _is_hair(model: Model) -> bool:
     return len(shapes) == 1 and len(picture) == 4 and picture[3] == 4 and shapes[0][-3:] == (*picture[1:3], 2)
 
 
+SEE_HAIR, SEE_THING = partial(_see, thing="hair"), partial(_see, thing="foreground")
 HAIR = Family(
-    "hair segmentation with the mask before", Task.SEGMENTATION, _is_hair, _see_hair, 0, 1, "its shapes", has_mask=True
+    "hair segmentation with the mask before", Task.SEGMENTATION, _is_hair, SEE_HAIR, 0, 1, "its shapes", has_mask=True
 )
-MASK = Family("mask of one thing", Task.SEGMENTATION, _is_mask, _see_mask, evidence="one channel of shares")
+MASK = Family("mask of one thing", Task.SEGMENTATION, _is_mask, SEE_THING, evidence="one channel of shares")
 CLASSES = Family("segmentation", Task.SEGMENTATION, _is_classes, _see)

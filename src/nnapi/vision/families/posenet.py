@@ -7,7 +7,7 @@ displacements lead from it to the others.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,10 +16,7 @@ from nnapi.model.operand import Array, Shape
 from nnapi.vision.families.family import Family, input_shape, output_shapes
 from nnapi.vision.families.key_points import BONES, POINTS, view_people
 from nnapi.vision.task import Task
-from nnapi.vision.view import Hints, Point, View
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
+from nnapi.vision.view import Hints, Picture, Point, View
 
 LEAST = 0.5
 """Score of a peak from which on it begins a person, and of a point that is shown."""
@@ -97,7 +94,7 @@ def _sort(shapes: Sequence[Shape]) -> list[int]:
     return [channels.index(17), channels.index(34), *(i for i, count in enumerate(channels) if count == 32)]
 
 
-def _see(model: Model, numbers: Sequence[Array], hints: Hints, picture: Image | None) -> View:
+def _see(model: Model, numbers: Sequence[Array], hints: Hints, picture: Picture | None) -> View:
     order = _sort([array.shape for array in numbers])
     scores, offsets, first, second = (numbers[i][0].astype(np.float64) for i in order)
     if "bwd" in (model.operands[model.outputs[order[2]]].name or "").lower():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from nnapi.codes import OperationCode
 from nnapi.model.model import Model
@@ -11,10 +10,7 @@ from nnapi.model.operand import Array, Shape
 from nnapi.vision.drawing import draw_boxes
 from nnapi.vision.families.family import Family, output_shapes
 from nnapi.vision.task import Task
-from nnapi.vision.view import Box, Hints, View, count_names, name_class
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
+from nnapi.vision.view import Box, Hints, Picture, View, count_names, name_class
 
 LEAST = 0.4
 """Score of a box that is shown."""
@@ -41,11 +37,9 @@ def read_boxes(outputs: Sequence[Array], labels: Sequence[str] | None) -> list[B
     first, second = (array[0] for array in outputs if array.ndim == 2)
     is_class = bool((first[:count] == first[:count].round()).all())
     classes, scores = (first, second) if is_class else (second, first)
-    found = [
-        Box(name_class(int(classes[i]), labels), float(scores[i]), tuple(map(float, boxes[i])), int(classes[i]))  # type: ignore[arg-type]  # four
-        for i in range(count)
-    ]
-    return sorted(found, key=lambda box: -box.score)
+    rows = zip(classes.astype(int).tolist(), scores.tolist(), boxes.tolist(), strict=True)
+    found = [Box(name_class(number, labels), score, tuple(place), number) for number, score, place in rows]
+    return sorted(found[:count], key=lambda box: -box.score)
 
 
 def _share_inside(box: Box, other: Box) -> float:
@@ -67,13 +61,13 @@ def _has_ranks(shapes: Sequence[Shape]) -> bool:
     return sorted(map(len, shapes)) == [1, 2, 2, 3]
 
 
-def _see(model: Model, numbers: Sequence[Array], hints: Hints, picture: Image | None) -> View:
+def _see(model: Model, numbers: Sequence[Array], hints: Hints, picture: Picture | None) -> View:
     if not _has_ranks([array.shape for array in numbers]):
         raise ValueError
     return view_boxes(find_boxes(numbers, hints.labels, hints.least), read_boxes(numbers, hints.labels), picture)
 
 
-def view_boxes(boxes: Sequence[Box], all_boxes: Sequence[Box], picture: Image | None) -> View:
+def view_boxes(boxes: Sequence[Box], all_boxes: Sequence[Box], picture: Picture | None) -> View:
     """The boxes that count; where none does, the words name the likeliest of all."""
     words = count_names([box.label for box in boxes])
     if not boxes and all_boxes:
