@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nnapi.cli import app, check_random
-from nnapi.cli.profile import add_profile
+from nnapi.cli.options import add_profile
 from nnapi.testing import conformance
 from nnapi.testing.random.session import Report
 

@@ -21,14 +21,24 @@ from nnapi.cli.accuracy import judge, judge_on
 from nnapi.cli.bench_diff import diff
 from nnapi.cli.cluster_runs import On, connect_if
 from nnapi.cli.inputs import input_operands, random_input
-from nnapi.cli.loading import AsWeights, Weights, load
-from nnapi.cli.profile import ProfileFile, add_profile
+from nnapi.cli.options import (
+    AsWeights,
+    Json,
+    JsonFile,
+    ModelFiles,
+    Names,
+    ProfileFile,
+    Weights,
+    add_profile,
+    device_option,
+    load,
+)
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, finite, print_json, say_count, table
 from nnapi.cluster.shards import Cluster
 from nnapi.errors import Mistake, NnapiError
 from nnapi.report.benchmark import Settings, Step, Subject, available, measure, steps
-from nnapi.report.dataset import DatasetError, Example, read_dataset
+from nnapi.report.dataset import Example, read_dataset
 from nnapi.report.engines import OTHERS, Engine, Nnapi
 from nnapi.report.graph import graph_data
 from nnapi.report.html import benchmark_page, metric, rate, ratio, seconds, size
@@ -57,10 +67,9 @@ app = typer.Typer(cls=_Bench, no_args_is_help=True, help="Measure models beside 
 
 @app.command(MODELS)
 def bench(
-    models: Annotated[list[Path], typer.Argument(metavar="MODEL...", help="Model files.", show_default=False)],
+    models: ModelFiles,
     device: Annotated[
-        list[str] | None,
-        typer.Option("--device", "-d", help="A row for this device; repeat it for more. The runtime chooses if none."),
+        Names, device_option("A row for this device; repeat it for more. The runtime chooses if none.")
     ] = None,
     profile: ProfileFile = None,
     against: Annotated[
@@ -81,10 +90,8 @@ def bench(
     reference: Annotated[bool, typer.Option(help="Compare outputs with nnapi-reference.")] = True,
     seed: Annotated[int, typer.Option(min=0, help="Of the random inputs.")] = 0,
     html: Annotated[Path | None, typer.Option(help="Write the report as one page.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the JSON to this file.")
-    ] = None,
+    as_json: Json = False,
+    output: JsonFile = None,
 ) -> None:
     """Measure latency, throughput, loading, memory and accuracy of models, beside other engines on the same file.
 
@@ -99,10 +106,7 @@ def bench(
     settings = Settings(rounds=rounds, threads=threads, requests=requests or cores())
     settings = settings.only_latency() if only_latency else settings
     names = read_labels(labels) if labels else None
-    try:
-        examples = read_dataset(dataset, names) if dataset else []
-    except DatasetError as error:
-        raise Mistake(str(error)) from None
+    examples = read_dataset(dataset, names) if dataset else []
     out = console()
     facts = machine()
     started = time.strftime("%Y-%m-%d %H:%M:%S %z")

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
+from nnapi.cli.options import Json
 from nnapi.cli.text import console, print_json, say_count, table
 from nnapi.errors import Mistake
 from nnapi.report.compare import ALPHA, FEWEST, THRESHOLD, Change, Difference, Verdict, compare
@@ -38,7 +39,7 @@ def diff(
         float, typer.Option(min=0, help="Changes up to this share do not count, significant or not.")
     ] = THRESHOLD,
     all_figures: Annotated[bool, typer.Option("--all", help="Also what did not change.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Compare two runs of nnapi bench; exit code 1 where something of ours became worse.
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
+from nnapi.cli.options import Json
 from nnapi.cli.text import console, print_json, size, table
 from nnapi.errors import Mistake
 from nnapi.runtime.cache.compilation_cache import LIMIT
@@ -26,7 +27,6 @@ UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]?)b?", re.IGNORECASE)
 
 Directory = Annotated[Path | None, typer.Argument(metavar="[DIRECTORY]", help="A cache directory.", show_default=False)]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Found = Sequence[tuple[str, Entry]]
 """Entries, and what they hold."""
 

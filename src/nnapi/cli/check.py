@@ -15,12 +15,12 @@ from rich.text import Text
 
 from nnapi.capi.installation import library_problem
 from nnapi.cli.check_random import check_random
-from nnapi.cli.profile import ProfileFile, add_profile
+from nnapi.cli.options import Json, JsonFile, Names, ProfileFile, add_profile, device_option
 from nnapi.cli.progress import progress
-from nnapi.cli.text import console, duration, print_json, say_count, table
+from nnapi.cli.text import console, count_table, duration, print_json, say_count, table
 from nnapi.errors import Mistake
 from nnapi.testing.conformance import Result, Status, match_name, run
-from nnapi.testing.corpus import PUBLISHED, Corpus, CorpusError, Entry
+from nnapi.testing.corpus import PUBLISHED, Corpus
 from nnapi.testing.runtime import HERE
 from nnapi.testing.variants import VARIANTS
 
@@ -39,8 +39,7 @@ def check(
         ),
     ] = None,
     device: Annotated[
-        list[str] | None,
-        typer.Option("--device", "-d", help="Use this device only; repeat it to share the work between several."),
+        Names, device_option("Use this device only; repeat it to share the work between several.")
     ] = None,
     profile: ProfileFile = None,
     variants: Annotated[str, typer.Option(help="What to run, separated by commas.")] = ",".join(VARIANTS),
@@ -53,10 +52,8 @@ def check(
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, metavar="N", help="Processes that share the work.")] = 1,
     strict: Annotated[bool, typer.Option("--strict", help="Let int32 outputs, indices too, not be one off.")] = False,
     via_c: Annotated[bool, typer.Option("--via-c", help="Make every call through libneuralnetworks.so.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the JSON to this file.")
-    ] = None,
+    as_json: Json = False,
+    output: JsonFile = None,
     random: Annotated[
         bool, typer.Option("--random", help="Random models instead, each device beside the reference.")
     ] = False,
@@ -87,14 +84,12 @@ def check(
     chosen = _variants(variants)
     if via_c and (problem := library_problem()):
         raise Mistake(problem)
-    try:
-        examples = Corpus(corpus)
-        entries = examples.select(match_name(filter) if filter else None)
-        if not entries:
-            raise Mistake(f"{corpus}: no example is named {filter}")
-        results = _run(examples, entries, device, chosen, jobs, strict, C if via_c else HERE)
-    except CorpusError as error:
-        raise Mistake(str(error)) from error
+    examples, wanted = Corpus(corpus), match_name(filter) if filter else None
+    count = len(examples.select(wanted))
+    if not count:
+        raise Mistake(f"{corpus}: no example is named {filter}")
+    runtime = C if via_c else HERE
+    results = _collect(run(examples, device, chosen, wanted, jobs, strict=strict, runtime=runtime), count)
     found = outcome(results, corpus, device, chosen)
     if output:
         output.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
@@ -114,29 +109,13 @@ def _variants(text: str) -> list[str]:
     return names
 
 
-def _run(
-    corpus: Corpus,
-    entries: Sequence[Entry],
-    devices: list[str] | None,
-    variants: list[str],
-    jobs: int,
-    strict: bool,
-    runtime: str,
-) -> list[Result]:
-    wanted = {(entry.file, entry.name) for entry in entries}
+def _collect(running: Iterable[Result], count: int) -> list[Result]:
+    """All results of so many examples, with a step of progress for each example."""
     results = []
     failed = 0
-    with progress(console(), len(entries)) as step:
+    with progress(console(), count) as step:
         current = None
-        for result in run(
-            corpus,
-            devices,
-            variants,
-            lambda entry: (entry.file, entry.name) in wanted,
-            jobs,
-            strict=strict,
-            runtime=runtime,
-        ):
+        for result in running:
             if current != (current := (result.file, result.example)):
                 step(f"{result.example}, {failed} failed" if failed else result.example)
             results.append(result)
@@ -144,9 +123,8 @@ def _run(
     return results
 
 
-def outcome(results: Iterable[Result], corpus: Path, devices: list[str] | None, variants: list[str]) -> dict[str, Any]:
+def outcome(results: Sequence[Result], corpus: Path, devices: list[str] | None, variants: list[str]) -> dict[str, Any]:
     """The outcome as JSON; ``device`` is null where the runtime chose."""
-    results = list(results)
     counts = _count(results, lambda result: (result.variant,))
     return {
         "device": ",".join(devices) if devices else None,
@@ -173,22 +151,15 @@ def _count(results: Iterable[Result], keys: Callable[[Result], Iterable[str]]) -
 
 def _print(out: Console, results: list[Result], variants: list[str]) -> None:
     by_operation = _count(results, lambda result: result.operations)
-    _print_counts(out, "operation", {name: by_operation[name] for name in sorted(by_operation)})
+    out.print(count_table("operation", dict(sorted(by_operation.items())), Status))
+    out.print()
     _print_slowest(out, results)
     _print_reasons(out, results)
     by_variant = _count(results, lambda result: (result.variant,))
-    _print_counts(out, "variant", {name: by_variant[name] for name in variants})
+    out.print(count_table("variant", {name: by_variant[name] for name in variants}, Status))
+    out.print()
     failed = sum(result.status == Status.FAILED for result in results)
     out.print(f"[red]{say_count(failed, 'run')} failed[/]" if failed else "[green]nothing failed[/]")
-
-
-def _print_counts(out: Console, heading: str, counts: dict[str, Counter[Status]]) -> None:
-    rows = table(heading, "total", *Status, right=["total", *Status])
-    for name, count in counts.items():
-        style = "red" if count[Status.FAILED] else ""
-        rows.add_row(name, str(count.total()), *(str(count[status] or "") for status in Status), style=style)
-    out.print(rows)
-    out.print()
 
 
 def _print_slowest(out: Console, results: list[Result]) -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from nnapi.cli.progress import progress
-from nnapi.cli.text import console, duration, print_json, say_count, table
+from nnapi.cli.text import console, count_table, duration, print_json, say_count
 from nnapi.codes import OperationCode
 from nnapi.errors import Mistake
 from nnapi.model.operation import REGISTRY, Operation
@@ -90,18 +90,13 @@ def _print_failure(out: Console, failure: Failure) -> None:
     out.print(Text.assemble((f"{failure.operation}: ", "bold red"), failure.reason))
     for line in describe(failure.example):
         out.print(Text(f"  {line}"))
-    out.print(
-        Text(f"  model {failure.number} of seed {failure.seed}, after {duration(failure.seconds)}; {failure.file}")
-    )
+    where = f"model {failure.number} of seed {failure.seed}"
+    out.print(Text(f"  {where}, after {duration(failure.seconds)}; {failure.file}"))
 
 
 def _print(out: Console, report: Report, verbose: bool) -> None:
     if verbose:
-        rows = table("operation", "total", *Outcome, right=["total", *Outcome])
-        for name, counts in sorted(report.by_operation.items()):
-            style = "red" if counts[Outcome.FAILED] else ""
-            rows.add_row(name, str(counts.total()), *(str(counts[each] or "") for each in Outcome), style=style)
-        out.print(rows)
+        out.print(count_table("operation", dict(sorted(report.by_operation.items())), Outcome))
         for reason, count in report.reasons.most_common(REASONS):
             out.print(Text(f"{say_count(count, 'model')} refused: {reason}", "yellow"))
     said = ", ".join(f"{report.counts[each]} {each}" for each in Outcome)
@@ -123,13 +118,8 @@ def outcome(report: Report, values: str) -> dict[str, object]:
             for name, counts in sorted(report.by_operation.items())
         },
         "failures": [
-            {
-                "number": failure.number,
-                "operation": failure.operation,
-                "reason": failure.reason,
-                "file": str(failure.file),
-                "seconds": failure.seconds,
-            }
+            {name: getattr(failure, name) for name in ("number", "operation", "reason")}
+            | {"file": str(failure.file), "seconds": failure.seconds}
             for failure in report.failures
         ],
     }

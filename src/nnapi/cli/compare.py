@@ -15,7 +15,7 @@ from nnapi.cli.compare_recording import SUFFIX, compare_recording
 from nnapi.cli.failure import fail
 from nnapi.cli.file_driver import FileDriver
 from nnapi.cli.inputs import input_operands, random_input, read, runs
-from nnapi.cli.loading import AsWeights, InputShapes, Int16AsFloat, load
+from nnapi.cli.options import AsWeights, InputShapes, Int16AsFloat, Json, ModelFile, Seed, load
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, indent, print_json, say_count, table
 from nnapi.errors import Mistake, NnapiError
@@ -34,7 +34,7 @@ SUFFIXES = {"litert": ".tflite", "onnxruntime": ".onnx"}
 
 
 def compare(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)],
+    model: ModelFile,
     inputs: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -58,14 +58,14 @@ def compare(
             "outputs on B against a recording (.npz), as NNAPI_RECORD writes them.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of random values.")] = 0,
+    seed: Seed = 0,
     every: Annotated[
         bool, typer.Option("--all", help="Show all operations, not only those that are not the same.")
     ] = False,
     int16_as_float: Int16AsFloat = False,
     weights: AsWeights = None,
     shapes: InputShapes = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
     html: Annotated[Path | None, typer.Option(help="Write a page with the graph, colored by error.")] = None,
 ) -> None:
     """Find the first operation whose result differs between two devices, given the same inputs.
@@ -212,5 +212,5 @@ def _table(steps: Sequence[Step]) -> Any:
 def _say(distance: Distance | None) -> tuple[str, str]:
     if distance is None:
         return "", ""
-    unit = "" if not distance.in_codes else " code" if distance.largest == 1 else " codes"
+    unit = "" if not distance.in_codes else " step" if distance.largest == 1 else " steps"
     return f"{distance.largest:.3g}{unit}", "" if distance.decibels is None else f"{distance.decibels:.1f}"

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import nnapi
 from nnapi.errors import Mistake
 from nnapi.model.model import Model
+from nnapi.model.operand import Array, OperandType, combine
 from nnapi.runtime.choice.judge import Distance
 from nnapi.testing.compare import judge
-from nnapi.testing.corpus import Corpus, CorpusError
+from nnapi.testing.corpus import Corpus
 from nnapi.testing.divergence import measure_outputs
-from nnapi.testing.example import Example
+from nnapi.testing.example import Example, OperandSpec
 
 SUFFIX = ".npz"
 
@@ -30,41 +30,34 @@ class RecordedRun:
 
 def compare_recording(model: Model, recording: Path, on: nnapi.Device) -> list[RecordedRun]:
     """All runs whose inputs and outputs are of the model's types; a Mistake where there are none."""
-    try:
-        examples = [each for each in Corpus(recording).examples() if each.harness.generated]
-    except CorpusError as error:
-        raise Mistake(str(error)) from None
-    fitting = [each for each in examples if _fits(model, each)]
+    fitting = [each for each in Corpus(recording).examples() if each.harness.generated and _fits(model, each)]
     if not fitting:
         raise Mistake(f"{recording.name} has no run with the inputs and outputs of {model.name}")
     compilation = nnapi.compile(model, on)
-    return [_compare(model, compilation, each) for each in fitting]
-
-
-def _compare(model: Model, compilation: nnapi.Compilation, example: Example) -> RecordedRun:
-    found = compilation.run(*(example.inputs[index] for index in example.main.inputs))
-    right = [example.outputs[index] for index in example.main.outputs]
-    difference = judge(example, found)
-    return RecordedRun(example.name, measure_outputs(model, right, found), str(difference or ""))
+    compared = []
+    for example in fitting:
+        found = compilation.run(*(example.inputs[index] for index in example.main.inputs))
+        right = [example.outputs[index] for index in example.main.outputs]
+        reason = str(judge(example, found) or "")
+        compared.append(RecordedRun(example.name, measure_outputs(model, right, found), reason))
+    return compared
 
 
 def _fits(model: Model, example: Example) -> bool:
     """Whether both take and give the same types; dimensions that are open on one side may be any."""
-    sides: list[tuple[Sequence[int], Sequence[int]]] = [
-        (model.inputs, example.main.inputs),
-        (model.outputs, example.main.outputs),
-    ]
-    for ours, theirs in sides:
-        if len(ours) != len(theirs):
-            return False
-        for own, other in zip(ours, theirs, strict=True):
-            type, spec = model.operands[own].type, example.main.operands[other]
-            quantized = (spec.scale, spec.zero_point) if type.is_quantized else (type.scale, type.zero_point)
-            if type.name != spec.type or (type.scale, type.zero_point) != quantized:
-                return False
-            value = (example.inputs if other in example.inputs else example.outputs).get(other)
-            if value is None or len(value.shape) != type.rank:
-                return False
-            if any(size not in (0, found) for size, found in zip(type.dimensions, value.shape, strict=True)):
-                return False
-    return True
+    values = {**example.outputs, **example.inputs}
+    sides = ((model.inputs, example.main.inputs), (model.outputs, example.main.outputs))
+    return all(
+        len(ours) == len(theirs)
+        and all(
+            _is_like(model.operands[own].type, example.main.operands[other], values.get(other))
+            for own, other in zip(ours, theirs, strict=True)
+        )
+        for ours, theirs in sides
+    )
+
+
+def _is_like(type: OperandType, spec: OperandSpec, value: Array | None) -> bool:
+    if value is None or type.name != spec.type or combine(type.dimensions, value.shape) is None:
+        return False
+    return not type.is_quantized or (type.scale, type.zero_point) == (spec.scale, spec.zero_point)

@@ -14,10 +14,12 @@ from rich.table import Table
 from rich.text import Text
 
 import nnapi
+from nnapi.cli.options import Json, Names, device_option
 from nnapi.cli.progress import progress
-from nnapi.cli.text import console, indent, print_json, say_count, table
+from nnapi.cli.text import console, duration, indent, print_json, say_count, table
 from nnapi.codes import OperandCode
 from nnapi.drivers.base import Capabilities, Performance
+from nnapi.drivers.timings import Timed, Timings, find_processor
 from nnapi.errors import Mistake
 
 
@@ -27,30 +29,25 @@ def devices(
     save_profile: Annotated[
         Path | None, typer.Option(metavar="F", help="Ask the device what it takes, and write that as a profile.")
     ] = None,
-    device: Annotated[
-        list[str] | None, typer.Option("--device", "-d", help="This device only (may be repeated).")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    device: Annotated[Names, device_option("This device only (may be repeated).")] = None,
+    as_json: Json = False,
 ) -> None:
     """List the devices, and the drivers that cannot be used with the reason why."""
     found = [nnapi.device(name) for name in device] if device else nnapi.devices()
+    out = console()
     if save_profile:
         _save_profile(device or (), save_profile)
-        return
-    if costs:
-        _print_costs(as_json)
-        return
-    out = console()
-    if as_json:
-        described = {
-            "devices": [_describe(each) for each in found],
-            "unavailable": [{"name": u.name, "reason": u.reason} for u in nnapi.unavailable_devices()],
-        }
-        print_json(described)
-        return
-    out.print(_list_devices(found, verbose) if found else "no device can be used")
-    if not device:
-        _print_unavailable(out)
+    elif costs and as_json:
+        print_json({name: known and _describe_timings(known) for name, known in _find_timings().items()})
+    elif costs:
+        out.print(_list_costs())
+    elif as_json:
+        unavailable = [{"name": each.name, "reason": each.reason} for each in nnapi.unavailable_devices()]
+        print_json({"devices": [_describe(each) for each in found], "unavailable": unavailable})
+    else:
+        out.print(_list_devices(found, verbose) if found else "no device can be used")
+        if not device:
+            _print_unavailable(out)
 
 
 def _save_profile(names: Sequence[str], file: Path) -> None:
@@ -69,13 +66,32 @@ def _save_profile(names: Sequence[str], file: Path) -> None:
     out.print(f"{name} takes {say_count(len(profile.operations), 'operation')}; written to {file}", markup=False)
 
 
-def _print_costs(as_json: bool) -> None:
-    from nnapi.cli import costs  # with the tables, which a plain list does without
+def _find_timings() -> dict[str, Timings | None]:
+    """The timings that drivers ship for this processor."""
+    drivers = {device.name: device.driver for device in nnapi.devices()}
+    return {name: driver.timings() if isinstance(driver, Timed) else None for name, driver in drivers.items()}
 
-    if as_json:
-        print_json(costs.data())
-    else:
-        console().print(costs.list_costs())
+
+def _describe_timings(known: Timings) -> dict[str, Any]:
+    costs = {f"{kind}, {element}": cost._asdict() for (kind, element), cost in known.costs.items()}
+    return {"launch_seconds": known.launch, "seconds_per_byte": known.byte, "costs": costs}
+
+
+def _list_costs() -> RenderableType:
+    """A table of costs on one thread for each device."""
+    parts: list[RenderableType] = [f"predicted on one thread of a processor with {find_processor()}", ""]
+    for name, known in _find_timings().items():
+        heading = f"[bold]{escape(name)}[/]"
+        if known is None:
+            parts += [f"{heading}: nothing is known, what it declares counts", ""]
+            continue
+        rows = table("operations", "operands", "each", "a MAC", "a byte", right=["each", "a MAC", "a byte"])
+        for (kind, element), cost in sorted(known.costs.items()):
+            mac, byte = f"{1e9 * cost.mac:.3g} ns", f"{1e9 * cost.byte:.3g} ns"
+            rows.add_row(kind, element, f"{1e6 * cost.operation:.3g} µs", mac, byte)
+        copies = f"{1e9 * known.byte:.3g} ns a byte"
+        parts += [f"{heading}: launch {duration(known.launch)}, copies {copies}", indent(rows), ""]
+    return Group(*parts)
 
 
 def _list_devices(found: Sequence[nnapi.Device], verbose: bool) -> RenderableType:
@@ -98,8 +114,7 @@ def _facts(device: nnapi.Device) -> tuple[str, str, str]:
 
 def _details(device: nnapi.Device) -> Table:
     module, path = _home(device)
-    rows = table("", "")
-    rows.show_header = False
+    rows = table("", "", has_header=False)
     rows.add_row("driver", Text(module))
     rows.add_row("path", Text(path))
     rows.add_row("extensions", Text(", ".join(device.extensions) or "none"))

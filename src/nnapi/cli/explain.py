@@ -8,8 +8,18 @@ from typing import Annotated
 import typer
 
 import nnapi
-from nnapi.cli.loading import AsWeights, InputShapes, Int16AsFloat, load
-from nnapi.cli.profile import ProfileFile, add_profile
+from nnapi.cli.options import (
+    AsWeights,
+    InputShapes,
+    Int16AsFloat,
+    Json,
+    ModelFile,
+    Names,
+    ProfileFile,
+    add_profile,
+    device_option,
+    load,
+)
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, print_json
 from nnapi.report.graph import graph_data
@@ -18,17 +28,14 @@ from nnapi.runtime.settings import tunes
 
 
 def explain(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)],
-    device: Annotated[
-        list[str] | None,
-        typer.Option("--device", "-d", help="Choose among these devices only (may be repeated)."),
-    ] = None,
+    model: ModelFile,
+    device: Annotated[Names, device_option("Choose among these devices only (may be repeated).")] = None,
     profile: ProfileFile = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with the graph, colored by device.")] = None,
     int16_as_float: Int16AsFloat = False,
     weights: AsWeights = None,
     shapes: InputShapes = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Show the plan for a model: its parts, and for each operation the device, the costs and the reasons."""
     out = console()

@@ -9,7 +9,7 @@ import typer
 
 import nnapi
 from nnapi.cli.info import EXAMPLES, examples_by_model
-from nnapi.cli.loading import AsWeights, InputShapes, Int16AsFloat, load
+from nnapi.cli.options import AsWeights, InputShapes, Int16AsFloat, ModelFile, load
 from nnapi.cli.text import console
 from nnapi.errors import Mistake, NnapiError
 from nnapi.exporters import FORMATS
@@ -17,7 +17,7 @@ from nnapi.testing.build import build
 
 
 def export(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)],
+    model: ModelFile,
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write (.tflite, .onnx), or a folder.")],
     format: Annotated[str, typer.Option(help="What is written to a folder: tflite or onnx.")] = "tflite",
     int16_as_float: Int16AsFloat = False,

@@ -6,22 +6,21 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
 import nnapi
-from nnapi.cli.loading import AsWeights, InputShapes, Int16AsFloat, load
+from nnapi.cli.options import AsWeights, InputShapes, Int16AsFloat, Json, ModelFile, load
 from nnapi.cli.text import console, indent, print_json, say_count, size, table
-from nnapi.errors import Mistake, NnapiError
+from nnapi.errors import NnapiError
 from nnapi.model.model import Lifetime, Operand
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.model.parameter import Several
 from nnapi.testing.build import build
-from nnapi.testing.corpus import Corpus, CorpusError
+from nnapi.testing.corpus import Corpus
 from nnapi.testing.example import Example
 
 EXAMPLES = ".npz"
@@ -39,11 +38,11 @@ class Reason:
 
 
 def info(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)],
+    model: ModelFile,
     int16_as_float: Int16AsFloat = False,
     weights: AsWeights = None,
     shapes: InputShapes = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Show a model's inputs, outputs and operations, the feature level it needs and what forces it.
 
@@ -65,11 +64,8 @@ def info(
 def examples_by_model(path: Path) -> list[list[Example]]:
     """The examples of a file, those that are runs of one model together."""
     groups: dict[str, list[Example]] = defaultdict(list)
-    try:
-        for example in Corpus(path).examples():
-            groups[example.name.partition("_run_")[0]].append(example)
-    except CorpusError as error:
-        raise Mistake(str(error)) from error
+    for example in Corpus(path).examples():
+        groups[example.name.partition("_run_")[0]].append(example)
     return list(groups.values())
 
 
@@ -145,8 +141,7 @@ def _print_level(out: Console, model: nnapi.Model) -> None:
     out.print(f"[bold]feature level {level}[/]{came}" + (", which every device has" if level == 1 else ", because of"))
     if level == 1:
         return
-    rows = table("", "", "")
-    rows.show_header = False
+    rows = table("", "", "", has_header=False)
     for name, reasons in _by_operation(find_reasons(model, level)).items():
         numbers = sorted({number for reason in reasons for number in reason.numbers})
         where = "" if not numbers else f"#{numbers[0]}" + (f" and {len(numbers) - 1} more" if numbers[1:] else "")

@@ -13,7 +13,7 @@ from nnapi.cli.batch import Failure, Kept, list_files, run_batch, run_windows
 from nnapi.cli.cluster_runs import connect_if, run_on
 from nnapi.cli.failure import message
 from nnapi.cli.inputs import Ended, read_inputs, runs
-from nnapi.cli.profile import add_profile
+from nnapi.cli.options import add_profile
 from nnapi.cli.progress import progress
 from nnapi.cli.run_options import RunOptions, with_options
 from nnapi.cli.run_results import Ran, compare_vectors, describe_run, describe_runs, draw, name_files, show, write

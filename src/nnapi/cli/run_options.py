@@ -11,8 +11,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from nnapi.cli.cluster_runs import On
-from nnapi.cli.loading import AsWeights, InputShapes, Int16AsFloat
-from nnapi.cli.profile import ProfileFile
+from nnapi.cli.options import AsWeights, InputShapes, Int16AsFloat, ModelFile, Names, ProfileFile, Seed, device_option
 from nnapi.errors import Mistake
 from nnapi.vision.pictures import Pixels
 from nnapi.vision.task import Task
@@ -22,7 +21,7 @@ from nnapi.vision.task import Task
 class RunOptions:
     """The arguments and options of ``nnapi run``, as Typer reads them."""
 
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)]
+    model: ModelFile
     inputs: Annotated[
         list[Path] | None,
         typer.Argument(
@@ -32,9 +31,7 @@ class RunOptions:
             show_default=False,
         ),
     ] = None
-    device: Annotated[
-        list[str] | None, typer.Option("--device", "-d", help="Run on this device only (may be repeated).")
-    ] = None
+    device: Annotated[Names, device_option("Run on this device only (may be repeated).")] = None
     threads: Annotated[int | None, typer.Option(min=1, help="Threads that a run may use.")] = None
     profile: ProfileFile = None
     labels: Annotated[Path | None, typer.Option(help="Names of the classes, one per line.")] = None
@@ -50,7 +47,7 @@ class RunOptions:
         typer.Option(help="Subtracted from pixels 0 to 255, one number or one per channel: 123.7,116.3,103.5."),
     ] = None
     std: Annotated[str | None, typer.Option(help="Divides the pixels after that.")] = None
-    seed: Annotated[int, typer.Option(min=0, help="Of random values.")] = 0
+    seed: Seed = 0
     int16_as_float: Int16AsFloat = False
     weights: AsWeights = None
     shapes: InputShapes = None

@@ -102,8 +102,7 @@ def _say_time(ended: Ended) -> str:
 
 
 def _classes(ranks: Sequence[Rank]) -> RenderableType:
-    rows = table("score", "share", "", "class", right=["score", "share"])
-    rows.show_header = False
+    rows = table("score", "share", "", "class", right=["score", "share"], has_header=False)
     for one in ranks:
         score = "" if one.score is None else f"{one.score:.3g}"
         bar = ProgressBar(total=1, completed=one.share, width=20)

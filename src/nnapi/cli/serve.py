@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 import nnapi
+from nnapi.cli.options import Names, device_option
 from nnapi.cli.text import console
 from nnapi.drivers.isolated.allowance import Allowance
 from nnapi.drivers.isolated.service import APPLICATIONS, Service
@@ -20,10 +21,7 @@ DEFAULT = Allowance()
 
 def serve(
     socket: Annotated[Path, typer.Argument(metavar="SOCKET", help="The socket to make.", show_default=False)],
-    device: Annotated[
-        list[str] | None,
-        typer.Option("--device", "-d", help="Serve these devices only (may be repeated)."),
-    ] = None,
+    device: Annotated[Names, device_option("Serve these devices only (may be repeated).")] = None,
     mode: Annotated[str, typer.Option(help="The socket's permissions, in octal: who may use it.")] = "600",
     applications: Annotated[int, typer.Option(help="Connections at a time, of all applications.")] = APPLICATIONS,
     memory: Annotated[int, typer.Option(help="MiB of memory for each application.")] = DEFAULT.memory >> 20,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import nnapi
 from nnapi.cli.failure import warn
-from nnapi.cli.loading import load
+from nnapi.cli.options import load
 from nnapi.cli.run_options import RunOptions
 from nnapi.cli.sounds import takes_samples
 from nnapi.codes import OperationCode

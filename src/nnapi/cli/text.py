@@ -6,7 +6,9 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
 from typing import Any
 
 import rich.console
@@ -75,13 +77,22 @@ def finite(value: Any) -> Any:
     return value
 
 
-def table(*headings: str, right: Iterable[str] = ()) -> Table:
+def table(*headings: str, right: Iterable[str] = (), has_header: bool = True) -> Table:
     """An empty table without frame; the headings named in ``right`` are aligned right."""
-    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", show_header=has_header)
     numbers = set(right)
     for heading in headings:
         made.add_column(heading, justify="right" if heading in numbers else "left", overflow="fold")
     return made
+
+
+def count_table(heading: str, counts: Mapping[str, Counter[Any]], kinds: type[StrEnum]) -> Table:
+    """A row for each name: the total and the counts by kind, red where any failed."""
+    rows = table(heading, "total", *kinds, right=["total", *kinds])
+    for name, count in counts.items():
+        style = "red" if count["failed"] else ""
+        rows.add_row(name, str(count.total()), *(str(count[kind] or "") for kind in kinds), style=style)
+    return rows
 
 
 def indent(rows: rich.table.Table) -> Padding:

@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 import nnapi
 from nnapi import trace as tracing
 from nnapi.cli.inputs import input_operands, random_input
-from nnapi.cli.loading import AsWeights, InputShapes, Int16AsFloat, load
+from nnapi.cli.options import AsWeights, InputShapes, Int16AsFloat, ModelFile, Names, device_option, load
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console
 from nnapi.errors import Mistake
@@ -47,15 +47,13 @@ app = typer.Typer(
 
 @app.command()
 def record(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)],
+    model: ModelFile,
     output: Annotated[
         Path,
         typer.Option("--output", "-o", help="The trace: .html and .txt as Android's systrace, .json as Chrome's."),
     ],
     runs: Annotated[int, typer.Option(min=1, help="How often to run the model, on random values.")] = 5,
-    device: Annotated[
-        list[str] | None, typer.Option("--device", "-d", help="Run on this device only (may be repeated).")
-    ] = None,
+    device: Annotated[Names, device_option("Run on this device only (may be repeated).")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the random values.")] = 0,
     int16_as_float: Int16AsFloat = False,
     weights: AsWeights = None,

@@ -11,7 +11,7 @@ import typer
 
 import nnapi
 from nnapi.cli.inputs import input_operands, read
-from nnapi.cli.loading import AsWeights, load
+from nnapi.cli.options import AsWeights, Json, ModelFiles, Names, device_option, load
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, duration, print_json
 from nnapi.errors import Mistake
@@ -20,11 +20,8 @@ from nnapi.vision.pictures import Pixels
 
 
 def tune(
-    models: Annotated[list[Path], typer.Argument(metavar="MODEL...", help="Model files.", show_default=False)],
-    device: Annotated[
-        list[str] | None,
-        typer.Option("--device", "-d", help="Choose among these devices only (may be repeated)."),
-    ] = None,
+    models: ModelFiles,
+    device: Annotated[Names, device_option("Choose among these devices only (may be repeated).")] = None,
     inputs: Annotated[
         list[Path] | None,
         typer.Option("--input", metavar="F", help="A file for each input of the model (repeated); zeros without."),
@@ -33,7 +30,7 @@ def tune(
         int | None, typer.Option("--threads", min=1, help="How many threads a run may use; by default that is chosen.")
     ] = None,
     weights: AsWeights = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Compare the plans of models now, and keep the fastest for later compilations.
 

@@ -1,16 +1,33 @@
-"""The model of a command: its file, and the options for reading it."""
+"""Arguments and options that several commands share, and the model that they name."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 
 import nnapi
 from nnapi.errors import Mistake
+from nnapi.runtime.device import REFERENCE
 
+PROFILE = ".toml"
+"""The suffix of files that describe devices."""
+Names: TypeAlias = list[str] | None
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)]
+ModelFiles = Annotated[list[Path], typer.Argument(metavar="MODEL...", help="Model files.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+JsonFile = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write the JSON to this file.")]
+Seed = Annotated[int, typer.Option(min=0, help="Of random values.")]
+ProfileFile = Annotated[
+    str | None,
+    typer.Option(
+        "--profile",
+        metavar="FILE",
+        help="As on the device that this file describes, or that profile of ours, and the CPU beside it.",
+    ),
+]
 Int16AsFloat = Annotated[
     bool,
     typer.Option("--int16-as-float", help="Take 16-bit quantized values of a .tflite file as floats."),
@@ -32,6 +49,18 @@ InputShapes = Annotated[
         help="Dimensions of an input that an .onnx file leaves open; repeat it for more.",
     ),
 ]
+
+
+def device_option(help: str) -> Any:
+    """The option that names devices; a command says what it does with them."""
+    return typer.Option("--device", "-d", help=help)
+
+
+def add_profile(profile: str | None, devices: Sequence[str] | None) -> list[str] | None:
+    """The names of the devices to choose among: the profile's with those given, or with the CPU as on a phone."""
+    if profile is None:
+        return None if devices is None else list(devices)
+    return [profile if profile.endswith(PROFILE) else profile + PROFILE, *(devices or [REFERENCE])]
 
 
 def load(
