@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -97,61 +98,49 @@ def bench(
 
     `nnapi bench diff A.json B.json` compares two runs. An interrupted run keeps what it measured.
     """
-    for model in models:
-        if not model.is_file():
-            raise Mistake(f"{model}: no such file")
+    if missing := next((model for model in models if not model.is_file()), None):
+        raise Mistake(f"{missing}: no such file")
     if on and (dataset is None or profile):
         raise Mistake("--on spreads the examples of --dataset over a cluster, and takes no --profile")
     engines, absent = available([*_ours(device, profile, weights), *_others(against)])
     settings = Settings(rounds=rounds, threads=threads, requests=requests or cores())
     settings = settings.only_latency() if only_latency else settings
-    names = read_labels(labels) if labels else None
-    examples = read_dataset(dataset, names) if dataset else []
+    examples = read_dataset(dataset, read_labels(labels) if labels else None) if dataset else []
     out = console()
-    facts = machine()
-    started = time.strftime("%Y-%m-%d %H:%M:%S %z")
-    told = {**_describe_settings(settings, dataset), "inputs": f"random, seed {seed}"}
-    told |= {"weights": weights} if weights else {}
-    results: list[ModelResult] = []
-    interrupted = False
+    told: dict[str, Any] = {"rounds": rounds, "threads": threads, "requests": settings.requests}
+    told |= {"data set": str(dataset)} if dataset else {}
+    told |= {"inputs": f"random, seed {seed}"} | ({"weights": weights} if weights else {})
+    benchmark = Benchmark(time.strftime("%Y-%m-%d %H:%M:%S %z"), machine(), told, absent, (), False)
     elsewhere = len(examples) * sum(isinstance(engine, Nnapi) for engine in engines) if on else 0
     with connect_if(on) as cluster:
+        course = _Course(engines, settings, weights, examples, reference, seed, cluster)
         for place, file in enumerate(models, 1):
             title = f"{file.name} ({place} of {len(models)})" if len(models) > 1 else file.name
             with progress(out, 2 + steps(len(engines), settings) + elsewhere) as step:
                 try:
-                    found, interrupted = _measure_model(
-                        file,
-                        weights,
-                        engines,
-                        settings,
-                        examples,
-                        reference,
-                        seed,
-                        cluster,
-                        partial(_show_step, step, title),
-                    )
+                    found, interrupted = course.measure(file, partial(_show_step, step, title))
                 except KeyboardInterrupt:
-                    interrupted = True
+                    benchmark = replace(benchmark, is_interrupted=True)
                     break
-            results.append(found)
             if not as_json:
                 _show(out, found)
-            benchmark = Benchmark(started, facts, told, absent, tuple(results), interrupted)
+            benchmark = replace(benchmark, models=(*benchmark.models, found), is_interrupted=interrupted)
             _write(output, benchmark)
             if interrupted:
                 break
-    benchmark = Benchmark(started, facts, told, absent, tuple(results), interrupted)
     _write(output, benchmark)
     if html:
         html.write_text(benchmark_page(benchmark), encoding="utf-8", errors="replace")
     if as_json:
         print_json(to_data(benchmark))
     else:
-        if len(results) > 1:
+        if len(benchmark.models) > 1:
             _show_summary(out, benchmark)
         _show_settings(out, benchmark)
-    _close(benchmark)
+    if benchmark.is_interrupted:
+        raise typer.Abort
+    if any(model.best(ours=True) is None for model in benchmark.models):
+        raise typer.Exit(1)
 
 
 def _show_step(step: Step, title: str, text: str) -> None:
@@ -160,81 +149,77 @@ def _show_step(step: Step, title: str, text: str) -> None:
 
 def _ours(devices: Sequence[str] | None, profile: str | None, weights: Weights | None) -> list[Engine]:
     """A row for each device, and one for a profile beside the CPU; one for all devices together where none is named."""
-    rows = [(name,) for name in dict.fromkeys(devices or ())]
-    beside = [tuple(add_profile(profile, None) or ())] if profile else []
-    for name in (name for row in (*beside, *rows) for name in row):
-        nnapi.device(name)
-    return [Nnapi(LOADER, row, weights) for row in (*beside, *rows)] or [Nnapi(LOADER, None, weights)]
+    rows = [tuple(add_profile(profile, None) or ())] if profile else []
+    rows += [(name,) for name in dict.fromkeys(devices or ())]
+    for name in chain.from_iterable(rows):
+        nnapi.device(name)  # which raises where there is none
+    return [Nnapi(LOADER, row, weights) for row in rows] or [Nnapi(LOADER, None, weights)]
 
 
 def _others(text: str) -> list[Engine]:
-    names = [name.strip() for name in text.split(",") if name.strip() and name.strip() != "none"]
+    names = [name for name in map(str.strip, text.split(",")) if name not in ("", "none")]
     unknown = [name for name in names if name not in OTHERS]
     if unknown:
         raise Mistake(f"no engine {', '.join(unknown)}; there are: {', '.join(OTHERS)}")
     return [OTHERS[name] for name in dict.fromkeys(names)]
 
 
-def _describe_settings(settings: Settings, dataset: Path | None) -> dict[str, Any]:
-    told = {name: value for name, value in asdict(settings).items() if name in ("rounds", "threads", "requests")}
-    return {**told, "data set": str(dataset)} if dataset else told
+@dataclass(frozen=True)
+class _Course:
+    """What is measured of each model: the engines with their versions, and the data set, perhaps on a cluster."""
 
+    engines: dict[Engine, str]
+    settings: Settings
+    weights: Weights | None
+    examples: Sequence[Example]
+    reference: bool
+    seed: int
+    cluster: Cluster | None
 
-def _measure_model(
-    file: Path,
-    weights: Weights | None,
-    engines: dict[Engine, str],
-    settings: Settings,
-    examples: Sequence[Example],
-    reference: bool,
-    seed: int,
-    cluster: Cluster | None,
-    step: Step,
-) -> tuple[ModelResult, bool]:
-    """Everything about one model, and whether the user interrupted it. A model we cannot read is told as a note."""
-    step("reading the model")
-    try:
-        model = load(file, weights=weights)
-        given = [random_input(operand, seed) for operand in input_operands(model)]
-    except (NnapiError, Mistake) as error:
-        return ModelResult(file.name, str(file), file.stat().st_size, 0, "", "", (), notes=(str(error),)), False
-    inputs = [one.array for one in given]
-    notes: list[str] = []
-    types = [model.operands[index].type for index in model.outputs]
-    expected = None
-    step("computing the reference")
-    if reference:
+    def measure(self, file: Path, step: Step) -> tuple[ModelResult, bool]:
+        """Everything about one model, and whether the user interrupted it. A model we cannot read is told as a note."""
+        step("reading the model")
+        result = ModelResult(file.name, str(file), file.stat().st_size, 0, "", "", ())
         try:
-            expected = nnapi.compile(model, REFERENCE).run(*inputs)
-        except NnapiError as error:
-            notes.append(f"no comparison with {REFERENCE}: {error}")
-    elsewhere = judge_on(cluster, model, examples, step) if cluster else None
-    subject = Subject(file, inputs, types, expected, judge(model, examples) if examples else None, elsewhere)
-    measurements, interrupted = measure(subject, engines, settings, step)
-    ours = next((engine for engine in engines if isinstance(engine, Nnapi)), None)
-    graph = timeline = None
-    if ours and not interrupted and settings.apart:
-        try:
-            graph, timeline = _trace_plan(model, ours, inputs, settings.threads)
-        except NnapiError as error:
-            notes.append(f"no plan: {error}")
-        except KeyboardInterrupt:
-            interrupted = True
-    signature = " → ".join(", ".join(_type(model, index) for index in side) for side in (model.inputs, model.outputs))
-    result = ModelResult(
-        file.name,
-        str(file),
-        file.stat().st_size,
-        len(model.operations),
-        signature,
-        "; ".join(dict.fromkeys(one.done for one in given)),
-        tuple(measurements),
-        len(examples),
-        graph,
-        timeline,
-        tuple(notes),
-    )
-    return result, interrupted
+            model = load(file, weights=self.weights)
+            given = [random_input(operand, self.seed) for operand in input_operands(model)]
+        except (NnapiError, Mistake) as error:
+            return replace(result, notes=(str(error),)), False
+        inputs = [one.array for one in given]
+        notes: list[str] = []
+        step("computing the reference")
+        subject = Subject(file, inputs, [model.operands[index].type for index in model.outputs])
+        if self.reference:
+            try:
+                subject = replace(subject, expected=nnapi.compile(model, REFERENCE).run(*inputs))
+            except NnapiError as error:
+                notes.append(f"no comparison with {REFERENCE}: {error}")
+        if self.examples:
+            elsewhere = judge_on(self.cluster, model, self.examples, step) if self.cluster else None
+            subject = replace(subject, judge=judge(model, self.examples), judge_devices=elsewhere)
+        measurements, interrupted = measure(subject, self.engines, self.settings, step)
+        ours = next((engine for engine in self.engines if isinstance(engine, Nnapi)), None)
+        graph = timeline = None
+        if ours and not interrupted and self.settings.apart:
+            try:
+                graph, timeline = _trace_plan(model, ours, inputs, self.settings.threads)
+            except NnapiError as error:
+                notes.append(f"no plan: {error}")
+            except KeyboardInterrupt:
+                interrupted = True
+        sides = [", ".join(_type(model, index) for index in side) for side in (model.inputs, model.outputs)]
+        result = replace(
+            result,
+            operations=len(model.operations),
+            signature=" → ".join(sides),
+            inputs="; ".join(dict.fromkeys(one.done for one in given)),
+            measurements=tuple(measurements),
+            examples=len(self.examples),
+            graph=graph,
+            timeline=timeline,
+            notes=tuple(notes),
+        )
+        return result, interrupted
 
 
 def _type(model: nnapi.Model, index: int) -> str:
@@ -326,14 +311,6 @@ def _show_settings(out: Console, benchmark: Benchmark) -> None:
         f"throughput with {settings['requests']} in flight on a thread each; {benchmark.machine['processor']}[/]",
         highlight=False,
     )
-
-
-def _close(benchmark: Benchmark) -> None:
-    """Exit with 130 after an interruption, with 1 where none of ours ran on some model."""
-    if benchmark.is_interrupted:
-        raise typer.Abort
-    if any(model.best(ours=True) is None for model in benchmark.models):
-        raise typer.Exit(1)
 
 
 app.command("diff")(diff)
