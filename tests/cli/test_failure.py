@@ -7,8 +7,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from nnapi.cli.failure import Mistake, Nnapi, message
-from nnapi.errors import BadDataError
+from nnapi.cli.failure import Nnapi, message
+from nnapi.errors import BadDataError, Mistake
 
 
 def command(error: BaseException) -> typer.Typer:
