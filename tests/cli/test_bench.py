@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 from typer.testing import CliRunner
 
 from nnapi.cli import app, bench
@@ -101,6 +102,19 @@ def test_a_data_set(tmp_path: Path) -> None:
     assert found["models"][0]["examples"] == 12
     assert found["models"][0]["measurements"][0]["accuracy"]["top-5"] == 1.0
     assert "top-1" in call(MODEL, *QUICK, "--dataset", tmp_path / "set").stdout
+
+
+@pytest.mark.parametrize("suffix", [".png", ".npy"])
+def test_a_data_set_whose_values_are_a_guess_has_a_note(tmp_path: Path, suffix: str) -> None:
+    (tmp_path / "set/3").mkdir(parents=True)
+    pixels = np.random.default_rng(1).integers(0, 256, (8, 8), np.uint8)
+    if suffix == ".png":
+        Image.fromarray(pixels).save(tmp_path / "set/3/a.png")
+    else:
+        np.save(tmp_path / "set/3/a.npy", pixels.reshape(1, 8, 8, 1) / np.float32(255))
+    result = call(FLOAT, *QUICK, "--dataset", tmp_path / "set")
+    assert result.exit_code == 0, result.output
+    assert ("values of the data set's pictures are guessed: " in result.stdout) == (suffix == ".png")
 
 
 def test_no_reference(tmp_path: Path) -> None:

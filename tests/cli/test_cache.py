@@ -72,7 +72,8 @@ def test_pruning_to_a_size(directory: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "count"), [("0", 0), ("17", 17), ("500MB", 500_000_000), ("1.5 gb", 1_500_000_000), ("2k", 2000)]
+    ("text", "count"),
+    [("0", 0), ("17", 17), ("500MB", 500_000_000), ("1.5 gb", 1_500_000_000), ("2k", 2000), ("2KiB", 2048)],
 )
 def test_sizes(text: str, count: int) -> None:
     assert parse_size(text) == count

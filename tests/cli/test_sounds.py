@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nnapi
-from nnapi.cli.sounds import _resample, read_sound
+from nnapi.cli.sounds import _resample, read_sound, read_windows
 from nnapi.errors import Mistake
 from nnapi.model.operand import Array
 
@@ -128,3 +128,10 @@ def test_resampled_tones_stay_what_they_are(before: int, after: int) -> None:
 def test_tones_that_the_new_rate_cannot_hold_are_removed() -> None:
     tone = np.sin(2 * np.pi * 12000 / 48000 * np.arange(48000)).astype(np.float32)
     assert abs(_resample(tone, 48000, 16000)[200:-200]).max() < 1e-3
+
+
+def test_windows_share_samples_and_are_quantized_each(tmp_path: Path) -> None:
+    """Half of a window is in the next one as well; quantizing one leaves the other as it was recorded."""
+    file = recorded(tmp_path, HALF[2] * 12000, rate=8000)
+    windows = read_windows(file, nnapi.tensor("int8", (1, 8000), 1 / 128, 0))
+    assert [np.unique(each).tolist() for each in windows.inputs] == [[64], [64]]

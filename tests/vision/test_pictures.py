@@ -10,9 +10,7 @@ import nnapi
 from nnapi.codes import OperandCode
 from nnapi.errors import Mistake
 from nnapi.model.operand import OperandType
-from nnapi.vision.pictures import Pixels, layout, read_picture
-
-PLAIN = Pixels()
+from nnapi.vision.pictures import PLAIN, Pixels, layout, read_picture
 
 
 def kind(dtype: str, *dimensions: int, scale: float = 0.0, zero_point: int = 0) -> OperandType:

@@ -18,13 +18,13 @@ from nnapi.report.benchmark import Judge, JudgeDevices, Step
 from nnapi.report.dataset import Example
 from nnapi.report.engines import Run, UnsuitableError
 from nnapi.vision.outputs import class_count, output_operands, real
-from nnapi.vision.pictures import Pixels
+from nnapi.vision.pictures import PLAIN, Pixels
 
 Metrics = Callable[[Sequence[Sequence[Array]]], Mapping[str, float]]
 """From the real values of all outputs for every example to the metrics."""
 
 
-def judge(model: Model, examples: Sequence[Example]) -> Judge:
+def judge(model: Model, examples: Sequence[Example], pixels: Pixels = PLAIN) -> Judge:
     """A function that runs an engine on every example and gives the metrics that fit the labels.
 
     Raises Mistake where the labels are not such as the model's outputs can be compared with.
@@ -35,7 +35,7 @@ def judge(model: Model, examples: Sequence[Example]) -> Judge:
     def run_all(run: Run) -> Iterator[Sequence[Array]]:
         for example in examples:
             try:
-                given = read(example.file, operand, Pixels())
+                given = read(example.file, operand, pixels)
             except Mistake as mistake:
                 raise UnsuitableError(str(mistake)) from None
             yield run([given.array])
@@ -43,7 +43,9 @@ def judge(model: Model, examples: Sequence[Example]) -> Judge:
     return lambda run: metrics(run_all(run))
 
 
-def judge_on(cluster: Cluster, model: Model, examples: Sequence[Example], step: Step) -> JudgeDevices:
+def judge_on(
+    cluster: Cluster, model: Model, examples: Sequence[Example], step: Step, pixels: Pixels = PLAIN
+) -> JudgeDevices:
     """As :func:`judge`, for devices of ours on the workers of a cluster; ``step`` is told of each example."""
     metrics = _prepare(model, examples)
     files = [[example.file] for example in examples]
@@ -53,7 +55,7 @@ def judge_on(cluster: Cluster, model: Model, examples: Sequence[Example], step: 
 
     def run_all(devices: Sequence[str]) -> Iterator[Sequence[Array]]:
         try:
-            for ended in run_on(cluster, model, devices, files, Pixels(), progress=tell):
+            for ended in run_on(cluster, model, devices, files, pixels, progress=tell):
                 yield ended.outputs
         except Mistake as mistake:
             raise UnsuitableError(str(mistake)) from None

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -126,13 +126,12 @@ def run_windows(compilation: nnapi.Compilation, files: Sequence[Path], rate: int
 
 class Kept:
     """A file with a line of JSON for each run. Runs that succeeded are not repeated. Lines of runs that failed are
-    removed when the file is opened, and so is a last line that was cut off, as by a kill."""
+    removed before the first run, and so is a last line that was cut off, as by a kill."""
 
     def __init__(self, file: Path, model: str) -> None:
         self.file, self.model = file, model
         self._keys: set[tuple[str, ...]] = set()
         self._lines: list[bytes] = []
-        self._opened: BinaryIO | None = None
         self.failed = 0
         self._read()
         self.before = len(self._keys)
@@ -160,25 +159,20 @@ class Kept:
     def __contains__(self, paths: object) -> bool:
         return isinstance(paths, list) and _key(paths) in self._keys
 
-    def __enter__(self) -> Self:
+    def clean(self) -> None:
+        """Leave only the lines of runs that succeeded."""
         good = b"".join(self._lines)
         if self.file.exists() and self.file.read_bytes() != good:
             part = self.file.with_name(self.file.name + ".part")
             part.write_bytes(good)
             part.replace(self.file)
-        self._opened = self.file.open("ab")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._opened:
-            self._opened.close()
+        self.file.touch()
 
     def add(self, paths: Sequence[Path], found: dict[str, Any]) -> None:
         """A line for the run on these files, on its way to the disk before the next begins."""
-        assert self._opened
         line = json.dumps({"model": self.model, "files": list(_key(paths)), **found}, ensure_ascii=False)
-        self._opened.write(line.encode("utf-8", "replace") + b"\n")
-        self._opened.flush()
+        with self.file.open("ab") as opened:
+            opened.write(line.encode("utf-8", "replace") + b"\n")
 
 
 def _key(paths: Sequence[Path]) -> tuple[str, ...]:

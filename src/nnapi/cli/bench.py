@@ -48,7 +48,10 @@ from nnapi.report.result import Benchmark, ModelResult, to_data
 from nnapi.report.summary import geometric_mean, summarize
 from nnapi.report.timeline import timeline_data
 from nnapi.trace import recording
+from nnapi.vision.description import describe
+from nnapi.vision.families import find_family
 from nnapi.vision.labels import read_labels
+from nnapi.vision.ranges import find_pixels
 
 REFERENCE = "nnapi-reference"
 LOADER = "nnapi:load"
@@ -166,7 +169,7 @@ def _others(text: str) -> list[Engine]:
 
 @dataclass(frozen=True)
 class _Course:
-    """What is measured of each model: the engines with their versions, and the data set, perhaps on a cluster."""
+    """The engines with their versions and the data set, perhaps on a cluster, for each of several models."""
 
     engines: dict[Engine, str]
     settings: Settings
@@ -195,8 +198,11 @@ class _Course:
             except NnapiError as error:
                 notes.append(f"no comparison with {REFERENCE}: {error}")
         if self.examples:
-            elsewhere = judge_on(self.cluster, model, self.examples, step) if self.cluster else None
-            subject = replace(subject, judge=judge(model, self.examples), judge_devices=elsewhere)
+            pixels = find_pixels(model, describe(file).pixels, find_family(model))
+            if pixels.guess and any(example.file.suffix != ".npy" for example in self.examples):
+                notes.append(f"values of the data set's pictures are {pixels.guess}; .npy files need no guess")
+            elsewhere = judge_on(self.cluster, model, self.examples, step, pixels) if self.cluster else None
+            subject = replace(subject, judge=judge(model, self.examples, pixels), judge_devices=elsewhere)
         measurements, interrupted = measure(subject, self.engines, self.settings, step)
         ours = next((engine for engine in self.engines if isinstance(engine, Nnapi)), None)
         graph = timeline = None

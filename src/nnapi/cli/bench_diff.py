@@ -100,14 +100,5 @@ def _cells(change: Change) -> list[Text]:
     interval = "" if change.interval is None else "{:.2f} to {:.2f}".format(*change.interval)
     p = "" if change.p is None else f"{change.p:.2g}"
     verdict = Text(str(change.verdict), COLORS.get(change.verdict, "dim"))
-    texts = (
-        change.model,
-        change.engine,
-        change.figure,
-        write(change.before),
-        write(change.after),
-        f"{change.ratio:.3g}×",
-        interval,
-        p,
-    )
-    return [*map(Text, texts), verdict]
+    figures = write(change.before), write(change.after), f"{change.ratio:.3g}×"
+    return [*map(Text, (change.model, change.engine, change.figure, *figures, interval, p)), verdict]

@@ -16,15 +16,14 @@ from nnapi.cli.text import console, print_json, size, table
 from nnapi.errors import Mistake
 from nnapi.runtime.cache.compilation_cache import LIMIT
 from nnapi.store.directories import HOLDS, default_directory, directory_of
-from nnapi.store.entry import Entry, list_entries
+from nnapi.store.entry import Entry, Label, list_entries
 from nnapi.store.entry import prune as remove
 
 app = typer.Typer(help="See and prune what is kept on disk.", rich_markup_mode="markdown")
 
 COMPILATIONS = "compilations"
 """Contents of entries that lie in the directory itself."""
-UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
-SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]?)b?", re.IGNORECASE)
+SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]?)(i?)b?", re.IGNORECASE)
 
 Directory = Annotated[Path | None, typer.Argument(metavar="[DIRECTORY]", help="A cache directory.", show_default=False)]
 Found = Sequence[tuple[str, Entry]]
@@ -63,7 +62,9 @@ def show(directory: Directory = None, as_json: Json = False) -> None:
 @app.command()
 def prune(
     directory: Directory = None,
-    limit: Annotated[str, typer.Option(help="What may stay, as 500MB or 2GB; 0 removes everything.")] = f"{LIMIT}",
+    limit: Annotated[
+        str, typer.Option(help="What may stay, as 500MB or 2GB; 0 removes everything.")
+    ] = f"{LIMIT >> 30}GiB",
     as_json: Json = False,
 ) -> None:
     """Remove what was used longest ago, and whatever is damaged, until the rest takes at most --limit.
@@ -85,10 +86,8 @@ def prune(
 def _find_places(directory: Path | None) -> dict[str, str | Path]:
     """The folders to look into, and what they hold."""
     if directory is None:
-        places: dict[str, str | Path] = {kind: directory_of(kind) for kind in HOLDS}
-        return {name: place for name, place in places.items() if Path(place).is_dir()} | (
-            {COMPILATIONS: default_directory()} if Path(default_directory()).is_dir() else {}
-        )
+        places = {str(kind): directory_of(kind) for kind in HOLDS} | {COMPILATIONS: default_directory()}
+        return {name: place for name, place in places.items() if Path(place).is_dir()}
     if not directory.is_dir():
         raise Mistake(f"{directory} is not a directory")
     return {COMPILATIONS: directory}
@@ -100,11 +99,11 @@ def _find(directory: Path | None) -> Found:
 
 
 def parse_size(text: str) -> int:
-    """Bytes: ``0``, ``500MB``, ``1.5 GB``; a Mistake for anything else."""
+    """Bytes: ``0``, ``500MB``, ``1.5 GB``, ``1GiB``; a Mistake for anything else."""
     match = SIZE.fullmatch(text.strip())
     if match is None:
         raise Mistake(f"{text!r} is not a size; write 500MB, 2GB or a number of bytes")
-    return int(float(match[1]) * UNITS[match[2].lower()])
+    return int(float(match[1]) * (1024 if match[3] else 1000) ** " kmg".index(match[2].lower() or " "))
 
 
 def _sum_up(found: Sequence[Entry]) -> str:
@@ -120,14 +119,5 @@ def _as_row(holds: str, entry: Entry) -> tuple[str, ...]:
 
 
 def _as_data(holds: str, entry: Entry) -> dict[str, Any]:
-    label = entry.label
-    return {
-        "file": entry.path,
-        "bytes": entry.size,
-        "used": entry.used,
-        "holds": holds,
-        "model": label.model if label else None,
-        "device": label.device if label else None,
-        "version": label.version if label else None,
-        "created": label.created if label else None,
-    }
+    label = entry.label._asdict() if entry.label else dict.fromkeys(Label._fields)
+    return {"file": entry.path, "bytes": entry.size, "used": entry.used, "holds": holds, **label}

@@ -14,7 +14,7 @@ import nnapi
 from nnapi.cli.compare_recording import SUFFIX, compare_recording
 from nnapi.cli.failure import fail
 from nnapi.cli.file_driver import FileDriver
-from nnapi.cli.inputs import input_operands, random_input, read, runs
+from nnapi.cli.inputs import read_inputs, runs
 from nnapi.cli.options import AsWeights, InputShapes, Int16AsFloat, Json, ModelFile, Seed, load
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, indent, print_json, say_count, table
@@ -181,13 +181,9 @@ def _measure_file(
 
 
 def _read(model: nnapi.Model, files: Sequence[Path], seed: int) -> list[Any]:
-    planned = runs(model, files)
-    if len(planned) > 1:
+    if len(runs(model, files)) > 1:
         raise Mistake(f"the model has one input, so give one file or none, not {len(files)}")
-    operands = input_operands(model)
-    if not files:
-        return [random_input(operand, seed).array for operand in operands]
-    return [read(file, operand, Pixels(None, None)).array for file, operand in zip(files, operands, strict=True)]
+    return [given.array for given in read_inputs(model, files, Pixels(), seed)]
 
 
 def _summarize(found: Divergence) -> str:

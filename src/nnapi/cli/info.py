@@ -103,23 +103,13 @@ def _show(out: Console, name: str, loaded: nnapi.Model, about: str, notes: Seque
 def _print_operands(out: Console, title: str, operands: Sequence[Operand]) -> None:
     rows = table(title, "type", "dimensions", "quantization")
     for number, operand in enumerate(operands):
-        rows.add_row(
-            Text(operand.name or str(number)), operand.type.name, _dimensions(operand), Text(_quantization(operand))
-        )
+        type = operand.type
+        dimensions = "×".join(str(dimension or "?") for dimension in type.dimensions) or "any"
+        quantization = f"scale {type.scale:.6g}, zero point {type.zero_point}" if type.scale else ""
+        cells = operand.name or str(number), type.name, "scalar" if type.is_scalar else dimensions, quantization
+        rows.add_row(*map(Text, cells))
     out.print(rows)
     out.print()
-
-
-def _dimensions(operand: Operand) -> Text:
-    if operand.type.is_scalar:
-        return Text("scalar")
-    return Text("×".join(str(dimension or "?") for dimension in operand.type.dimensions) or "any")
-
-
-def _quantization(operand: Operand) -> str:
-    if not operand.type.scale:
-        return ""
-    return f"scale {operand.type.scale:.6g}, zero point {operand.type.zero_point}"
 
 
 def _print_operations(out: Console, model: nnapi.Model) -> None:
@@ -142,19 +132,15 @@ def _print_level(out: Console, model: nnapi.Model) -> None:
     if level == 1:
         return
     rows = table("", "", "", has_header=False)
-    for name, reasons in _by_operation(find_reasons(model, level)).items():
+    groups: dict[str, list[Reason]] = defaultdict(list)
+    for reason in find_reasons(model, level):
+        groups[reason.operation].append(reason)
+    for name, reasons in groups.items():
         numbers = sorted({number for reason in reasons for number in reason.numbers})
         where = "" if not numbers else f"#{numbers[0]}" + (f" and {len(numbers) - 1} more" if numbers[1:] else "")
         rows.add_row(name, f"[dim]{where}[/]", Text(", ".join(reason.facet for reason in reasons)))
     out.print(indent(rows))
     out.print(f"\nWithout {'this' if rows.row_count == 1 else 'these'} level {lower_level(model)} would do.")
-
-
-def _by_operation(reasons: Sequence[Reason]) -> dict[str, list[Reason]]:
-    groups: dict[str, list[Reason]] = defaultdict(list)
-    for reason in reasons:
-        groups[reason.operation].append(reason)
-    return groups
 
 
 def find_reasons(model: nnapi.Model, level: int) -> list[Reason]:

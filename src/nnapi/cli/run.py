@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -20,7 +20,7 @@ from nnapi.cli.run_results import Ran, compare_vectors, describe_run, describe_r
 from nnapi.cli.sounds import is_sound
 from nnapi.cli.subject import Subject, study
 from nnapi.cli.telling import tell
-from nnapi.cli.text import console, duration, print_json, say_count
+from nnapi.cli.text import Console, console, duration, print_json, say_count
 from nnapi.cluster.shards import Cluster
 from nnapi.errors import Mistake
 from nnapi.vision.task import Task
@@ -48,7 +48,9 @@ def run(options: RunOptions) -> None:
             subject.model, add_profile(options.profile, options.device), threads=options.threads
         )
         results = Results(options, subject, compilation, len(planned), kept)
-        with connect_if(options.on) as cluster, kept or nullcontext():
+        if kept:
+            kept.clean()
+        with connect_if(options.on) as cluster:
             ended = start(options, subject, compilation, planned, cluster)
             for paths in planned:
                 step(f"running on {' + '.join(path.name for path in paths) or 'random values'}")
@@ -73,17 +75,20 @@ def start(
     return run_batch(compilation, planned, reader)
 
 
+@dataclass
 class Results:
     """Prints, draws and records each run as it ends."""
 
-    def __init__(
-        self, options: RunOptions, subject: Subject, compilation: nnapi.Compilation, count: int, kept: Kept | None
-    ) -> None:
-        self.options, self.subject, self.compilation, self.count, self.kept = options, subject, compilation, count, kept
-        self.out = console()
-        self.done: list[Ran] = []
-        self.number, self.failed = 0, 0
-        self.begun = perf_counter()
+    options: RunOptions
+    subject: Subject
+    compilation: nnapi.Compilation
+    count: int
+    kept: Kept | None
+    out: Console = field(default_factory=console)
+    done: list[Ran] = field(default_factory=list)
+    number: int = 0
+    failed: int = 0
+    begun: float = field(default_factory=perf_counter)
 
     def add(self, paths: Sequence[Path], ended: Ended | Failure) -> None:
         """The next run; a failure ends the command unless it is recorded."""

@@ -8,9 +8,10 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, TextIO
@@ -124,15 +125,16 @@ class Calls:
             self._begun.setdefault(thread, []).append(message)
             return
         begin = self._begun[thread].pop()
-        if self._is_wanted(begin.function):
+        if is_wanted(begin.function, self.filters):
             self.counts.setdefault(begin.function, Count()).add(message)
             self._print(begin, _say_end(message))
 
     def end(self) -> None:
         """The program is over; what was begun and has not ended never will."""
-        for begin in (begin for begun in self._begun.values() for begin in begun if self._is_wanted(begin.function)):
-            self.unfinished += 1
-            self._print(begin, "unfinished")
+        for begin in chain.from_iterable(self._begun.values()):
+            if is_wanted(begin.function, self.filters):
+                self.unfinished += 1
+                self._print(begin, "unfinished")
 
     def summarize(self) -> str:
         """``112 calls of 23 functions in 3.2 ms, 1 failed; most time in … (2.1 ms)``."""
@@ -152,15 +154,13 @@ class Calls:
 
     def print_counts(self, file: TextIO) -> None:
         """A table of the functions, those that took longest first."""
-        rows = table("ms", "µs a call", "longest", "calls", "failed", "function", right=HEADINGS)
+        numbers = ("ms", "µs a call", "longest", "calls", "failed")
+        rows = table(*numbers, "function", right=numbers)
         for name, count in sorted(self.counts.items(), key=lambda item: -item[1].nanoseconds):
             mean = count.nanoseconds / count.calls
             times = f"{count.nanoseconds / 1e6:.3f}", f"{mean / 1e3:.1f}", f"{count.longest / 1e3:.1f}"
             rows.add_row(*times, str(count.calls), str(count.failures or ""), name)
         Console(file=file, width=WIDE, highlight=False).print(rows)
-
-    def _is_wanted(self, function: str) -> bool:
-        return is_wanted(function, self.filters)
 
     def _print(self, begin: Begin, end: str) -> None:
         """A line; from the second thread on it says which thread that was."""
@@ -172,19 +172,17 @@ class Calls:
         print(f"{who}{begin.function}({begin.arguments}) {end}", file=self.lines, flush=True)
 
 
-HEADINGS = ("ms", "µs a call", "longest", "calls", "failed")
-
-
 def is_wanted(function: str, filters: Sequence[str]) -> bool:
     """Whether a pattern matches the name, if there is any, and none with ``!`` in front does."""
     names = function, function.removeprefix("ANeuralNetworks")
 
-    def matches(patterns: Iterator[str]) -> list[bool]:
-        return [any(fnmatchcase(name, pattern) for name in names) for pattern in patterns]
+    def matches(pattern: str) -> bool:
+        return any(fnmatchcase(name, pattern) for name in names)
 
-    wanted = matches(pattern for pattern in filters if not pattern.startswith("!"))
-    unwanted = matches(pattern[1:] for pattern in filters if pattern.startswith("!"))
-    return (any(wanted) or not wanted) and not any(unwanted)
+    wanted = [pattern for pattern in filters if not pattern.startswith("!")]
+    if any(matches(pattern[1:]) for pattern in filters if pattern.startswith("!")):
+        return False
+    return not wanted or any(map(matches, wanted))
 
 
 def _say_end(end: End) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Mapping
+from itertools import groupby
 
 import numpy as np
 
@@ -78,30 +79,18 @@ def to_sixels(picture: Picture, width: int) -> str:
     numbers = shades @ np.array([STEPS * STEPS, STEPS, 1])
     parts = ["\x1bPq", f'"1;1;{width};{height}']
     for number in np.unique(numbers).tolist():
-        red, green, blue = (100 * shade // (STEPS - 1) for shade in _split_shades(number))
-        parts.append(f"#{number};2;{red};{green};{blue}")
+        percents = (100 * int(shade) // (STEPS - 1) for shade in np.unravel_index(number, (STEPS,) * 3))
+        parts.append(f"#{number};2;{';'.join(map(str, percents))}")
     for top in range(0, height, 6):
         band = numbers[top : top + 6]
-        lines = []
-        for number in np.unique(band).tolist():
-            bits = ((band == number) * (1 << np.arange(len(band)))[:, None]).sum(0)
-            lines.append(f"#{number}{_repeat(bits.tolist())}")
+        rows = (1 << np.arange(len(band)))[:, None]
+        bits = {number: ((band == number) * rows).sum(0).tolist() for number in np.unique(band).tolist()}
+        lines = [f"#{number}{_repeat(columns)}" for number, columns in bits.items()]
         parts.append("$".join(lines) + "-")
     return "".join(parts) + "\x1b\\"
 
 
-def _split_shades(number: int) -> tuple[int, int, int]:
-    """The shades of the three channels."""
-    return number // (STEPS * STEPS), number // STEPS % STEPS, number % STEPS
-
-
 def _repeat(bits: list[int]) -> str:
     """A band's columns as characters, with counts where the same comes several times."""
-    parts: list[str] = []
-    start = 0
-    for at in range(1, len(bits) + 1):
-        if at == len(bits) or bits[at] != bits[start]:
-            character, count = chr(63 + bits[start]), at - start
-            parts.append(f"!{count}{character}" if count > 3 else character * count)
-            start = at
-    return "".join(parts)
+    runs = [(chr(63 + bit), len(list(run))) for bit, run in groupby(bits)]
+    return "".join(f"!{count}{character}" if count > 3 else character * count for character, count in runs)

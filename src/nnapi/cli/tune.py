@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 import nnapi
-from nnapi.cli.inputs import input_operands, read
+from nnapi.cli.inputs import read_inputs
 from nnapi.cli.options import AsWeights, Json, ModelFiles, Names, device_option, load
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, duration, print_json
@@ -58,7 +58,6 @@ def tune(
 
 
 def _read(model: nnapi.Model, files: Sequence[Path]) -> list[Any]:
-    operands = input_operands(model)
-    if len(files) != len(operands):
-        raise Mistake(f"{model.name} takes {len(operands)} inputs, got {len(files)} files (--input)")
-    return [read(file, operand, Pixels(None, None)).array for file, operand in zip(files, operands, strict=True)]
+    if len(files) != len(model.inputs):
+        raise Mistake(f"{model.name} takes {len(model.inputs)} inputs, got {len(files)} files (--input)")
+    return [given.array for given in read_inputs(model, files, Pixels())]

@@ -19,7 +19,7 @@ from nnapi.formats.tflite.metadata import (
 )
 from nnapi.model.memory import Memory
 from nnapi.vision.labels import split_labels
-from nnapi.vision.pictures import Pixels
+from nnapi.vision.pictures import PLAIN, Pixels
 from nnapi.vision.task import Task
 
 TASKS_BY_NAME = {
@@ -41,8 +41,6 @@ RANGES = {
     "Normalized_1_1": Pixels((127.5,), (127.5,)),
 }
 """Values of the property "Image.NominalPixelRange" of .onnx files, as ONNX defines them."""
-
-PLAIN = Pixels()
 
 
 @dataclass(frozen=True)

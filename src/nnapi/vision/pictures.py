@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,6 +45,14 @@ class Pixels:
     def is_given(self) -> bool:
         return self.mean is not None or self.std is not None
 
+    @property
+    def guess(self) -> str:
+        """The guess behind them in words, "" where they are not guessed."""
+        return re.split("[,;]", self.reason)[0] if self.reason.startswith("guessed") else ""
+
+
+PLAIN = Pixels()
+
 
 def layout(type: OperandType) -> str:
     """Name the input's dimensions by a letter each: batch N, height H, width W, channels C (1 where not named).
@@ -69,7 +78,7 @@ def read_picture(file: Path, type: OperandType, pixels: Pixels) -> tuple[Array, 
     wanted = dict(zip(letters, type.dimensions, strict=True))
     opened = open_picture(file, wanted.get("C", 1))
     size = wanted["W"] or opened.width, wanted["H"] or opened.height
-    picture, words = _fit(opened, size) if pixels.keeps_aspect else _resize(opened, size)
+    picture, words = _resize(opened, size, pixels.keeps_aspect)
     values = np.atleast_3d(np.asarray(picture))
     if pixels.has_mask and values.shape[-1] == 4:
         values = np.concatenate([values[..., :3], np.zeros_like(values[..., :1])], -1)
@@ -102,15 +111,20 @@ def open_picture(file: Path, channels: int) -> Picture:
         raise Mistake(f"the picture is damaged: {error}") from None
 
 
-def _resize(picture: Picture, after: tuple[int, int]) -> tuple[Picture, str]:
-    """The picture at that size, stretched if need be, and what was done."""
+def _resize(picture: Picture, size: tuple[int, int], keeps_aspect: bool) -> tuple[Picture, str]:
+    """The picture at that size, stretched or in the middle with black bars beside it, and what was done."""
     from PIL import Image
 
-    before = picture.size
-    if before == after:
-        return picture, f"{before[0]}×{before[1]}"
-    words = f"{before[0]}×{before[1]} resized to {after[0]}×{after[1]} (bilinear)"
-    return picture.resize(after, Image.Resampling.BILINEAR), words
+    left, top, width, height = fit_inside(picture.size, size) if keeps_aspect else (0, 0, *size)
+    words = f"{picture.width}×{picture.height}"
+    if picture.size != (width, height):
+        words += f" resized to {width}×{height} (bilinear)"
+        picture = picture.resize((width, height), Image.Resampling.BILINEAR)
+    if size == (width, height):
+        return picture, words
+    whole = Image.new(picture.mode, size)
+    whole.paste(picture, (left, top))
+    return whole, f"{words} within {size[0]}×{size[1]}"
 
 
 def fit_inside(inner: tuple[int, int], outer: tuple[int, int]) -> tuple[int, int, int, int]:
@@ -118,19 +132,6 @@ def fit_inside(inner: tuple[int, int], outer: tuple[int, int]) -> tuple[int, int
     scale = min(outer[0] / inner[0], outer[1] / inner[1])
     width, height = max(1, round(inner[0] * scale)), max(1, round(inner[1] * scale))
     return (outer[0] - width) // 2, (outer[1] - height) // 2, width, height
-
-
-def _fit(picture: Picture, size: tuple[int, int]) -> tuple[Picture, str]:
-    """The picture in the middle of that size with black bars beside it, and what was done."""
-    from PIL import Image
-
-    left, top, width, height = fit_inside(picture.size, size)
-    resized, words = _resize(picture, (width, height))
-    if (width, height) == size:
-        return resized, words
-    whole = Image.new(picture.mode, size)
-    whole.paste(resized, (left, top))
-    return whole, f"{words} within {size[0]}×{size[1]}"
 
 
 def _with_channels(picture: Picture, channels: int) -> Picture:
@@ -148,13 +149,13 @@ def _with_channels(picture: Picture, channels: int) -> Picture:
 
 def _numbers(pixels: Array, type: OperandType, wanted: Pixels) -> tuple[Array, str]:
     """Pixel values as the input stores them."""
-    if not wanted.is_given and type.code == OperandCode.TENSOR_QUANT8_ASYMM:
-        return pixels, "pixels 0 to 255 as quantized values"
-    if not wanted.is_given and type.dtype == np.int8:
-        return (pixels.astype(np.int16) - 128).astype(np.int8), "pixels 0 to 255 as quantized values -128 to 127"
-    mean, std = _per_channel(wanted.mean, 0.0, pixels), _per_channel(wanted.std, 1.0, pixels)
     if not wanted.is_given:
-        mean = std = np.array([127.5], np.float32)
+        if type.code == OperandCode.TENSOR_QUANT8_ASYMM:
+            return pixels, "pixels 0 to 255 as quantized values"
+        if type.dtype == np.int8:
+            return (pixels.astype(np.int16) - 128).astype(np.int8), "pixels 0 to 255 as quantized values -128 to 127"
+        wanted = Pixels.of_range(-1, 1)
+    mean, std = _per_channel(wanted.mean, 0.0, pixels), _per_channel(wanted.std, 1.0, pixels)
     words = f"(pixel - {_join(mean)}) / {_join(std)}"
     if len(mean) == len(std) == 1:
         low, high = -mean[0] / std[0], (255 - mean[0]) / std[0]

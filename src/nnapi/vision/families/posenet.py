@@ -48,8 +48,7 @@ class Maps(NamedTuple):
     def cell(self, y: float, x: float) -> tuple[int, int]:
         """Return the cell nearest to a position."""
         rows, columns, _ = self.scores.shape
-        found = round(y / self.stride[0]), round(x / self.stride[1])
-        return min(max(found[0], 0), rows - 1), min(max(found[1], 0), columns - 1)
+        return min(max(round(y / self.stride[0]), 0), rows - 1), min(max(round(x / self.stride[1]), 0), columns - 1)
 
 
 def find_people(maps: Maps, least: float = LEAST) -> list[list[tuple[float, float, float]]]:
@@ -68,9 +67,8 @@ def _peaks(scores: Array, least: float) -> list[tuple[int, int, int]]:
     padded = np.pad(scores, ((1, 1), (1, 1), (0, 0)), constant_values=-np.inf)
     rows, columns, _ = scores.shape
     around = [padded[y : y + rows, x : x + columns] for y in range(3) for x in range(3)]
-    found = np.argwhere((scores >= least) & (scores >= np.max(around, 0)))
-    ordered = sorted(found.tolist(), key=lambda place: -float(scores[tuple(place)]))
-    return [(y, x, point) for y, x, point in ordered]
+    found = [(y, x, point) for y, x, point in np.argwhere((scores >= least) & (scores >= np.max(around, 0))).tolist()]
+    return sorted(found, key=lambda place: -float(scores[place]))
 
 
 def _follow(maps: Maps, root: int, begun: tuple[float, float, float]) -> list[tuple[float, float, float]]:
