@@ -13,7 +13,7 @@ from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.device import Device
 from nnapi.testing.build import build
 from nnapi.testing.compare import judge
-from nnapi.testing.example import Example
+from nnapi.testing.example import Example, with_expected
 
 
 class Agreement(StrEnum):
@@ -54,12 +54,7 @@ def compare_devices(device_a: Device, device_b: Device, example: Example) -> Com
 
 def compute_expected(example: Example, device: Device) -> Example:
     """The example with what a device computes as its expected outputs; raises what building and running raise."""
-    results = dict(zip(example.main.outputs, _run(device, example), strict=True))
-    operands = [
-        replace(operand, dimensions=results[index].shape) if index in results else operand
-        for index, operand in enumerate(example.main.operands)
-    ]
-    return replace(example, main=replace(example.main, operands=tuple(operands)), outputs=results)
+    return with_expected(example, dict(zip(example.main.outputs, _run(device, example), strict=True)))
 
 
 def _run(device: Device, example: Example) -> list[Array]:

@@ -2,7 +2,7 @@
 
 Cosmic Ray makes the changes, in copies of the tree. All mutants meet the tests of their module (those that
 tests/test_names.py finds by name) and conformance examples of the operations that the module names; what survives meets
-the other quick tests of its room. Each run is a process forked from one that has the libraries loaded.
+the other quick tests of its package. Each run is a process forked from one that has the libraries loaded.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from queue import Queue
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SOURCE = Path("src") / "nnapi"
-ROOMS = ("model", "ops", "runtime", "importers", "drivers")
+FOLDERS = ("model", "ops", "runtime", "importers", "drivers")
 LEFT_OUT = (".git", ".venv*", "build", "dist", "__pycache__", ".*_cache", ".hypothesis")
 MOST_EXAMPLES = 300
 """Conformance examples that a mutant meets."""
@@ -68,13 +68,13 @@ class Outcome:
 # The sample
 
 
-def sample(rooms: Sequence[str], number: int, seed: int) -> list[Mutant]:
+def sample(folders: Sequence[str], number: int, seed: int) -> list[Mutant]:
     """Mutants of different places, files drawn by their length; the same for the same tree and seed."""
     root = REPOSITORY / SOURCE
-    files = sorted(path.relative_to(REPOSITORY) for room in rooms for path in (root / room).rglob("*.py"))
+    files = sorted(path.relative_to(REPOSITORY) for folder in folders for path in (root / folder).rglob("*.py"))
     lengths = [len((REPOSITORY / path).read_text().splitlines()) for path in files]
     if sum(lengths) < 10 * number:
-        sys.exit(f"{', '.join(rooms)}: too little source for {number} mutants")
+        sys.exit(f"{', '.join(folders)}: too little source for {number} mutants")
     draw, drawn = random.Random(seed), dict[tuple[Path, object], Mutant]()
     while len(drawn) < number:
         (path,) = draw.choices(files, lengths)
@@ -131,9 +131,9 @@ def nearest(path: Path) -> list[str]:
 
 
 def wider(path: Path) -> str:
-    """The folder of the tests of a module's room, or of its engine or importer within it."""
-    room, *rest = path.relative_to(SOURCE).parent.parts
-    folder = Path("tests", room, *rest[:1])
+    """Return the folder of the tests of a module: of its package, or of its engine or importer within it."""
+    package, *rest = path.relative_to(SOURCE).parent.parts
+    folder = Path("tests", package, *rest[:1])
     return str(folder if (REPOSITORY / folder).is_dir() else folder.parent)
 
 
@@ -171,7 +171,7 @@ def of_module(path: Path) -> list[Work]:
     return [partial(run_tests, nearest(path)), partial(conformance, path)]
 
 
-def of_room(path: Path) -> list[Work]:
+def of_package(path: Path) -> list[Work]:
     return [partial(run_tests, [wider(path), *(f"--deselect={test}" for test in nearest(path))])]
 
 
@@ -263,7 +263,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="what they are drawn from")
     parser.add_argument("--jobs", type=int, default=1, help="copies of the tree that share the work")
     parser.add_argument("--report", type=Path, help="a file that gets a line of JSON for each mutant")
-    parser.add_argument("rooms", nargs="*", default=ROOMS, help=f"folders of {SOURCE}; all of: {' '.join(ROOMS)}")
+    parser.add_argument("folders", nargs="*", default=FOLDERS, help=f"folders of {SOURCE}; all of: {' '.join(FOLDERS)}")
     return parser.parse_args()
 
 
@@ -272,14 +272,14 @@ def main() -> None:
     if (shared := REPOSITORY.parent / "shared").is_dir():
         os.environ.setdefault("NNAPI_SHARED", str(shared))  # the copies lie elsewhere
     FORK.set_forkserver_preload(["__main__", "numpy", "scipy.special", "pytest"])
-    mutants = sample(given.rooms, given.number, given.seed)
+    mutants = sample(given.folders, given.number, given.seed)
     with tempfile.TemporaryDirectory(prefix="nnapi-mutants-") as folder:
         copies: Queue[Path] = Queue()
         for number in range(given.jobs):
             copies.put(make_copy(Path(folder, f"copy{number}")))
         survived = run_all(copies, of_module, mutants, given.report)
-        print(f"\n{len(survived)} of {len(mutants)} survived the tests of their modules; those of their rooms:")
-        survived = run_all(copies, of_room, survived, given.report)
+        print(f"\n{len(survived)} of {len(mutants)} survived the tests of their modules; those of their folders:")
+        survived = run_all(copies, of_package, survived, given.report)
     noticed = len(mutants) - len(survived)
     print(f"\n{noticed} of {len(mutants)} noticed ({noticed / len(mutants):.1%}), seed {given.seed}")
 

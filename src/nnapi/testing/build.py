@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperationCode
+from nnapi.compiling import compile
 from nnapi.errors import BadDataError, need
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.model.nesting import inner_first
+from nnapi.model.operand import Array
+from nnapi.runtime.device import Device
 from nnapi.testing import runtime
 from nnapi.testing.example import Example, Graph, Source
 
@@ -29,6 +32,12 @@ def build(example: Example, classes: Any = runtime) -> Model:
     model = describe(example, classes)
     model.finish()
     return model
+
+
+def run_example(example: Example, device: Device) -> list[Array]:
+    """Return the outputs of an example on one device, with one thread; raises what building and running raise."""
+    compilation = compile(build(example), [device], threads=1)
+    return compilation.run(*(example.inputs[index] for index in example.main.inputs))
 
 
 def describe(example: Example, classes: Any = runtime) -> Model:

@@ -21,7 +21,7 @@ from nnapi.model.parts import OperationCall
 from nnapi.runtime.choice.judge import Distance, measure
 from nnapi.runtime.device import Device, device
 from nnapi.runtime.planning.verdicts import need_verdicts
-from nnapi.testing.build import build
+from nnapi.testing.build import build, run_example
 from nnapi.testing.example import Criterion, Example, OperandSpec, Source
 from nnapi.testing.random.graphs import UNSURE
 from nnapi.testing.random.judging import REFERENCE, Outcome, judge_outputs
@@ -123,7 +123,7 @@ def _run_each(example: Example, model: Model, base: Device) -> Iterator[tuple[Op
     values |= example.inputs
     for place, call in enumerate(model.operations):
         part = _with_input(keep(example, [place], values))
-        found = _run(part, base)
+        found = run_example(part, base)
         values |= zip(sorted(call.outputs), found, strict=True)
         yield call, replace(part, outputs=dict(zip(part.main.outputs, found, strict=True)))
 
@@ -156,10 +156,6 @@ def _as_example(model: Model, inputs: Sequence[Array | None]) -> Example:
     return replace(example, main=replace(example.main, operands=operands))
 
 
-def _run(part: Example, on: Device) -> list[Array]:
-    return compile(build(part), [on], threads=1).run(*(part.inputs[index] for index in part.main.inputs))
-
-
 def _try(part: Example, tried: Device) -> tuple[Verdict, str, list[Array]]:
     """Run one operation on a device; return the verdict, the reason for it, and the results."""
     model = build(part)
@@ -167,7 +163,7 @@ def _try(part: Example, tried: Device) -> tuple[Verdict, str, list[Array]]:
     if not answer.supported:
         return Verdict.REFUSED, answer.reason, []
     try:
-        outputs = _run(part, tried)
+        outputs = run_example(part, tried)
     except NnapiError as error:
         return Verdict.FAILED, str(error), []
     judgement = judge_outputs(part, tried, dict(zip(part.main.outputs, outputs, strict=True)))

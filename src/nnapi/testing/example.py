@@ -167,6 +167,15 @@ class Example:
 # Examples derived from one
 
 
+def with_expected(example: Example, results: Mapping[int, Array]) -> Example:
+    """Return the example with these results as its expected outputs, and their dimensions."""
+    operands = tuple(
+        replace(operand, dimensions=results[index].shape) if index in results else operand
+        for index, operand in enumerate(example.main.operands)
+    )
+    return replace(example, main=replace(example.main, operands=operands), outputs=results)
+
+
 def dynamic(example: Example) -> Example:
     """Return the example with every dimension of its outputs unspecified; ranks stay."""
     operands = list(example.main.operands)

@@ -73,7 +73,7 @@ def test_codes_rounded_twice_are_right(monkeypatch: pytest.MonkeyPatch, code: in
     assert right is not None
     assert right.ravel().tolist() == [94, 96, 96, 96]
     shown = np.array([94, code, 96, 96], np.uint8).reshape(right.shape)
-    monkeypatch.setattr(judging, "_outputs", lambda example, device: [shown])
+    monkeypatch.setattr(judging, "run_example", lambda example, device: [shown])
     assert judge(example, spoilt(0)).outcome == outcome
 
 
@@ -97,7 +97,7 @@ def test_data_that_the_reference_refuses_is_no_failure_of_who_refuses_it_too() -
 
 
 def test_who_computes_what_the_reference_refuses_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judging, "_outputs", lambda example, device: [np.zeros((1, 2), np.float32)])
+    monkeypatch.setattr(judging, "run_example", lambda example, device: [np.zeros((1, 2), np.float32)])
     judgement = judge(lookup(7), REFERENCE)
     assert judgement.outcome == Outcome.FAILED
     assert "computes what the reference refuses" in judgement.reason

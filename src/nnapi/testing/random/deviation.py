@@ -30,9 +30,9 @@ from nnapi.errors import NnapiError, need_value
 from nnapi.model.operand import DTYPES, Array
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.device import device
-from nnapi.testing.build import build
+from nnapi.testing.build import build, run_example
 from nnapi.testing.compare import as_double, tolerance_for
-from nnapi.testing.example import Example, OperandSpec, Source
+from nnapi.testing.example import Example, dynamic
 from nnapi.testing.random.kinds import (
     CHOOSING,
     KEEPING,
@@ -44,7 +44,7 @@ from nnapi.testing.random.kinds import (
     TWO_COMPARED,
 )
 from nnapi.testing.random.losses import estimate_losses
-from nnapi.testing.random.parts import CONSTANTS, Part, part_of
+from nnapi.testing.random.parts import Part, find_given, part_of
 from nnapi.testing.random.real_numbers import as_real, on_real_numbers
 
 ROUNDS = 4
@@ -75,10 +75,6 @@ class Expectation:
     allowance: Array
 
 
-def _is_not_finite(array: Array) -> Array:
-    return np.asarray(~np.isfinite(array))
-
-
 class Computation:
     """An example on the reference, operation by operation, with ROUNDS perturbed computations beside it."""
 
@@ -89,7 +85,7 @@ class Computation:
         self._fed_back = {i for call in example.main.operations if call.type in SEQUENCES for i in call.outputs}
         self._chosen = {i for call in example.main.operations if call.type in CHOOSING for i in call.outputs}
         self._rng = np.random.default_rng(0)  # the same for each way of looking at an example
-        self.values: Values = {i: _find_given(example, i) for i in range(len(example.main.operands))}
+        self.values: Values = {i: find_given(example, i) for i in range(len(example.main.operands))}
         self.others: list[Values] = [dict(self.values) for _ in range(rounds)]
         self._parts = [_Runner(part_of(example, number)) for number in range(len(example.main.operations))]
 
@@ -169,7 +165,7 @@ class Computation:
         if self.special and name not in CHOOSING | PAIRWISE and any(self._is_large(index) for index in inputs):
             return True
         if name in KEEPING:
-            return any(self._is_special(index, np.isnan) for index in inputs)
+            return any(self._is_special(index, lambda a: ~np.isnan(a)) for index in inputs)
         return any(self._is_special(index) for index in inputs)
 
     def _is_large(self, index: int) -> bool:
@@ -192,10 +188,10 @@ class Computation:
             for other in self.others
         )
 
-    def _is_special(self, index: int, is_so: Callable[[Array], Array] = _is_not_finite) -> bool:
-        """Whether some of a value's floats are not finite, or NaN, in any of the computations."""
+    def _is_special(self, index: int, permitted: Callable[[Array], Array] = np.isfinite) -> bool:
+        """Whether some of a value's floats are not finite, or not ``permitted``, in any of the computations."""
         arrays = [values[index] for values in (self.values, *self.others)]
-        return any(a is not None and a.dtype.kind == "f" and is_so(a).any() for a in arrays)
+        return any(a is not None and a.dtype.kind == "f" and not permitted(a).all() for a in arrays)
 
     def _nudge(self, array: Array | None, turn: int, places: float = 1.0, least: float = 0.0) -> Array | None:
         """Return perturbed values: by so many times the usual step, and by ``least`` at least."""
@@ -232,15 +228,9 @@ class Computation:
                 moved = np.maximum(moved, np.where(np.isfinite(step), step, np.inf))
             if index in self._fed_back:
                 moved = np.full_like(moved, moved.max(initial=0))
-        return Expectation(
-            value,
-            allowance
-            + (
-                CODES_SPARE * np.maximum(moved, _usual(moved))
-                if operand.scale
-                else SPARE * np.maximum(moved, np.where(moved > 0, _usual(moved), 0))
-            ),
-        )
+        if operand.scale:
+            return Expectation(value, allowance + CODES_SPARE * np.maximum(moved, _usual(moved)))
+        return Expectation(value, allowance + SPARE * np.maximum(moved, np.where(moved > 0, _usual(moved), 0)))
 
     def settle(self, index: int, shown: Array) -> None:
         """Continue with the device's result; only float16 may have been rounded to be shown."""
@@ -307,7 +297,7 @@ class Computation:
         if twin is None:
             return {}
         try:
-            results = execute(twin, "nnapi-reference")
+            results = run_example(twin, device("nnapi-reference"))
         except NnapiError:
             return {}
         found = {}
@@ -329,30 +319,20 @@ class _Runner:
 
     def __call__(self, values: Mapping[int, Array | None]) -> Values:
         if self._compilation is None:
-            shown = tuple(
-                replace(o, dimensions=(0,) * len(o.dimensions)) if o.lifetime == Source.SUBGRAPH_OUTPUT else o
-                for o in self._with_shapes(values)
-            )
-            example = replace(self.part.example, main=replace(self.part.example.main, operands=shown))
-            self._compilation = Compilation(build(example), [device("nnapi-reference")])
+            self._compilation = Compilation(build(self._with_shapes(values)), [device("nnapi-reference")])
             self._compilation.finish()
         results = self._compilation.run(*(values[index] for index in self.part.inputs))
         return dict(zip(self.part.outputs, results, strict=True))
 
-    def _with_shapes(self, values: Mapping[int, Array | None]) -> tuple[OperandSpec, ...]:
-        operands = list(self.part.example.main.operands)
+    def _with_shapes(self, values: Mapping[int, Array | None]) -> Example:
+        """Return the operation with the dimensions of the given values, and unspecified ones of its results."""
+        example = dynamic(self.part.example)
+        operands = list(example.main.operands)
         for place, index in zip(self.part.example.main.inputs, self.part.inputs, strict=True):
             array = values[index]
             if array is not None:
                 operands[place] = replace(operands[place], dimensions=array.shape)
-        return tuple(operands)
-
-
-def execute(example: Example, name: str) -> list[Array]:
-    """Return the outputs of an example on a device; raises what building, compiling and running raise."""
-    compilation = Compilation(build(example), [device(name)])
-    compilation.finish()
-    return compilation.run(*(example.inputs[index] for index in example.main.inputs))
+        return replace(example, main=replace(example.main, operands=tuple(operands)))
 
 
 def _terms(name: str, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> float:
@@ -370,11 +350,6 @@ def _usual(moved: Array) -> float:
     """Return the root mean square of the differences that are not 0: clamped quantized values hide theirs."""
     known = moved[np.isfinite(moved) & (moved > 0)]
     return float(np.sqrt(np.mean(np.square(known)))) if known.size else 0.0
-
-
-def _find_given(example: Example, index: int) -> Array | None:
-    operand = example.main.operands[index]
-    return operand.data if operand.lifetime in CONSTANTS else example.inputs.get(index)
 
 
 def _without_denormals(array: Array | None) -> Array | None:

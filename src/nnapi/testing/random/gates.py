@@ -57,7 +57,8 @@ def _lose(cell: Cell[Array], direction: str, given: Mapping[str, Any], places: f
         return *lstm_step(cell, options, x, aux, h, c), lost + APART * places * np.abs(lets_in)
 
     x, aux = _inputs(cell, direction, given)
-    h, c = (given[name].astype(np.float64) for name in _states(direction))
+    output_state = f"{direction}activation_state_in" if direction else "output_state_in"
+    h, c = (given[name].astype(np.float64) for name in (output_state, f"{direction}cell_state_in"))
     _, (_, _, lost) = over_time(step, x, aux, (h, c, np.zeros_like(c)))
     state = _clip(lost, options.cell_clip)
     output = state if cell.projection is None else _clip(state @ np.abs(cell.projection).T, options.proj_clip)
@@ -66,12 +67,6 @@ def _lose(cell: Cell[Array], direction: str, given: Mapping[str, Any], places: f
 
 def _clip(lost: Array, limit: float) -> Array:
     return np.minimum(lost, 2 * limit) if limit > 0 else lost
-
-
-def _states(direction: str) -> tuple[str, str]:
-    if direction:
-        return f"{direction}activation_state_in", f"{direction}cell_state_in"
-    return "output_state_in", "cell_state_in"
 
 
 def _inputs(cell: Cell[Array], direction: str, given: Mapping[str, Any]) -> tuple[Array, Array | None]:

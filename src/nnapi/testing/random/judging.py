@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from nnapi.compiling import compile
 from nnapi.errors import NnapiError
 from nnapi.model.operand import Array
 from nnapi.runtime.device import Device
 from nnapi.runtime.planning.verdicts import need_verdicts
-from nnapi.testing.build import build
+from nnapi.testing.build import build, run_example
 from nnapi.testing.compare import HALF, SINGLE, as_double
-from nnapi.testing.example import Example, OperandSpec
+from nnapi.testing.example import Example, OperandSpec, with_expected
 from nnapi.testing.random.deviation import Computation, Expectation
 from nnapi.testing.random.forms import other_forms
 from nnapi.testing.random.parts import keep
@@ -73,9 +72,7 @@ def judge(example: Example, device: Device, *, special: bool = False) -> Judgeme
         if wrong is not None:
             return Judgement(Outcome.INVALID, str(wrong))
         return judge(keep(example, taken, computation.values), device, special=special)
-    if wrong is not None:
-        return _judge_refused(example, device, wrong)
-    return judge_taken(example, device, special)
+    return _judge_taken(example, device, special, wrong)
 
 
 def _refusal(computation: Computation) -> NnapiError | None:
@@ -88,28 +85,26 @@ def _refusal(computation: Computation) -> NnapiError | None:
     return None
 
 
-def _judge_refused(example: Example, device: Device, wrong: NnapiError) -> Judgement:
-    """Judge an example whose data the reference refuses: the device may refuse it too, but not answer."""
-    try:
-        _outputs(example, device)
-    except NnapiError:
-        return Judgement(Outcome.INVALID, str(wrong))
-    said = f"computes what the reference refuses: {wrong}"
-    return Judgement(Outcome.FAILED, said, example.main.operations[-1].type, replace(example, expect_failure=True))
+def _judge_taken(example: Example, device: Device, special: bool, wrong: NnapiError | None) -> Judgement:
+    """Judge an example of which the device claims every operation.
 
-
-def judge_taken(example: Example, device: Device, special: bool = False) -> Judgement:
-    """Judge an example of which the device claims every operation."""
+    ``wrong`` is the reference's refusal of the data: the device may refuse it too, but not answer.
+    """
+    last = example.main.operations[-1].type
     try:
-        outputs = dict(zip(example.main.outputs, _outputs(example, device), strict=True))
+        outputs = dict(zip(example.main.outputs, run_example(example, device), strict=True))
     except NnapiError as error:
-        said = f"fails though it takes the model: {error}"
-        return _fail(example, example.main.operations[-1].type, said)
+        if wrong is not None:
+            return Judgement(Outcome.INVALID, str(wrong))
+        return _fail(example, last, f"fails though it takes the model: {error}")
+    if wrong is not None:
+        said = f"computes what the reference refuses: {wrong}"
+        return Judgement(Outcome.FAILED, said, last, replace(example, expect_failure=True))
     judgement = judge_outputs(example, device, outputs, special)
     if judgement.outcome == Outcome.AGREED and device.name == REFERENCE and not special:
         for form, other in other_forms(example):
             if violation := _in_another_form(other, outputs, device):
-                return _fail(other, example.main.operations[-1].type, f"{form}: {violation}")
+                return _fail(other, last, f"{form}: {violation}")
     return judgement
 
 
@@ -130,7 +125,9 @@ def _compare(example: Example, device: Device, outputs: Mapping[int, Array], com
         for index in shown:
             if violation := _violation(example.main.operands[index], index, outputs[index], expected[index]):
                 real = computation.real(number).get(index)
-                if real is not None and _is_near(outputs[index], expected[index], real, _off(computation, number)):
+                scale = example.main.operands[operation.outputs[0]].scale
+                loss = _find_rounding_loss(computation, number, scale)
+                if real is not None and _is_near(outputs[index], expected[index], real, loss):
                     continue
                 return _fail(example, operation.type, violation)
         if device.name == REFERENCE and (violation := _contradiction(computation, number)):
@@ -141,25 +138,11 @@ def _compare(example: Example, device: Device, outputs: Mapping[int, Array], com
     return Judgement(Outcome.AGREED, example=example)
 
 
-def _outputs(example: Example, device: Device) -> list[Array]:
-    compilation = compile(build(example), [device], threads=1)
-    return compilation.run(*(example.inputs[index] for index in example.main.inputs))
-
-
 def _fail(example: Example, operation: str, violation: str) -> Judgement:
     computation = Computation(example, rounds=0)
     _refusal(computation)
-    return Judgement(Outcome.FAILED, violation, operation, _with_expected(example, computation))
-
-
-def _with_expected(example: Example, computation: Computation) -> Example:
-    """Return the example with the reference's results as its expected outputs."""
     found = {i: v for i in example.main.outputs if (v := computation.values.get(i)) is not None}
-    operands = tuple(
-        replace(operand, dimensions=found[i].shape) if i in found else operand
-        for i, operand in enumerate(example.main.operands)
-    )
-    return replace(example, main=replace(example.main, operands=operands), outputs=found)
+    return Judgement(Outcome.FAILED, violation, operation, with_expected(example, found))
 
 
 def _violation(operand: OperandSpec, index: int, actual: Array, expected: Expectation) -> str | None:
@@ -185,15 +168,10 @@ def _violation(operand: OperandSpec, index: int, actual: Array, expected: Expect
     )
 
 
-def _off(computation: Computation, number: int) -> float:
-    """Return the permitted distance from the float values in steps: one, or the loss of rounding twice."""
-    (result, *_) = computation.example.main.operations[number].outputs
-    before = _find_rounding_loss(computation, number, computation.example.main.operands[result].scale)
-    return max(1.0, before + 0.5) + NEARLY
-
-
-def _is_near(actual: Array, expected: Expectation, real: Array, off: float) -> bool:
-    """Whether quantized values lie between the reference's and the float value, or so little off."""
+def _is_near(actual: Array, expected: Expectation, real: Array, loss: float) -> bool:
+    """Whether quantized values lie between the reference's and the float value, or one step off, or the loss of
+    rounding twice."""
+    off = max(1.0, loss + 0.5) + NEARLY
     low = np.minimum(as_double(expected.value) - expected.allowance, real - off)
     high = np.maximum(as_double(expected.value) + expected.allowance, real + off)
     codes = as_double(actual)
@@ -229,7 +207,7 @@ def _find_rounding_loss(computation: Computation, number: int, scale: float) -> 
 def _in_another_form(example: Example, outputs: Mapping[int, Array], device: Device) -> str | None:
     """Describe how an equivalent variant of the example differs; None if the outputs are the same."""
     try:
-        others = _outputs(example, device)
+        others = run_example(example, device)
     except NnapiError as error:
         return f"fails: {error}"
     for (index, first), place, other in zip(outputs.items(), example.main.outputs, others, strict=True):

@@ -15,6 +15,12 @@ from nnapi.testing.example import Example, Graph, OperandSpec, OperationSpec, So
 CONSTANTS = (Source.CONSTANT_COPY, Source.CONSTANT_REFERENCE)
 
 
+def find_given(example: Example, index: int) -> Array | None:
+    """Return the value of a constant or an input; None if an operand is neither, or omitted."""
+    operand = example.main.operands[index]
+    return operand.data if operand.lifetime in CONSTANTS else example.inputs.get(index)
+
+
 @dataclass(frozen=True)
 class Part:
     """One operation as an example; ``inputs`` and ``outputs`` are its operands' indices in the whole graph."""

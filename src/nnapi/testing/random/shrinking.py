@@ -13,7 +13,7 @@ from nnapi.errors import NnapiError
 from nnapi.model.operand import Array
 from nnapi.testing.example import Example, OperandSpec
 from nnapi.testing.random.deviation import Computation
-from nnapi.testing.random.parts import CONSTANTS, keep
+from nnapi.testing.random.parts import CONSTANTS, find_given, keep
 
 Fails = Callable[[Example], Example | None]
 """Returns the remainder of an example that fails, None of one that does not."""
@@ -136,7 +136,7 @@ def _corner(array: Array, dimensions: tuple[int, ...]) -> Array:
 
 def _plainer_values(example: Example) -> Iterator[Example]:
     for index, operand in enumerate(example.main.operands):
-        array = operand.data if operand.lifetime in CONSTANTS else example.inputs.get(index)
+        array = find_given(example, index)
         if array is None or not array.size or not operand.type.startswith("TENSOR"):
             continue
         for plain in _plainer(array, operand):

@@ -9,7 +9,7 @@ import numpy as np
 from nnapi.errors import NnapiError
 from nnapi.model.operand import Array
 from nnapi.testing.example import Example, OperandSpec, OperationSpec
-from nnapi.testing.random.parts import CONSTANTS, match_call
+from nnapi.testing.random.parts import CONSTANTS, find_given, match_call
 
 FEW = 8
 """The number of elements that are printed."""
@@ -40,7 +40,7 @@ def _argument(example: Example, index: int) -> str:
     operand = example.main.operands[index]
     if operand.lifetime in CONSTANTS and not operand.dimensions and operand.data is not None:
         return str(operand.data.item())
-    array = operand.data if operand.lifetime in CONSTANTS else example.inputs.get(index)
+    array = find_given(example, index)
     said = f"#{index} {_type(operand)}"
     return f"{said} {operand.lifetime.name.lower()}" + ("" if array is None else f" {_elements(array)}")
 
