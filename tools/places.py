@@ -40,7 +40,6 @@ WHAT = {
     "drivers/webgpu": "what the GPU computes otherwise",
     "drivers/openvino": "rule to operators of OpenVINO",
     "exporters/tflite": "what .tflite files have otherwise",
-    "lowering/cells": "recurrent cells decomposed for files",
     "exporters/onnx": "rule to operators of ONNX",
     "formats/tflite": "row of TensorFlow Lite's operator",
     "importers/tflite": "rule that reads TensorFlow Lite's operator",

@@ -48,6 +48,7 @@ class Sketch(Builder):
         """Whether results have the layout of the call and its activation already."""
         self._tensors: dict[int, Tensor] = {}
         self._given, self._known = given, values
+        self._zeros: dict[int, Tensor] = {}
 
     def take(self, index: int) -> Tensor | None:
         """Return the tensor that stands for an operand of the model; None for an omitted one."""
@@ -118,6 +119,12 @@ class Sketch(Builder):
     def number(self, like: Tensor, value: float) -> Tensor:
         """Return a number that is broadcast to any tensor of the type."""
         return self.constant(np.array([value], like.type.dtype))
+
+    def zeros(self, count: int) -> Tensor:
+        """Return so many float32 zeros, one constant for all callers."""
+        if count not in self._zeros:
+            self._zeros[count] = self.constant(np.zeros(count, np.float32))
+        return self._zeros[count]
 
     def restate(self, tensor: Tensor, shape: Sequence[int]) -> Tensor:
         """Return the same elements under other dimensions: of a constant as a constant."""
