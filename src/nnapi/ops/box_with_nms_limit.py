@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from nnapi.codes import OperationCode
@@ -21,6 +23,7 @@ from nnapi.ops.boxes import (
     sort_by_score,
     suppress,
 )
+from nnapi.ops.shapes import need_shape
 from nnapi.ops.types import INT32, reals
 
 HARD, LINEAR, GAUSSIAN = range(3)
@@ -56,7 +59,7 @@ def infer_shapes(
     rois, classes = scores.shape
     need(classes > 1, f"scores has {classes} classes, must have the background and more")
     need(boxes.shape == (rois, 4 * classes), f"boxes has shape {list(boxes.shape)}, must be [{rois}, {4 * classes}]")
-    need(batch_index.shape == (rois,), f"batch_index has shape {list(batch_index.shape)}, must be [{rois}]")
+    need_shape("batch_index", batch_index, (rois,))
     check_eighths(boxes=boxes)
     return [(None,), (None, 4), (None,), (None,)]
 
@@ -68,10 +71,7 @@ def box_with_nms_limit(
     batch_index: Array,
     score_threshold: float,
     max_boxes: int,
-    nms_kernel: int,
-    iou_threshold: float,
-    sigma: float,
-    nms_score_threshold: float,
+    **suppression: Any,
 ) -> tuple[Array, Array, Array, Array]:
     rois, classes = scores.shape
     corners = boxes.reshape(rois, classes, 4)
@@ -80,7 +80,7 @@ def box_with_nms_limit(
     images = np.arange(image.max(initial=-1) + 1)
     candidates = (score_threshold < scores.T) & (image == images[:, None])[:, None]
     candidates[:, 0] = False  # the background
-    weaken = _choose_weakening(nms_kernel, iou_threshold, sigma, nms_score_threshold)
+    weaken = _choose_weakening(**suppression)
     races = np.broadcast_to(scores.T, candidates.shape)
     final, taken = suppress(races, corners.transpose(1, 0, 2), candidates, weaken, max_boxes)
 

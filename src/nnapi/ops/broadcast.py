@@ -2,70 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.model.call import Call
 from nnapi.model.facts import Facts, Kind, Trait
-from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operand import Array, OperandType
 from nnapi.model.operation import Operation
-from nnapi.model.parameter import Activation, Tensor, upto
+from nnapi.model.parameter import Activation, upto
+from nnapi.ops.pairwise import pairwise
 from nnapi.ops.quantization import Convert, code_bounds, make_multiplier, offset
-from nnapi.ops.shapes import broadcast
 from nnapi.ops.types import INT32, QUANT8, QUANT8_SIGNED, floats, numbers
 
 SPARE = 2**20
 """The multiplier of quantized values before they are rescaled and added."""
 
 
-def _binary(code: OperationCode, types: dict[int, int], level: int = 1) -> Operation:
-    operation = Operation(
-        code,
-        facts=Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.PAIRS),
-        inputs=(
-            Tensor("lhs", types, rank=upto(4)),
-            Tensor("rhs", like="lhs", rank=upto(4)),
-            Activation(since=level),
-        ),
-        outputs=(Tensor("out", like="lhs"),),
-        zero_sized=True,
-    )
-
-    @operation.shape
-    def infer_shape(lhs: OperandType, rhs: OperandType) -> Shape:
-        return broadcast(("lhs", "rhs"), lhs.shape, rhs.shape)
-
-    return operation
+def _arithmetic(
+    code: OperationCode, function: Callable[[Array, Array], Array], types: dict[int, int], level: int = 1
+) -> Operation:
+    facts, activation = Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.PAIRS), Activation(since=level)
+    return pairwise(code, facts, function, types, activation, names=("lhs", "rhs"), rank=upto(4), zero_sized=True)
 
 
-ADD = _binary(OperationCode.ADD, numbers())
-SUB = _binary(OperationCode.SUB, numbers(2, quant8=3), level=2)
-MUL = _binary(OperationCode.MUL, numbers())
-DIV = _binary(OperationCode.DIV, floats(2) | {INT32: 4}, level=2)
+ADD = _arithmetic(OperationCode.ADD, np.add, numbers())
+SUB = _arithmetic(OperationCode.SUB, np.subtract, numbers(2, quant8=3), level=2)
+MUL = _arithmetic(OperationCode.MUL, np.multiply, numbers())
+DIV = _arithmetic(OperationCode.DIV, np.divide, floats(2) | {INT32: 4}, level=2)
 
 
-@ADD.kernel
-def add(lhs: Array, rhs: Array) -> Array:
-    return lhs + rhs
-
-
-@SUB.kernel
-def sub(lhs: Array, rhs: Array) -> Array:
-    return lhs - rhs
-
-
-@ADD.kernel(kind="exact", types=(QUANT8, QUANT8_SIGNED))
-def add_codes(call: Call, lhs: Array, rhs: Array) -> Array:
-    return _sum_of_codes(call, lhs, rhs, 1)
-
-
-@SUB.kernel(kind="exact", types=(QUANT8, QUANT8_SIGNED))
-def sub_codes(call: Call, lhs: Array, rhs: Array) -> Array:
-    return _sum_of_codes(call, lhs, rhs, -1)
-
-
-def _sum_of_codes(call: Call, lhs: Array, rhs: Array, sign: int) -> Array:
+def _sum_of_codes(call: Call, lhs: Array, rhs: Array, *, sign: int) -> Array:
     """Add both operands in units of twice the larger scale, with 20 bits to spare, and requantize the sum."""
     types, out = (call.arguments["lhs"], call.arguments["rhs"]), call.results[0]
     common = 2 * max(type.scale for type in types)
@@ -83,15 +53,13 @@ def _table(type: OperandType, multiply: Convert) -> Array:
     return multiply(offset(type, np.arange(256, dtype=np.uint8).view(type.dtype), np.float64) * SPARE)
 
 
+for _operation, _sign in ((ADD, 1), (SUB, -1)):
+    _operation.kernel(kind="exact", types=(QUANT8, QUANT8_SIGNED))(partial(_sum_of_codes, sign=_sign))
+
+
 @MUL.kernel(scaled=("lhs", "rhs"), types=(QUANT8, QUANT8_SIGNED))
-@MUL.kernel
-def mul(lhs: Array, rhs: Array) -> Array:
+def multiply_integers(lhs: Array, rhs: Array) -> Array:
     return lhs * rhs
-
-
-@DIV.kernel
-def div(lhs: Array, rhs: Array) -> Array:
-    return lhs / rhs
 
 
 @DIV.kernel(types=(INT32,))

@@ -8,9 +8,10 @@ from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.model.call import Call
 from nnapi.model.facts import Facts, Kind, Trait
-from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operand import Array, OperandType
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Levels, Tensor
+from nnapi.ops.shapes import same_shape
 from nnapi.ops.types import (
     BOOL8,
     FLOAT16,
@@ -43,8 +44,11 @@ CAST = Operation(
 )
 
 
+CAST.shape(same_shape)
+
+
 @CAST.check
-def same_shape(input: OperandType, out: OperandType) -> None:
+def fits_input(input: OperandType, out: OperandType) -> None:
     need(
         not (input.is_known and out.is_known) or input.shape == out.shape,
         f"out has shape {list(out.shape)}, must have that of input, {list(input.shape)}",
@@ -52,17 +56,10 @@ def same_shape(input: OperandType, out: OperandType) -> None:
     )
 
 
-@CAST.shape
-def infer_shape(input: OperandType) -> Shape:
-    return input.shape
-
-
 @CAST.kernel(kind="exact")
 def cast(call: Call, input: Array) -> Array:
     dtype = call.results[0].dtype
     if input.dtype == dtype or dtype.kind == "f":
         return input.astype(dtype)
-    limits = np.iinfo(
-        dtype
-    )  # what lies outside is C's undefined behavior for int32, saturated for quantized values: saturate
+    limits = np.iinfo(dtype)  # outside is C's undefined behavior for int32, saturated for quantized values: saturate
     return np.clip(np.nan_to_num(input.astype(np.float64)), limits.min, limits.max).astype(dtype)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from nnapi.codes import OperationCode
@@ -37,14 +39,12 @@ CONV_2D.facets(scale_facet)
 
 
 @CONV_2D.shape
-def infer_shape(
-    input: OperandType, filter: OperandType, bias: OperandType, padding: Padding, stride: Pair, dilation: Pair
-) -> Shape:
-    n, h, w, depth = need_image("input", input)
-    channels, kh, kw, filter_depth = filter.shape
+def infer_shape(input: OperandType, filter: OperandType, bias: OperandType, **windows: Any) -> Shape:
+    n, *image, depth = need_image("input", input)
+    channels, *size, filter_depth = filter.shape
     need(depth == filter_depth, f"filter has depth {filter_depth}, input has {depth}")
     check_bias(bias, channels, input, filter)
-    return (n, *slide((h, w), (kh, kw), stride, padding, dilation), channels)
+    return (n, *slide(image, size, **windows), channels)
 
 
 @CONV_2D.kernel(scaled=("input", "filter"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
@@ -35,21 +37,13 @@ DEPTHWISE_CONV_2D.facets(scale_facet)
 
 
 @DEPTHWISE_CONV_2D.shape
-def infer_shape(
-    input: OperandType,
-    filter: OperandType,
-    bias: OperandType,
-    padding: Padding,
-    stride: Pair,
-    dilation: Pair,
-    multiplier: int,
-) -> Shape:
-    n, h, w, depth = need_image("input", input)
-    ones, kh, kw, channels = filter.shape
+def infer_shape(input: OperandType, filter: OperandType, bias: OperandType, multiplier: int, **windows: Any) -> Shape:
+    n, *image, depth = need_image("input", input)
+    ones, *size, channels = filter.shape
     need(ones == 1, f"filter has shape {list(filter.shape)}, the first dimension must be 1")
     need(channels == depth * multiplier, f"filter has depth {channels}, must be {depth} × {multiplier}")
     check_bias(bias, channels, input, filter)
-    return (n, *slide((h, w), (kh, kw), stride, padding, dilation), channels)
+    return (n, *slide(image, size, **windows), channels)
 
 
 @DEPTHWISE_CONV_2D.kernel(scaled=("input", "filter"))

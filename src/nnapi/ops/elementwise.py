@@ -8,9 +8,10 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.model.facts import Facts, Kind, Trait
-from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operand import Array
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Levels, Ranks, Tensor, upto
+from nnapi.ops.shapes import same_shape
 from nnapi.ops.types import INT32, QUANT8, QUANT8_SIGNED, floats
 
 
@@ -20,10 +21,7 @@ def _elementwise(
     operation = Operation(
         code, facts=facts, inputs=(Tensor("input", types, rank=rank),), outputs=(Tensor("out", like="input"),)
     )
-
-    @operation.shape
-    def infer_shape(input: OperandType) -> Shape:
-        return input.shape
+    operation.shape(same_shape)
 
     @operation.kernel(kind="pointwise")
     def each(input: Array) -> Array:

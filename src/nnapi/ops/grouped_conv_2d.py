@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.model.facts import Facts, Kind
@@ -35,24 +37,16 @@ GROUPED_CONV_2D = Operation(
 
 
 @GROUPED_CONV_2D.shape
-def infer_shape(
-    input: OperandType,
-    filter: OperandType,
-    bias: OperandType,
-    padding: Padding,
-    stride: Pair,
-    dilation: Pair,
-    num_groups: int,
-) -> Shape:
-    n, h, w, depth = need_image("input", input)
-    channels, kh, kw, filter_depth = filter.shape
+def infer_shape(input: OperandType, filter: OperandType, bias: OperandType, num_groups: int, **windows: Any) -> Shape:
+    n, *image, depth = need_image("input", input)
+    channels, *size, filter_depth = filter.shape
     need(
         depth == num_groups * filter_depth,
         f"filter has depth {filter_depth}, must be the {depth} of input divided by {num_groups} groups",
     )
     need(channels % num_groups == 0, f"filter has {channels} channels, which {num_groups} groups do not divide")
     check_bias(bias, channels, input, filter)
-    return (n, *slide((h, w), (kh, kw), stride, padding), channels)
+    return (n, *slide(image, size, **windows), channels)
 
 
 @GROUPED_CONV_2D.kernel(scaled=("input", "filter"))

@@ -15,12 +15,11 @@ from nnapi.ops.lstm_cell import Options, lstm_step
 from nnapi.ops.lstm_parameters import (
     cell_of,
     cell_parameters,
-    check_cell,
+    check_step,
     norm_parameters,
     option_parameters,
     state_parameters,
 )
-from nnapi.ops.shapes import need_shape
 from nnapi.ops.types import floats
 
 LSTM = Operation(
@@ -47,15 +46,11 @@ LSTM = Operation(
 
 
 @LSTM.shape
-def infer_shapes(
-    input: OperandType, output_state_in: OperandType, cell_state_in: OperandType, **operands: Any
-) -> list[Shape]:
+def infer_shapes(input: OperandType, **operands: Any) -> list[Shape]:
     batch, input_size = input.shape
-    units, output_size = check_cell(operands, input_size)
-    need_shape("output_state_in", output_state_in, (batch, output_size))
-    need_shape("cell_state_in", cell_state_in, (batch, units))
+    output, cell = check_step(operands, batch, input_size)
     gates = 3 if cell_of(operands).is_coupled else 4
-    return [(batch, gates * units), (batch, output_size), (batch, units), (batch, output_size)]
+    return [(batch, gates * cell[1]), output, cell, output]
 
 
 @LSTM.kernel

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from nnapi.codes import OperandCode
 from nnapi.errors import need
-from nnapi.model.operand import OperandType
+from nnapi.model.operand import OperandType, Shape
 from nnapi.model.parameter import REQUIRED, Levels, Scalar, Slot, Tensor, not_negative, one_of
 from nnapi.ops.shapes import need_shape
 from nnapi.ops.types import FLOAT_SCALAR
@@ -173,6 +173,17 @@ def check_cell(operands: Mapping[str, Any], input_size: int, prefix: str = "", a
         f"{prefix}projection_weights give {units}",
     )
     return units, output_size
+
+
+def check_step(
+    operands: Mapping[str, Any], batch: int, input_size: int, output_name: str = "output_state_in"
+) -> tuple[Shape, Shape]:
+    """The shapes of output and cell state of one step; raises OpFailedError where its operands do not fit together."""
+    units, output_size = check_cell(operands, input_size)
+    output, cell = (batch, output_size), (batch, units)
+    need_shape(output_name, operands[output_name], output)
+    need_shape("cell_state_in", operands["cell_state_in"], cell)
+    return output, cell
 
 
 def _check_presence(cell: Cell[OperandType], prefix: str) -> None:

@@ -9,7 +9,7 @@ from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import REQUIRED, Layout, Scalar, Tensor, not_negative, upto
-from nnapi.ops.shapes import axis_of
+from nnapi.ops.shapes import axis_of, same_shape
 from nnapi.ops.types import FLOAT_SCALAR, SIGNED_UNIT, floats, reals
 from nnapi.ops.windows import reduce_windows
 
@@ -48,22 +48,13 @@ INSTANCE_NORMALIZATION = Operation(
 )
 
 
+INSTANCE_NORMALIZATION.shape(same_shape)
+
+
 @L2_NORMALIZATION.shape
-def infer_l2_normalization_shape(input: OperandType, axis: int) -> Shape:
-    axis_of(axis, input.rank)
-    return input.shape
-
-
 @LOCAL_RESPONSE_NORMALIZATION.shape
-def infer_local_response_normalization_shape(
-    input: OperandType, radius: int, bias: float, alpha: float, beta: float, axis: int
-) -> Shape:
+def infer_shape(input: OperandType, axis: int, **others: float) -> Shape:
     axis_of(axis, input.rank)
-    return input.shape
-
-
-@INSTANCE_NORMALIZATION.shape
-def infer_instance_normalization_shape(input: OperandType, gamma: float, beta: float, epsilon: float) -> Shape:
     return input.shape
 
 

@@ -13,7 +13,7 @@ from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Facet, Operation
 from nnapi.model.parameter import Levels, Scalar, Tensor, Values, one_of, upto
-from nnapi.ops.quantization import same_quantization
+from nnapi.ops.quantization import need_alike
 from nnapi.ops.types import FLOAT16, FLOAT32, QUANT8, QUANT8_SIGNED, numbers, reals
 
 FILL_SCALAR: dict[int, int | Levels] = {
@@ -94,13 +94,11 @@ def pad_v2(input: Array, paddings: Array, pad_value: float) -> Array:
     return np.pad(input, paddings, constant_values=np.array(pad_value).astype(input.dtype))
 
 
+MIRROR_PAD.check(need_alike)
+
+
 @MIRROR_PAD.check
-def fits_input(input: OperandType, paddings: OperandType, out: OperandType) -> None:
-    need(
-        same_quantization(input, out),
-        f"out is {out}, must have the scale and zero point of input, {input}",
-        BadDataError,
-    )
+def paddings_fit_input(input: OperandType, paddings: OperandType) -> None:
     if paddings.rank:
         rows, columns = paddings.shape
         need(
@@ -108,11 +106,6 @@ def fits_input(input: OperandType, paddings: OperandType, out: OperandType) -> N
             f"paddings has shape {list(paddings.shape)}, must be [rank of input, 2]",
             BadDataError,
         )
-    need(
-        not input.rank or not out.rank or input.rank == out.rank,
-        f"out has rank {out.rank}, must have that of input, {input.rank}",
-        BadDataError,
-    )
 
 
 @MIRROR_PAD.shape

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.errors import BadDataError, NnapiError
+from nnapi.errors import BadDataError
 from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
-from nnapi.model.parameter import Levels, Tensor
+from nnapi.model.parameter import Levels, Ranks, Slot, Tensor
 from nnapi.ops.shapes import broadcast
 from nnapi.ops.types import BOOL8, floats, numbers
 
@@ -21,10 +22,11 @@ def pairwise(
     facts: Facts,
     function: Callable[[Array, Array], Array],
     types: Levels,
-    *,
+    *more: Slot,
     names: tuple[str, str] = ("x", "y"),
+    rank: Ranks = None,
     out: Levels | None = None,
-    failure: type[NnapiError] | None = None,
+    **options: Any,
 ) -> Operation:
     """Declare an operation on the elements of two tensors of one type; the result has that type too, or one of ``out``.
 
@@ -34,9 +36,9 @@ def pairwise(
     operation = Operation(
         code,
         facts=facts,
-        inputs=(Tensor(first, types), Tensor(second, like=first)),
+        inputs=(Tensor(first, types, rank=rank), Tensor(second, like=first, rank=rank), *more),
         outputs=(Tensor("out", out) if out else Tensor("out", like=first),),
-        failure=failure,
+        **options,
     )
 
     @operation.shape

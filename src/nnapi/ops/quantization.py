@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import FuseCode
+from nnapi.errors import BadDataError, need
 from nnapi.model.operand import Array, OperandType
 
 Convert = Callable[[Array], Array]
@@ -51,6 +52,13 @@ def code_bounds(type: OperandType, activation: FuseCode = FuseCode.FUSED_NONE) -
 def same_quantization(a: OperandType, b: OperandType) -> bool:
     """Whether a stored value means the same in both types of one operand code; true if they are not quantized."""
     return not a.is_quantized or (a.scale, a.zero_point) == (b.scale, b.zero_point)
+
+
+def need_alike(input: OperandType, out: OperandType) -> None:
+    same = same_quantization(input, out)
+    need(same, f"out is {out}, must have the scale and zero point of input, {input}", BadDataError)
+    fits = not input.rank or not out.rank or input.rank == out.rank
+    need(fits, f"out has rank {out.rank}, must have that of input, {input.rank}", BadDataError)
 
 
 def dequantize(type: OperandType, codes: Array) -> Array:

@@ -7,10 +7,11 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.model.call import Call
 from nnapi.model.facts import Facts, Kind, Trait
-from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operand import Array
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Tensor, upto
 from nnapi.ops.quantization import code_bounds
+from nnapi.ops.shapes import same_shape
 from nnapi.ops.types import PER_CHANNEL, QUANT8, QUANT8_SIGNED, QUANT8_SYMM, floats
 
 DEQUANTIZE = Operation(
@@ -29,11 +30,8 @@ QUANTIZE = Operation(
     zero_sized=True,
 )
 
-
-@DEQUANTIZE.shape
-@QUANTIZE.shape
-def infer_shape(input: OperandType) -> Shape:
-    return input.shape
+DEQUANTIZE.shape(same_shape)
+QUANTIZE.shape(same_shape)
 
 
 @DEQUANTIZE.kernel

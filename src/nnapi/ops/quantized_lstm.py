@@ -32,11 +32,10 @@ from nnapi.ops.lstm_parameters import (
     Cell,
     cell_of,
     cell_parameters,
-    check_cell,
+    check_step,
     list_norms,
     norm_parameters,
 )
-from nnapi.ops.shapes import need_shape
 from nnapi.ops.types import INT32, QUANT8_SIGNED, QUANT8_SYMM, QUANT16_SYMM
 
 FLOAT = OperandCode.FLOAT32
@@ -66,21 +65,18 @@ QUANTIZED_LSTM = Operation(
 
 
 @QUANTIZED_LSTM.shape
-def infer_shapes(
-    input: OperandType, output_in: OperandType, cell_state_in: OperandType, **operands: Any
-) -> list[Shape]:
+def infer_shapes(input: OperandType, **operands: Any) -> list[Shape]:
     batch, input_size = input.shape
-    units, output_size = check_cell(operands, input_size)
-    need_shape("output_in", output_in, (batch, output_size))
-    need_shape("cell_state_in", cell_state_in, (batch, units))
+    output, cell = check_step(operands, batch, input_size, "output_in")
+    scale = operands["cell_state_in"].scale
     need(
-        power_of_two(cell_state_in.scale) in range(-15, -8),
-        f"cell_state_in has scale {cell_state_in.scale:g}, must be a power of two from 2^-15 to 2^-9",
+        power_of_two(scale) in range(-15, -8),
+        f"cell_state_in has scale {scale:g}, must be a power of two from 2^-15 to 2^-9",
     )
     for gate in cell_of(operands).norm:
         scale = operands[f"{gate}_intermediate_scale"]
         need(scale > 0, f"{gate}_intermediate_scale is {scale:g}, must be above 0 with layer normalization")
-    return [output_in.shape, cell_state_in.shape, output_in.shape]
+    return [output, cell, output]
 
 
 def gate_scales(operands: Mapping[str, Any]) -> dict[str, float]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.errors import BadDataError, need
+from nnapi.errors import need
 from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Tensor, Values, upto
-from nnapi.ops.quantization import same_quantization
+from nnapi.ops.quantization import need_alike
 from nnapi.ops.types import numbers
 
 REVERSE = Operation(
@@ -19,20 +19,7 @@ REVERSE = Operation(
     inputs=(Tensor("input", numbers(7, int32=7), rank=upto(8)), Values("axis", late_rank=False, since=7)),
     outputs=(Tensor("out", like="input", quant="input", since=7),),
 )
-
-
-@REVERSE.check
-def alike(input: OperandType, out: OperandType) -> None:
-    need(
-        same_quantization(input, out),
-        f"out is {out}, must have the scale and zero point of input, {input}",
-        BadDataError,
-    )
-    need(
-        not input.rank or not out.rank or input.rank == out.rank,
-        f"out has rank {out.rank}, must have that of input, {input.rank}",
-        BadDataError,
-    )
+REVERSE.check(need_alike)
 
 
 @REVERSE.shape

@@ -14,7 +14,7 @@ from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Slot, Tensor, one_of
 from nnapi.ops.quantization import BOUNDS
-from nnapi.ops.sequence import both_outputs, both_shapes, by_time, check_aux, dimensions, link, over_time
+from nnapi.ops.sequence import both_shapes, by_time, check_aux, dimensions, link, over_time, run_both
 from nnapi.ops.shapes import need_shape
 from nnapi.ops.types import floats
 
@@ -93,14 +93,15 @@ def _check_cell(operands: dict[str, Any], prefix: str, batch: int, input_size: i
 
 
 def rnn_step(
-    weights: Array,
-    recurrent_weights: Array,
-    bias: Array,
-    aux_weights: Array | None,
-    activation: int,
     x: Array,
     aux: Array | None,
     h: Array,
+    *,
+    weights: Array,
+    recurrent_weights: Array,
+    bias: Array,
+    activation: int,
+    aux_weights: Array | None = None,
 ) -> tuple[Array]:
     """The next output, which is the next state too: act(W x + A aux + R h + b)."""
     z = x @ weights.T + h @ recurrent_weights.T + bias
@@ -117,10 +118,8 @@ def infer_rnn_shapes(input: OperandType, activation: int, **operands: Any) -> li
 
 
 @RNN.kernel
-def rnn(
-    input: Array, weights: Array, recurrent_weights: Array, bias: Array, hidden_in: Array, activation: int
-) -> list[Array]:
-    (h,) = rnn_step(weights, recurrent_weights, bias, None, activation, input, None, hidden_in)
+def rnn(input: Array, hidden_in: Array, **cell: Any) -> list[Array]:
+    (h,) = rnn_step(input, None, hidden_in, **cell)
     return [h, h]
 
 
@@ -134,17 +133,8 @@ def infer_unidirectional_sequence_rnn_shapes(
 
 
 @UNIDIRECTIONAL_SEQUENCE_RNN.kernel
-def unidirectional_sequence_rnn(
-    input: Array,
-    weights: Array,
-    recurrent_weights: Array,
-    bias: Array,
-    hidden_in: Array,
-    activation: int,
-    time_major: int,
-) -> list[Array]:
-    step = partial(rnn_step, weights, recurrent_weights, bias, None, activation)
-    outputs, (h,) = over_time(step, by_time(input, time_major), None, (hidden_in,))
+def unidirectional_sequence_rnn(input: Array, hidden_in: Array, time_major: int, **cell: Any) -> list[Array]:
+    outputs, (h,) = over_time(partial(rnn_step, **cell), by_time(input, time_major), None, (hidden_in,))
     return [by_time(outputs, time_major), h]
 
 
@@ -171,24 +161,16 @@ def infer_bidirectional_sequence_rnn_shapes(
 def bidirectional_sequence_rnn(
     input: Array,
     aux_input: Array | None,
-    fw_aux_weights: Array | None,
-    bw_aux_weights: Array | None,
     activation: int,
     time_major: bool,
     merge_outputs: bool,
     **operands: Any,
 ) -> list[Array]:
-    x = by_time(input, time_major)
-    aux = None if aux_input is None else by_time(aux_input, time_major)
-    bw_x, aux = link(x, aux, fw_aux_weights is not None)
-
-    def run(prefix: str, x: Array, aux_weights: Array | None, backward: bool) -> tuple[Array, tuple[Array, ...]]:
-        weights, recurrent_weights, bias = (
-            operands[prefix + name] for name in ("weights", "recurrent_weights", "bias")
-        )
-        step = partial(rnn_step, weights, recurrent_weights, bias, aux_weights, activation)
-        return over_time(step, x, aux, (operands[f"{prefix}hidden_in"],), backward)
-
-    fw_outputs, fw_states = run("fw_", x, fw_aux_weights, False)
-    bw_outputs, bw_states = run("bw_", bw_x, bw_aux_weights, True)
-    return [*both_outputs(fw_outputs, bw_outputs, time_major, merge_outputs), *fw_states, *bw_states]
+    names = ("weights", "recurrent_weights", "bias", "aux_weights")
+    fw, bw = (
+        partial(rnn_step, activation=activation, **{name: operands[prefix + name] for name in names})
+        for prefix in ("fw_", "bw_")
+    )
+    states = (operands["fw_hidden_in"],), (operands["bw_hidden_in"],)
+    weighted = operands["fw_aux_weights"] is not None
+    return run_both((fw, bw), states, input, aux_input, weighted, time_major, merge_outputs)

@@ -13,6 +13,7 @@ from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import REQUIRED, Layout, Quantization, Scalar, Slot, Tensor, not_negative, positive
 from nnapi.ops.boxes import BESIDE, check_eighths, check_images, check_upright, count
+from nnapi.ops.shapes import need_shape
 from nnapi.ops.types import FLOAT_SCALAR, INT32, reals
 
 
@@ -47,10 +48,7 @@ def _declare(
         **numbers: float,
     ) -> Shape:
         need(rois.shape[1] == 4, f"rois has {rois.shape[1]} columns, must have 4")
-        need(
-            batch_index.shape == rois.shape[:1],
-            f"batch_index has shape {list(batch_index.shape)}, must be [{rois.shape[0]}]",
-        )
+        need_shape("batch_index", batch_index, rois.shape[:1])
         check_eighths(rois=rois)
         return rois.shape[0], out_height, out_width, feature_map.shape[3]
 
@@ -74,12 +72,11 @@ def roi_align(
     batch_index: Array,
     out_height: int,
     out_width: int,
-    height_ratio: float,
-    width_ratio: float,
     height_samples: int,
     width_samples: int,
+    **ratios: float,
 ) -> Array:
-    image, corners = _locate(feature_map, rois, batch_index, height_ratio, width_ratio)
+    image, corners = _locate(feature_map, rois, batch_index, **ratios)
     rows, row_counts = _sample(corners[:, 1], corners[:, 3], out_height, height_samples)
     columns, column_counts = _sample(corners[:, 0], corners[:, 2], out_width, width_samples)
     total = np.zeros((len(rois), out_height, out_width, feature_map.shape[3]), feature_map.dtype)
@@ -92,15 +89,9 @@ def roi_align(
 
 @ROI_POOLING.kernel(scaled=("feature_map",))
 def roi_pooling(
-    feature_map: Array,
-    rois: Array,
-    batch_index: Array,
-    out_height: int,
-    out_width: int,
-    height_ratio: float,
-    width_ratio: float,
+    feature_map: Array, rois: Array, batch_index: Array, out_height: int, out_width: int, **ratios: float
 ) -> Array:
-    image, corners = _locate(feature_map, rois, batch_index, height_ratio, width_ratio)
+    image, corners = _locate(feature_map, rois, batch_index, **ratios)
     corners = np.floor(corners.astype(np.float64) + 0.5).astype(np.float32)
     _, height, width, _ = feature_map.shape
     top, bottom = _bins(corners[:, 1], corners[:, 3], out_height, height)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -71,7 +71,20 @@ def both_shapes(outer: Shape, fw_size: int, bw_size: int, merge: bool) -> list[S
     return [(*outer, fw_size + bw_size)] if merge else [(*outer, fw_size), (*outer, bw_size)]
 
 
-def both_outputs(fw: Array, bw: Array, time_major: int, merge: bool) -> list[Any]:
-    """The two directions' outputs as stored, or the merged one."""
+def run_both(
+    cells: tuple[Step, Step],
+    states: tuple[tuple[Array, ...], tuple[Array, ...]],
+    x: Array,
+    aux: Array | None,
+    weighted: bool,
+    time_major: int,
+    merge: bool,
+) -> list[Array]:
+    """Run a forward and a backward cell: the outputs of both as stored, or merged, and the last states of both."""
+    aux = None if aux is None else by_time(aux, time_major)
+    x = by_time(x, time_major)
+    bw_x, aux = link(x, aux, weighted)
+    fw, fw_states = over_time(cells[0], x, aux, states[0])
+    bw, bw_states = over_time(cells[1], bw_x, aux, states[1], backward=True)
     outputs = [np.concatenate((fw, bw), -1)] if merge else [fw, bw]
-    return [by_time(output, time_major) for output in outputs]
+    return [*(by_time(output, time_major) for output in outputs), *fw_states, *bw_states]

@@ -16,12 +16,13 @@ from nnapi.ops.lstm_parameters import (
     cell_of,
     cell_parameters,
     check_cell,
+    check_step,
     norm_parameters,
     operand_name,
     option_parameters,
     state_parameters,
 )
-from nnapi.ops.sequence import both_outputs, both_shapes, by_time, check_aux, dimensions, link, over_time
+from nnapi.ops.sequence import both_shapes, by_time, check_aux, dimensions, link, over_time, run_both
 from nnapi.ops.shapes import need_shape
 from nnapi.ops.types import floats
 
@@ -72,14 +73,10 @@ BIDIRECTIONAL_SEQUENCE_LSTM = Operation(
 
 
 @UNIDIRECTIONAL_SEQUENCE_LSTM.shape
-def infer_unidirectional_sequence_lstm_shapes(
-    input: OperandType, output_state_in: OperandType, cell_state_in: OperandType, time_major: bool, **operands: Any
-) -> list[Shape]:
+def infer_unidirectional_sequence_lstm_shapes(input: OperandType, time_major: bool, **operands: Any) -> list[Shape]:
     _, batch, input_size = dimensions(input, time_major)
-    units, output_size = check_cell(operands, input_size)
-    need_shape("output_state_in", output_state_in, (batch, output_size))
-    need_shape("cell_state_in", cell_state_in, (batch, units))
-    return [(*input.shape[:2], output_size), (batch, output_size), (batch, units)]
+    output, cell = check_step(operands, batch, input_size)
+    return [(*input.shape[:2], output[1]), output, cell]
 
 
 @UNIDIRECTIONAL_SEQUENCE_LSTM.kernel
@@ -131,10 +128,6 @@ def bidirectional_sequence_lstm(
 ) -> list[Array]:
     options = Options(activation, cell_clip, proj_clip)
     fw, bw = cell_of(operands, "fw_"), cell_of(operands, "bw_")
-    x = by_time(input, time_major)
-    aux = None if aux_input is None else by_time(aux_input, time_major)
-    bw_x, aux = link(x, aux, bool(fw.aux))
+    cells = partial(lstm_step, fw, options), partial(lstm_step, bw, options)
     fw_states, bw_states = (tuple(operands[f"{name}_in"] for name in names) for names in (FW_STATES, BW_STATES))
-    fw_outputs, fw_states = over_time(partial(lstm_step, fw, options), x, aux, fw_states)
-    bw_outputs, bw_states = over_time(partial(lstm_step, bw, options), bw_x, aux, bw_states, backward=True)
-    return [*both_outputs(fw_outputs, bw_outputs, time_major, merge_outputs), *fw_states, *bw_states]
+    return run_both(cells, (fw_states, bw_states), input, aux_input, bool(fw.aux), time_major, merge_outputs)

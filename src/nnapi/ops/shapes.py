@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from nnapi.codes import PaddingCode
 from nnapi.errors import OpFailedError, need
@@ -29,6 +30,11 @@ def broadcast(names: tuple[str, str], a: Shape, b: Shape) -> Shape:
             "dimensions must be equal or 1"
         )
     return tuple(y if x == 1 else x for x, y in zip(long, short, strict=True))
+
+
+def same_shape(input: OperandType, **others: Any) -> Shape:
+    """The shape function of operations whose result has the dimensions of ``input``."""
+    return input.shape
 
 
 def axis_of(axis: int, rank: int, name: str = "axis") -> int:
@@ -68,7 +74,7 @@ NO_PADDING: Padding = ((0, 0), (0, 0))
 
 
 def slide(
-    image: Sequence[int], size: Pair, stride: Pair, padding: Padding = NO_PADDING, dilation: Pair = (1, 1)
+    image: Sequence[int], size: Sequence[int], stride: Pair, padding: Padding = NO_PADDING, dilation: Pair = (1, 1)
 ) -> Pair:
     """How many windows fit, down and across; OpFailedError where none does."""
     rows = windows(image[0], size[0], stride[0], padding[0], dilation[0])

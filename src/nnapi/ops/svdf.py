@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode, OperationCode
@@ -33,22 +35,13 @@ SVDF = Operation(
 
 @SVDF.shape
 def infer_shapes(
-    input: OperandType,
-    weights_feature: OperandType,
-    weights_time: OperandType,
-    bias: OperandType | None,
-    state_in: OperandType,
-    rank: int,
-    activation: int,
+    input: OperandType, weights_time: OperandType, state_in: OperandType, rank: int, **operands: Any
 ) -> list[Shape]:
     (batch, size), (filters, memory) = input.shape, weights_time.shape
     need(filters % rank == 0, f"rank is {rank}, must divide the {filters} filters of weights_time")
-    for name, type, want in (
-        ("weights_feature", weights_feature, (filters, size)),
-        ("bias", bias, (filters // rank,)),
-        ("state_in", state_in, (batch, memory * filters)),
-    ):
-        need_shape(name, type, want)
+    need_shape("weights_feature", operands["weights_feature"], (filters, size))
+    need_shape("bias", operands["bias"], (filters // rank,))
+    need_shape("state_in", state_in, (batch, memory * filters))
     return [state_in.shape, (batch, filters // rank)]
 
 
