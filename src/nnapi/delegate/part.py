@@ -16,7 +16,7 @@ from nnapi.delegate.settings import Settings
 from nnapi.errors import BadDataError, NnapiError, need
 from nnapi.formats.tflite.reader import Tensor
 from nnapi.importers.tflite.convert import Import, list_variables
-from nnapi.importers.tflite.tensors import DTYPES
+from nnapi.importers.tflite.tensors import TYPES
 from nnapi.model.borrowed import BorrowedMemory
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
@@ -146,6 +146,6 @@ class Part:
 
 def _view(context: Any, tensor: Tensor) -> Array:
     """View the memory of a tensor as NNAPI stores it, except for 64 bits."""
-    given, dtype = context.tensors[tensor.index], DTYPES[tensor.type]
+    given, (dtype, _) = context.tensors[tensor.index], TYPES[tensor.type]
     need(given.data, f"{tensor} has no memory", BadDataError)
     return np.frombuffer(ffi.buffer(given.data, given.bytes), dtype).reshape(tensor.shape or (1,))

@@ -272,10 +272,6 @@ def _scalar(operation: Operation, slot: ScalarParameter, index: int, type_of: Ty
     return value
 
 
-def _find_model(operation: Operation, slot: Parameter, index: int, type_of: TypeOf, value_of: ValueOf) -> Any:
-    return value_of(index)
-
-
 _READERS: dict[type[Slot], Callable[..., Any]] = {
     Parameter: _tensor,
     TensorParameter: _tensor,
@@ -284,7 +280,7 @@ _READERS: dict[type[Slot], Callable[..., Any]] = {
     ScalarParameter: _scalar,
     ActivationParameter: _scalar,
     LayoutParameter: _scalar,
-    ModelParameter: _find_model,
+    ModelParameter: lambda operation, slot, index, type_of, value_of: value_of(index),
 }
 """Return the function that converts an operand to an argument, by the class of its parameter."""
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 OPTION = -1
 """As the position of axes: the option ``axis``."""
-COPY, CLAMP, CONVERT = ("Copy", "Concatenate", "Static Reshape"), ("Clamp",), ("Convert",)
+CLAMP, CONVERT = ("Clamp",), ("Convert",)
 """Beginnings of names in XNNPACK's profiles that several operators share."""
 
 

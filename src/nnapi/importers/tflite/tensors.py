@@ -12,36 +12,20 @@ from nnapi.errors import BadDataError, need
 from nnapi.formats.tflite.reader import Tensor
 from nnapi.formats.tflite.sparse import dense
 from nnapi.importers.refusals import Refused, expressible
-from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
+from nnapi.model.operand import ZERO_POINTS, Array, ChannelQuantization, OperandType, Shape
 
-DTYPES: dict[str, np.dtype[Any]] = {
-    "FLOAT32": np.dtype(np.float32),
-    "FLOAT16": np.dtype(np.float16),
-    "INT32": np.dtype(np.int32),
-    "UINT8": np.dtype(np.uint8),
-    "INT64": np.dtype(np.int64),
-    "BOOL": np.dtype(np.uint8),
-    "INT16": np.dtype(np.int16),
-    "INT8": np.dtype(np.int8),
-    "INT4": np.dtype(np.uint8),
+TYPES: dict[str, tuple[np.dtype[Any], O]] = {
+    "FLOAT32": (np.dtype(np.float32), O.TENSOR_FLOAT32),
+    "FLOAT16": (np.dtype(np.float16), O.TENSOR_FLOAT16),
+    "INT32": (np.dtype(np.int32), O.TENSOR_INT32),
+    "INT64": (np.dtype(np.int64), O.TENSOR_INT32),
+    "BOOL": (np.dtype(np.uint8), O.TENSOR_BOOL8),
+    "UINT8": (np.dtype(np.uint8), O.TENSOR_QUANT8_ASYMM),
+    "INT8": (np.dtype(np.int8), O.TENSOR_QUANT8_ASYMM_SIGNED),
+    "INT16": (np.dtype(np.int16), O.TENSOR_QUANT16_SYMM),
+    "INT4": (np.dtype(np.uint8), O.TENSOR_QUANT8_ASYMM_SIGNED),
 }
-"""Storage in the file, for every type that NNAPI has; two INT4 share a byte."""
-
-PLAIN = {
-    "FLOAT32": O.TENSOR_FLOAT32,
-    "FLOAT16": O.TENSOR_FLOAT16,
-    "INT32": O.TENSOR_INT32,
-    "INT64": O.TENSOR_INT32,
-    "BOOL": O.TENSOR_BOOL8,
-}
-QUANTIZED = {
-    "UINT8": O.TENSOR_QUANT8_ASYMM,
-    "INT8": O.TENSOR_QUANT8_ASYMM_SIGNED,
-    "INT16": O.TENSOR_QUANT16_SYMM,
-    "INT4": O.TENSOR_QUANT8_ASYMM_SIGNED,
-}
-
-
+"""Storage in the file and the operand code, for every type that NNAPI has; two INT4 share a byte."""
 SPARSE = ("FLOAT32", "FLOAT16", "INT8")
 """Types of constants of which the file may store some elements only."""
 
@@ -53,12 +37,11 @@ def operand_type(tensor: Tensor) -> OperandType:
     and zero point 0, with which they mean themselves.
     """
     dimensions = tensor.shape or (1,)
-    plain = PLAIN.get(tensor.type)
-    if plain is not None:
-        return OperandType(plain, dimensions)
-    code = QUANTIZED.get(tensor.type)
-    if code is None:
+    if tensor.type not in TYPES:
         raise Refused(f"{tensor} is of type {tensor.type}, which NNAPI does not have")
+    _, code = TYPES[tensor.type]
+    if code not in ZERO_POINTS:
+        return OperandType(code, dimensions)
     if tensor.blocks:
         raise Refused(f"{tensor} has a scale for each block of values, which NNAPI does not support")
     if len(tensor.scales) > 1:
@@ -84,7 +67,7 @@ def read_constant(tensor: Tensor, content: memoryview) -> tuple[Array, bool]:
     if tensor.region is None:
         raise BadDataError(f"{tensor} is neither an input nor a constant, and nothing writes it")
     type, shape, (offset, have) = tensor.type, tensor.shape or (1,), tensor.region
-    dtype, count = DTYPES[type], math.prod(shape)
+    (dtype, _), count = TYPES[type], math.prod(shape)
     if tensor.sparsity:
         expressible(type in SPARSE, f"{tensor} is stored sparsely as {type}")
         values: Array = np.ndarray(have // dtype.itemsize, dtype, content, offset)
@@ -102,7 +85,7 @@ def read_constant(tensor: Tensor, content: memoryview) -> tuple[Array, bool]:
 def read_codes(tensor: Tensor, content: memoryview) -> Array:
     """Return a constant's quantized values as the file stores them."""
     assert tensor.region is not None
-    dtype, shape, (offset, have) = DTYPES[tensor.type], tensor.shape or (1,), tensor.region
+    (dtype, _), shape, (offset, have) = TYPES[tensor.type], tensor.shape or (1,), tensor.region
     length = math.prod(shape) * dtype.itemsize
     need(have == length, f"{tensor} holds {have} bytes, its type and shape take {length}", BadDataError)
     return np.ndarray(shape, dtype, content, offset)

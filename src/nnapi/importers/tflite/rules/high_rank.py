@@ -47,10 +47,6 @@ def shape_of(node: TfliteNode, i: int) -> Shape:
     return node.static_shape_of(node.input(i))
 
 
-def view(node: TfliteNode, row: Value, *shape: int) -> Value:
-    return node.reshape(row, shape)
-
-
 def around(shape: Shape, axis: int) -> tuple[int, int]:
     """How many elements lie along the axes before an axis, and behind it."""
     return math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
@@ -70,7 +66,7 @@ def transpose_axes(node: TfliteNode) -> None:
     expressible(sorted(order) == list(range(len(shape))), f"{order} is not an order of {len(shape)} axes")
     laid, places = merge_axes(shape, order)
     if len(laid) <= HIGHEST_RANK:
-        row = view(node, node.row(0), *laid) if laid else node.row(0)
+        row = node.reshape(node.row(0), laid) if laid else node.row(0)
         node.deliver_row(row if places == sorted(places) else transpose(node, row, places))
     else:
         node.deliver_row(_move_one_by_one(node, node.row(0), laid, places))
@@ -83,7 +79,7 @@ def _move_one_by_one(node: TfliteNode, row: Value, sizes: Sequence[int], order: 
         at = now.index(axis)
         if at != place:
             parts = (now[:place], now[place:at], [axis], now[at + 1 :])
-            laid = view(node, row, *(math.prod(sizes[each] for each in part) for part in parts))
+            laid = node.reshape(row, [math.prod(sizes[each] for each in part) for part in parts])
             row = transpose(node, laid, (0, 2, 1, 3))
             now.insert(place, now.pop(at))
     return row
@@ -98,7 +94,7 @@ def join(node: TfliteNode) -> None:
     pieces = []
     for i in range(node.count):
         width = 1 if is_pack else shape_of(node, i)[axis]
-        pieces.append(view(node, node.row(i), before, width, behind))
+        pieces.append(node.reshape(node.row(i), (before, width, behind)))
     node.deliver_row(concatenate(node, pieces, 1))
 
 
@@ -109,7 +105,7 @@ def cut(node: TfliteNode) -> None:
     axis = node.axis(node.options.axis if node.kind == "UNPACK" else node.number(0), len(shape))
     need(shape[axis] % count == 0, f"{count} outputs from {list(shape)} along axis {axis}", BadDataError)
     before, behind = around(shape, axis)
-    for j, piece in enumerate(split(node, view(node, node.row(i), before, shape[axis], behind), 1, count)):
+    for j, piece in enumerate(split(node, node.reshape(node.row(i), (before, shape[axis], behind)), 1, count)):
         node.deliver_row(piece, j)
 
 
@@ -122,7 +118,7 @@ def slice_block(node: TfliteNode) -> None:
     expressible(
         len(groups) <= HIGHEST_RANK, f"it cuts axes that lie among {len(groups)} groups, NNAPI has {HIGHEST_RANK}"
     )
-    row = view(node, node.row(0), *(math.prod(shape[axis] for axis in group) for group in groups))
+    row = node.reshape(node.row(0), [math.prod(shape[axis] for axis in group) for group in groups])
     first = [begin[group[0]] if cuts[group[0]] else 0 for group in groups]
     last = [size[group[0]] if cuts[group[0]] else -1 for group in groups]
     widths = [row.shape[k] - first[k] if last[k] == -1 else last[k] for k in range(len(groups))]
@@ -145,7 +141,7 @@ def reduce(node: TfliteNode) -> None:
     axes = {node.axis(axis, len(shape)) for axis in node.numbers(1)}
     groups = _group_neighbors([axis in axes for axis in range(len(shape))])
     expressible(len(groups) <= HIGHEST_RANK, f"it reduces along {len(axes)} axes that are not adjacent")
-    row = view(node, node.row(0), *(math.prod(shape[axis] for axis in group) for group in groups))
+    row = node.reshape(node.row(0), [math.prod(shape[axis] for axis in group) for group in groups])
     gone = [k for k, group in enumerate(groups) if group[0] in axes]
     keep = node.i32(1) if node.kind == "MEAN" else node.flag(True)
     left = tuple(1 if k in gone else size for k, size in enumerate(row.shape))
@@ -164,7 +160,8 @@ def compute_each(node: TfliteNode) -> None:
                 return
     count = math.prod(out)
     rows = [
-        view(node, spread(node, i, out), count) if node.row(i).shape != (1,) else node.row(i) for i in range(node.count)
+        node.reshape(spread(node, i, out), (count,)) if node.row(i).shape != (1,) else node.row(i)
+        for i in range(node.count)
     ]
     inner = RowNode(node, rows, count)
     RULES[node.kind](inner)
@@ -204,7 +201,7 @@ def repeat(node: TfliteNode, row: Value, shape: Shape, counts: Sequence[int]) ->
     sizes = list(shape)
     for axis in reversed(axes):
         before, behind = around(tuple(sizes), axis)
-        laid = view(node, row, before, sizes[axis], behind)
+        laid = node.reshape(row, (before, sizes[axis], behind))
         sizes[axis] *= counts[axis]
         wide = (before, sizes[axis], behind)
         row = node.apply(OperationCode.TILE, laid, node.graph.ints([1, counts[axis], 1]), shape=wide)
@@ -215,7 +212,7 @@ def _scale_image(node: TfliteNode, row: Value, shape: Shape, axes: Sequence[int]
     """Each element repeated across and down, as the nearest neighbors in a larger image."""
     first, second = axes
     height, width = math.prod(shape[:first]), math.prod(shape[first + 1 : second])
-    image = view(node, row, 1, height, width, math.prod(shape[second + 1 :]))
+    image = node.reshape(row, (1, height, width, math.prod(shape[second + 1 :])))
     tall, wide = height * times[0], width * times[1]
     size = (node.i32(wide), node.i32(tall), node.flag(False))
     return node.apply(OperationCode.RESIZE_NEAREST_NEIGHBOR, image, *size, shape=(1, tall, wide, image.shape[3]))
