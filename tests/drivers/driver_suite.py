@@ -48,7 +48,8 @@ class DriverSuite:
 
         def choose(fault: Fault, phase: Phase) -> Device:
             found = Device(Faulty(subject.driver, fault, phase, seconds=0.004))
-            monkeypatch.setattr("nnapi.runtime.device.devices", lambda: [found, device("nnapi-reference")])
+            present = [found, device("nnapi-reference")]
+            monkeypatch.setattr("nnapi.runtime.device.devices", lambda: present)
             return found
 
         return choose
