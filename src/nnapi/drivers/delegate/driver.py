@@ -18,10 +18,11 @@ from nnapi.drivers.base import (
     Verdict,
 )
 from nnapi.drivers.delegate.plugin import Plugin
-from nnapi.drivers.delegate.prepared import OpenDelegated, PreparedDelegated
+from nnapi.drivers.delegate.prepared import PreparedDelegated
 from nnapi.drivers.delegate.probing import PASSES, judge
 from nnapi.drivers.installed import version
 from nnapi.drivers.litert.artifact import unpack
+from nnapi.drivers.prepared import PreparedPerShapes
 from nnapi.drivers.xnnpack.compile import assume_shapes, compile_graph, is_closed, lower_model
 from nnapi.lowering.lower import need_supported
 from nnapi.model.model import Model
@@ -44,25 +45,29 @@ class DelegateDriver(HostMemory):
     def verdicts(self, model: Model) -> Sequence[Verdict]:
         return judge(self._plugin, model, lower_model(model))
 
-    def prepare(self, model: Model, options: PrepareOptions) -> PreparedDelegated | OpenDelegated:
+    def prepare(
+        self, model: Model, options: PrepareOptions
+    ) -> PreparedDelegated | PreparedPerShapes[PreparedDelegated]:
         shapes = assume_shapes(model)
         if is_closed(model):
             return self._prepare_graph(model, shapes, shapes)
-        return OpenDelegated(lambda given: self._prepare_graph(model, given, shapes), tuple(shapes))
+        return PreparedPerShapes(lambda given: self._prepare_graph(model, given, shapes), tuple(shapes))
 
     def cache_entry(self, prepared: Prepared) -> bytes | None:
         """The graph as a file, that for the assumed dimensions where the model leaves some open."""
-        graph = prepared.first if isinstance(prepared, OpenDelegated) else prepared
+        graph = prepared.first if isinstance(prepared, PreparedPerShapes) else prepared
         return bytes(graph.compiled.content) if isinstance(graph, PreparedDelegated) else None
 
-    def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> PreparedDelegated | OpenDelegated:
+    def restore(
+        self, model: Model, entry: CacheEntry, options: PrepareOptions
+    ) -> PreparedDelegated | PreparedPerShapes[PreparedDelegated]:
         """Hand the delegate a graph that was written before, without a look at the model."""
         found = unpack(entry)
         graph = PreparedDelegated(self._plugin, found)
         if found.assumed is None:
             return graph
         shapes = tuple(found.assumed)
-        return OpenDelegated(lambda given: self._prepare_graph(model, given, shapes), shapes, graph)
+        return PreparedPerShapes(lambda given: self._prepare_graph(model, given, shapes), shapes, graph)
 
     def _prepare_graph(
         self, model: Model, shapes: Sequence[Shape | None], assumed: Sequence[Shape | None]

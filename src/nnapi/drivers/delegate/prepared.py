@@ -8,7 +8,7 @@ from nnapi.drivers.base import Inference, Outcome, Request
 from nnapi.drivers.delegate.plugin import Plugin
 from nnapi.drivers.litert.artifact import Compiled
 from nnapi.drivers.litert.interpreter import Instance, Program
-from nnapi.drivers.prepared import CLOSED, PreparedPerShapes, check_deadline
+from nnapi.drivers.prepared import CLOSED, check_deadline
 from nnapi.errors import OpFailedError, need
 from nnapi.model.operand import Array, Shape
 
@@ -56,7 +56,3 @@ class PreparedDelegated:
         said = opened.said and f": {opened.said}"
         need(not opened.left, f"{self._plugin.name} did not take operation {told} here{said}", OpFailedError)
         return opened.interpreter
-
-
-class OpenDelegated(PreparedPerShapes[PreparedDelegated]):
-    """A model whose inputs have dimensions, or are omitted, as only a run decides: an interpreter for each case."""

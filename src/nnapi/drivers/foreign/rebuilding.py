@@ -6,7 +6,8 @@ import ctypes
 import mmap
 import os
 from collections.abc import Sequence
-from typing import Any, Self
+from contextlib import ExitStack
+from typing import Any
 
 import numpy as np
 
@@ -18,13 +19,13 @@ from nnapi.model.nesting import list_nested
 from nnapi.model.operand import Array
 
 
-class Rebuilt:
+class Rebuilt(ExitStack):
     """The handles of a model and of all that it refers to, freed together. What the library reads lives as long."""
 
     def __init__(self, library: Library, model: Model, calls: Sequence[OperationCall] | None = None) -> None:
         """Of ``calls`` alone where given: what they read of others becomes inputs. Raises what the library refuses."""
+        super().__init__()
         self._library = library
-        self._handles: list[tuple[str, int]] = []
         self._kept: list[Any] = []
         self._models: dict[Model, int] = {}
         try:
@@ -38,16 +39,6 @@ class Rebuilt:
         except BaseException:
             self.close()
             raise
-
-    def close(self) -> None:
-        while self._handles:
-            self._library.free(*self._handles.pop())
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _build(
         self, model: Model, calls: Sequence[OperationCall], inputs: Sequence[int], outputs: Sequence[int]
@@ -69,7 +60,7 @@ class Rebuilt:
 
     def _make(self, kind: str, name: str, *arguments: Any) -> int:
         handle = self._library.make(name, *arguments)
-        self._handles.append((kind, handle))
+        self.callback(self._library.free, kind, handle)
         return handle
 
     def _add_operand(self, model: int, place: int, operand: Operand) -> None:

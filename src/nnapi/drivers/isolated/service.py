@@ -15,7 +15,6 @@ import socket
 import stat
 import struct
 import time
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from errno import EADDRINUSE, EEXIST
@@ -154,11 +153,9 @@ class Service:
         if len(self._workers) >= self._applications:
             limit = "as many as it may have at a time (nnapi serve --applications)"
             return f"the service has {len(self._workers)} applications, {limit}"
-        own, most = Counter(worker.client for worker in self._workers.values())[client], self._most_of_one()
+        own = sum(worker.client == client for worker in self._workers.values())
+        most = max(1, self._applications // SHARE)
         return f"process {client} has {own} connections, one process may have {most}" if own >= most else ""
-
-    def _most_of_one(self) -> int:
-        return max(1, self._applications // SHARE)
 
     def _start(self, connection: socket.socket, client: int) -> None:
         """Fork the worker of a connection; OSError where that cannot be done."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import tomllib
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -195,7 +195,9 @@ def _read_operation(table: _Table, code: OperationCode) -> OperationLimits:
 
 def _read_operand(table: _Table) -> OperandLimits:
     types = table.take_list("types", str)
-    _need_known(table, types or (), OperandCode.__members__)
+    for name in types or ():
+        if name not in OperandCode.__members__:
+            table.refuse("types", f"names {name!r}, which is not an operand type of NNAPI")
     ranks = table.take_list("ranks", int)
     if ranks and min(ranks) < 0:
         table.refuse("ranks", f"must not be negative, has {min(ranks)}")
@@ -208,9 +210,3 @@ def _read_operand(table: _Table) -> OperandLimits:
         largest,
         table.take("constant", bool, False),
     )
-
-
-def _need_known(table: _Table, names: Collection[str], known: Collection[str]) -> None:
-    for name in names:
-        if name not in known:
-            table.refuse("types", f"names {name!r}, which is not an operand type of NNAPI")

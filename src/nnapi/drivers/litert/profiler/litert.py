@@ -5,11 +5,11 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Sequence
+from contextlib import ExitStack
 from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint, c_uint32, c_uint64, c_void_p
 from functools import cache
 from importlib.util import find_spec
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -119,12 +119,12 @@ def _environment() -> c_void_p:
     return _make("CreateEnvironment", len(options), options)
 
 
-class Profiled:
+class Profiled(ExitStack):
     """A file compiled with LiteRT's profiler, on copies of the given inputs. To be closed, as by ``with``."""
 
     def __init__(self, content: bytes, inputs: Sequence[Array], outputs: Sequence[Array], threads: int) -> None:
+        super().__init__()
         self._content = content
-        self._owned: list[tuple[str, c_void_p]] = []
         try:
             model = self._own("Model", _make("CreateModelFromBuffer", _environment(), content, len(content)))
             self._texts = {
@@ -145,12 +145,6 @@ class Profiled:
             self.close()
             raise
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
-
     def run(self) -> list[Event]:
         """The operators of one run, in the order in which they ran."""
         inputs, outputs = self._ends
@@ -168,14 +162,9 @@ class Profiled:
         _call("ResetProfiler", self._profiler)
         return found
 
-    def close(self) -> None:
-        """Give everything back, what depends on other things first."""
-        for kind, handle in sorted(self._owned, key=lambda one: _DESTROYERS.index(one[0])):
-            getattr(_library(), f"LiteRtDestroy{kind}")(handle)
-        self._owned.clear()
-
     def _own(self, kind: str, handle: c_void_p) -> c_void_p:
-        self._owned.append((kind, handle))
+        """Have a handle given back at the end, before those that it may depend on."""
+        self.callback(getattr(_library(), f"LiteRtDestroy{kind}"), handle)
         return handle
 
     def _buffer(self, view: Array) -> int:
