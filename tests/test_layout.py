@@ -131,12 +131,20 @@ def imported_by_name(node: ast.AST) -> str | None:
 
 def circles(sources: Mapping[str, str], packages: Set[str] = frozenset()) -> set[frozenset[str]]:
     """The modules that lead to each other by what they import; ``packages`` are those that have modules inside."""
-    imported = {
-        module: set(
-            imports(ast.parse(source), module if module in packages else module.rpartition(".")[0], also_for_types=True)
-        )
-        for module, source in sources.items()
-    }
+    return lead_back(
+        {
+            module: set(
+                imports(
+                    ast.parse(source), module if module in packages else module.rpartition(".")[0], also_for_types=True
+                )
+            )
+            for module, source in sources.items()
+        }
+    )
+
+
+def lead_back(imported: Mapping[str, Set[str]]) -> set[frozenset[str]]:
+    """The modules or folders that lead to each other."""
     reached = {module: reach(module, imported) for module in imported}
     return {
         frozenset(other for other in reached[module] if module in reached.get(other, ()))
@@ -184,6 +192,22 @@ def test_no_modules_import_each_other() -> None:
     sources = {module_name(path): path.read_text() for path in MODULES}
     packages = {module_name(path) for path in MODULES if path.name == "__init__.py"}
     assert circles(sources, packages) == set()
+
+
+def test_no_folders_of_the_runtime_import_each_other() -> None:
+    """Nor do the modules beside them: each imports only those below it."""
+    above = "nnapi.runtime."
+    imported: dict[str, set[str]] = {}
+    for path in MODULES:
+        module = module_name(path)
+        if module.startswith(above):
+            package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+            names = [name for name in imports(ast.parse(path.read_text()), package) if name.startswith(above)]
+            found = {above + name.split(".")[2] for name in names}
+            folder = above + module.split(".")[2]
+            imported[folder] = imported.get(folder, set()) | found - {folder}
+    assert {"nnapi.runtime.verdicts", "nnapi.runtime.choice"} < imported.keys()
+    assert lead_back(imported) == set()
 
 
 def test_circles_are_seen_wherever_they_are_imported() -> None:

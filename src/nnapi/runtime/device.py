@@ -21,8 +21,8 @@ from nnapi.errors import BadDataError, UnavailableDeviceError, UnexpectedNullErr
 from nnapi.locks import make_lock
 from nnapi.model.extension import EXTENSIONS
 from nnapi.model.model import Model
-from nnapi.runtime.executors.queue import Turnstile
 from nnapi.runtime.probing import make_drivers
+from nnapi.runtime.turnstile import Turnstile
 from nnapi.trace import Layer
 from nnapi.trace.log import Log
 
@@ -131,7 +131,7 @@ class Device:
 
     def supports(self, model: Model) -> Sequence[bool]:
         """For each operation of the model, in its order: would the device take it, by its level and by its driver?"""
-        from nnapi.runtime.planning.verdicts import find_verdicts  # which known models need not be asked
+        from nnapi.runtime.verdicts.verdicts import find_verdicts  # which known models need not be asked
 
         return [verdict.supported for verdict in find_verdicts(self.driver, model)]
 

@@ -20,7 +20,7 @@ from nnapi.model.operand import Array
 from nnapi.model.parts import OperationCall
 from nnapi.runtime.choice.judge import Distance, measure
 from nnapi.runtime.device import Device, device
-from nnapi.runtime.planning.verdicts import need_verdicts
+from nnapi.runtime.verdicts.verdicts import need_verdicts
 from nnapi.testing.build import build, run_example
 from nnapi.testing.example import Criterion, Example, OperandSpec, Source
 from nnapi.testing.random.graphs import UNSURE

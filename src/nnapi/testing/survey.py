@@ -19,7 +19,7 @@ from nnapi.model.operation import REGISTRY, Operation
 from nnapi.model.parts import Operand
 from nnapi.model.validation import call_facets
 from nnapi.runtime.device import Device
-from nnapi.runtime.planning.verdicts import need_verdicts
+from nnapi.runtime.verdicts.verdicts import need_verdicts
 from nnapi.testing.build import build
 from nnapi.testing.fuzz import NoCall, is_control_flow, random_call
 

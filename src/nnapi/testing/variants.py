@@ -19,7 +19,7 @@ from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.device import Device
 from nnapi.runtime.execution import Execution
 from nnapi.runtime.memory import MemoryDesc
-from nnapi.runtime.planning.verdicts import need_verdicts
+from nnapi.runtime.verdicts.verdicts import need_verdicts
 from nnapi.testing.build import build, describe
 from nnapi.testing.compare import Difference, judge
 from nnapi.testing.example import Example, Harness, dynamic, sign_codes

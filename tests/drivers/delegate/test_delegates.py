@@ -16,8 +16,8 @@ from nnapi.drivers.delegate.settings import DelegateDevice
 from nnapi.drivers.isolated import Isolated
 from nnapi.drivers.isolated.probing import Unusable
 from nnapi.errors import BadDataError, DeadObjectError, NnapiError, OpFailedError, UnavailableDeviceError
-from nnapi.runtime.planning import exclusions
-from nnapi.runtime.planning.verdicts import find_verdicts
+from nnapi.runtime.verdicts import exclusions
+from nnapi.runtime.verdicts.verdicts import find_verdicts
 from nnapi.testing.conformance import Status, match_name, run
 from nnapi.testing.corpus import PUBLISHED, Corpus
 from tests.drivers.delegate.delegate_cases import COMPILER, build

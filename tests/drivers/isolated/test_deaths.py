@@ -23,7 +23,7 @@ from nnapi.errors import (
     MissedDeadlineTransientError,
     NnapiError,
 )
-from nnapi.runtime.planning import exclusions
+from nnapi.runtime.verdicts import exclusions
 from tests.drivers.isolated.isolated_cases import Misbehaving, is_running, kill, model
 from tests.drivers.isolated.random_kills import kill_at_random
 from tests.waiting import comes_true, count_descriptors

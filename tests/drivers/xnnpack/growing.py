@@ -8,7 +8,7 @@ import numpy as np
 from nnapi import compile
 from nnapi.codes import OperationCode
 from nnapi.model.operand import ChannelQuantization, tensor
-from nnapi.runtime.planning.grouping import make_submodel
+from nnapi.runtime.verdicts.submodel import make_submodel
 from tests.drivers.xnnpack.engine_cases import Net, reference
 
 GRAPHS = int(os.environ.get("NNAPI_GRAPHS", "60"))

@@ -11,7 +11,7 @@ from nnapi.drivers.base import Inference, Outcome, Prepared, PrepareOptions, Req
 from nnapi.errors import BadDataError, OpFailedError
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.executors import fast_path
-from nnapi.runtime.executors.queue import Turnstile
+from nnapi.runtime.turnstile import Turnstile
 from tests.runtime.device_cases import GIVEN, REFERENCE, Scripted, as_it_is, chain, chained
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from nnapi import Builder, Model, tensor
 from nnapi.model.model import OperationCall
-from nnapi.runtime.planning.grouping import count_reads, group_by_owner, make_submodel
+from nnapi.runtime.planning.grouping import group_by_owner
+from nnapi.runtime.verdicts.submodel import count_reads, make_submodel
 
 
 def web(rng: random.Random, count: int) -> Model:

@@ -13,8 +13,8 @@ from nnapi.model.model import Model
 from nnapi.runtime.cache.compilation_cache import Cache
 from nnapi.runtime.costs.processor import name_processor
 from nnapi.runtime.device import Device
-from nnapi.runtime.planning.exclusions import exclusions_of
 from nnapi.runtime.settings import tunes
+from nnapi.runtime.verdicts.exclusions import exclusions_of
 from nnapi.store.digest import digest
 
 FORMAT = 1

@@ -15,8 +15,8 @@ from nnapi.runtime.cache.compilation_cache import Cache, Places
 from nnapi.runtime.device import Device
 from nnapi.runtime.executors.deadline import run_in_time
 from nnapi.runtime.executors.executors import OnDevice, wrap_error
-from nnapi.runtime.planning.exclusions import exclusions_of, note_death
 from nnapi.runtime.planning.plan import Plan, Run
+from nnapi.runtime.verdicts.exclusions import exclusions_of, note_death
 from nnapi.trace import Phase, Section, span
 
 Guard = Callable[[Run, Prepared], Prepared]
@@ -115,7 +115,7 @@ def _find_culprits(device: Device, run: Run, options: PrepareOptions, error: Nna
 
     One that ends the driver's process alone, as it did with the others, is not asked for again by anybody.
     """
-    from nnapi.runtime.planning.grouping import make_submodel  # which only failures need
+    from nnapi.runtime.verdicts.submodel import make_submodel  # which only failures need
 
     failing = []
     is_deadly = isinstance(error, DriverDiedError) and error.by_itself

@@ -13,11 +13,12 @@ from nnapi.model.nesting import depths, list_called
 from nnapi.runtime.costs.prices import Tables
 from nnapi.runtime.device import Device
 from nnapi.runtime.planning.candidates import candidates
-from nnapi.runtime.planning.grouping import count_reads, group_by_owner, make_submodel
+from nnapi.runtime.planning.grouping import group_by_owner
 from nnapi.runtime.planning.partition import partition
 from nnapi.runtime.planning.plan import If, Plan, Run, Step, While, run_everything_on
 from nnapi.runtime.planning.survey import Exclusions, Survey
-from nnapi.runtime.planning.verdicts import has_open_control_flow
+from nnapi.runtime.verdicts.submodel import count_reads, make_submodel
+from nnapi.runtime.verdicts.verdicts import has_open_control_flow
 from nnapi.trace import Layer, Phase, Section
 from nnapi.trace.log import Log
 

@@ -15,7 +15,7 @@ from nnapi.runtime.costs.workload import find_work
 from nnapi.runtime.device import Device
 from nnapi.runtime.planning.partition import FORBIDDEN, Flow, Problem
 from nnapi.runtime.planning.plan import Alternative, Decision, Explanation
-from nnapi.runtime.planning.verdicts import find_verdicts, need_verdicts
+from nnapi.runtime.verdicts.verdicts import find_verdicts, need_verdicts
 from nnapi.trace import Phase, span
 
 CUT = 2e-5

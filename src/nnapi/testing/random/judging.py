@@ -12,7 +12,7 @@ import numpy as np
 from nnapi.errors import NnapiError
 from nnapi.model.operand import Array
 from nnapi.runtime.device import Device
-from nnapi.runtime.planning.verdicts import need_verdicts
+from nnapi.runtime.verdicts.verdicts import need_verdicts
 from nnapi.testing.build import build, run_example
 from nnapi.testing.compare import HALF, SINGLE, as_double
 from nnapi.testing.example import Example, OperandSpec, with_expected

@@ -10,8 +10,8 @@ from nnapi import Builder, Compilation, Device, Model, OperandCode, OperationCod
 from nnapi.drivers.base import Capabilities, DriverDiedError, Verdict
 from nnapi.errors import BadDataError, DeadObjectError, OpFailedError
 from nnapi.model.operand import OperandType
-from nnapi.runtime.planning import exclusions
-from nnapi.runtime.planning.verdicts import find_verdicts, need_verdicts
+from nnapi.runtime.verdicts import exclusions
+from nnapi.runtime.verdicts.verdicts import find_verdicts, need_verdicts
 from tests.runtime.device_cases import REFERENCE, Scripted, as_it_is, capabilities, limited
 from tests.runtime.memory_cases import Allocating
 

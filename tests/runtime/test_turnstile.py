@@ -12,7 +12,7 @@ import pytest
 from nnapi import Builder, Device, Event, Execution, PriorityCode, compile, tensor
 from nnapi.drivers.base import Outcome, Prepared, Request
 from nnapi.errors import MissedDeadlinePersistentError
-from nnapi.runtime.executors.queue import Turnstile
+from nnapi.runtime.turnstile import Turnstile
 from tests.runtime.device_cases import GIVEN, REFERENCE, Scripted, chain, chained
 
 LOW, MEDIUM, HIGH = PriorityCode
@@ -65,12 +65,13 @@ def test_a_function_that_waits_for_its_turn() -> None:
     turnstile, ran = Turnstile(1), []
     run = turnstile.in_turn(lambda: ran.append(len(turnstile._free)), MEDIUM)
     run()
-    with turnstile.turn(MEDIUM):
-        waiting = [threading.Thread(target=run) for _ in range(2)]
-        for thread in waiting:
-            thread.start()
-        eventually(lambda: len(turnstile._waiting) == 2)
-        assert len(ran) == 1
+    turnstile.enter(MEDIUM)
+    waiting = [threading.Thread(target=run) for _ in range(2)]
+    for thread in waiting:
+        thread.start()
+    eventually(lambda: len(turnstile._waiting) == 2)
+    assert len(ran) == 1
+    turnstile.leave()
     for thread in waiting:
         thread.join()
     assert ran == [0, 0, 0], "one at a time"
@@ -143,11 +144,12 @@ def test_giving_up_in_the_last_moment_keeps_the_place() -> None:
     queue._waiting.append(ticket)
     queue.leave()  # calls the one that waits
     queue._give_up(ticket)  # no error: the place is ours
-    with pytest.raises(MissedDeadlinePersistentError), queue.turn(HIGH, time.monotonic_ns()):
-        raise AssertionError("there is no room")
+    with pytest.raises(MissedDeadlinePersistentError):
+        queue.enter(HIGH, time.monotonic_ns())
     queue.leave()
-    with queue.turn(LOW):
-        assert not queue._free
+    queue.enter(LOW)
+    assert not queue._free
+    queue.leave()
     assert len(queue._free) == 1
 
 
@@ -218,7 +220,7 @@ import os, signal, sys, threading
 import numpy as np
 from nnapi import compile
 from tests.runtime.device_cases import chain
-from tests.runtime.executors.test_queue import Gate, MEDIUM
+from tests.runtime.test_turnstile import Gate, MEDIUM
 
 gate, x = Gate(), np.ones((2, 2), np.float32)
 shared = compile(chain(1), gate.device)

@@ -6,8 +6,7 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TypeVar
 from weakref import WeakSet
 
@@ -32,16 +31,8 @@ class Turnstile:
         self._room = room
         _turnstiles.add(self)
 
-    @contextmanager
-    def turn(self, priority: PriorityCode, deadline: int | None = None) -> Iterator[None]:
-        """Hold a place. MissedDeadlinePersistentError when none was free before the deadline (monotonic ns)."""
-        self.enter(priority, deadline)
-        try:
-            yield
-        finally:
-            self.leave()
-
     def enter(self, priority: PriorityCode, deadline: int | None = None) -> None:
+        """Take a place. MissedDeadlinePersistentError when none was free before the deadline (monotonic ns)."""
         if self._waiting:
             self._wait(priority, deadline)
             return
@@ -51,13 +42,14 @@ class Turnstile:
             self._wait(priority, deadline)
 
     def leave(self) -> None:
+        """Give the place back."""
         self._free.append(None)
         if self._waiting:  # whoever begins to wait from now on sees the free place
             with self._lock:
                 self._call()
 
     def in_turn(self, run: Callable[[], T], priority: PriorityCode) -> Callable[[], T]:
-        """A function that runs when a place is free: :meth:`turn` without its calls, for what takes microseconds."""
+        """A function that runs when a place is free, without the calls of the others, for what takes microseconds."""
         pop, append, waiting = self._free.pop, self._free.append, self._waiting
 
         def wait_and_run() -> T:

@@ -8,8 +8,8 @@ from nnapi.codes import CONTROL_FLOW, DeviceTypeCode
 from nnapi.drivers.base import Driver, DriverDiedError, Verdict
 from nnapi.errors import need
 from nnapi.model.model import Lifetime, Model, OperationCall
-from nnapi.runtime.planning.exclusions import exclusions_of, note_death_when_asked
-from nnapi.runtime.planning.grouping import make_submodel
+from nnapi.runtime.verdicts.exclusions import exclusions_of, note_death_when_asked
+from nnapi.runtime.verdicts.submodel import make_submodel
 from nnapi.trace.log import Log
 
 log = Log("nnapi.ModelBuilder")

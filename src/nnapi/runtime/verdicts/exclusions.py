@@ -75,7 +75,7 @@ def _digest(model: Model, call: OperationCall) -> str:
 
 def _cut_out(model: Model, calls: Sequence[OperationCall]) -> Model:
     """Some operations as a model of their own."""
-    from nnapi.runtime.planning.grouping import make_submodel  # which known models do without
+    from nnapi.runtime.verdicts.submodel import make_submodel  # which known models do without
 
     return make_submodel(model, [*calls])[0]
 

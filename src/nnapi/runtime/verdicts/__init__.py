@@ -1,0 +1,1 @@
+"""Verdicts of devices on operations, and the operations that a device is not asked for."""
