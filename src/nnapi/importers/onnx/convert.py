@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from nnapi.errors import BadDataError, NnapiError, need
 from nnapi.importers.graph import Graph
 from nnapi.importers.onnx import functions
-from nnapi.importers.onnx.constant_results import KNOWN, compute_constants
+from nnapi.importers.onnx.folding import KNOWN, compute_constants
 from nnapi.importers.onnx.fusion import Readers
 from nnapi.importers.onnx.import_state import MOST_NODES, ImportState
 from nnapi.importers.onnx.node import Node

@@ -1,4 +1,4 @@
-"""Nodes whose inputs are all constants, computed here and now by ONNX's own reference, in the file's own types."""
+"""Results that are known before a run: constants, dimensions, and what ONNX's own reference computes of constants."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nnapi.errors import BadDataError, need
-from nnapi.importers.onnx.tensors import DTYPES, Tensor, words
+from nnapi.importers.onnx.reader import File
+from nnapi.importers.onnx.tensors import DTYPES, Tensor, constant, words
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Array
 
@@ -29,6 +30,8 @@ MAKERS = words(
     "Range Resize Tile Upsample CenterCropPad Col2Im"
 )
 """Operators whose result may be larger than the product of their inputs' sizes."""
+KNOWN = words("Constant Shape Size")
+"""Operators that have no rule, as what they give is always known."""
 MOST = 1 << 24
 """Elements of a result that is computed here at most."""
 NO_LARGER = words("Cast Flatten Identity Reshape Slice Split Squeeze Transpose Trilu Unsqueeze")
@@ -74,9 +77,7 @@ def _estimate_shape(kind: str, arrays: Sequence[Array]) -> list[int]:
         return [abs(int(each)) for each in last]
     if kind == "EyeLike":
         return list(arrays[0].shape)
-    if kind == "Expand" and last.size <= 8:
-        return [max(int(each), 1) for each in last] + [max(arrays[0].size, 1)]
-    if kind == "Tile" and last.size <= 8:
+    if kind in ("Expand", "Tile") and last.size <= 8:
         return [max(int(each), 1) for each in last] + [max(arrays[0].size, 1)]
     if kind == "Range" and all(array.size == 1 for array in arrays):
         start, limit, delta = (float(array.reshape(-1)[0]) for array in arrays)
@@ -126,3 +127,31 @@ def as_supported_array(result: Any, what: str) -> Array:
     if array is None or array.dtype not in DTYPES.values():
         raise Refused(f"{what} is of a type that NNAPI does not have")
     return array
+
+
+def compute_constants(
+    file: File, proto: onnx.NodeProto, opset: int, tensors: Sequence[Tensor | None]
+) -> list[Tensor | None] | None:
+    """The results that are known before a run: those of constants, and dimensions."""
+    name = next(iter(proto.output), "")
+    attributes = {each.name: each for each in proto.attribute}
+    if proto.op_type in ("Shape", "Size") and tensors[0] is not None and tensors[0].array is None:
+        shape = np.array([each or -1 for each in tensors[0].dims], np.int64)
+        if proto.op_type == "Size":
+            expressible(tensors[0].is_known, "it depends on dimensions that only a run knows")
+            return [constant(name, np.array(shape.prod(), np.int64))]
+        begin, end = (attributes[key].i if key in attributes else None for key in ("start", "end"))
+        part = shape[begin:end]
+        return [constant(name, part, is_open=bool((part < 0).any()))]
+    if proto.op_type == "Constant" and "value" in attributes:
+        value, in_file = file.array(attributes["value"].t)
+        return [constant(name, value, in_file=in_file)]
+    if not can_fold(proto.op_type, tensors):
+        return None
+    is_open = any(tensor is not None and tensor.is_open for tensor in tensors)
+    results: list[Tensor | None] = []
+    for output, found in zip(proto.output, fold(proto, opset, tensors), strict=True):
+        array = as_supported_array(found, f"its constant result {output}") if output else None
+        open_here = is_open and array is not None and bool((array < 0).any())
+        results.append(None if array is None else constant(output, array, is_open=open_here))
+    return results

@@ -130,20 +130,12 @@ def _lower_rank(node: Node, values: Sequence[Value], shapes: Sequence[Shape], sh
     """Return values of a high rank with fewer dimensions: adjacent axes that broadcast alike are merged."""
     expressible(all(OPEN not in each for each in shapes), f"rank {len(shape)} with dynamic dimensions")
     padded = [(1,) * (len(shape) - len(each)) + tuple(each) for each in shapes]
-    groups: list[list[int]] = []
-    last: tuple[bool, ...] | None = None
+    kinds: list[tuple[bool, ...]] = []
     for axis, size in enumerate(shape):
-        kind = tuple(each[axis] == 1 for each in padded)
-        if (size == 1 and groups) or kind == last:
-            groups[-1].append(axis)
-        else:
-            groups.append([axis])
-            last = kind if size != 1 else None
-    expressible(len(groups) <= HIGHEST_RANK, f"its shapes stretch along {len(groups)} axes, NNAPI has {HIGHEST_RANK}")
-    return [
-        node.view(value, [math.prod(own[axis] for axis in group) for group in groups])
-        for value, own in zip(values, padded, strict=True)
-    ]
+        kinds.append(kinds[-1] if size == 1 and kinds else tuple(each[axis] == 1 for each in padded))
+    rank = len(collapse(shape, kinds)[0])
+    expressible(rank <= HIGHEST_RANK, f"its shapes stretch along {rank} axes, NNAPI has {HIGHEST_RANK}")
+    return [node.view(value, collapse(own, kinds)[0]) for value, own in zip(values, padded, strict=True)]
 
 
 def view_around(node: Node, value: Value, shape: Shape, axis: int) -> Value:

@@ -15,7 +15,7 @@ from nnapi.importers.onnx.fusion import Fusion
 from nnapi.importers.onnx.images import to_nchw
 from nnapi.importers.onnx.open_dimensions import shapes_of
 from nnapi.importers.onnx.scope import Scope
-from nnapi.importers.onnx.tensors import BYTES, OPEN, Tensor, code_of, constant, operand_type
+from nnapi.importers.onnx.tensors import BYTES, OPEN, Tensor, constant
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Array, OperandType, Shape
 
@@ -195,10 +195,6 @@ class Node(AnyNode):
             return self.graph.constant(np.ascontiguousarray(array.reshape(type.dimensions)), type)
         self.graph.reserve(array.nbytes)
         return self.graph.constant(np.ascontiguousarray(array.reshape(array.shape or (1,))))
-
-    def type_for(self, elem: int, shape: Shape = ()) -> OperandType:
-        """The operand type for an ONNX type."""
-        return OperandType(code_of(elem, self.name)) if not shape else operand_type(elem, shape, self.name)
 
     def temporary(self, type: OperandType, suffix: str = "step") -> Value:
         return Value(type, f"{self.name}:{suffix}")

@@ -7,7 +7,7 @@ from typing import Any
 
 from nnapi.codes import OperandCode
 from nnapi.importers.graph import Value
-from nnapi.importers.onnx.constant_results import compute_constants
+from nnapi.importers.onnx.folding import compute_constants
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import RULES, Result
 from nnapi.importers.onnx.tensors import BYTES, CODES, ELEMS, FLOAT, INT64, Tensor

@@ -40,35 +40,14 @@ CODES: dict[int, O] = {
 NARROWED = (INT64, DOUBLE, UINT32, UINT64)
 """Types of which NNAPI holds fewer bits."""
 WIDENED = (INT16, UINT16)
-ELEMS = {
-    O.TENSOR_FLOAT32: FLOAT,
-    O.TENSOR_FLOAT16: FLOAT16,
-    O.TENSOR_INT32: INT32,
-    O.TENSOR_BOOL8: BOOL,
-    O.TENSOR_QUANT8_ASYMM: UINT8,
-    O.TENSOR_QUANT8_ASYMM_SIGNED: INT8,
-}
+ELEMS = {CODES[elem]: elem for elem in (FLOAT, FLOAT16, INT32, BOOL, UINT8, INT8)}
 """The other way round."""
-DTYPES: dict[int, np.dtype[Any]] = {
-    elem: np.dtype(name)
-    for elem, name in {
-        FLOAT: "f4",
-        UINT8: "u1",
-        INT8: "i1",
-        UINT16: "u2",
-        INT16: "i2",
-        INT32: "i4",
-        INT64: "i8",
-        BOOL: "b1",
-        FLOAT16: "f2",
-        DOUBLE: "f8",
-        UINT32: "u4",
-        UINT64: "u8",
-    }.items()
-}
+STORED = (FLOAT, UINT8, INT8, UINT16, INT16, INT32, INT64, BOOL, FLOAT16, DOUBLE, UINT32, UINT64)
+DTYPES: dict[int, np.dtype[Any]] = dict(
+    zip(STORED, map(np.dtype, words("f4 u1 i1 u2 i2 i4 i8 b1 f2 f8 u4 u8")), strict=True)
+)
 """How NumPy and the file store them."""
 ELEM_OF = {dtype: elem for elem, dtype in DTYPES.items()}
-INTEGERS = (UINT8, INT8, UINT16, INT16, INT32, INT64, UINT32, UINT64)
 BYTES = (UINT8, INT8)
 OPEN = 0
 """A dimension that only a run knows."""

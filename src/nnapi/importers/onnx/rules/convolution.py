@@ -82,7 +82,7 @@ def conv(node: Node) -> Tensor:
     if is_coded(node.tensor(0)) and node.wanted is not None and node.tensor(1).rank in (3, 4):
         x = image_codes(node, 0)
         codes = filter_beside(node, x, 1)
-        bias = None if codes is None else bias_in_codes(node, 2, x, codes, codes.shape[0])
+        bias = None if codes is None else bias_in_codes(node, node.given(2), x, codes)
         if codes is not None and bias is not None and node.wanted.code == x.type.code:
             shape = codes.shape if codes.rank == 4 else (*codes.shape[:2], 1, codes.shape[2])
             return convolve(node, x, rearrange(codes, shape, (0, 2, 3, 1)), bias, node.wanted)

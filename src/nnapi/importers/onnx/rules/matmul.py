@@ -10,7 +10,7 @@ import numpy as np
 from nnapi.codes import OperationCode, PaddingCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.arithmetic import add, broadcast, multiply, times
-from nnapi.importers.graph import INT32, Value
+from nnapi.importers.graph import Value
 from nnapi.importers.onnx.layout import broadcast_shape
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
@@ -67,7 +67,7 @@ def fully_connected_in_codes(node: Node, a: Shape, b: Shape, *, transposed: bool
     units, depth = matrix.shape
     if channel is not None and channel.dimension != 0:
         return None
-    bias = bias_in_codes(node, 2, x, matrix, units) if node.kind == "Gemm" else _no_bias(node, x, matrix)
+    bias = bias_in_codes(node, node.given(2) if node.kind == "Gemm" else None, x, matrix)
     if bias is None:
         return None
     rows = _count_rows(a)
@@ -83,11 +83,6 @@ def fully_connected_in_codes(node: Node, a: Shape, b: Shape, *, transposed: bool
     operands = (pixels, filter, bias, scheme, one, one, node.activation_operand())
     found = node.apply(OperationCode.CONV_2D, *operands, type=node.wanted)
     return node.claim_activation(node.view(found, (rows, units)))
-
-
-def _no_bias(node: Node, x: Value, weights: Value) -> Value:
-    scale = 0.0 if weights.type.channel else float(np.float32(x.type.scale) * np.float32(weights.type.scale))
-    return node.graph.full(OperandType(INT32, (weights.shape[0],), scale), name=f"{node.name}:bias")
 
 
 def fully_connected(node: Node, x: Value, shape: Shape, weights: Array, bias: Value | None) -> Value:

@@ -55,16 +55,17 @@ def rearrange(value: Value, shape: tuple[int, ...], order: tuple[int, ...]) -> V
     return Value(type, value.name, array)
 
 
-def bias_in_codes(node: Node, i: int, x: Value, filter: Value, units: int) -> Value | None:
+def bias_in_codes(node: Node, bias: Tensor | None, x: Value, filter: Value) -> Value | None:
     """A constant bias as int32 in the scale of input times filter, zeros where none is given, None where computed."""
+    units = filter.shape[0]
     channel = filter.type.channel
     scales = np.asarray(channel.scales if channel else filter.type.scale, np.float64) * x.type.scale
     type = OperandType(
         INT32, (units,), 0.0 if channel else float(np.float32(x.type.scale) * np.float32(filter.type.scale))
     )
-    if not node.has(i):
+    if bias is None:
         return node.graph.full(type, name=f"{node.name}:bias")
-    array = node.tensor(i).array
+    array = bias.array
     if array is None or array.size not in (1, units):
         return None
     numbers = np.rint(np.broadcast_to(array.reshape(-1), (units,)).astype(np.float64) / scales)
