@@ -165,10 +165,7 @@ def _describe(device: nnapi.Device) -> dict[str, Any]:
         "version": device.version,
         "feature_level": device.feature_level.level,
         "extensions": list(device.extensions),
-        "capabilities": {
-            name: {"exec_time": figure.exec_time, "power_usage": figure.power_usage}
-            for name, figure in _figures(declared).items()
-        },
+        "capabilities": {name: Performance(*figure)._asdict() for name, figure in _figures(declared).items()},
         "launch_seconds": declared.launch_seconds,
         "seconds_per_byte": declared.seconds_per_byte,
         "driver": {"module": module, "path": path},

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from nnapi.formats.tflite.metadata import Anchors
@@ -64,6 +66,19 @@ class Point(NamedTuple):
     y: float
     x: float
     score: float
+
+
+class Skeleton(NamedTuple):
+    """Names of key points in the order in which a model gives them, and pairs of points that a bone connects."""
+
+    points: tuple[str, ...] = ()
+    bones: tuple[tuple[int, int], ...] = ()
+
+
+def read_skeleton(name: str) -> Skeleton:
+    """Return a skeleton of ``skeletons.toml``."""
+    found = tomllib.loads((files("nnapi.vision") / "skeletons.toml").read_text("utf-8"))[name]
+    return Skeleton(tuple(found["points"]), tuple((a, b) for a, b in found["bones"]))
 
 
 def describe_points(people: Sequence[Sequence[Point]]) -> list[dict[str, Any]]:

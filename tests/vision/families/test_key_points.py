@@ -13,14 +13,14 @@ from typer.testing import CliRunner
 from nnapi.cli import app
 from nnapi.vision.drawing import color_of
 from nnapi.vision.families import see
-from nnapi.vision.families.key_points import BODY, POINTS, find_peaks
+from nnapi.vision.families.key_points import BODY, COCO, find_peaks
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints
 from tests.vision.family_cases import model_of
 
 
 def test_key_points() -> None:
-    points = np.zeros((1, 1, len(POINTS), 3), np.float32)
+    points = np.zeros((1, 1, len(COCO.points), 3), np.float32)
     points[0, 0, 5], points[0, 0, 6] = (0.5, 0.2, 0.9), (0.5, 0.8, 0.9)
     model = model_of(("float32", points.shape))
     found = see(model, [points], Task.POSE, Hints(), Image.new("RGB", (100, 100)))
@@ -55,7 +55,7 @@ def test_a_peak_is_in_the_middle_of_its_cell_and_leans_to_the_greater_neighbor()
 
 
 def test_points_have_names() -> None:
-    maps = np.zeros((1, 8, 8, len(BODY)), np.float32)
+    maps = np.zeros((1, 8, 8, len(BODY.points)), np.float32)
     maps[0, 0, 4, 0] = maps[0, 2, 4, 1] = 0.7
     model = model_of(("float32", maps.shape), names=("pose",))
     assert see(model, [maps], Task.POSE, Hints(), None).words == "2 of 14 key points: top of head, neck"

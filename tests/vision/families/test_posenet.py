@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.vision.families import see
-from nnapi.vision.families.key_points import POINTS
+from nnapi.vision.families.key_points import COCO
 from nnapi.vision.families.posenet import TREE, Maps, find_people
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints
@@ -50,7 +50,7 @@ def test_two_people() -> None:
         for number, point in enumerate(person["points"]):
             y, x = cell_of(number, columns[-1])
             assert (point["y"] * SIDE, point["x"] * SIDE) == (np.float64(STRIDE * y + 3), np.float64(STRIDE * x - 2))
-            assert point["name"] == POINTS[number]
+            assert point["name"] == COCO.points[number]
     assert sorted(columns) == [0, 5]
 
 

@@ -11,33 +11,14 @@ from nnapi.model.operand import Array
 from nnapi.vision.drawing import draw_people
 from nnapi.vision.families.family import Family, names_of, output_shapes, takes_picture
 from nnapi.vision.task import Task
-from nnapi.vision.view import Hints, Picture, Point, View, describe_points
+from nnapi.vision.view import Hints, Picture, Point, View, describe_points, read_skeleton
 
 LEAST = 0.25
 """Score of a key point that is shown."""
-POINTS = (
-    *("nose", "left eye", "right eye", "left ear", "right ear", "left shoulder", "right shoulder", "left elbow"),
-    *("right elbow", "left wrist", "right wrist", "left hip", "right hip", "left knee", "right knee", "left ankle"),
-    "right ankle",
-)
-"""The key points of a person in the order of COCO."""
-BONES = (
-    *((0, 1), (0, 2), (1, 3), (2, 4), (5, 6), (5, 7), (7, 9), (6, 8), (8, 10)),
-    *((5, 11), (6, 12), (11, 12), (11, 13), (13, 15), (12, 14), (14, 16)),
-)
-
+COCO, BODY = read_skeleton("coco"), read_skeleton("body14")
 LEAST_HEAT = 0.2
 """Value at the peak of a heat map from which on its point is shown."""
-BODY = (
-    *("top of head", "neck", "right shoulder", "right elbow", "right wrist", "left shoulder", "left elbow"),
-    *("left wrist", "right hip", "right knee", "right ankle", "left hip", "left knee", "left ankle"),
-)
-"""Fourteen points, in the order of PoseEstimationForMobile."""
-BODY_BONES = (
-    *((0, 1), (1, 2), (2, 3), (3, 4), (1, 5), (5, 6), (6, 7)),
-    *((2, 8), (8, 9), (9, 10), (5, 11), (11, 12), (12, 13), (8, 11)),
-)
-ORDERS = {len(POINTS): (POINTS, BONES), len(BODY): (BODY, BODY_BONES)}
+SKELETONS = {len(each.points): each for each in (COCO, BODY)}
 WORDS = ("pose", "hourglass", "heatmap", "heat_map", "keypoint")
 
 
@@ -56,14 +37,14 @@ def view_people(
 
 
 def _see(model: Model, numbers: Sequence[Array], hints: Hints, picture: Picture | None) -> View:
-    rows = numbers[0].reshape(-1, len(POINTS), 3).tolist()
-    people = [[Point(name, *row) for name, row in zip(POINTS, person, strict=True)] for person in rows]
-    return view_people(people, BONES, LEAST if hints.least is None else hints.least, picture)
+    rows = numbers[0].reshape(-1, len(COCO.points), 3).tolist()
+    people = [[Point(name, *row) for name, row in zip(COCO.points, person, strict=True)] for person in rows]
+    return view_people(people, COCO.bones, LEAST if hints.least is None else hints.least, picture)
 
 
 def _recognizes(model: Model) -> bool:
     shapes = output_shapes(model)
-    return len(shapes) == 1 and shapes[0][-2:] == (len(POINTS), 3)
+    return len(shapes) == 1 and shapes[0][-2:] == (len(COCO.points), 3)
 
 
 KEY_POINTS = Family("MoveNet", Task.POSE, _recognizes, _see)
@@ -93,14 +74,14 @@ def _see_maps(model: Model, numbers: Sequence[Array], hints: Hints, picture: Pic
     if maps.ndim != 4 or min(maps.shape[1:3]) < 2:
         raise ValueError
     count = maps.shape[3]
-    names, bones = ORDERS.get(count, ([f"point {number}" for number in range(count)], ()))
+    names, bones = SKELETONS.get(count) or ([f"point {number}" for number in range(count)], ())
     people = [find_peaks(maps[0].astype(np.float64), names)]
     return view_people(people, bones, LEAST_HEAT if hints.least is None else hints.least, picture)
 
 
 def _recognizes_maps(model: Model) -> bool:
     shapes = output_shapes(model)
-    is_map = len(shapes) == 1 and len(shapes[0]) == 4 and shapes[0][3] in ORDERS and takes_picture(model)
+    is_map = len(shapes) == 1 and len(shapes[0]) == 4 and shapes[0][3] in SKELETONS and takes_picture(model)
     return is_map and any(word in names_of(model) for word in WORDS)
 
 

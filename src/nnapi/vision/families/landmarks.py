@@ -16,51 +16,33 @@ from nnapi.vision.drawing import draw_people
 from nnapi.vision.families.family import Family, input_shape, output_shapes
 from nnapi.vision.outputs import producer
 from nnapi.vision.task import Task
-from nnapi.vision.view import Hints, Picture, Point, View, describe_points, percent
+from nnapi.vision.view import Hints, Picture, Point, Skeleton, View, describe_points, percent, read_skeleton
 
 LEAST = 0.5
 """Score from which on there is such a thing, and from which on a landmark is seen."""
 
 
 class Landmarks(NamedTuple):
-    """A model: the side of its picture, the size of each output that holds landmarks, the values of one landmark, the
-    names or "" of all, and the bones between them."""
+    """A model: the side of its picture, the size of each output that holds landmarks, the values of one landmark, and
+    the names and bones where they have any."""
 
     thing: str
     side: int
     sizes: tuple[int, ...]
     each: int
-    names: tuple[str, ...] = ()
-    bones: tuple[tuple[int, int], ...] = ()
+    skeleton: Skeleton = Skeleton()
     has_score: bool = True
     shown: int | None = None
     """The number of landmarks that are drawn; the others position the next crop."""
 
 
-FINGERS = ("thumb", "index finger", "middle finger", "ring finger", "little finger")
-HAND = ("wrist", *(f"{finger} {joint}" for finger in FINGERS for joint in (1, 2, 3, 4)))
-HAND_BONES = (
-    *((0, 1), (1, 2), (2, 3), (3, 4), (0, 5), (5, 6), (6, 7), (7, 8), (5, 9), (9, 10), (10, 11), (11, 12)),
-    *((9, 13), (13, 14), (14, 15), (15, 16), (13, 17), (17, 18), (18, 19), (19, 20), (0, 17)),
-)
-BODY = (
-    *("nose", "left eye (inner)", "left eye", "left eye (outer)", "right eye (inner)", "right eye"),
-    *("right eye (outer)", "left ear", "right ear", "mouth (left)", "mouth (right)", "left shoulder", "right shoulder"),
-    *("left elbow", "right elbow", "left wrist", "right wrist", "left little finger", "right little finger"),
-    *("left index finger", "right index finger", "left thumb", "right thumb", "left hip", "right hip", "left knee"),
-    *("right knee", "left ankle", "right ankle", "left heel", "right heel", "left foot", "right foot"),
-)
-BODY_BONES = (
-    *((0, 2), (2, 7), (0, 5), (5, 8), (9, 10), (11, 12), (11, 13), (13, 15), (15, 17), (15, 19), (15, 21)),
-    *((12, 14), (14, 16), (16, 18), (16, 20), (16, 22), (11, 23), (12, 24), (23, 24), (23, 25), (25, 27)),
-    *((27, 29), (29, 31), (24, 26), (26, 28), (28, 30), (30, 32)),
-)
+HAND, BODY = read_skeleton("hand"), read_skeleton("body33")
 KINDS = (
     Landmarks("face", 192, (1404,), 3),
     Landmarks("eye", 64, (213, 15), 3, has_score=False),
-    Landmarks("hand", 256, (63,), 3, HAND, HAND_BONES),
-    Landmarks("hand", 224, (63,), 3, HAND, HAND_BONES),
-    Landmarks("person", 256, (195,), 5, BODY, BODY_BONES, shown=33),
+    Landmarks("hand", 256, (63,), 3, HAND),
+    Landmarks("hand", 224, (63,), 3, HAND),
+    Landmarks("person", 256, (195,), 5, BODY, shown=33),
 )
 
 
@@ -73,7 +55,7 @@ def read_points(kind: Landmarks, numbers: Sequence[Array]) -> list[Point]:
     """Return the landmarks; five values each are x, y, z, and logits of visibility and presence."""
     picked = [next(array for array in numbers if array.size == size) for size in kind.sizes]
     rows = np.concatenate([array.reshape(-1, kind.each) for array in picked])[: kind.shown]
-    names = kind.names or [f"point {number}" for number in range(len(rows))]
+    names = kind.skeleton.points or [f"point {number}" for number in range(len(rows))]
     scores = 1 / (1 + np.exp(-rows[:, 3])) if kind.each > 3 else np.ones(len(rows))
     return [
         Point(name, float(row[1]) / kind.side, float(row[0]) / kind.side, float(score))
@@ -103,7 +85,11 @@ def _see(kind: Landmarks, model: Model, numbers: Sequence[Array], hints: Hints, 
         found = f"{kind.thing} ({percent(score)}), {found}"
     if kind.each > 3:
         found += f", {sum(point.score >= least for point in points)} of them in sight"
-    drawn = draw_people(picture, [points], kind.bones, least, 120 if kind.bones else 300) if picture else None
+    drawn = (
+        draw_people(picture, [points], kind.skeleton.bones, least, 120 if kind.skeleton.bones else 300)
+        if picture
+        else None
+    )
     return View(found, drawn, {**data, "landmarks": describe_points([points])[0]["points"]})
 
 

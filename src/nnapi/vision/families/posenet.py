@@ -14,7 +14,7 @@ import numpy as np
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 from nnapi.vision.families.family import Family, input_shape, output_shapes
-from nnapi.vision.families.key_points import BONES, POINTS, view_people
+from nnapi.vision.families.key_points import COCO, view_people
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints, Picture, Point, View
 
@@ -42,7 +42,7 @@ class Maps(NamedTuple):
 
     def place(self, y: int, x: int, point: int) -> tuple[float, float]:
         """Return the exact position of a point near a cell, in pixels of the input."""
-        down, right = self.offsets[y, x, point], self.offsets[y, x, point + len(POINTS)]
+        down, right = self.offsets[y, x, point], self.offsets[y, x, point + len(COCO.points)]
         return y * self.stride[0] + float(down), x * self.stride[1] + float(right)
 
     def cell(self, y: float, x: float) -> tuple[int, int]:
@@ -78,7 +78,7 @@ def _follow(maps: Maps, root: int, begun: tuple[float, float, float]) -> list[tu
     while True:
         ready = [edge for edge in edges if edge[0] in found and edge[1] not in found]
         if not ready:
-            return [found[i] for i in range(len(POINTS))]
+            return [found[i] for i in range(len(COCO.points))]
         source, target, displacement = ready[0]
         y, x, _ = found[source]
         down, right = displacement[maps.cell(y, x)]
@@ -103,10 +103,10 @@ def _see(model: Model, numbers: Sequence[Array], hints: Hints, picture: Picture 
     scores = 1 / (1 + np.exp(-scores))
     least = LEAST if hints.least is None else hints.least
     people = [
-        [Point(name, y / height, x / width, score) for name, (y, x, score) in zip(POINTS, person, strict=True)]
+        [Point(name, y / height, x / width, score) for name, (y, x, score) in zip(COCO.points, person, strict=True)]
         for person in find_people(Maps(scores, offsets, first, second, stride), least)
     ]
-    return view_people(people, BONES, least, picture)
+    return view_people(people, COCO.bones, least, picture)
 
 
 def _recognizes(model: Model) -> bool:
