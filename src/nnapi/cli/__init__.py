@@ -48,17 +48,13 @@ def load_command(name: str) -> Any:
     """The subcommand that a module defines: as its ``app``, where it has subcommands itself, else as one function."""
     with pause_collecting():
         module = import_module(f"{__name__}.{name}")
-        return _make_command(name, module)
-
-
-def _make_command(name: str, module: Any) -> Any:
-    loaded = typer.Typer(**SETTINGS | {"no_args_is_help": False})
-    if hasattr(module, "app"):
+        loaded = typer.Typer(**SETTINGS | {"no_args_is_help": False})
+        if not hasattr(module, "app"):
+            loaded.command(name)(getattr(module, name))
+            return typer.main.get_command(loaded)
         loaded.add_typer(module.app, name=name)
         group: Any = typer.main.get_command(loaded)
         return group.commands[name]
-    loaded.command(name)(getattr(module, name))
-    return typer.main.get_command(loaded)
 
 
 app = typer.Typer(

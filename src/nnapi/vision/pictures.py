@@ -25,7 +25,7 @@ class Pixels:
 
     Both None means -1 to 1 for floats, and the pixel values as quantized values for 8-bit types. ``reason`` says how
     that is known. With ``keeps_aspect`` a picture of another shape gets bars beside it, with ``has_mask`` the fourth
-    channel holds zeros, with ``is_bgr`` blue comes first.
+    channel, the mask of the picture before, holds zeros; with ``is_bgr`` blue comes first.
     """
 
     mean: tuple[float, ...] | None = None
@@ -36,10 +36,10 @@ class Pixels:
     is_bgr: bool = False
 
     @classmethod
-    def of_range(cls, low: float, high: float, reason: str = "") -> Pixels:
+    def of_range(cls, low: float, high: float, reason: str = "", **form: bool) -> Pixels:
         """Black becomes ``low`` and white ``high``."""
         std = 255 / (high - low)
-        return cls((-low * std,), (std,), reason)
+        return cls((-low * std,), (std,), reason, **form)
 
     @property
     def is_given(self) -> bool:

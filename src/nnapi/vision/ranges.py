@@ -46,7 +46,7 @@ def find_pixels(model: Model, given: Pixels, family: Family | None) -> Pixels:
     chosen = _choose(model, operand, given, family)
     if family is None:
         return chosen
-    return replace(chosen, keeps_aspect=family.keeps_aspect, has_mask=family.has_mask, is_bgr=family.is_bgr)
+    return replace(family.pixels, mean=chosen.mean, std=chosen.std, reason=chosen.reason)
 
 
 def _find_picture_input(model: Model) -> Operand | None:
@@ -66,8 +66,8 @@ def _choose(model: Model, operand: Operand, given: Pixels, family: Family | None
         return replace(given, reason="as the file says")
     if (quantized := _quantized_at_once(model, operand.index)) is not None:
         return _as_floats(quantized)
-    if family and family.low is not None and family.high is not None:
-        return Pixels.of_range(family.low, family.high, f"usual for {family.name}")
+    if family and family.pixels.is_given:
+        return replace(family.pixels, reason=f"usual for {family.name}")
     return _guess(model, operand, family)
 
 

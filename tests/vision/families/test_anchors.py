@@ -20,6 +20,7 @@ from nnapi.vision.families.anchors import (
     find_detector,
     is_raw,
 )
+from nnapi.vision.pictures import Pixels
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints
 
@@ -166,6 +167,6 @@ def test_a_person(shared: Path) -> None:
     file, photograph = shared / "models-2/blazepose_detection.tflite", shared / "images/grace_hopper.bmp"
     family = find_family(nnapi.load(file))
     assert family is not None
-    assert (family.low, family.high) == (-1, 1)
+    assert family.pixels == Pixels.of_range(-1, 1)
     result = CliRunner().invoke(app, ["run", str(file), str(photograph)])
     assert result.stdout.startswith("grace_hopper.bmp: 1 person  ")

@@ -45,7 +45,7 @@ def test_families_by_shape(outputs: list[tuple[str, tuple[int, ...]]], task: Tas
 def test_families_by_name_and_by_last_operation() -> None:
     maps = find_family(model_of((F, (1, 4, 4, 14)), names=("hourglass_out_3",)))
     assert maps is not None
-    assert (maps.task, maps.is_bgr, bool(maps.evidence)) == (Task.POSE, True, True)
+    assert (maps.task, maps.pixels.is_bgr, bool(maps.evidence)) == (Task.POSE, True, True)
     mask = find_family(model_with_last(OperationCode.LOGISTIC, (1, 8, 8, 1)))
     assert (mask and mask.name) == "mask of one thing"
     relu = find_family(model_with_last(OperationCode.RELU, (1, 8, 8, 1)))

@@ -18,6 +18,7 @@ from nnapi.model.operand import Array, Shape
 from nnapi.ops.boxes import hard, suppress
 from nnapi.vision.families.family import Family, input_shape, output_shapes
 from nnapi.vision.families.post_processed import view_boxes
+from nnapi.vision.pictures import Pixels
 from nnapi.vision.task import Task
 from nnapi.vision.view import Box, Hints, Picture, View, name_class
 
@@ -187,7 +188,7 @@ def _family(name: str, black: float, evidence: str = "") -> Family:
         detector = find_detector(input_shape(model), output_shapes(model))
         return detector is not None and detector.family == name
 
-    return Family(name, Task.DETECTION, recognizes, _see, black, 1, evidence)
+    return Family(name, Task.DETECTION, recognizes, _see, Pixels.of_range(black, 1), evidence)
 
 
 FAMILIES = (_family(FACES_AND_PEOPLE, -1), _family(PALMS, 0), _family(SLIM, -1, "the number of its anchors"))

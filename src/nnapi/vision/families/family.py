@@ -8,6 +8,7 @@ from typing import Any
 
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
+from nnapi.vision.pictures import PLAIN, Pixels
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints, View
 
@@ -17,22 +18,16 @@ class Family:
     """A kind of model.
 
     ``see`` gets the model, its outputs as float values, hints and the picture that went in or None; it raises
-    ValueError or IndexError where the outputs are not for it. ``low`` and ``high`` are the float values that stand for
-    black and white where the model's file does not say. ``evidence`` says why a model counts as one of the family
-    where that is a guess. ``keeps_aspect`` asks for bars beside the picture instead of a squashed one, ``has_mask`` for
-    zeros in the fourth channel, which holds the mask of the picture before, ``is_bgr`` for blue before green and red.
+    ValueError or IndexError where the outputs are not for it. ``pixels`` is how pictures become inputs if the model's
+    file does not say. ``evidence`` says why a model counts as one of the family where that is a guess.
     """
 
     name: str
     task: Task
     recognizes: Callable[[Model], bool]
     see: Callable[[Model, Sequence[Array], Hints, Any], View]
-    low: float | None = None
-    high: float | None = None
+    pixels: Pixels = PLAIN
     evidence: str = ""
-    keeps_aspect: bool = False
-    has_mask: bool = False
-    is_bgr: bool = False
 
 
 def input_shape(model: Model) -> Shape:

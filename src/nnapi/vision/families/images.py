@@ -12,7 +12,7 @@ from nnapi.model.operand import Array
 from nnapi.vision.drawing import draw_depths
 from nnapi.vision.families.family import Family, input_shape, output_shapes
 from nnapi.vision.outputs import producer
-from nnapi.vision.pictures import fit_inside
+from nnapi.vision.pictures import Pixels, fit_inside
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints, Picture, View
 
@@ -90,5 +90,5 @@ def _is_picture(model: Model) -> bool:
     return all(after >= before for before, after in zip(given[1:3], shapes[0][1:3], strict=True))
 
 
-IMAGES = Family("network that gives a picture", Task.IMAGE, _is_picture, _see_picture, keeps_aspect=True)
+IMAGES = Family("network that gives a picture", Task.IMAGE, _is_picture, _see_picture, Pixels(keeps_aspect=True))
 DEPTHS = Family("depths", Task.DEPTH, lambda model: False, _see_depth)

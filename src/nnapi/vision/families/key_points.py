@@ -10,6 +10,7 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.vision.drawing import draw_people
 from nnapi.vision.families.family import Family, names_of, output_shapes, takes_picture
+from nnapi.vision.pictures import Pixels
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints, Picture, Point, View, describe_points, read_skeleton
 
@@ -90,8 +91,6 @@ HEAT_MAPS = Family(
     Task.POSE,
     _recognizes_maps,
     _see_maps,
-    0,
-    255,
+    Pixels.of_range(0, 255, is_bgr=True),
     evidence="the names of its tensors and the count of channels",
-    is_bgr=True,
 )

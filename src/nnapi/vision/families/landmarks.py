@@ -15,6 +15,7 @@ from nnapi.model.operand import Array
 from nnapi.vision.drawing import draw_people
 from nnapi.vision.families.family import Family, input_shape, output_shapes
 from nnapi.vision.outputs import producer
+from nnapi.vision.pictures import Pixels
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints, Picture, Point, Skeleton, View, describe_points, percent, read_skeleton
 
@@ -95,7 +96,7 @@ def _see(kind: Landmarks, model: Model, numbers: Sequence[Array], hints: Hints, 
 
 def _family(kind: Landmarks) -> Family:
     name = f"MediaPipe's landmarks of a {kind.thing}"
-    return Family(name, Task.LANDMARKS, partial(_recognizes, kind), partial(_see, kind), 0, 1)
+    return Family(name, Task.LANDMARKS, partial(_recognizes, kind), partial(_see, kind), Pixels.of_range(0, 1))
 
 
 FAMILIES = tuple(map(_family, KINDS))

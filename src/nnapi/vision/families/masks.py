@@ -14,6 +14,7 @@ from nnapi.vision.drawing import draw_classes
 from nnapi.vision.families.family import Family, input_shape, names_of, output_shapes, takes_picture
 from nnapi.vision.labels import SEGMENTATION_COUNTS
 from nnapi.vision.outputs import producer
+from nnapi.vision.pictures import Pixels
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints, Picture, View, name_class, percent
 
@@ -114,8 +115,9 @@ def _is_hair(model: Model) -> bool:
 
 
 SEE_HAIR, SEE_THING = partial(_see, thing="hair"), partial(_see, thing="foreground")
+HAIR_PIXELS = Pixels.of_range(0, 1, has_mask=True)
 HAIR = Family(
-    "hair segmentation with the mask before", Task.SEGMENTATION, _is_hair, SEE_HAIR, 0, 1, "its shapes", has_mask=True
+    "hair segmentation with the mask before", Task.SEGMENTATION, _is_hair, SEE_HAIR, HAIR_PIXELS, "its shapes"
 )
 MASK = Family("mask of one thing", Task.SEGMENTATION, _is_mask, SEE_THING, evidence="one channel of shares")
 CLASSES = Family("segmentation", Task.SEGMENTATION, _is_classes, _see)

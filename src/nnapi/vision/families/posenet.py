@@ -15,6 +15,7 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 from nnapi.vision.families.family import Family, input_shape, output_shapes
 from nnapi.vision.families.key_points import COCO, view_people
+from nnapi.vision.pictures import Pixels
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints, Picture, Point, View
 
@@ -113,4 +114,4 @@ def _recognizes(model: Model) -> bool:
     return sorted(shape[-1] if len(shape) == 4 else 0 for shape in output_shapes(model)) == [17, 32, 32, 34]
 
 
-POSENET = Family("PoseNet", Task.POSE, _recognizes, _see, -1, 1)
+POSENET = Family("PoseNet", Task.POSE, _recognizes, _see, Pixels.of_range(-1, 1))
