@@ -72,7 +72,7 @@ def test_check_is_run_so(phone: Path) -> None:
 def test_processes_of_a_check_are_told_the_name_that_they_know(phone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
-    def run_in_processes(corpus: Any, entries: Any, jobs: int, chunk: Any) -> Iterator[Any]:
+    def run_in_processes(entries: Any, jobs: int, chunk: Any) -> Iterator[Any]:
         asked.append(chunk.args[2])
         return iter(())
 

@@ -33,6 +33,7 @@ from nnapi.cli.options import (
     add_profile,
     device_option,
     load,
+    split_names,
 )
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, finite, print_json, say_count, table
@@ -105,7 +106,8 @@ def bench(
         raise Mistake(f"{missing}: no such file")
     if on and (dataset is None or profile):
         raise Mistake("--on spreads the examples of --dataset over a cluster, and takes no --profile")
-    engines, absent = available([*_ours(device, profile, weights), *_others(against)])
+    others = [] if against == "none" else [OTHERS[name] for name in split_names(against, "engine", OTHERS)]
+    engines, absent = available([*_ours(device, profile, weights), *others])
     settings = Settings(rounds=rounds, threads=threads, requests=requests or cores())
     settings = settings.only_latency() if only_latency else settings
     examples = read_dataset(dataset, read_labels(labels) if labels else None) if dataset else []
@@ -116,12 +118,12 @@ def bench(
     benchmark = Benchmark(time.strftime("%Y-%m-%d %H:%M:%S %z"), machine(), told, absent, (), False)
     elsewhere = len(examples) * sum(isinstance(engine, Nnapi) for engine in engines) if on else 0
     with connect_if(on) as cluster:
-        course = _Course(engines, settings, weights, examples, reference, seed, cluster)
+        session = _Session(engines, settings, weights, examples, reference, seed, cluster)
         for place, file in enumerate(models, 1):
             title = f"{file.name} ({place} of {len(models)})" if len(models) > 1 else file.name
             with progress(out, 2 + steps(len(engines), settings) + elsewhere) as step:
                 try:
-                    found, interrupted = course.measure(file, partial(_show_step, step, title))
+                    found, interrupted = session.measure(file, partial(_show_step, step, title))
                 except KeyboardInterrupt:
                     benchmark = replace(benchmark, is_interrupted=True)
                     break
@@ -159,16 +161,8 @@ def _ours(devices: Sequence[str] | None, profile: str | None, weights: Weights |
     return [Nnapi(LOADER, row, weights) for row in rows] or [Nnapi(LOADER, None, weights)]
 
 
-def _others(text: str) -> list[Engine]:
-    names = [name for name in map(str.strip, text.split(",")) if name not in ("", "none")]
-    unknown = [name for name in names if name not in OTHERS]
-    if unknown:
-        raise Mistake(f"no engine {', '.join(unknown)}; there are: {', '.join(OTHERS)}")
-    return [OTHERS[name] for name in dict.fromkeys(names)]
-
-
 @dataclass(frozen=True)
-class _Course:
+class _Session:
     """The engines with their versions and the data set, perhaps on a cluster, for each of several models."""
 
     engines: dict[Engine, str]

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from nnapi.capi.installation import library_problem
 from nnapi.cli.check_random import check_random
-from nnapi.cli.options import Json, JsonFile, Names, ProfileFile, add_profile, device_option
+from nnapi.cli.options import Json, JsonFile, Names, ProfileFile, add_profile, device_option, split_names
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, count_table, duration, print_json, say_count, table
 from nnapi.errors import Mistake
@@ -81,7 +81,9 @@ def check(
         check_random(device, seconds, seed, values, filter, failures, verbose, as_json, output)
         return
     corpus = corpus or PUBLISHED
-    chosen = _variants(variants)
+    chosen = split_names(variants, "variant", VARIANTS)
+    if not chosen:
+        raise Mistake(f"no variant is named; there are: {', '.join(VARIANTS)}")
     if via_c and (problem := library_problem()):
         raise Mistake(problem)
     examples, wanted = Corpus(corpus), match_name(filter) if filter else None
@@ -99,14 +101,6 @@ def check(
         _print(console(), results, chosen)
     if any(result.status == Status.FAILED for result in results):
         raise typer.Exit(1)
-
-
-def _variants(text: str) -> list[str]:
-    names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-    unknown = [name for name in names if name not in VARIANTS]
-    if unknown or not names:
-        raise Mistake(f"no variant {', '.join(unknown) or 'is named'}; there are: {', '.join(VARIANTS)}")
-    return names
 
 
 def _collect(running: Iterable[Result], count: int) -> list[Result]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -54,6 +54,14 @@ InputShapes = Annotated[
 def device_option(help: str) -> Any:
     """The option that names devices; a command says what it does with them."""
     return typer.Option("--device", "-d", help=help)
+
+
+def split_names(text: str, kind: str, known: Collection[str]) -> list[str]:
+    """The names in a list with commas, each once; a Mistake for those that are not known."""
+    names = list(dict.fromkeys(filter(None, map(str.strip, text.split(",")))))
+    if unknown := [name for name in names if name not in known]:
+        raise Mistake(f"no {kind} {', '.join(unknown)}; there are: {', '.join(known)}")
+    return names
 
 
 def add_profile(profile: str | None, devices: Sequence[str] | None) -> list[str] | None:

@@ -36,10 +36,10 @@ class Pixels:
     is_bgr: bool = False
 
     @classmethod
-    def of_range(cls, low: float, high: float, reason: str = "", **form: bool) -> Pixels:
+    def of_range(cls, low: float, high: float, reason: str = "", **flags: bool) -> Pixels:
         """Black becomes ``low`` and white ``high``."""
         std = 255 / (high - low)
-        return cls((-low * std,), (std,), reason, **form)
+        return cls((-low * std,), (std,), reason, **flags)
 
     @property
     def is_given(self) -> bool:

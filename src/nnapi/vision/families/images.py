@@ -54,8 +54,7 @@ def first_picture(values: Array) -> Array:
     if values.ndim not in (2, 3, 4):
         raise ValueError
     first = values[0] if values.ndim == 4 or (values.ndim == 3 and len(values) == 1) else values
-    if first.ndim == 2:
-        return first[..., None]
+    first = first[..., None] if first.ndim == 2 else first
     if first.shape[-1] not in (1, 3):
         raise ValueError
     return first
