@@ -63,7 +63,6 @@ TESTED_BY = {
     "importers/node.py": "importers/tflite/test_tflite_refusals.py",
     "importers/tflite/convert.py": "importers/tflite/test_tflite_refusals.py",
     "importers/tflite/node.py": "importers/tflite/test_tflite_refusals.py",
-    "formats/tflite/references.py": "importers/tflite/test_tflite_control_flow.py",
     "importers/tflite/rules": "importers/tflite",
     "importers/tflite/tensors.py": "importers/tflite/test_tflite_refusals.py",
     "runtime/verdicts/submodel.py": "runtime/test_plan_rules.py",

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nnapi.errors import NnapiError
-from nnapi.formats.tflite.reader import File, Subgraph
-from nnapi.formats.tflite.references import list_subgraphs
+from nnapi.formats.tflite.reader import File, Subgraph, list_subgraphs
 from nnapi.importers import load
 from nnapi.importers.file_formats import Weights, is_dynamic_range
 from nnapi.importers.refusals import Refused

@@ -149,7 +149,7 @@ class Mismatch(NamedTuple):
 
 
 def kinds(types: Sequence[OperandType]) -> tuple[OperandKind, ...]:
-    """The function that tests whether parameters accept operands of these types."""
+    """The facts that an overload is matched by: type, rank and channel dimension of each operand."""
     return tuple(
         [(type.code, len(type.dimensions), type.channel.dimension if type.channel else NO_CHANNEL) for type in types]
     )

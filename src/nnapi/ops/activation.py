@@ -25,7 +25,7 @@ def _function(
     rank: Ranks = None,
     zero_sized: bool = True,
 ) -> Operation:
-    """Declare an operation by its function of float values, and of the ``scalars``."""
+    """Declare an operation by its function of ``input``, as float values, and of the ``scalars``."""
     operation = Operation(
         code,
         facts=facts,
@@ -34,21 +34,17 @@ def _function(
         zero_sized=zero_sized,
     )
     operation.shape(same_shape)
-
-    @operation.kernel(kind="pointwise")
-    def each(input: Array, **numbers: float) -> Array:
-        return function(input, **numbers)
-
+    operation.kernel(kind="pointwise")(function)
     return operation
 
 
 def _cut(code: OperationCode, low: float, high: float | None) -> Operation:
     facts = Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.REQUANTIZES)
-    return _function(code, facts, lambda x: np.clip(x, low, high), reals(), quant="input", rank=upto(4))
+    return _function(code, facts, lambda input: np.clip(input, low, high), reals(), quant="input", rank=upto(4))
 
 
-def _elu(x: Array, alpha: float) -> Array:
-    return np.maximum(x, 0) + np.minimum(np.float32(alpha) * np.expm1(x), 0)
+def _elu(input: Array, alpha: float) -> Array:
+    return np.maximum(input, 0) + np.minimum(np.float32(alpha) * np.expm1(input), 0)
 
 
 CURVED = Facts(Kind.TRANSCENDENTAL, Trait.PAIRS)
@@ -57,14 +53,16 @@ ALPHA = Scalar("alpha", like="input", via=FLOAT_SCALAR)
 RELU = _cut(OperationCode.RELU, 0, None)
 RELU1 = _cut(OperationCode.RELU1, -1, 1)
 RELU6 = _cut(OperationCode.RELU6, 0, 6)
-TANH = _function(OperationCode.TANH, CURVED, np.tanh, reals(quant8=3), quant=SIGNED_UNIT, rank=upto(4))
+TANH = _function(
+    OperationCode.TANH, CURVED, lambda input: np.tanh(input), reals(quant8=3), quant=SIGNED_UNIT, rank=upto(4)
+)
 LOGISTIC = _function(
-    OperationCode.LOGISTIC, CURVED, lambda x: 1 / (1 + np.exp(-x)), reals(), quant=UNIT_INTERVAL, rank=upto(4)
+    OperationCode.LOGISTIC, CURVED, lambda input: 1 / (1 + np.exp(-input)), reals(), quant=UNIT_INTERVAL, rank=upto(4)
 )
 ELU = _function(OperationCode.ELU, CURVED, _elu, floats(4), ALPHA, zero_sized=False)
 HARD_SWISH = _function(
     OperationCode.HARD_SWISH,
     CURVED,
-    lambda x: x * (np.clip(x + 3, 0, 6) / 6),  # in this order nothing finite becomes infinite
+    lambda input: input * (np.clip(input + 3, 0, 6) / 6),  # in this order nothing finite becomes infinite
     reals(4),
 )

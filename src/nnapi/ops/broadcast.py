@@ -23,16 +23,16 @@ SPARE = 2**20
 
 
 def _arithmetic(
-    code: OperationCode, function: Callable[[Array, Array], Array], types: dict[int, int], level: int = 1
+    code: OperationCode, function: Callable[..., Array], types: dict[int, int], level: int = 1
 ) -> Operation:
     facts, activation = Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.PAIRS), Activation(since=level)
     return pairwise(code, facts, function, types, activation, names=("lhs", "rhs"), rank=upto(4), zero_sized=True)
 
 
-ADD = _arithmetic(OperationCode.ADD, np.add, numbers())
-SUB = _arithmetic(OperationCode.SUB, np.subtract, numbers(2, quant8=3), level=2)
-MUL = _arithmetic(OperationCode.MUL, np.multiply, numbers())
-DIV = _arithmetic(OperationCode.DIV, np.divide, floats(2) | {INT32: 4}, level=2)
+ADD = _arithmetic(OperationCode.ADD, lambda lhs, rhs: lhs + rhs, numbers())
+SUB = _arithmetic(OperationCode.SUB, lambda lhs, rhs: lhs - rhs, numbers(2, quant8=3), level=2)
+MUL = _arithmetic(OperationCode.MUL, lambda lhs, rhs: lhs * rhs, numbers())
+DIV = _arithmetic(OperationCode.DIV, lambda lhs, rhs: lhs / rhs, floats(2) | {INT32: 4}, level=2)
 
 
 def _sum_of_codes(call: Call, lhs: Array, rhs: Array, *, sign: int) -> Array:

@@ -17,7 +17,7 @@ FACTS = Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.CHOOSES | Trait.STEPS | Trai
 
 
 def _comparison(code: OperationCode, function: Callable[[Array, Array], Array]) -> Operation:
-    return pairwise(code, FACTS, function, numbers(3, int32=3) | {BOOL8: 3}, out={BOOL8: 3})
+    return pairwise(code, FACTS, lambda x, y: function(x, y), numbers(3, int32=3) | {BOOL8: 3}, out={BOOL8: 3})
 
 
 EQUAL = _comparison(OperationCode.EQUAL, np.equal)

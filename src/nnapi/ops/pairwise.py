@@ -20,7 +20,7 @@ from nnapi.ops.types import BOOL8, floats, numbers
 def pairwise(
     code: OperationCode,
     facts: Facts,
-    function: Callable[[Array, Array], Array],
+    function: Callable[..., Array],
     types: Levels,
     *more: Slot,
     names: tuple[str, str] = ("x", "y"),
@@ -29,6 +29,8 @@ def pairwise(
     **options: Any,
 ) -> Operation:
     """Declare an operation on the elements of two tensors of one type; the result has that type too, or one of ``out``.
+
+    The arguments of ``function`` have the ``names`` of the tensors.
 
     Quantized operands may differ in scale and zero point from each other and from the result.
     """
@@ -45,10 +47,7 @@ def pairwise(
     def infer_shape(**operands: OperandType) -> Shape:
         return broadcast(names, operands[first].shape, operands[second].shape)
 
-    @operation.kernel
-    def each_pair(**operands: Array) -> Array:
-        return function(operands[first], operands[second])
-
+    operation.kernel(function)
     return operation
 
 
@@ -57,17 +56,18 @@ LOGICAL = Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.CHOOSES)
 
 
 def _extreme(code: OperationCode, function: Callable[[Array, Array], Array]) -> Operation:
-    return pairwise(code, EXTREME, function, numbers(3, int32=3), names=("a", "b"), failure=BadDataError)
+    types = numbers(3, int32=3)
+    return pairwise(code, EXTREME, lambda a, b: function(a, b), types, names=("a", "b"), failure=BadDataError)
 
 
-LOGICAL_AND = pairwise(OperationCode.LOGICAL_AND, LOGICAL, np.logical_and, {BOOL8: 3})
-LOGICAL_OR = pairwise(OperationCode.LOGICAL_OR, LOGICAL, np.logical_or, {BOOL8: 3})
+LOGICAL_AND = pairwise(OperationCode.LOGICAL_AND, LOGICAL, lambda x, y: np.logical_and(x, y), {BOOL8: 3})
+LOGICAL_OR = pairwise(OperationCode.LOGICAL_OR, LOGICAL, lambda x, y: np.logical_or(x, y), {BOOL8: 3})
 MAXIMUM = _extreme(OperationCode.MAXIMUM, np.maximum)
 MINIMUM = _extreme(OperationCode.MINIMUM, np.minimum)
 POW = pairwise(
     OperationCode.POW,
     Facts(Kind.TRANSCENDENTAL, Trait.FOLDS | Trait.PAIRS),
-    np.power,
+    lambda base, exponent: np.power(base, exponent),
     floats(3),
     names=("base", "exponent"),
     failure=BadDataError,

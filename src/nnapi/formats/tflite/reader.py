@@ -239,3 +239,22 @@ def _indices(record: Record, number: int, name: str, count: int, least: int = OM
     if found and not (min(found) >= least and max(found) < count):
         raise BadDataError(f"{name} {list(found)} of {count} tensors")
     return found
+
+
+SUBGRAPHS = {
+    "IF": ("then_subgraph_index", "else_subgraph_index"),
+    "WHILE": ("cond_subgraph_index", "body_subgraph_index"),
+    "STABLEHLO_COMPOSITE": ("decomposition_subgraph_index",),
+    "CALL": ("subgraph",),
+}
+"""The parameters of operators that are indices of subgraphs."""
+CONTROL_FLOW = ("IF", "WHILE")
+"""The operators that refer to subgraphs as models of their own; the subgraphs of the others are inlined."""
+
+
+def list_subgraphs(operator: Operator) -> list[int]:
+    """Return the indices of the operator's subgraphs, which may not exist."""
+    if operator.kind not in SUBGRAPHS:
+        return []
+    options = operator.options()
+    return [getattr(options, field) for field in SUBGRAPHS[operator.kind]]

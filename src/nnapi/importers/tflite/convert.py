@@ -11,8 +11,7 @@ import numpy as np
 
 from nnapi.codes import OperandCode
 from nnapi.errors import BadDataError, NnapiError, need
-from nnapi.formats.tflite.reader import OMITTED, Blocks, File, Operator, Subgraph, Tensor
-from nnapi.formats.tflite.references import CONTROL_FLOW, list_subgraphs
+from nnapi.formats.tflite.reader import CONTROL_FLOW, OMITTED, Blocks, File, Operator, Subgraph, Tensor, list_subgraphs
 from nnapi.importers.build import build
 from nnapi.importers.graph import Allowance, Graph, Value
 from nnapi.importers.refusals import Refusal, Refused, UnsupportedOperationsError, expressible

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.formats.tflite.references import list_subgraphs
+from nnapi.formats.tflite.reader import list_subgraphs
 from nnapi.importers.graph import Value
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode

@@ -58,6 +58,14 @@ def strided_slice(node: TfliteNode) -> None:
     write_slice(node, x, *_plan(node, x.rank))
 
 
+@rule("STABLEHLO_SLICE")
+def stablehlo_slice(node: TfliteNode) -> None:
+    o = node.options
+    bounds = zip(o.start_indices, o.limit_indices, o.strides, strict=True)
+    along = [Along(begin, end, stride, False) for begin, end, stride in bounds]
+    write_slice(node, node.input(0), along, [])
+
+
 def write_slice(node: TfliteNode, x: Value, along: Sequence[Along], new_axes: Sequence[int]) -> None:
     """Write the slice of a value, with new axes put in, to the output."""
     if x.type.code in (INT32, BOOL8):

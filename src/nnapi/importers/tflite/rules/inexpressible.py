@@ -5,42 +5,20 @@ from __future__ import annotations
 from nnapi.formats.tflite.operators import OPERATORS
 
 BY_REASON = {
-    "the dimensions of its result depend on the data": ("WHERE", "UNIQUE"),
-    "NNAPI's suppression of boxes gives boxes, not their indices": (
-        "NON_MAX_SUPPRESSION_V4",
-        "NON_MAX_SUPPRESSION_V5",
-    ),
-    "NNAPI models keep nothing between runs": tuple(row.name for row in OPERATORS if row.persistent),
-    "NNAPI has no scatter other than by adding": (
-        "UNSORTED_SEGMENT_PROD",
-        "UNSORTED_SEGMENT_MAX",
-        "UNSORTED_SEGMENT_MIN",
-        "STABLEHLO_SCATTER",
-        "STABLEHLO_DYNAMIC_UPDATE_SLICE",
-    ),
-    "NNAPI has no remainder with the sign of the dividend": ("STABLEHLO_REMAINDER",),
-    "NNAPI has no complex numbers": ("RFFT2D", "IMAG", "REAL", "COMPLEX_ABS"),
-    "NNAPI has no images of rank 5": ("CONV_3D", "CONV_3D_TRANSPOSE"),
-    "NNAPI has no operations on bits": ("BITWISE_XOR", "RIGHT_SHIFT", "BITCAST", "STABLEHLO_SHIFT_LEFT"),
-    "NNAPI's only random operation draws classes": (
-        "RANDOM_STANDARD_NORMAL",
-        "RANDOM_UNIFORM",
-        "STABLEHLO_RNG_BIT_GENERATOR",
-    ),
-    "NNAPI has no inverse trigonometric function": ("ATAN2",),
-    "NNAPI stores nothing sparsely": ("EMBEDDING_LOOKUP_SPARSE",),
-    "of StableHLO the importer reads arithmetic and moves only": (
-        "STABLEHLO_CBRT",
-        "STABLEHLO_CONVOLUTION",
-        "STABLEHLO_CUSTOM_CALL",
-        "STABLEHLO_DOT_GENERAL",
-        "STABLEHLO_DYNAMIC_SLICE",
-        "STABLEHLO_GATHER",
-        "STABLEHLO_REDUCE",
-        "STABLEHLO_REDUCE_WINDOW",
-        "STABLEHLO_SORT",
-        "STABLEHLO_WHILE",
-    ),
+    "the dimensions of its result depend on the data": "WHERE UNIQUE",
+    "NNAPI's suppression of boxes gives boxes, not their indices": "NON_MAX_SUPPRESSION_V4 NON_MAX_SUPPRESSION_V5",
+    "NNAPI models keep nothing between runs": " ".join(row.name for row in OPERATORS if row.persistent),
+    "NNAPI has no scatter other than by adding": "UNSORTED_SEGMENT_PROD UNSORTED_SEGMENT_MAX UNSORTED_SEGMENT_MIN "
+    "STABLEHLO_SCATTER STABLEHLO_DYNAMIC_UPDATE_SLICE",
+    "NNAPI has no remainder with the sign of the dividend": "STABLEHLO_REMAINDER",
+    "NNAPI has no complex numbers": "RFFT2D IMAG REAL COMPLEX_ABS",
+    "NNAPI has no images of rank 5": "CONV_3D CONV_3D_TRANSPOSE",
+    "NNAPI has no operations on bits": "BITWISE_XOR RIGHT_SHIFT BITCAST STABLEHLO_SHIFT_LEFT",
+    "NNAPI's only random operation draws classes": "RANDOM_STANDARD_NORMAL RANDOM_UNIFORM STABLEHLO_RNG_BIT_GENERATOR",
+    "NNAPI has no inverse trigonometric function": "ATAN2",
+    "NNAPI stores nothing sparsely": "EMBEDDING_LOOKUP_SPARSE",
+    "of StableHLO the importer reads arithmetic and moves only": "STABLEHLO_CBRT STABLEHLO_CONVOLUTION "
+    "STABLEHLO_CUSTOM_CALL STABLEHLO_DOT_GENERAL STABLEHLO_DYNAMIC_SLICE STABLEHLO_GATHER STABLEHLO_REDUCE "
+    "STABLEHLO_REDUCE_WINDOW STABLEHLO_SORT STABLEHLO_WHILE",
 }
-
-REASONS = {kind: reason for reason, kinds in BY_REASON.items() for kind in kinds}
+REASONS = {kind: reason for reason, kinds in BY_REASON.items() for kind in kinds.split()}

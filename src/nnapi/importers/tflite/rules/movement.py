@@ -15,7 +15,6 @@ from nnapi.importers.movement import concatenate, split, take, transpose, withou
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
-from nnapi.importers.tflite.rules.indexing import Along, write_slice
 from nnapi.model.operand import OperandType
 
 
@@ -287,14 +286,6 @@ def stablehlo_concatenate(node: TfliteNode) -> None:
 @rule("STABLEHLO_RESHAPE")
 def stablehlo_reshape(node: TfliteNode) -> None:
     node.reshape(node.input(0), node.output.shape, to=node.output)
-
-
-@rule("STABLEHLO_SLICE")
-def stablehlo_slice(node: TfliteNode) -> None:
-    o = node.options
-    bounds = zip(o.start_indices, o.limit_indices, o.strides, strict=True)
-    along = [Along(begin, end, stride, False) for begin, end, stride in bounds]
-    write_slice(node, node.input(0), along, [])
 
 
 @rule("STABLEHLO_BROADCAST_IN_DIM")

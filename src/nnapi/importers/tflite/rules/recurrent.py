@@ -123,11 +123,10 @@ def rnn(node: TfliteNode) -> None:
 
 
 def _tanh_step(node: TfliteNode, x: Value, weights: Value, recurrent: Value, bias: Value, state: Value) -> Value:
-    none, code = node.i32(0), OperationCode.FULLY_CONNECTED
-    zeros = node.graph.full(bias.type)
-    seen = node.apply(code, x, weights, bias, none, shape=state.shape)
-    remembered = node.apply(code, state, recurrent, zeros, none, shape=state.shape)
-    total = node.apply(OperationCode.ADD, seen, remembered, none, shape=state.shape)
+    product = partial(node.apply, OperationCode.FULLY_CONNECTED, shape=state.shape)
+    seen = product(x, weights, bias, node.i32(0))
+    remembered = product(state, recurrent, node.graph.full(bias.type), node.i32(0))
+    total = node.apply(OperationCode.ADD, seen, remembered, node.i32(0), shape=state.shape)
     return node.apply(OperationCode.TANH, total, shape=state.shape)
 
 
