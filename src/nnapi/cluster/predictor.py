@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from nnapi.codes import PreferenceCode
 from nnapi.compiling import compile
 from nnapi.errors import BadDataError, OpFailedError, need
 from nnapi.importers import load
+from nnapi.locks import make_lock
 from nnapi.model.content_hash import hash_content
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
@@ -213,7 +213,8 @@ def _join(model: Model, results: Sequence[Sequence[Array]]) -> list[Any]:
 
 
 _ready: OrderedDict[tuple[bytes, Settings], Compilation] = OrderedDict()
-_lock = threading.Lock()
+_lock = make_lock()
+os.register_at_fork(after_in_child=_ready.clear)  # engines do not survive a fork
 
 
 def _compile_once(source: Source, settings: Settings) -> Compilation:
@@ -231,15 +232,4 @@ def _compile_once(source: Source, settings: Settings) -> Compilation:
 
 def _compile(model: Model, settings: Settings) -> Compilation:
     cache = os.path.expanduser(settings.cache) if isinstance(settings.cache, str) else settings.cache
-    options: dict[str, Any] = {"threads": settings.threads, "relaxed": settings.relaxed, "cache": cache}
-    return compile(model, settings.devices, settings.preference, **options)
-
-
-def _forget() -> None:
-    """In a forked child nothing is ready: engines do not survive a fork, nor does a lock that another thread held."""
-    global _lock
-    _ready.clear()
-    _lock = threading.Lock()
-
-
-os.register_at_fork(after_in_child=_forget)
+    return compile(model, **settings._replace(cache=cache)._asdict())

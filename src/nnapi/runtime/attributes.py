@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nnapi.drivers.base import Attribute
-from nnapi.errors import BadDataError, UnexpectedNullError, need
+from nnapi.errors import BadDataError, need
 from nnapi.model.extension import EXTENSIONS
 
 
@@ -13,10 +13,6 @@ class Attributes:
     def __init__(self, owner: str) -> None:
         self._owner = owner
         self._values: dict[tuple[str, int], bytes] = {}
-
-    def need_name(self, extension: str, data: bytes | None) -> None:
-        """Raise UnexpectedNullError where the name is None."""
-        need(extension is not None, "the extension's name is None", UnexpectedNullError)
 
     def add(self, extension: str, code: int, data: bytes | None) -> None:
         """Keep a copy of the bytes (None for none). BadDataError for an attribute that is there already."""

@@ -135,7 +135,7 @@ class Compilation(NotebookDisplay):
 
     def add_extension_attribute(self, extension: str, code: int, data: bytes | None) -> None:
         """A vendor's hint (``..._addExtensionAttribute``); for one explicitly chosen device."""
-        self._attributes.need_name(extension, data)
+        need(extension is not None, "the extension's name is None", UnexpectedNullError)
         self.state.need("preparing", to="add an attribute")
         self.need_one_device("attributes are added")
         self._attributes.add(extension, code, data)

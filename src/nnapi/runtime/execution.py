@@ -133,7 +133,7 @@ class Execution:
 
     def add_extension_attribute(self, extension: str, code: int, data: bytes | None) -> None:
         """A vendor's hint (``ANeuralNetworksExecution_addExtensionAttribute``); for one explicitly chosen device."""
-        self._attributes.need_name(extension, data)
+        need(extension is not None, "the extension's name is None", UnexpectedNullError)
         self.compilation.need_one_device("attributes are added")
         self.state.need("preparation", to="add an attribute")
         self._attributes.add(extension, code, data)

@@ -14,9 +14,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from operator import length_hint
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 from weakref import WeakSet
 
 from nnapi.codes import DeviceTypeCode
@@ -38,6 +39,7 @@ Progress: TypeAlias = Callable[[int, int | None], None]
 Given: TypeAlias = Sequence[Any]
 """One input of the model each."""
 RunOne: TypeAlias = Callable[..., list[Array]]
+Opener: TypeAlias = Callable[[], tuple[Burst, RunOne]]
 
 WORTH_HANDING = 1.5e-5
 """Seconds of a run below which several threads are slower than one: they wait for Python's lock most of the time."""
@@ -132,7 +134,7 @@ def start(
     inputs: Iterable[Any], runnable: Runnable, repeat: RunOne | None, requests: int, progress: Progress | None
 ) -> RunMany:
     """Run on each input, so many at once. ``repeat`` is a second way for one on which ``runnable`` fails."""
-    results = _run_all(inputs, _Opener(runnable, repeat), requests)
+    results = _run_all(inputs, partial(_open, runnable, repeat), requests)
     return RunMany(results, count_inputs(inputs), progress)
 
 
@@ -142,24 +144,19 @@ def count_inputs(inputs: Iterable[Any]) -> int | None:
     return None if count < 0 else count
 
 
-class _Opener(NamedTuple):
-    """Opens a way to run for each thread."""
+def _open(runnable: Runnable, repeat: RunOne | None) -> tuple[Burst, RunOne]:
+    """Open a way to run, for one thread."""
+    burst = Burst(runnable)
+    if repeat is None:
+        return burst, burst.run
 
-    runnable: Runnable
-    repeat: RunOne | None
+    def run(*given: Any) -> list[Array]:
+        try:
+            return burst.run(*given)
+        except NnapiError:
+            return repeat(*given)
 
-    def open(self) -> tuple[Burst, RunOne]:
-        burst, repeat = Burst(self.runnable), self.repeat
-        if repeat is None:
-            return burst, burst.run
-
-        def run(*given: Any) -> list[Array]:
-            try:
-                return burst.run(*given)
-            except NnapiError:
-                return repeat(*given)
-
-        return burst, run
+    return burst, run
 
 
 class _Lot:
@@ -218,12 +215,12 @@ class _Source:
         return _Lot(found) if found else None
 
 
-def _run_all(inputs: Iterable[Any], opener: _Opener, requests: int) -> Generator[list[Array] | Exception, None, None]:
+def _run_all(inputs: Iterable[Any], open_one: Opener, requests: int) -> Generator[list[Array] | Exception, None, None]:
     """Yields the result of each input, or what it raised. The first is run here, which tells how long one takes."""
     process = os.getpid()
     source, handed, begun = _Source(inputs), SimpleQueue[_Lot | None](), deque[_Lot]()
     helpers, pace, watched = 0, 0.0, 0.0
-    burst, run = opener.open()
+    burst, run = open_one()
     try:
         while True:
             if os.getpid() != process:
@@ -242,7 +239,7 @@ def _run_all(inputs: Iterable[Any], opener: _Opener, requests: int) -> Generator
                     watched += taken.pace * len(taken.results)
                 else:
                     handed.put(taken)
-                    if helpers < min(len(begun), requests - 1) and _start_helper(handed, opener):
+                    if helpers < min(len(begun), requests - 1) and _start_helper(handed, open_one):
                         helpers += 1
             elif begun:
                 _help(handed, begun[0], run)
@@ -266,12 +263,12 @@ def _help(handed: SimpleQueue[_Lot | None], first: _Lot, run: RunOne) -> None:
         lot.run(run)
 
 
-def _start_helper(handed: SimpleQueue[_Lot | None], opener: _Opener) -> bool:
+def _start_helper(handed: SimpleQueue[_Lot | None], open_one: Opener) -> bool:
     """Start a thread that runs lots until it is given None; False where the system has none to give."""
 
     def help() -> None:
         try:
-            burst, run = opener.open()
+            burst, run = open_one()
         except Exception:  # no memory, or closed meanwhile: what it would have run the caller runs, and hears why
             return
         while (lot := handed.get()) is not None:

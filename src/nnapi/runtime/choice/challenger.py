@@ -31,13 +31,6 @@ Inputs = Sequence[Array | None]
 Infer = Callable[[Inputs], Sequence[Array]]
 
 
-def label(plan: Plan) -> str:
-    """Name a plan in records; without asking devices for verdicts if one has the whole model."""
-    if not plan.is_simple:
-        return plan.identity
-    return f"everything on {plan.only_run.device}{plan.form and f', {plan.form}'}"
-
-
 def open_inference(ready: ReadyPlan, inputs: Inputs) -> Infer:
     """Return the fastest way to run a plan on inputs of these shapes."""
     shapes = [array.shape for array in inputs if array is not None]
@@ -66,7 +59,7 @@ class Challenger:
     """A plan that is prepared and compared with the active one."""
 
     def __init__(self, plan: Plan, *, is_doubtful: bool, logs: Sequence[float] = ()) -> None:
-        self.plan, self.name = plan, label(plan)
+        self.plan, self.name = plan, plan.identity
         self.ready: ReadyPlan | None = None
         self.evidence = Evidence(logs)
         self.standing = Standing.OPEN

@@ -18,7 +18,7 @@ import numpy as np
 from nnapi.locks import make_lock
 from nnapi.model.borrowed import hold
 from nnapi.model.operand import Array
-from nnapi.runtime.choice.challenger import Challenger, Inputs, count_runs, label, open_inference, time_turn
+from nnapi.runtime.choice.challenger import Challenger, Inputs, count_runs, open_inference, time_turn
 from nnapi.runtime.choice.evidence import Standing, has_drifted
 from nnapi.runtime.choice.knowledge import cache_plan
 from nnapi.runtime.choice.question import Question
@@ -181,7 +181,7 @@ class Trial:
         if not self._plans or question is None or sample is None or reference is None:
             return False
         plan, (seconds, expected) = self._plans.popleft(), reference
-        known = self._known.get(label(plan))
+        known = self._known.get(plan.identity)
         slow = {device.name for device in question.devices if device.starts_slowly}
         is_doubtful = len(plan.devices) > 1 or not slow.isdisjoint({*plan.devices} - {*self.active.plan.devices})
         challenger = Challenger(plan, is_doubtful=is_doubtful, logs=known.logs if known else ())
@@ -200,11 +200,11 @@ class Trial:
     def _list_challengers(self, question: Question) -> list[Plan]:
         from nnapi.runtime.choice.predict import list_plans
 
-        own = label(self.active.plan)
+        own = self.active.plan.identity
         plans = sorted(list_plans(question, self.active.plan.threads), key=lambda plan: plan.predicted)
         excluded = {own} | {name for name, known in self._known.items() if known.reason}
         limit = HOPELESS_PREDICTION * plans[0].predicted
-        return [plan for plan in plans if label(plan) not in excluded and plan.predicted < limit][:CHALLENGERS]
+        return [plan for plan in plans if plan.identity not in excluded and plan.predicted < limit][:CHALLENGERS]
 
     def use_gap(self) -> None:
         """Take a pair on the last inputs, if no run has come for a while and the budget allows it."""
@@ -258,8 +258,8 @@ class Trial:
             assert best.ready is not None
             taken = self._guard(best.ready)
             seconds /= best.evidence.ratio
-            log.info("%s takes over from %s: %s", best.name, label(before), best.evidence.describe())
-            comparisons = _compare_with(best, label(before), self.challengers)
+            log.info("%s takes over from %s: %s", best.name, before.identity, best.evidence.describe())
+            comparisons = _compare_with(best, before.identity, self.challengers)
         else:
             taken = self.active
         tried = {each.description for each in comparisons}
@@ -284,7 +284,7 @@ class Trial:
     def _cache(self, before: Plan) -> None:
         """Cache the active plan; the plan before is not to be found any more."""
         cache = self.question.cache
-        if cache is not None and before.is_simple and label(before) != label(self.active.plan):
+        if cache is not None and before.is_simple and before.identity != self.active.plan.identity:
             for device in self.question.devices:
                 if device.name == before.devices[0]:
                     cache.forget(device, self.question.options)

@@ -119,16 +119,20 @@ class Plan(NotebookDisplay):
     @property
     def name(self) -> str:
         """Where how much of the model is computed, for people."""
-        placed = Counter(decision.chosen for decision in self.decisions)
-        if len(placed) > 1:
-            return " and ".join(f"{count} on {device}" for device, count in placed.most_common())
-        if len(self.devices) > 1:
-            return " and ".join(sorted(self.devices))
+        if not self.is_simple:
+            placed = Counter(decision.chosen for decision in self.decisions)
+            if len(placed) > 1:
+                return " and ".join(f"{count} on {device}" for device, count in placed.most_common())
+            if len(self.devices) > 1:
+                return " and ".join(sorted(self.devices))
         return f"everything on {self.devices[0]}{self.form and f', {self.form}'}"
 
     @property
     def identity(self) -> str:
-        """The key of the plan among candidates: its name, and a digest of the device of each operation."""
+        """The key of the plan among candidates: its name, and for a divided one a digest of the device of each
+        operation."""
+        if self.is_simple:
+            return self.name
         import zlib  # on demand: only comparisons need it
 
         chosen = "\n".join(decision.chosen for decision in self.decisions)
