@@ -45,6 +45,8 @@ class Allowance(NamedTuple):
 
     def explain(self, error: Exception) -> Exception:
         """Return the error, or one that names the limit behind it."""
+        if self is UNLIMITED:
+            return error
         if isinstance(error, OSError) and error.errno == EMFILE:
             allowed = f"the service allows an application {self.descriptors} (nnapi serve --descriptors)"
             return ResourceExhaustedPersistentError(f"no descriptor is left: {allowed}")
@@ -54,12 +56,5 @@ class Allowance(NamedTuple):
         return error
 
 
-class Unlimited(Allowance):
-    """The allowance of an application that has a process of its own: its owner pays for everything."""
-
-    def explain(self, error: Exception) -> Exception:
-        """Return the error as it is."""
-        return error
-
-
-UNLIMITED = Unlimited(memory=1 << 62, models=1 << 30, threads=1 << 12, descriptors=1 << 20, seconds=float("inf"))
+UNLIMITED = Allowance(memory=1 << 62, models=1 << 30, threads=1 << 12, descriptors=1 << 20, seconds=float("inf"))
+"""The allowance of an application that has a process of its own: its owner pays for everything."""

@@ -38,19 +38,18 @@ class Process:
         """Start it; OpFailedError where that cannot be done."""
         self.connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._output: int | None = None
+        self.descriptor: int | None = None
+        """A descriptor that can be read once the process has ended, where the system has them."""
         try:
             self._output = output = os.memfd_create("nnapi-output")
             self._process = background.call(lambda: _start(theirs, output))
         except OSError as error:
-            self._close_output()
-            self.connection.close()
+            self.close()
             raise OpFailedError(f"no process for a driver can be started: {error}") from None
         finally:
             theirs.close()
         self._lock = threading.Lock()
         self.pid = self._process.pid
-        self.descriptor: int | None = None
-        """A descriptor that can be read once the process has ended, where the system has them."""
         with suppress(OSError):
             self.descriptor = os.pidfd_open(self.pid)
 
@@ -81,15 +80,10 @@ class Process:
     def close(self) -> None:
         """Close the descriptors."""
         self.connection.close()
-        self._close_output()
-        descriptor, self.descriptor = self.descriptor, None
-        if descriptor is not None:
-            os.close(descriptor)
-
-    def _close_output(self) -> None:
-        output, self._output = self._output, None
-        if output is not None:
-            os.close(output)
+        descriptors, self._output, self.descriptor = (self._output, self.descriptor), None, None
+        for descriptor in descriptors:
+            if descriptor is not None:
+                os.close(descriptor)
 
     def leave(self) -> None:
         """Let the system end it, as this process ends."""
