@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import numpy as np
 
-from nnapi.model.operand import OperandType
+from nnapi.model.operand import Array, OperandType
 from nnapi.report.result import Agreement
-
-Array: TypeAlias = np.ndarray[Any, Any]
 
 IOU_THRESHOLDS = tuple(round(0.5 + 0.05 * step, 2) for step in range(10))
 RECALLS = np.linspace(0, 1, 101)

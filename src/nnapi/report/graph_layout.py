@@ -7,6 +7,7 @@ through every layer they cross, and the order within a layer follows the mean po
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -92,15 +93,12 @@ def _width(node: Node) -> float:
 def _bend_edges(nodes: Sequence[Node], edges: Sequence[Edge]) -> tuple[dict[Edge, list[Node]], list[list[Node]]]:
     """Return each edge as a chain with a bend in every layer it crosses, and the layers with these bends."""
     depth = dict.fromkeys(nodes, 0)
-    leaving: dict[Node, list[Node]] = {}
-    for source, target in edges:
-        leaving.setdefault(source, []).append(target)
+    entering, leaving = _neighbors(edges)
     for node in nodes:
         for target in leaving.get(node, ()):
             depth[target] = max(depth[target], depth[node] + 1)
-    entered = {target for _, target in edges}
     for node in reversed(nodes):  # what has no inputs comes right before its first reader
-        if leaving.get(node) and node not in entered:
+        if node in leaving and node not in entering:
             depth[node] = min(depth[target] for target in leaving[node]) - 1
     layers: list[list[Node]] = [[] for _ in range(max(depth.values(), default=0) + 1)]
     for node in nodes:
@@ -154,9 +152,7 @@ def _columns(layers: list[list[Node]], links: Sequence[Edge], length: int) -> li
     if count < 2:
         return [layers]
     depth = {node: number for number, layer in enumerate(layers) for node in layer}
-    crossing = [0] * len(layers)
-    for upper, _ in links:
-        crossing[depth[upper]] += 1
+    crossing = Counter(depth[upper] for upper, _ in links)
     target = len(layers) / count
     breaks = [0]
     for number in range(1, count):
@@ -171,9 +167,7 @@ def _places(layers: Sequence[Sequence[Node]], links: Sequence[Edge]) -> dict[Nod
     """Return horizontal centers: near the neighbors' mean, in the layer's order, never overlapping."""
     here = {node for layer in layers for node in layer}
     above, below = _neighbors((a, b) for a, b in links if a in here and b in here)
-    place: dict[Node, float] = {}
-    for layer in layers:
-        place.update(zip(layer, _apart(layer, [0.0] * len(layer)), strict=True))
+    place = {node: x for layer in layers for node, x in zip(layer, _apart(layer, [0.0] * len(layer)), strict=True)}
     for sweep in range(SWEEPS):
         near = below if sweep % 2 else above
         mean = _mean(near, place)

@@ -13,12 +13,16 @@ from pathlib import Path
 def machine() -> dict[str, str]:
     """Return facts that may explain timings: processor, cores, memory, load, system, versions. Unknown ones are
     omitted."""
+    architecture, kernel = platform.machine(), f"{platform.system()} {platform.release()}"
+    name = re.search(r"model name\s*:\s*(.+)", _read("/proc/cpuinfo"))
+    total = re.search(r"MemTotal:\s*(\d+) kB", _read("/proc/meminfo"))
+    system = re.search(r'^PRETTY_NAME="?([^"\n]+)', _read("/etc/os-release"), re.MULTILINE)
     facts = {
-        "processor": _processor(),
+        "processor": f"{name[1].strip()} ({architecture})" if name else platform.processor() or architecture,
         "cores": f"{cores()} of {os.cpu_count()} usable",
-        "memory": _memory(),
-        "load before": _load(),
-        "system": _system(),
+        "memory": f"{int(total[1]) * 1024 / 1e9:.1f} GB" if total else "",
+        "load before": f"{os.getloadavg()[0]:.2f} runnable threads in the last minute",
+        "system": f"{system[1]}, {kernel}" if system else kernel,
         "Python": f"{platform.python_version()} ({sys.implementation.name})",
         "NumPy": installed("numpy"),
         "nnapi": installed("nnapi"),
@@ -28,27 +32,7 @@ def machine() -> dict[str, str]:
 
 def cores() -> int:
     """Return the number of processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _processor() -> str:
-    name = re.search(r"model name\s*:\s*(.+)", _read("/proc/cpuinfo"))
-    return f"{name[1].strip()} ({platform.machine()})" if name else platform.processor() or platform.machine()
-
-
-def _memory() -> str:
-    total = re.search(r"MemTotal:\s*(\d+) kB", _read("/proc/meminfo"))
-    return f"{int(total[1]) * 1024 / 1e9:.1f} GB" if total else ""
-
-
-def _load() -> str:
-    return f"{os.getloadavg()[0]:.2f} runnable threads in the last minute" if hasattr(os, "getloadavg") else ""
-
-
-def _system() -> str:
-    name = re.search(r'^PRETTY_NAME="?([^"\n]+)', _read("/etc/os-release"), re.MULTILINE)
-    kernel = f"{platform.system()} {platform.release()}"
-    return f"{name[1]}, {kernel}" if name else kernel
+    return len(os.sched_getaffinity(0))
 
 
 def _read(file: str) -> str:

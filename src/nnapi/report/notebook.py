@@ -78,28 +78,19 @@ def _describe_dimensions(operand: Operand) -> str:
 @draw.register
 def _(recorder: Recorder) -> str:
     spans = recorder.spans()
-    return render(
-        "notebook_trace.html.jinja",
-        columns=COLUMN_TITLES,
-        runs=list_runs(spans),
-        notes=[],
-        count=len(spans),
-        execution=timeline_view(timeline_data(median_execution(spans) or spans)) if spans else None,
-        operations=operations(spans),
-    )
+    execution = timeline_view(timeline_data(median_execution(spans) or spans)) if spans else None
+    return _draw_trace(list_runs(spans), count=len(spans), execution=execution, operations=operations(spans))
 
 
 @draw.register
 def _(report: Report) -> str:
-    return render(
-        "notebook_trace.html.jinja",
-        columns=COLUMN_TITLES,
-        runs=[describe_run(run) for run in report.runs],
-        notes=report.notes,
-        count=None,
-        execution=None,
-        operations=[],
-    )
+    return _draw_trace([describe_run(run) for run in report.runs], notes=report.notes)
+
+
+def _draw_trace(runs: Any, **others: Any) -> str:
+    """Return the timing tables of runs, and what else is known of the trace."""
+    values = {"notes": [], "count": None, "execution": None, "operations": [], **others}
+    return render("notebook_trace.html.jinja", columns=COLUMN_TITLES, runs=runs, **values)
 
 
 @draw.register

@@ -20,19 +20,17 @@ def need_format(file: Path) -> None:
 def write_trace(file: Path, spans: Sequence[Span], title: str) -> None:
     """Write the spans in the format of the name's ending; ``title`` is the heading of a page. Raises OSError."""
     need_format(file)
-    file.write_text(_text(file.suffix, spans, title), encoding="utf-8", errors="replace")
-
-
-def _text(suffix: str, spans: Sequence[Span], title: str) -> str:
-    """Return the spans as text. Writers are imported on demand: most processes that could write a trace do not."""
-    if suffix == ".html":
+    # Writers are imported on demand: most processes that could write a trace do not.
+    if file.suffix == ".html":
         from nnapi.report.trace_page import trace_page
 
-        return trace_page(spans, title)
-    if suffix == ".json":
+        text = trace_page(spans, title)
+    elif file.suffix == ".json":
         from nnapi.trace.chrome import to_json
 
-        return to_json(spans)
-    from nnapi.trace.systrace import to_ftrace
+        text = to_json(spans)
+    else:
+        from nnapi.trace.systrace import to_ftrace
 
-    return to_ftrace(spans)
+        text = to_ftrace(spans)
+    file.write_text(text, encoding="utf-8", errors="replace")

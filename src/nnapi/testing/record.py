@@ -38,7 +38,8 @@ def example_of(
     """Return a model, finished or not, as an example; without outputs it only describes the model, and cannot be
     judged."""
     models = list_nested(model)[::-1]
-    main, *others = (_graph(each, models) for each in models)
+    positions = {id(each): number for number, each in enumerate(models, -1)}  # the main model comes first
+    main, *others = (_graph(each, positions) for each in models)
     return Example(
         name=name,
         main=main,
@@ -51,9 +52,9 @@ def example_of(
     )
 
 
-def _graph(model: Model, models: list[Model]) -> Graph:
+def _graph(model: Model, positions: Mapping[int, int]) -> Graph:
     return Graph(
-        tuple(_operand(operand, models) for operand in model.operands),
+        tuple(_operand(operand, positions) for operand in model.operands),
         tuple(OperationSpec(_operation(call.code), call.inputs, call.outputs) for call in model.operations),
         model.inputs,
         model.outputs,
@@ -65,7 +66,7 @@ def _operation(code: int) -> str:
     return OperationCode(code).name if code in OperationCode.__members__.values() else str(code)
 
 
-def _operand(operand: Operand, models: list[Model]) -> OperandSpec:
+def _operand(operand: Operand, positions: Mapping[int, int]) -> OperandSpec:
     type = operand.type
     source = SOURCES[operand.lifetime]
     if source == Source.CONSTANT_COPY and operand.in_memory:
@@ -78,15 +79,10 @@ def _operand(operand: Operand, models: list[Model]) -> OperandSpec:
         type.zero_point,
         source,
         data=_data(operand) if operand.lifetime == Lifetime.CONSTANT else None,
-        subgraph=_position(operand.value, models) if source == Source.SUBGRAPH else None,
+        subgraph=positions[id(operand.value)] if source == Source.SUBGRAPH else None,
         channel_quant=ChannelSpec(type.channel.dimension, type.channel.scales) if type.channel else None,
         name=operand.name,
     )
-
-
-def _position(model: Model, models: list[Model]) -> int:
-    """Return the index among the referenced models, which follow the main one."""
-    return next(index for index, other in enumerate(models) if other is model) - 1
 
 
 def _data(operand: Operand) -> Array | None:

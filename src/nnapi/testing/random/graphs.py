@@ -133,13 +133,10 @@ def random_single(rng: np.random.Generator, special: float, operations: tuple[Op
 def _pick_operation(rng: np.random.Generator, operations: tuple[Operation, ...]) -> Operation:
     """One of them: the likelier the more parameters it has, and thrice as likely with a fused activation, because those
     have more to get wrong."""
-    weights = np.array([_weight(operation) for operation in operations])
+    longest = np.array([max(len(form.inputs) for form in operation.overloads) for operation in operations])
+    fused = [any(form.fuses for form in operation.overloads) for operation in operations]
+    weights = (8.0 + np.minimum(13, longest)) * np.where(fused, 3, 1)
     return operations[int(rng.choice(len(operations), p=weights / weights.sum()))]
-
-
-def _weight(operation: Operation) -> float:
-    fused = any(form.fuses for form in operation.overloads)
-    return (8.0 + min(13, max(len(form.inputs) for form in operation.overloads))) * (3 if fused else 1)
 
 
 def _relax(example: Example, rng: np.random.Generator) -> Example:

@@ -22,54 +22,29 @@ def on_real_numbers(part: Part, values: Mapping[int, Array | None]) -> Example |
     if not any(o.scale or o.channel_quant for o in main.operands) or operation.name in ("CAST", "QUANTIZED_16BIT_LSTM"):
         return None
     inputs = dict(zip(main.inputs, (values[index] for index in part.inputs), strict=True))
-    bias = _bias_of_channels(main)
-    if bias is not None and not main.operands[bias].channel_quant:
-        return _with_scaled_bias(part, values, bias)
     operands = []
-    for place, operand in enumerate(main.operands):
+    for place, operand in enumerate(_with_scaled_bias(main)):
         if not (operand.scale or operand.channel_quant):
             operands.append(operand)
             continue
         data = inputs.get(place) if place in inputs else operand.data
         numbers = None if data is None else as_real(operand, data)
-        operands.append(
-            replace(
-                operand,
-                type="TENSOR_FLOAT32",
-                scale=0.0,
-                zero_point=0,
-                channel_quant=None,
-                data=numbers if operand.lifetime in CONSTANTS else None,
-            )
-        )
+        data = numbers if operand.lifetime in CONSTANTS else None
+        plain = OperandSpec("TENSOR_FLOAT32", operand.dimensions, lifetime=operand.lifetime, data=data)
+        operands.append(replace(plain, is_ignored=operand.is_ignored, name=operand.name))
         if place in inputs:
             inputs[place] = numbers
     return replace(example, main=replace(main, operands=tuple(operands)), inputs=inputs)
 
 
-def _bias_of_channels(main: Graph) -> int | None:
-    """The bias beside a filter with scales per channel, where there is one: what scale it has itself means nothing."""
-    inputs = main.operations[0].inputs
-    if len(inputs) < 3 or not main.operands[inputs[1]].channel_quant:
-        return None
-    return inputs[2]
-
-
-def _with_scaled_bias(part: Part, values: Mapping[int, Array | None], place: int) -> Example | None:
-    """As on_real_numbers, for a filter with scales per channel, whose bias says nothing of its own."""
-    main = part.example.main
-    operands = list(main.operands)
-    call = main.operations[0]
-    filter = next((operands[i] for i in call.inputs if operands[i].channel_quant), None)
-    if filter is None or filter.channel_quant is None:
-        return None
-    first = operands[call.inputs[0]]
-    scales = tuple(float(scale) * first.scale for scale in filter.channel_quant.scales)
-    operands[place] = replace(
-        operands[place], channel_quant=replace(filter.channel_quant, channel_dim=0, scales=scales)
-    )
-    changed = replace(part, example=replace(part.example, main=replace(main, operands=tuple(operands))))
-    return on_real_numbers(changed, values)
+def _with_scaled_bias(main: Graph) -> list[OperandSpec]:
+    """Return the operands. The bias beside a filter with scales per channel gets those of its sums: it has none."""
+    operands, inputs = list(main.operands), main.operations[0].inputs
+    quant = operands[inputs[1]].channel_quant if len(inputs) > 2 else None
+    if quant and not operands[inputs[2]].channel_quant:
+        scales = tuple(float(scale) * operands[inputs[0]].scale for scale in quant.scales)
+        operands[inputs[2]] = replace(operands[inputs[2]], channel_quant=replace(quant, channel_dim=0, scales=scales))
+    return operands
 
 
 def as_real(operand: OperandSpec, codes: Array) -> Array:
