@@ -90,9 +90,9 @@ class Curves:
     base: int = PLOT
 
 
-def colors(names: Sequence[str]) -> Colors:
-    """Return a color index for each name, the same on the whole page."""
-    return {name: number % COLORS for number, name in enumerate(dict.fromkeys(names))}
+def colors(names: Sequence[str], count: int = COLORS) -> Colors:
+    """Return one of ``count`` color indices for each name, the same on the whole page."""
+    return {name: number % count for number, name in enumerate(dict.fromkeys(names))}
 
 
 def latencies(model: ModelResult, color: Colors) -> Curves | None:

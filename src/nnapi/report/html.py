@@ -32,13 +32,13 @@ def benchmark_page(benchmark: Benchmark) -> str:
         color=color,
         overview=charts.overview(benchmark.models) if len(benchmark.models) > 1 else None,
         sections=[_section(model, color) for model in benchmark.models],
-        device_color=assign_device_colors(computing),
+        device_color=charts.colors(computing, DEVICE_COLORS),
     )
 
 
 def explain_page(graph: Mapping[str, Any]) -> str:
     """Return the page of one plan: its graph, colored by device, and the table of its operations."""
-    colors = assign_device_colors(devices(graph))
+    colors = charts.colors(devices(graph), DEVICE_COLORS)
     return render("explain.html.jinja", plan=describe_graph(graph), device_color=colors)
 
 
@@ -57,10 +57,6 @@ def comparison_page(graph: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]
     drawing = _draw(graph, operations, is_plan=False)
     plan = {"drawing": drawing, "operations": operations, "devices": names, "counts": counts}
     return render("compare.html.jinja", title=title, plan=plan, steps=steps, device_color=VERDICTS)
-
-
-def assign_device_colors(names: Sequence[str]) -> dict[str, int]:
-    return {name: number % DEVICE_COLORS for number, name in enumerate(dict.fromkeys(names))}
 
 
 def _section(model: ModelResult, color: charts.Colors) -> dict[str, Any]:

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from nnapi.model.model import Model, Operand
+from nnapi.report.charts import colors
 from nnapi.report.graph import devices, graph_data, model_data
-from nnapi.report.html import assign_device_colors, describe_graph, render, timeline_view
+from nnapi.report.html import DEVICE_COLORS, describe_graph, render, timeline_view
 from nnapi.report.result import Benchmark
 from nnapi.report.timeline import timeline_data
 from nnapi.report.trace_page import COLUMN_TITLES, describe_run, list_runs, median_execution, operations
@@ -40,7 +41,7 @@ def _(plan: Plan) -> str:
         "notebook_plan.html.jinja",
         title=graph["model"],
         plan=describe_graph(graph, is_drawn=len(graph["operations"]) <= MOST_OPERATIONS),
-        device_color=assign_device_colors(devices(graph)),
+        device_color=colors(devices(graph), DEVICE_COLORS),
     )
 
 

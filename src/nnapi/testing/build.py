@@ -49,7 +49,7 @@ def describe(example: Example, classes: Any = runtime) -> Model:
         need(index in made, f"{example.name}: referenced graph {index} refers to itself", BadDataError)
         return made[index]
 
-    *inner, _ = inner_first(MAIN, lambda number: _references(_graph(example, number)))
+    *inner, _ = inner_first(MAIN, lambda number: _list_references(_graph(example, number)))
     for number in inner:
         made[number] = _describe_model(_graph(example, number), example, pool, find_graph, classes)
         made[number].finish()
@@ -60,13 +60,10 @@ def _graph(example: Example, number: int) -> Graph:
     return example.main if number == MAIN else example.referenced[number]
 
 
-def _references(graph: Graph) -> list[int]:
+def _list_references(graph: Graph) -> list[int]:
     """Return the indices of the graphs that a graph refers to."""
-    return [
-        operand.subgraph
-        for operand in graph.operands
-        if operand.lifetime == Source.SUBGRAPH and operand.subgraph is not None
-    ]
+    found = [operand.subgraph for operand in graph.operands if operand.lifetime == Source.SUBGRAPH]
+    return [number for number in found if number is not None]
 
 
 class _Pool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -178,10 +178,7 @@ def with_expected(example: Example, results: Mapping[int, Array]) -> Example:
 
 def dynamic(example: Example) -> Example:
     """Return the example with every dimension of its outputs unspecified; ranks stay."""
-    operands = list(example.main.operands)
-    for index in example.main.outputs:
-        operands[index] = replace(operands[index], dimensions=(0,) * len(operands[index].dimensions))
-    return replace(example, main=replace(example.main, operands=tuple(operands)))
+    return _with_unspecified(example, example.main.outputs)
 
 
 def with_unknown_dimensions(example: Example) -> Example:
@@ -190,37 +187,29 @@ def with_unknown_dimensions(example: Example) -> Example:
     Tensors with scales by channel retain theirs, because the API wants them specified.
     """
     known = (Source.CONSTANT_COPY, Source.CONSTANT_REFERENCE, Source.NO_VALUE)
-    operands = tuple(
-        operand
-        if operand.lifetime in known or operand.channel_quant
-        else replace(operand, dimensions=(0,) * len(operand.dimensions))
-        for operand in example.main.operands
-    )
-    return replace(example, main=replace(example.main, operands=operands))
+    operands = enumerate(example.main.operands)
+    return _with_unspecified(example, [i for i, o in operands if o.lifetime not in known and not o.channel_quant])
+
+
+def _with_unspecified(example: Example, indices: Iterable[int]) -> Example:
+    operands = list(example.main.operands)
+    for index in indices:
+        operands[index] = replace(operands[index], dimensions=(0,) * len(operands[index].dimensions))
+    return replace(example, main=replace(example.main, operands=tuple(operands)))
 
 
 def sign_codes(example: Example) -> Example:
     """Return the example with each TENSOR_QUANT8_ASYMM operand signed: zero point and all its data less 128."""
-    operands = example.main.operands
-    coupled = {index for index, operand in enumerate(operands) if operand.type == "TENSOR_QUANT8_ASYMM"}
-    changed = tuple(_sign(operand) if index in coupled else operand for index, operand in enumerate(operands))
-    return replace(
-        example,
-        main=replace(example.main, operands=changed),
-        inputs={
-            i: _less_128(array) if array is not None and i in coupled else array for i, array in example.inputs.items()
-        },
-        outputs={i: _less_128(array) if i in coupled else array for i, array in example.outputs.items()},
-    )
-
-
-def _sign(operand: OperandSpec) -> OperandSpec:
-    return replace(
-        operand,
-        type="TENSOR_QUANT8_ASYMM_SIGNED",
-        zero_point=operand.zero_point - 128,
-        data=None if operand.data is None else _less_128(operand.data),
-    )
+    operands, inputs, outputs = list(example.main.operands), dict(example.inputs), dict(example.outputs)
+    for index, operand in enumerate(operands):
+        if operand.type == "TENSOR_QUANT8_ASYMM":
+            signed = replace(operand, type="TENSOR_QUANT8_ASYMM_SIGNED", zero_point=operand.zero_point - 128)
+            operands[index] = signed if operand.data is None else replace(signed, data=_less_128(operand.data))
+            if (given := inputs.get(index)) is not None:
+                inputs[index] = _less_128(given)
+            if index in outputs:
+                outputs[index] = _less_128(outputs[index])
+    return replace(example, main=replace(example.main, operands=tuple(operands)), inputs=inputs, outputs=outputs)
 
 
 def _less_128(codes: Array) -> Array:

@@ -29,11 +29,10 @@ from nnapi.testing.example import (
     Source,
     find_operands,
 )
-from nnapi.testing.random.proposal import Draw, Proposal
+from nnapi.testing.random.proposal import Draw
 from nnapi.testing.random.propose import propose
 from nnapi.testing.random_control_flow import random_control_flow
 from nnapi.testing.random_values import (
-    Taste,
     draw_taste,
     pick,
     random_data,
@@ -91,8 +90,7 @@ def random_attempt(
     taste = replace(draw_taste(rng), special=special, given=given[0].dimensions if given else None)
     form = pick(rng, operation.overloads)
     counts = _counts(form, rng)
-    proposal = propose(operation.name, Draw(form.name, [slot for slot, _ in counts], taste, rng))
-    draft = _Draft(operation, taste, rng, proposal, given)
+    draft = _Draft(operation, Draw(form.name, [slot for slot, _ in counts], taste, rng), given)
     inputs = [index for slot, count in counts for index in draft.add_inputs(slot, count)]
     outputs = draft.add_outputs()
     try:
@@ -118,16 +116,10 @@ def _counts(form: Overload, rng: np.random.Generator) -> list[tuple[Parameter | 
 class _Draft:
     """The operands of a call while they are being drawn."""
 
-    def __init__(
-        self,
-        operation: Operation,
-        taste: Taste,
-        rng: np.random.Generator,
-        proposal: Proposal,
-        given: Sequence[OperandSpec],
-    ) -> None:
-        self.operation, self.taste, self.rng, self.proposal, self.given = operation, taste, rng, proposal, given
-        self.scalars_are_inputs = rng.random() < 0.02
+    def __init__(self, operation: Operation, draw: Draw, given: Sequence[OperandSpec]) -> None:
+        self.operation, self.taste, self.rng, self.given = operation, draw.taste, draw.rng, given
+        self.proposal = propose(operation.name, draw)
+        self.scalars_are_inputs = self.rng.random() < 0.02
         self.operands: list[OperandSpec] = []
         self.values: list[Array | None] = []
         self.codes: dict[str, int] = {}
@@ -165,9 +157,9 @@ class _Draft:
         if name in self.proposal.scalars:
             value = np.array(self.proposal.scalars[name], value.dtype)
         operand = OperandSpec(type_name(code), name=name)
-        if self.scalars_are_inputs:
-            return self._add(replace(operand, lifetime=Source.SUBGRAPH_INPUT), value)
-        return self._add(replace(operand, lifetime=Source.CONSTANT_COPY, data=value), value)
+        if not self.scalars_are_inputs:
+            return self._add(replace(operand, lifetime=Source.CONSTANT_COPY, data=value), value)
+        return self._add(replace(operand, lifetime=Source.SUBGRAPH_INPUT), value)
 
     def _add_tensor(self, parameter: Parameter, name: str, code: OperandCode, leader: OperandSpec | None) -> int:
         assert isinstance(parameter, TensorParameter)
@@ -201,7 +193,7 @@ class _Draft:
         return parameter.name in self.proposal.omitted or self.rng.random() < self.taste.omission
 
     def _join(self, value: OperandSpec) -> int:
-        """Return an existing tensor, whose elements are not known here."""
+        """Add an existing tensor, whose elements are not known here."""
         self.tensors.append(value)
         return self._add(replace(value, lifetime=Source.SUBGRAPH_INPUT), np.zeros(value.dimensions, DTYPES[value.code]))
 
@@ -238,12 +230,13 @@ class _Draft:
             slots = (slots[0].parameter,) * (self.proposal.outputs or int(self.rng.integers(1, 4)))
         else:
             slots = slots[: pick(self.rng, tuple(self.operation.output_lengths) or (len(slots),))]
-        return [self._add_output(slot) for slot in slots if isinstance(slot, Parameter)]
-
-    def _add_output(self, slot: Parameter) -> int:
-        code = self._code(slot)
-        spec = replace(self._quantize(code, (), replace(slot, like=None)), lifetime=Source.SUBGRAPH_OUTPUT)
-        return self._add(replace(spec, name=slot.name, is_ignored=slot.unspecified), None)
+        indices = []
+        for slot in slots:
+            assert isinstance(slot, Parameter)
+            spec = self._quantize(self._code(slot), (), replace(slot, like=None))
+            output = replace(spec, lifetime=Source.SUBGRAPH_OUTPUT, name=slot.name, is_ignored=slot.unspecified)
+            indices.append(self._add(output, None))
+        return indices
 
     def _add(self, operand: OperandSpec, value: Array | None) -> int:
         self.operands.append(operand)

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from nnapi.runtime.verdicts.verdicts import need_verdicts
 from nnapi.testing.build import build, describe
 from nnapi.testing.compare import Difference, judge
 from nnapi.testing.example import Example, Harness, dynamic, sign_codes
-from nnapi.testing.runtime import HERE, runtime
+from nnapi.testing.runtime import HERE
 
 LOOP_TIMEOUT = DEFAULT_LOOP_TIMEOUT // 20
 """Timeout in nanoseconds of a loop that never ends."""
@@ -47,7 +48,7 @@ class Setting:
     @property
     def classes(self) -> Any:
         """The module whose Model, Compilation, Execution… are called."""
-        return runtime(self.runtime)
+        return import_module(self.runtime)
 
 
 Violation = Difference | str | None
@@ -194,7 +195,7 @@ VARIANTS = {
 @lru_cache(maxsize=4)
 def _model(example: Example, calls: str) -> Model:
     """Return the example's model, built once for consecutive variants; it is frozen."""
-    return build(example, runtime(calls))
+    return build(example, import_module(calls))
 
 
 def _compile_supported(example: Example, setting: Setting, cache: str | None = None) -> Compilation:

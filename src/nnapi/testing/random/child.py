@@ -41,7 +41,7 @@ class Child:
             self._process.join(self.patience)
             said = f"the process ended: {_describe_end(self._process.exitcode)}, after {time.monotonic() - begin:.1f} s"
         self.close()
-        return Judgement(Outcome.FAILED, said, example.main.operations[-1].type, example)
+        return _failed(example, said)
 
     def _start(self) -> Connection:
         self.close()
@@ -68,6 +68,10 @@ class Child:
         self.close()
 
 
+def _failed(example: Example, said: str) -> Judgement:
+    return Judgement(Outcome.FAILED, said, example.main.operations[-1].type, example)
+
+
 def _describe_end(code: int | None) -> str:
     if code is not None and code < 0:
         with suppress(ValueError):
@@ -89,8 +93,7 @@ def _serve(pipe: Connection, name: str, special: bool) -> None:
         try:
             judgement = judge(example, engine, special=special)
         except Exception as error:
-            said = f"{type(error).__name__}: {error}"
-            judgement = Judgement(Outcome.FAILED, said, example.main.operations[-1].type, example)
+            judgement = _failed(example, f"{type(error).__name__}: {error}")
         with suppress(BrokenPipeError):
             pipe.send(judgement)
         if os.getppid() == 1:

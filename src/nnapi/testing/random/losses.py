@@ -20,12 +20,10 @@ PLACES = {"fp32": 2.0**-24, "fp16": 2.0**-11}
 CELLS = frozenset({"LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM"})
 
 
-def estimate_losses(
-    name: str, inputs: Sequence[Array | None], outputs: Sequence[Array | None], precision: str
-) -> list[Array]:
+def estimate_losses(name: str, inputs: Sequence[Any], outputs: Sequence[Any], precision: str) -> list[Array]:
     """Estimate the loss of a device's first results for that reason, element by element: infinite where no digit may be
     left, no array where nothing is lost."""
-    if any(array is None for array in (*inputs[:1], *outputs)) or inputs[0].dtype.kind != "f":  # type: ignore[union-attr]
+    if any(array is None for array in (*inputs[:1], *outputs)) or inputs[0].dtype.kind != "f":
         return []
     with np.errstate(all="ignore"):
         if name in CELLS:
@@ -33,21 +31,16 @@ def estimate_losses(
             given = dict(zip((slot.name for slot in operation.overloads[0].inputs), inputs, strict=False))
             results = dict(zip((slot.name for slot in operation.outputs), outputs, strict=False))
             return by_coupled_gates(given, results, PLACES[precision])
-        bound = _find_bound(name, inputs, outputs, precision)
-        return [] if bound is None else [bound]
-
-
-def _find_bound(name: str, inputs: Sequence[Any], outputs: Sequence[Any], precision: str) -> Array | None:
-    if name == "LOCAL_RESPONSE_NORMALIZATION":
-        return by_running_sums(*inputs, places=PLACES[precision])
-    if name == "INSTANCE_NORMALIZATION":
-        x, gamma, _, epsilon, *layout = inputs
-        return by_means(x, gamma, epsilon, is_nchw=any(layout), places=PLACES[precision])
-    if name == "RESIZE_BILINEAR":
-        return by_places_between(inputs[0], outputs[0], is_nchw=len(inputs) > 3 and bool(inputs[3]))
-    if name == "REDUCE_PROD":
-        return by_products(inputs[0], inputs[1], outputs[0], EXPONENTS[precision])
-    return None
+        if name == "LOCAL_RESPONSE_NORMALIZATION":
+            return [by_running_sums(*inputs, places=PLACES[precision])]
+        if name == "INSTANCE_NORMALIZATION":
+            x, gamma, _, epsilon, *layout = inputs
+            return [by_means(x, gamma, epsilon, is_nchw=any(layout), places=PLACES[precision])]
+        if name == "RESIZE_BILINEAR":
+            return [by_places_between(inputs[0], outputs[0], is_nchw=len(inputs) > 3 and bool(inputs[3]))]
+        if name == "REDUCE_PROD":
+            return [by_products(inputs[0], inputs[1], outputs[0], EXPONENTS[precision])]
+        return []
 
 
 def by_running_sums(

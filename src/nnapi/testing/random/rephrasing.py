@@ -11,7 +11,6 @@ from dataclasses import replace
 import numpy as np
 
 from nnapi.codes import FuseCode, OperationCode, PaddingCode
-from nnapi.model.matching import Match
 from nnapi.model.operand import Array
 from nnapi.model.operation import REGISTRY
 from nnapi.model.parameter import TensorParameter
@@ -30,13 +29,10 @@ class _Text:
         self.operands = list(example.main.operands)
         self.operations: list[OperationSpec] = []
 
-    def match(self, operation: OperationSpec) -> Match:
-        return match_call(operation, self.operands)
-
     def constants(self, operation: OperationSpec) -> dict[str, int]:
-        """The scalars of a call that are known, by name."""
+        """Return the constant scalars of a call, by name."""
         found = {}
-        for name, places in self.match(operation).inputs.items():
+        for name, places in match_call(operation, self.operands).inputs.items():
             operand = self.operands[operation.inputs[places[0]]]
             if operand.lifetime in CONSTANTS and not operand.type.startswith("TENSOR") and operand.data is not None:
                 found[name] = int(operand.data)
@@ -51,7 +47,7 @@ class _Text:
         return self.add(OperandSpec(type, data.shape, lifetime=Source.CONSTANT_COPY, data=data))
 
     def add_between(self, index: int) -> int:
-        """A tensor such as that one, of unknown dimensions, between two operations."""
+        """Add a tensor of the same type, of unspecified dimensions, between two operations."""
         like = self.operands[index]
         dimensions = (0,) * len(like.dimensions)
         return self.add(replace(like, lifetime=Source.TEMPORARY_VARIABLE, data=None, dimensions=dimensions))
@@ -85,9 +81,10 @@ def with_own_activations(example: Example) -> Example | None:
 
 def _activate_after(text: _Text, operation: OperationSpec) -> bool:
     code = text.constants(operation).get("activation", 0)
-    if not code or not text.match(operation).overload.fuses or not _keeps_scale(text, operation):
+    match = match_call(operation, text.operands)
+    if not code or not match.overload.fuses or not _keeps_scale(text, operation):
         return False  # cells have one for each step
-    (place,) = text.match(operation).inputs["activation"]
+    (place,) = match.inputs["activation"]
     (result,) = operation.outputs
     inputs = _replace_argument(operation.inputs, place, text.constant("INT32", 0, np.int32))
     text.operations.append(replace(operation, inputs=inputs, outputs=(before := text.add_between(result),)))
@@ -111,9 +108,9 @@ def _turn(text: _Text, operation: OperationSpec) -> bool:
     first = text.constants(operation).get("layout")
     if first is None:
         return False
-    match, slots = text.match(operation), REGISTRY[OperationCode[operation.type]].outputs
+    match, slots = match_call(operation, text.operands), REGISTRY[OperationCode[operation.type]].outputs
     if "output_shape" in match.inputs:
-        return False  # dimensions that would have to be turned as well
+        return False  # its dimensions would have to be transposed as well
     to, back = (NCHW_TO_NHWC, NHWC_TO_NCHW) if first else (NHWC_TO_NCHW, NCHW_TO_NHWC)
     inputs = _replace_argument(operation.inputs, match.inputs["layout"][0], text.constant("BOOL", not first, np.bool_))
     for slot in match.overload.inputs:
@@ -143,14 +140,14 @@ def _pad_by_numbers(text: _Text, operation: OperationSpec) -> bool:
     if "padding_scheme" not in known or operation.type == "TRANSPOSE_CONV_2D" or 0 in image or "stride_w" not in known:
         return False
     if "filter_w" not in known and 0 in text.operands[operation.inputs[1]].dimensions:
-        return False  # how large the filter is says its value alone
+        return False  # only the filter's value has its dimensions
     rows, columns = image[2:] if known.get("layout") else image[1:3]
     sides: list[int] = []
     for axis, dimension, name in ((2, columns, "w"), (1, rows, "h")):
         size = known.get(f"filter_{name}") or text.operands[operation.inputs[1]].dimensions[axis]
         both = same_padding(dimension, size, known[f"stride_{name}"], known.get(f"dilation_{name}", 1))
         sides += both if known["padding_scheme"] == PaddingCode.PADDING_SAME else (0, 0)
-    (place,) = text.match(operation).inputs["padding_scheme"]
+    (place,) = match_call(operation, text.operands).inputs["padding_scheme"]
     numbers = [text.constant("INT32", side, np.int32) for side in sides]
     text.operations.append(replace(operation, inputs=_replace_argument(operation.inputs, place, *numbers)))
     return True
