@@ -162,14 +162,13 @@ def from_data(data: Any) -> Benchmark:
     if data.get("version") != VERSION:
         raise NotAResultError(f"it is of version {data.get('version')}, this program reads {VERSION}")
     try:
-        models = tuple(_model(model) for model in data["models"])
-        return _make(Benchmark, {**data, "models": models})
+        return _make(Benchmark, {**data, "models": tuple(map(_model, data["models"]))})
     except (KeyError, TypeError, ValueError) as error:
         raise NotAResultError(f"it is damaged: {type(error).__name__}: {error}") from None
 
 
 def _model(data: dict[str, Any]) -> ModelResult:
-    measurements = tuple(_measurement(one) for one in data["measurements"])
+    measurements = tuple(map(_measurement, data["measurements"]))
     return _make(ModelResult, {**data, "measurements": measurements, "notes": tuple(data["notes"])})
 
 

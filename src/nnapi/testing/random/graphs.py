@@ -75,7 +75,7 @@ def random_example(rng: np.random.Generator, special: float = 0.0, only: tuple[O
 
 
 def _vary(example: Example, rng: np.random.Generator) -> Example:
-    """Now and then mask rows of the inputs, or leave their dimensions open."""
+    """Sometimes mask rows of the inputs, or leave their dimensions unspecified."""
     if rng.random() < MASKED:
         example = with_masked_rows(example, rng)
     return with_unknown_dimensions(example) if rng.random() < OPEN and not example.referenced else example
@@ -120,7 +120,7 @@ def random_readers(
 
 
 def random_single(rng: np.random.Generator, special: float, operations: tuple[Operation, ...]) -> Example:
-    """One call."""
+    """Draw a single call."""
     operation = _pick_operation(rng, operations)
     example = random_call(operation, rng, special=special)
     if operation.name in UNSURE:
@@ -131,8 +131,7 @@ def random_single(rng: np.random.Generator, special: float, operations: tuple[Op
 
 
 def _pick_operation(rng: np.random.Generator, operations: tuple[Operation, ...]) -> Operation:
-    """One of them: the likelier the more parameters it has, and thrice as likely with a fused activation, because those
-    have more to get wrong."""
+    """Draw an operation. One with more parameters is likelier, one with a fused activation three times as likely."""
     longest = np.array([max(len(form.inputs) for form in operation.overloads) for operation in operations])
     fused = [any(form.fuses for form in operation.overloads) for operation in operations]
     weights = (8.0 + np.minimum(13, longest)) * np.where(fused, 3, 1)
@@ -140,7 +139,7 @@ def _pick_operation(rng: np.random.Generator, operations: tuple[Operation, ...])
 
 
 def _relax(example: Example, rng: np.random.Generator) -> Example:
-    """Now and then one that allows the precision of float16; what has float16 in it is judged so anyway."""
+    """Sometimes allow the precision of float16, by which examples with float16 tensors are judged anyway."""
     relaxed = rng.random() < 0.05
     half = relaxed or any(operand.type == "TENSOR_FLOAT16" for graph in example.graphs for operand in graph.operands)
     return replace(example, relaxed=relaxed, tolerance=Criterion("fp16" if half else "fp32"))
@@ -149,7 +148,7 @@ def _relax(example: Example, rng: np.random.Generator) -> Example:
 def random_graph(
     rng: np.random.Generator, count: int, special: float = 0.0, operations: tuple[Operation, ...] = CALLABLE
 ) -> Example:
-    """As many calls, of which some may fit nowhere. Raises NoCall where not even the first one fits."""
+    """Draw a graph of up to ``count`` calls. Raises NoCall if not even the first one fits."""
     usable = tuple(each for each in operations if each in JOINABLE)
     if not usable:
         raise NoCall("graphs do not contain operations that refer to other models")
@@ -182,17 +181,10 @@ class _Grown:
         self.calls: list[OperationSpec] = []
 
     def _values(self) -> list[OperandSpec]:
-        """Tensors that a call may take: results whose dimensions are known, and inputs; the last results first."""
-        usable = [
-            operand
-            for operand in self.operands
-            if operand.lifetime in (Source.TEMPORARY_VARIABLE, Source.SUBGRAPH_INPUT)
-            and operand.type.startswith("TENSOR")
-            and operand.dimensions
-            and 0 not in operand.dimensions
-            and not operand.is_ignored
-        ]
-        return usable[::-1]
+        """List the tensors that a call may take: results with static dimensions, and inputs; the last results first."""
+        lifetimes = (Source.TEMPORARY_VARIABLE, Source.SUBGRAPH_INPUT)
+        usable = [o for o in self.operands if o.lifetime in lifetimes and o.type.startswith("TENSOR")]
+        return [o for o in reversed(usable) if o.dimensions and 0 not in o.dimensions and not o.is_ignored]
 
     def extend(self, operation: Operation, special: float) -> bool:
         """Add a call that takes a value of the graph, if one draw finds one that fits."""
@@ -241,7 +233,7 @@ class _Grown:
         return any(self._read(pick(self.rng, VIEWS), shared, special) for _ in range(TRIES))
 
     def add(self, example: Example) -> None:
-        """Take a call over; what it was given is the graph's already."""
+        """Add a call; its operands that are named by an index belong to the graph already."""
         place = {}
         for index, operand in enumerate(example.main.operands):
             if operand.name.startswith("#"):
@@ -255,7 +247,7 @@ class _Grown:
         self.calls += [renumber(call, place) for call in example.main.operations]
 
     def finish(self) -> Example:
-        """The example: what nobody reads is an output, other results are if chance has it, or in a third all are."""
+        """Return the example. Unread results are outputs, others by chance; in a third of the graphs all are."""
         read = {i for call in self.calls for i in call.inputs}
         written = [i for call in self.calls for i in call.outputs]
         shown = pick(self.rng, (0.0, 0.3, 1.0))

@@ -13,7 +13,7 @@ import numpy as np
 
 from nnapi.model.operation import Operation
 from nnapi.testing.corpus import write
-from nnapi.testing.example import Example, Harness
+from nnapi.testing.example import Example, Harness, with_expected
 from nnapi.testing.fuzz import NoCall
 from nnapi.testing.random.child import Child
 from nnapi.testing.random.graphs import PAIRED, find_readers, random_example, random_readers
@@ -143,14 +143,10 @@ def _write(example: Example, device: str, folder: Path | None) -> Path | None:
 
 def replayable(example: Example) -> Example:
     """Return the example as a conformance run takes it."""
-    operands = []
-    for index, operand in enumerate(example.main.operands):
-        known = example.outputs.get(index)
-        dimensions = operand.dimensions if known is None else known.shape
-        operands.append(replace(operand, name=operand.name or f"operand{index}", dimensions=dimensions))
+    operands = tuple(replace(o, name=o.name or f"operand{index}") for index, o in enumerate(example.main.operands))
     outputs = {
         index: example.outputs.get(index, np.zeros(operands[index].dimensions, operands[index].operand_type.dtype))
         for index in example.main.outputs
     }
     harness = Harness(validation=example.expect_failure, generated=not example.expect_failure)
-    return replace(example, main=replace(example.main, operands=tuple(operands)), outputs=outputs, harness=harness)
+    return with_expected(replace(example, main=replace(example.main, operands=operands), harness=harness), outputs)

@@ -36,7 +36,7 @@ def shrink(example: Example, fails: Fails, limit: float = LIMIT) -> Example:
 
 
 def _as_long_as(example: Example, ways: Ways, fails: Fails, end: float) -> Example:
-    """Go one way further for as long as that is possible."""
+    """Apply one way of shrinking for as long as the example still fails."""
     while True:
         for candidate in ways(example):
             if time.monotonic() > end:
@@ -50,7 +50,7 @@ def _as_long_as(example: Example, ways: Ways, fails: Fails, end: float) -> Examp
 
 
 def _fewer_operations(example: Example) -> Iterator[Example]:
-    """The last one and what it needs are the likeliest to be left: halves, then each one out."""
+    """Yield examples with fewer operations: the last one alone, halves, then all but one."""
     count = len(example.main.operations)
     if count < 2 or example.referenced:
         return
@@ -71,7 +71,7 @@ def _fewer_operations(example: Example) -> Iterator[Example]:
 
 
 def _set_known_dimensions(example: Example) -> Iterator[Example]:
-    """Inputs with the dimensions of what is given to them."""
+    """Yield the example with the dimensions of its inputs' values, if any was unspecified."""
     operands = list(example.main.operands)
     for index, array in example.inputs.items():
         if array is not None:
@@ -155,7 +155,7 @@ def with_value(example: Example, index: int, array: Array) -> Example:
 def _plainer(array: Array, operand: OperandSpec) -> Iterator[Array]:
     """Yield plainer values: zero, one, its first element throughout, integers; the plainest first."""
     if operand.type == "TENSOR_INT32" and not operand.scale:
-        return  # positions and dimensions, which say something else then
+        return  # positions and dimensions: other values mean something else
     zero, same = (np.full_like(array, value) for value in (operand.zero_point, array.flat[0]))
     is_float = array.dtype.kind == "f"
     rounded = np.where(np.isfinite(array), np.round(array), array).astype(array.dtype)

@@ -32,7 +32,7 @@ class Axis(NamedTuple):
 
 
 def draw_axis(draw: Draw, scheme: int | None, dilates: bool, given: int | None) -> Axis:
-    """One axis; ``scheme`` is None for explicit padding, ``given`` the image's dimension where it is settled."""
+    """Draw one axis; ``scheme`` is None for explicit padding, ``given`` the image's dimension if it is fixed."""
     size = draw.pick(1, 1, 2, 3, 3, 4, 5, 7)
     out = draw.pick(1, 1, 1, 2, 3, 4, 5, 7, 8, 13, 17, 31)
     stride = draw.pick(1, 1, 1, 2, 2, 3, 4, 5, 8)
@@ -56,7 +56,7 @@ def draw_axis(draw: Draw, scheme: int | None, dilates: bool, given: int | None) 
 
 
 class Windows(NamedTuple):
-    """Both spatial axes, and the scalars that say so."""
+    """An image and its two spatial axes."""
 
     image: Shape
     rows: Axis
