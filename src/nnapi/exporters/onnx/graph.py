@@ -12,22 +12,11 @@ import numpy as np
 from nnapi.codes import OperandCode
 from nnapi.errors import need_value
 from nnapi.lowering.lower import Unsupported
-from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operand import DTYPES, Array, OperandType, Shape
 
 ELEMENTS: Mapping[int, np.dtype[Any]] = {
-    code: np.dtype(element)
-    for code, element in {
-        OperandCode.TENSOR_FLOAT16: np.float16,
-        OperandCode.TENSOR_FLOAT32: np.float32,
-        OperandCode.TENSOR_INT32: np.int32,
-        OperandCode.TENSOR_QUANT8_ASYMM: np.uint8,
-        OperandCode.TENSOR_QUANT8_ASYMM_SIGNED: np.int8,
-        OperandCode.TENSOR_QUANT8_SYMM: np.int8,
-        OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL: np.int8,
-        OperandCode.TENSOR_QUANT16_SYMM: np.int16,
-        OperandCode.TENSOR_QUANT16_ASYMM: np.uint16,
-        OperandCode.TENSOR_BOOL8: np.bool_,
-    }.items()
+    **{code: DTYPES[code] for code in OperandCode if code.name.startswith("TENSOR_")},
+    OperandCode.TENSOR_BOOL8: np.dtype(np.bool_),
 }
 """Element types of the file by NNAPI's operand code."""
 

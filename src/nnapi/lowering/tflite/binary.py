@@ -15,9 +15,9 @@ def arithmetic(context: Context, lhs: Tensor, rhs: Tensor) -> Tensor:
     return context.emit(context.kind, [lhs, rhs], activation=context.activation)
 
 
-@lower(Op.POW)
-def power(context: Context, base: Tensor, exponent: Tensor) -> Tensor:
-    return context.emit("POW", [base, exponent])
+@lower(Op.POW, Op.LOGICAL_AND, Op.LOGICAL_OR)
+def plain(context: Context, **inputs: Tensor) -> Tensor:
+    return context.emit(context.kind, list(inputs.values()))
 
 
 @lower(Op.MAXIMUM, Op.MINIMUM)
@@ -33,8 +33,3 @@ def compare(context: Context, x: Tensor, y: Tensor) -> Tensor:
     if x.type == "bool" and context.kind not in ("EQUAL", "NOT_EQUAL"):
         x, y = (context.cast(each, each.like(type="i32")) for each in (x, y))
     return context.emit(context.kind, [context.real(x), context.real(y)])
-
-
-@lower(Op.LOGICAL_AND, Op.LOGICAL_OR)
-def logical(context: Context, x: Tensor, y: Tensor) -> Tensor:
-    return context.emit(context.kind, [x, y])

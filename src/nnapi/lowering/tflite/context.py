@@ -5,6 +5,7 @@ Engines and the exporter derive theirs from :class:`Context` and override what d
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -74,7 +75,7 @@ def flip_values(values: Array) -> Array:
     return flipped if values.dtype == np.int8 else flipped.view(np.int8)
 
 
-class Context(lowering.Context):
+class Context(lowering.Context, ABC):
     """One call being lowered, the tensors that reach it and the operators it becomes.
 
     ``value_of`` gives the stored value of an operand by its index, None for a computed one; ``tensor_at`` its tensor.
@@ -174,10 +175,10 @@ class Context(lowering.Context):
         self.operators.append(Operator(kind, list(inputs), list(outputs), options))
         return list(outputs)
 
+    @abstractmethod
     def sum_products(self, kind: str, x: Tensor, name: str, channel: int, out: Tensor, **options: Any) -> Tensor:
         """Append an operator that multiplies ``x`` by the argument ``name``, whose units lie along the axis
         ``channel``, and adds the argument ``bias``; return ``out``."""
-        raise NotImplementedError
 
     def fit_windows(
         self, x: Tensor, size: Sequence[int], padding: Padding, stride: Pair, dilation: Pair = (1, 1)

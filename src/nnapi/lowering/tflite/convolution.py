@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from nnapi.codes import OperationCode as Op
@@ -16,46 +15,26 @@ from nnapi.model.operand import OperandType
 from nnapi.ops.shapes import Padding, Pair, same_padding
 
 
-@lower(Op.CONV_2D, Op.GROUPED_CONV_2D)
-def conv_2d(
+@lower(Op.CONV_2D, Op.GROUPED_CONV_2D, Op.DEPTHWISE_CONV_2D)
+def convolve(
     context: Context,
     input: Tensor,
     filter: OperandType,
-    bias: OperandType,
     padding: Padding,
     stride: Pair,
     dilation: Pair,
-    num_groups: int = 1,
+    multiplier: int = 0,
+    **_: Any,
 ) -> Tensor:
-    """TensorFlow Lite sees the groups by the filter's depth."""
-    x, options = pad_to_scheme(context, input, filter.shape[1:3], padding, stride, dilation)
-    return context.sum_products("CONV_2D", x, "filter", 0, context.result(), **options)
-
-
-@lower(Op.DEPTHWISE_CONV_2D)
-def depthwise_conv_2d(
-    context: Context,
-    input: Tensor,
-    filter: OperandType,
-    bias: OperandType,
-    padding: Padding,
-    stride: Pair,
-    dilation: Pair,
-    multiplier: int,
-) -> Tensor:
-    x, options = pad_to_scheme(context, input, filter.shape[1:3], padding, stride, dilation)
-    options["multiplier"] = multiplier
-    return context.sum_products("DEPTHWISE_CONV_2D", x, "filter", 3, context.result(), **options)
-
-
-def pad_to_scheme(
-    context: Context, x: Tensor, size: Sequence[int], padding: Padding, stride: Pair, dilation: Pair
-) -> tuple[Tensor, dict[str, Any]]:
-    """The input, surrounded by zeros where no scheme pads it so, and the options of the convolution."""
-    scheme, stride, dilation = context.fit_windows(x, size, padding, stride, dilation)
+    """Surround the input by zeros where no scheme pads it so. TensorFlow Lite sees groups by the filter's depth."""
+    scheme, stride, dilation = context.fit_windows(input, filter.shape[1:3], padding, stride, dilation)
     if scheme is None:
-        x, scheme = context.pad(x, around(padding)), VALID
-    return x, convolution_options(scheme, stride, dilation)
+        input, scheme = context.pad(input, around(padding)), VALID
+    options = convolution_options(scheme, stride, dilation)
+    if not multiplier:
+        return context.sum_products("CONV_2D", input, "filter", 0, context.result(), **options)
+    options["multiplier"] = multiplier
+    return context.sum_products("DEPTHWISE_CONV_2D", input, "filter", 3, context.result(), **options)
 
 
 @lower(Op.TRANSPOSE_CONV_2D)

@@ -40,14 +40,9 @@ def top_k(context: Context, input: Tensor, k: int) -> Sequence[Tensor]:
     return context.emit_several("TOPK_V2", [input, constant(k)], context.results(2))
 
 
-@lower(Op.EMBEDDING_LOOKUP)
-def embedding_lookup(context: Context, lookups: Tensor, values: Tensor) -> Tensor:
-    return context.emit("EMBEDDING_LOOKUP", [lookups, values])
-
-
-@lower(Op.HASHTABLE_LOOKUP)
-def hashtable_lookup(context: Context, lookups: Tensor, keys: Tensor, values: Tensor) -> Sequence[Tensor]:
-    return context.emit_several("HASHTABLE_LOOKUP", [lookups, keys, values], context.results(2))
+@lower(Op.EMBEDDING_LOOKUP, Op.HASHTABLE_LOOKUP)
+def look_up(context: Context, **inputs: Tensor) -> Sequence[Tensor]:
+    return context.emit_several(context.kind, list(inputs.values()), context.results(len(context.call.results)))
 
 
 @lower(Op.LSH_PROJECTION)

@@ -48,9 +48,9 @@ def split(context: Context, input: Tensor, axis: int, num_splits: int) -> list[T
     return context.emit_several("SPLIT", [along, input], context.results(num_splits), num_splits=num_splits)
 
 
-@lower(Op.PAD)
-def pad(context: Context, input: Tensor, paddings: Array) -> Tensor:
-    return context.emit("PAD", [input, constant(paddings)])
+@lower(Op.PAD, Op.TILE, Op.SPACE_TO_BATCH_ND)
+def plain(context: Context, input: Tensor, **arrays: Array) -> Tensor:
+    return context.emit(context.kind, [input, *map(constant, arrays.values())])
 
 
 @lower(Op.PAD_V2)
@@ -97,11 +97,6 @@ def strided_slice(
     return out if taken is out else context.reshape(taken, out.shape, out)
 
 
-@lower(Op.TILE)
-def tile(context: Context, input: Tensor, multiples: Array) -> Tensor:
-    return context.emit("TILE", [input, constant(multiples)])
-
-
 @lower(Op.REVERSE)
 def reverse(context: Context, input: Tensor, axis: Array) -> Tensor:
     return context.emit("REVERSE_V2", [input, constant(np.reshape(axis, -1))])
@@ -115,11 +110,6 @@ def move_blocks(context: Context, input: Tensor, block_size: int) -> Tensor:
 @lower(Op.BATCH_TO_SPACE_ND)
 def batch_to_space(context: Context, input: Tensor, block_shape: Array) -> Tensor:
     return context.emit("BATCH_TO_SPACE_ND", [input, constant(block_shape), constant([[0, 0], [0, 0]])])
-
-
-@lower(Op.SPACE_TO_BATCH_ND)
-def space_to_batch(context: Context, input: Tensor, block_shape: Array, paddings: Array) -> Tensor:
-    return context.emit("SPACE_TO_BATCH_ND", [input, constant(block_shape), constant(paddings)])
 
 
 @lower(Op.CHANNEL_SHUFFLE)

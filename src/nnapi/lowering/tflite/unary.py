@@ -7,8 +7,9 @@ from nnapi.formats.tflite.graph import Tensor
 from nnapi.lowering.tflite.context import Context, lower
 
 
-@lower(Op.ABS, Op.EXP, Op.FLOOR, Op.LOG, Op.NEG, Op.SIN, Op.SQRT)
-def function(context: Context, input: Tensor) -> Tensor:
+@lower(Op.ABS, Op.EXP, Op.FLOOR, Op.LOG, Op.LOGICAL_NOT, Op.NEG, Op.SIN, Op.SQRT)
+def function(context: Context, **operands: Tensor) -> Tensor:
+    (input,) = operands.values()
     return context.map(context.kind, input, context.result())
 
 
@@ -16,8 +17,3 @@ def function(context: Context, input: Tensor) -> Tensor:
 def reciprocal_root(context: Context, input: Tensor) -> Tensor:
     """In float32 also for quantized values: TensorFlow Lite takes signed ones alone and rounds them otherwise."""
     return context.store(context.map("RSQRT", context.real(input), context.real_result()))
-
-
-@lower(Op.LOGICAL_NOT)
-def logical_not(context: Context, x: Tensor) -> Tensor:
-    return context.emit("LOGICAL_NOT", [x])

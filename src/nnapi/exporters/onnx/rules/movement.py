@@ -11,6 +11,7 @@ from nnapi.exporters.onnx.context import Context, lower
 from nnapi.exporters.onnx.graph import Node, Value, constant
 from nnapi.model.operand import Array
 from nnapi.ops.shapes import axis_of
+from nnapi.ops.slice import slice_steps
 
 FARTHEST = np.iinfo(np.int64).min
 """As the end of a slice: before the first element."""
@@ -69,26 +70,16 @@ def slice_block(context: Context, input: Value, begin: Array, size: Array) -> Va
 
 
 @lower(Op.STRIDED_SLICE)
-def strided_slice(
-    context: Context,
-    input: Value,
-    begin: Array,
-    end: Array,
-    strides: Array,
-    begin_mask: int,
-    end_mask: int,
-    shrink_axis_mask: int,
-) -> Value:
+def strided_slice(context: Context, input: Value, begin: Array, end: Array, strides: Array, **masks: int) -> Value:
     """Positions from the end, and those outside, mean the same to ONNX; a mask is what lies beyond."""
-    begins, ends, shape = begin.tolist(), end.tolist(), []
+    begin_mask, end_mask = masks["begin_mask"], masks["end_mask"]
+    begins, ends = begin.tolist(), end.tolist()
     for axis, (size, step) in enumerate(zip(input.shape, strides.tolist(), strict=True)):
         if begin_mask >> axis & 1:
             begins[axis] = 0 if step > 0 else size - 1
         if end_mask >> axis & 1:
             ends[axis] = size if step > 0 else FARTHEST
-        shape.append(
-            len(range(*slice(begins[axis], None if ends[axis] == FARTHEST else ends[axis], step).indices(size)))
-        )
+    shape = [len(steps) for steps in slice_steps(input.shape, begin, end, strides, begin_mask, end_mask)]
     places = [constant(begins), constant(ends), constant(range(len(shape))), constant(strides)]
     taken = context.emit("Slice", [input, *places], input.like(shape))
     return context.reshape(taken, context.result().shape)
