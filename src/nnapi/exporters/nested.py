@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any, Generic, Self, TypeVar
 
 from nnapi.codes import OperationCode
-from nnapi.errors import NnapiError
+from nnapi.errors import BadDataError, NnapiError, need
 from nnapi.lowering.decompose import DEEPEST, sketch_call
 from nnapi.lowering.lower import Context, Lowering, Unsupported, assume_shapes, require
 from nnapi.model.call import NotYetKnown
@@ -84,6 +84,10 @@ class FileLowering(Lowering[V, C], Generic[V, C]):
         results = self.name_results([part.value(index) for index in part.model.outputs], call)
         self.values.update(zip(call.outputs, results, strict=True))
 
+    def transpose(self, context: Any, value: V, order: tuple[int, ...]) -> V:
+        result: V = context.transpose(value, order)
+        return result
+
     def make_part(self, model: Model, origins: Mapping[int, int]) -> Self:
         """Return the lowering of a decomposition, whose tensors are those of this model."""
         part = type(self)(model, [model.operands[index].type.dimensions for index in model.inputs])
@@ -118,6 +122,14 @@ class FileLowering(Lowering[V, C], Generic[V, C]):
         refused = inner.run().say_refused()
         require(not refused, f"{model.name}: {refused}")
         return inner
+
+    @classmethod
+    def lower_file(cls, model: Model, suffix: str, shapes: Sequence[Shape] | None = None) -> Self:
+        """Return the finished lowering; raise BadDataError listing what cannot be written."""
+        lowered = cls(model, shapes).run()
+        refused = lowered.say_refused()
+        need(not refused, f"{model.name} cannot be written as {suffix}: {refused}", BadDataError)
+        return lowered
 
     def say_refused(self) -> str:
         """Return the operations that cannot be written, grouped by kind and reason; empty where all can."""

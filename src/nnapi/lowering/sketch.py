@@ -104,8 +104,7 @@ class Sketch(Builder):
 
     def _requantize(self, tensor: Tensor, type: OperandType) -> Tensor:
         real = self.dequantize(tensor, out=OperandType(FLOAT32, tensor.shape))
-        result: Tensor = self.quantize(real, out=type.with_dimensions(tensor.shape))
-        return result
+        return self.quantize(real, out=type.with_dimensions(tensor.shape))
 
     def _is_new(self, tensor: Tensor) -> bool:
         return any(tensor.index in call.outputs for call in self.model.operations)
@@ -133,8 +132,7 @@ class Sketch(Builder):
         value = self.value(tensor)
         if value is not None:
             return self.constant(np.reshape(value, shape), tensor.type.with_dimensions(tuple(shape)))
-        result: Tensor = self.reshape(tensor, np.array(shape, np.int32))
-        return result
+        return self.reshape(tensor, np.array(shape, np.int32))
 
     def permute(self, tensor: Tensor, order: Sequence[int]) -> Tensor:
         """Return the tensor with its axes in another order; itself where they are in that order."""
@@ -146,8 +144,7 @@ class Sketch(Builder):
             return self.constant(turned, tensor.type.with_dimensions(turned.shape))
         if tensor.type.code not in MOVABLE:
             return self.gather_permuted(tensor, order)
-        result: Tensor = self.transpose(tensor, np.array(order, np.int32))
-        return result
+        return self.transpose(tensor, np.array(order, np.int32))
 
     def gather_permuted(self, tensor: Tensor, order: Sequence[int]) -> Tensor:
         """Return what :meth:`permute` does of a tensor of any type: elements gathered one by one."""
@@ -159,8 +156,7 @@ class Sketch(Builder):
         """Return the elements at these positions along an axis."""
         if list(indices) == list(range(tensor.shape[axis])):
             return tensor
-        result: Tensor = self.gather(tensor, axis, np.array(indices, np.int32))
-        return result
+        return self.gather(tensor, axis, np.array(indices, np.int32))
 
     def block(self, tensor: Tensor, axis: int, begin: int, size: int) -> Tensor:
         """Return ``size`` elements along an axis from ``begin`` on."""
@@ -168,8 +164,7 @@ class Sketch(Builder):
             return tensor
         first, count = [0] * len(tensor.shape), list(tensor.shape)
         first[axis], count[axis] = begin, size
-        result: Tensor = self.slice(tensor, np.array(first, np.int32), np.array(count, np.int32))
-        return result
+        return self.slice(tensor, np.array(first, np.int32), np.array(count, np.int32))
 
     def join(self, parts: Sequence[Tensor], axis: int) -> Tensor:
         """Return tensors side by side."""
@@ -179,8 +174,7 @@ class Sketch(Builder):
         shape[axis] = sum(part.shape[axis] for part in parts)
         if parts[0].type.code not in MOVABLE:
             return self._join_integers(parts, shape, axis)
-        result: Tensor = self.concatenation(list(parts), axis, out=parts[0].type.with_dimensions(tuple(shape)))
-        return result
+        return self.concatenation(list(parts), axis, out=parts[0].type.with_dimensions(tuple(shape)))
 
     def _join_integers(self, parts: Sequence[Tensor], shape: Sequence[int], axis: int) -> Tensor:
         """Concatenate int32 tensors by padding each with zeros and adding them: CONCATENATION does not take int32."""
@@ -210,11 +204,9 @@ def read_stored(s: Sketch, x: Tensor) -> Tensor:
 
 def round_half_up(s: Sketch, x: Tensor) -> Tensor:
     """Return the nearest integers; halves round up."""
-    result: Tensor = s.floor(s.add(x, s.number(x, 0.5), 0))
-    return result
+    return s.floor(s.add(x, s.number(x, 0.5), 0))
 
 
 def write_stored(s: Sketch, x: Tensor, type: OperandType) -> Tensor:
     """Return integers plus the zero point, as quantized values."""
-    result: Tensor = s.quantize(s.mul(x, s.number(x, type.scale), 0), out=type.with_dimensions(x.shape))
-    return result
+    return s.quantize(s.mul(x, s.number(x, type.scale), 0), out=type.with_dimensions(x.shape))

@@ -3,17 +3,14 @@ DequantizeLinear."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from nnapi.errors import BadDataError, need
 from nnapi.exporters.onnx.convert import Conversion
-from nnapi.exporters.onnx.graph import Graph, list_nodes
+from nnapi.exporters.onnx.graph import list_nodes
 from nnapi.exporters.onnx.turning import sink_transposes
 from nnapi.exporters.onnx.writer import serialize
 from nnapi.exporters.open_dimensions import is_open, other_shapes, settle
 from nnapi.model.model import Model
-from nnapi.model.operand import Shape
 from nnapi.store.files import PUBLIC, replace_file
 
 __all__ = ["write"]
@@ -21,9 +18,10 @@ __all__ = ["write"]
 
 def write(model: Model, path: Path) -> None:
     """Write the model; BadDataError listing what cannot be written. Constants of more than 2 GiB go to PATH.data."""
-    graph = _lower(model, None)
+    graph = Conversion.lower_file(model, ".onnx").finish()
     if is_open(model):
-        ours, theirs = (list(list_nodes(each)) for each in (graph, _lower(model, other_shapes(model))))
+        other = Conversion.lower_file(model, ".onnx", other_shapes(model)).finish()
+        ours, theirs = list(list_nodes(graph)), list(list_nodes(other))
         settle(ours, theirs, [(a.plain(), b.plain()) for a, b in zip(ours, theirs, strict=False)], ".onnx")
     data_path = path.with_name(f"{path.name}.data")
     written = serialize(sink_transposes(graph, is_open(model)), model.notes, data_path.name)
@@ -33,10 +31,3 @@ def write(model: Model, path: Path) -> None:
                 file.write(array.data if array.flags.c_contiguous else array.tobytes())
     with replace_file(path, PUBLIC) as file:
         file.write(written.content)
-
-
-def _lower(model: Model, shapes: Sequence[Shape] | None) -> Graph:
-    conversion = Conversion(model, shapes).run()
-    refused = conversion.say_refused()
-    need(not refused, f"{model.name} cannot be written as .onnx: {refused}", BadDataError)
-    return conversion.finish()

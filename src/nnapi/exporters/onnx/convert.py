@@ -39,9 +39,6 @@ class Conversion(FileLowering[Value, Context]):
             raise Unsupported(f"{name_of(operand)} is omitted")
         return self.name_value(value_of(type, name_of(operand), self.constants.get(operand.index)), operand)
 
-    def transpose(self, context: Context, value: Value, order: tuple[int, ...]) -> Value:
-        return context.transpose(value, order)
-
     def name_value(self, value: Value, operand: Operand) -> Value:
         value.name = operand.name
         declared = operand.type.dimensions

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from nnapi.errors import BadDataError, need
 from nnapi.exporters.open_dimensions import is_open, other_shapes, settle
 from nnapi.exporters.tflite.convert import Conversion
 from nnapi.formats.tflite.graph import Operator
@@ -14,7 +13,6 @@ from nnapi.formats.tflite.named_tensors import write_named_tensors
 from nnapi.formats.tflite.signatures import write_signature
 from nnapi.formats.tflite.writer import serialize
 from nnapi.model.model import Model, Signature
-from nnapi.model.operand import Shape
 from nnapi.store.files import PUBLIC, replace_file
 
 __all__ = ["write"]
@@ -25,9 +23,10 @@ DEFAULT_KEY = "serving_default"
 
 def write(model: Model, path: Path) -> None:
     """Write the model; BadDataError listing what cannot be written."""
-    conversion = _lower(model, None)
+    conversion = Conversion.lower_file(model, ".tflite")
     if is_open(model):
-        ours, theirs = (_list_operators(each) for each in (conversion, _lower(model, other_shapes(model))))
+        other = Conversion.lower_file(model, ".tflite", other_shapes(model))
+        ours, theirs = _list_operators(conversion), _list_operators(other)
         settle(ours, theirs, [(a.options, b.options) for a, b in zip(ours, theirs, strict=False)], ".tflite")
         _open_shapes(ours, theirs)
     graph = conversion.finish()
@@ -45,13 +44,6 @@ def _sign(model: Model) -> Signature | None:
         return None
     ends = [tuple(zip(names, range(len(names)), strict=True)) for names in (inputs, outputs)]
     return Signature(DEFAULT_KEY, *ends)
-
-
-def _lower(model: Model, shapes: Sequence[Shape] | None) -> Conversion:
-    conversion = Conversion(model, shapes).run()
-    refused = conversion.say_refused()
-    need(not refused, f"{model.name} cannot be written as .tflite: {refused}", BadDataError)
-    return conversion
 
 
 def _list_operators(conversion: Conversion) -> list[Operator]:

@@ -58,9 +58,6 @@ class Conversion(FileLowering[Tensor, Context]):
             return real
         return self.name_value(tensor_of(type, name_of(operand), value), operand)
 
-    def transpose(self, context: Context, value: Tensor, order: tuple[int, ...]) -> Tensor:
-        return context.transpose(value, order)
-
     def name_value(self, tensor: Tensor, operand: Operand) -> Tensor:
         """Give a tensor its operand's name and its dynamic dimensions, which are 1 in the file."""
         tensor.name = operand.name

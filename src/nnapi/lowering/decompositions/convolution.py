@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,8 @@ from nnapi.lowering.sketch import Sketch, decomposition
 from nnapi.model.builder import Tensor
 from nnapi.model.operand import OperandType
 
-Pairs = Sequence[tuple[int, int]]
+Pair = tuple[int, int]
+Pairs = Sequence[Pair]
 
 
 def convolve(
@@ -21,25 +23,19 @@ def convolve(
     x: Tensor,
     filter: Tensor,
     bias: Tensor,
-    padding: Pairs,
-    stride: tuple[int, int],
     out: OperandType,
+    *,
+    padding: Pairs = ((0, 0), (0, 0)),
+    stride: Pair = (1, 1),
+    dilation: Pair = (1, 1),
 ) -> Tensor:
     (top, bottom), (left, right) = padding
-    return s.conv_2d(x, filter, bias, left, right, top, bottom, stride[1], stride[0], 0, out=out)
+    window = left, right, top, bottom, stride[1], stride[0]
+    return s.conv_2d(x, filter, bias, *window, 0, False, dilation[1], dilation[0], out=out)
 
 
 @decomposition(Op.GROUPED_CONV_2D)
-def grouped_conv_2d(
-    s: Sketch,
-    input: Tensor,
-    filter: Tensor,
-    bias: Tensor,
-    padding: Pairs,
-    stride: tuple[int, int],
-    dilation: tuple[int, int],
-    num_groups: int,
-) -> Tensor:
+def grouped_conv_2d(s: Sketch, input: Tensor, filter: Tensor, bias: Tensor, num_groups: int, **window: Any) -> Tensor:
     """Each group of channels has a convolution of its own."""
     type = s.call.results[0]
     depth, channels = input.shape[3] // num_groups, filter.shape[0] // num_groups
@@ -47,8 +43,8 @@ def grouped_conv_2d(
     parts = []
     for group in range(num_groups):
         x = s.block(input, 3, group * depth, depth)
-        own = [cut(s, each, group * channels, channels) for each in (filter, bias)]
-        parts.append(convolve(s, x, own[0], own[1], padding, stride, out))
+        kernel, offset = (cut(s, each, group * channels, channels) for each in (filter, bias))
+        parts.append(convolve(s, x, kernel, offset, out, **window))
     return s.join(parts, 3)
 
 
@@ -64,9 +60,7 @@ def cut(s: Sketch, tensor: Tensor, begin: int, size: int) -> Tensor:
 
 
 @decomposition(Op.TRANSPOSE_CONV_2D)
-def transpose_conv_2d(
-    s: Sketch, input: Tensor, filter: Tensor, bias: Tensor, padding: Pairs, stride: tuple[int, int]
-) -> Tensor:
+def transpose_conv_2d(s: Sketch, input: Tensor, filter: Tensor, bias: Tensor, padding: Pairs, stride: Pair) -> Tensor:
     """The cells are moved apart, with zeros between them, and convolved with the filter turned around."""
     n, h, w, c = input.shape
     _, kh, kw, _ = filter.shape
@@ -82,7 +76,7 @@ def transpose_conv_2d(
     inside = [[max(0, before), max(0, after)] for before, after in around]
     if any(map(any, inside)):  # padding of the convolution itself must be narrower than its filter
         x = s.pad(x, [[0, 0], *inside, [0, 0]])
-    return convolve(s, x, turn_around(s, filter), bias, [(0, 0), (0, 0)], (1, 1), s.call.results[0])
+    return convolve(s, x, turn_around(s, filter), bias, s.call.results[0])
 
 
 def _move_apart(s: Sketch, x: Tensor, axis: int, stride: int) -> Tensor:
@@ -104,46 +98,10 @@ def turn_around(s: Sketch, filter: Tensor) -> Tensor:
 
 
 @decomposition(Op.DEPTHWISE_CONV_2D)
-def depthwise_conv_2d(
-    s: Sketch,
-    input: Tensor,
-    filter: Tensor,
-    bias: Tensor,
-    padding: Pairs,
-    stride: tuple[int, int],
-    dilation: tuple[int, int],
-    multiplier: int,
-) -> Tensor:
+def depthwise_conv_2d(s: Sketch, input: Tensor, filter: Tensor, bias: Tensor, multiplier: int, **window: Any) -> Tensor:
     """Every channel is a group, as GROUPED_CONV_2D has them; the filter's last axis becomes its first."""
-    channel = filter.type.channel
-    turned = s.permute(filter, (3, 1, 2, 0)) if channel is None else _channels_first(s, filter)
-    type = s.call.results[0]
-    depth = input.shape[3]
-    parts = []
-    for group in range(depth):
-        own = [cut(s, each, group * multiplier, multiplier) for each in (turned, bias)]
-        x = s.block(input, 3, group, 1)
-        (top, bottom), (left, right) = padding
-        out = type.with_dimensions((*type.dimensions[:3], multiplier))
-        parts.append(
-            s.conv_2d(
-                x,
-                own[0],
-                own[1],
-                left,
-                right,
-                top,
-                bottom,
-                stride[1],
-                stride[0],
-                0,
-                False,
-                dilation[1],
-                dilation[0],
-                out=out,
-            )
-        )
-    return s.join(parts, 3)
+    turned = s.permute(filter, (3, 1, 2, 0)) if filter.type.channel is None else _channels_first(s, filter)
+    return grouped_conv_2d(s, input, turned, bias, input.shape[3], **window)
 
 
 def _channels_first(s: Sketch, filter: Tensor) -> Tensor:

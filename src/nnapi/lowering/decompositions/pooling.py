@@ -51,8 +51,7 @@ def _add_windows(s: Sketch, x: Tensor, padding: Padding, stride: Pair, size: Pai
     depth = x.shape[3]
     ones, zeros = s.constant(np.ones((1, *size, depth), np.float32)), s.constant(np.zeros(depth, np.float32))
     (top, bottom), (left, right) = padding
-    made: Tensor = s.depthwise_conv_2d(x, ones, zeros, left, right, top, bottom, stride[1], stride[0], 1, 0)
-    return made
+    return s.depthwise_conv_2d(x, ones, zeros, left, right, top, bottom, stride[1], stride[0], 1, 0)
 
 
 def _count_cells(s: Sketch, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Array:
