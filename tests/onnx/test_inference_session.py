@@ -318,12 +318,17 @@ def test_providers_are_devices() -> None:
     assert ours.get_available_providers()[-1] == ours.get_all_providers()[-1] == "CPUExecutionProvider"
 
 
+def test_the_version_is_that_of_the_interface() -> None:
+    assert ours.__version__ == ours.get_version_string() == "1.23.0"
+
+
 def test_a_program_for_onnx_runtime_runs_unchanged(tmp_path: Path) -> None:
     (tmp_path / "model.onnx").write_bytes(dense())
     (tmp_path / "program.py").write_text(
         "import importlib.util, sys, numpy, onnxruntime as ort\n"
         "assert importlib.util.find_spec('onnxruntime').name == 'onnxruntime'\n"
         "from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument\n"
+        "assert ort.__version__ == ort.get_version_string()\n"
         "ort.set_default_logger_severity(3)\n"
         "session = ort.InferenceSession(sys.argv[1])\n"
         "try:\n    session.run(None, {'x': numpy.zeros(1, 'f4')})\n"

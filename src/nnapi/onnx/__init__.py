@@ -6,7 +6,6 @@ program.py`` it runs unchanged. ONNX Runtime need not be installed.
 
 from nnapi.onnx.failures import Fail, InvalidArgument, InvalidProtobuf, NoSuchFile, NotImplemented
 from nnapi.onnx.io_binding import IOBinding
-from nnapi.onnx.memory_info import OrtDevice, OrtMemoryInfo, OrtValueVector
 from nnapi.onnx.options import (
     ExecutionMode,
     GraphOptimizationLevel,
@@ -14,8 +13,9 @@ from nnapi.onnx.options import (
     SessionOptions,
     set_default_logger_severity,
 )
-from nnapi.onnx.ort_value import OrtValue
-from nnapi.onnx.providers import get_all_providers, get_available_providers, get_device
+from nnapi.onnx.ort_value import OrtDevice, OrtMemoryInfo, OrtValue, OrtValueVector
+from nnapi.onnx.providers import VERSION as __version__
+from nnapi.onnx.providers import get_all_providers, get_available_providers, get_device, get_version_string
 from nnapi.onnx.session import InferenceSession
 from nnapi.onnx.session_file import ModelMetadata, NodeArg
 
@@ -37,8 +37,10 @@ __all__ = [
     "OrtValueVector",
     "RunOptions",
     "SessionOptions",
+    "__version__",
     "get_all_providers",
     "get_available_providers",
     "get_device",
+    "get_version_string",
     "set_default_logger_severity",
 ]

@@ -8,9 +8,8 @@ import numpy as np
 
 from nnapi.model.operand import Array, Shape
 from nnapi.onnx.failures import InvalidArgument
-from nnapi.onnx.ort_value import OrtValue
+from nnapi.onnx.ort_value import OrtValue, type_of
 from nnapi.onnx.session_file import NodeArg, dtype_of
-from nnapi.onnx.types import type_of
 
 LIMITS = np.iinfo(np.int32)
 
@@ -23,13 +22,8 @@ def check_input(end: NodeArg, value: Any) -> Array:
     array: Array = value if isinstance(value, np.ndarray) else np.asarray(value, None if np.isscalar(value) else dtype)
     if array.dtype != dtype:
         raise InvalidArgument(f"{end.name} is of type {end.type}, not {type_of(array.dtype)}")
-    fits = not end.is_ranked or (
-        len(array.shape) == len(end.shape)
-        and all(
-            not isinstance(wanted, int) or wanted == have for wanted, have in zip(end.shape, array.shape, strict=True)
-        )
-    )
-    if not fits:
+    shape = [have if isinstance(want, int) else want for have, want in zip(array.shape, end.shape, strict=False)]
+    if end.is_ranked and (array.ndim != len(end.shape) or shape != end.shape):
         raise InvalidArgument(f"{end.name} is of shape {end.shape}, not {list(array.shape)}")
     return array
 

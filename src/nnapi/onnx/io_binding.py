@@ -10,8 +10,7 @@ import numpy as np
 
 from nnapi.model.operand import Array
 from nnapi.onnx.failures import InvalidArgument
-from nnapi.onnx.ort_value import OrtValue, need_host
-from nnapi.onnx.types import dtype_from
+from nnapi.onnx.ort_value import OrtValue, dtype_from, need_host
 
 
 class Runs(Protocol):

@@ -1,16 +1,34 @@
-"""Tensors of a program, in the memory of the host."""
+"""Tensors of a program in the memory of the host, and their types, devices and memory as ONNX Runtime calls them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from nnapi.importers.onnx.tensors import ELEM_OF
+from nnapi.importers.onnx.tensors import DTYPES, ELEM_OF, NAMES
 from nnapi.model.operand import Array
 from nnapi.onnx.failures import InvalidArgument
-from nnapi.onnx.types import dtype_from, type_of
+
+TYPES = {elem: f"tensor({NAMES[elem].lower()})" for elem in DTYPES}
+"""By TensorProto.DataType."""
+
+
+def dtype_from(element_type: Any) -> np.dtype[Any]:
+    """Return NumPy's type for one of its own, or for a number of TensorProto.DataType, else raise InvalidArgument."""
+    if not isinstance(element_type, int):
+        dtype: np.dtype[Any] = np.dtype(element_type)
+        return dtype
+    if element_type not in DTYPES:
+        raise InvalidArgument(f"element type {element_type} is not one that NNAPI has")
+    return DTYPES[element_type]
+
+
+def type_of(dtype: np.dtype[Any]) -> str:
+    """Return ONNX's name of a type of NumPy's."""
+    elem = ELEM_OF.get(dtype)
+    return str(dtype) if elem is None else TYPES[elem]
 
 
 class OrtValue:
@@ -80,3 +98,37 @@ def need_host(device_type: str) -> None:
 
 def _describe(array: Array) -> str:
     return f"{type_of(array.dtype)} {list(array.shape)}"
+
+
+class OrtMemoryInfo(NamedTuple):
+    """The memory of one input or output."""
+
+    name: str = "Cpu"
+    device_id: int = 0
+    device_vendor_id: int = 0
+
+
+class OrtDevice(NamedTuple):
+    """A device for the results of a run."""
+
+    type: str = "cpu"
+    id: int = 0
+
+    @classmethod
+    def make(cls, ort_device_name: str, device_id: int) -> OrtDevice:
+        """Return the device of that name; InvalidArgument for all but ``cpu``."""
+        need_host(ort_device_name)
+        return cls(ort_device_name, device_id)
+
+    def device_type(self) -> str:
+        return self.type
+
+    def device_id(self) -> int:
+        return self.id
+
+
+class OrtValueVector(list[OrtValue]):
+    """The values that ``run_with_ortvaluevector`` reads and writes."""
+
+    def push_back(self, value: OrtValue) -> None:
+        self.append(value)

@@ -10,6 +10,7 @@ from nnapi.runtime.device import devices
 
 CPU = "CPUExecutionProvider"
 """Every device, where it stands alone; behind others what takes the rest."""
+VERSION = "1.23.0"
 SUFFIX = "ExecutionProvider"
 REFERENCE = "nnapi-reference"
 
@@ -26,9 +27,12 @@ def get_available_providers() -> list[str]:
     return [*(device.name for device in devices()), CPU]
 
 
-def get_all_providers() -> list[str]:
-    """The same: what is not there is not named."""
-    return get_available_providers()
+get_all_providers = get_available_providers
+
+
+def get_version_string() -> str:
+    """Return the version of ONNX Runtime whose interface this follows."""
+    return VERSION
 
 
 def get_device() -> str:

@@ -15,9 +15,8 @@ from nnapi.model.operand import Array, Shape
 from nnapi.onnx.arrays import as_described, as_stored, check_input, static_shape
 from nnapi.onnx.failures import Fail, InvalidArgument
 from nnapi.onnx.io_binding import IOBinding
-from nnapi.onnx.memory_info import OrtMemoryInfo
 from nnapi.onnx.options import RunOptions, SessionOptions, read_stored_options
-from nnapi.onnx.ort_value import OrtValue
+from nnapi.onnx.ort_value import OrtMemoryInfo, OrtValue
 from nnapi.onnx.profile import Profile
 from nnapi.onnx.providers import choose, list_unknown
 from nnapi.onnx.session_file import ModelMetadata, NodeArg, SessionFile, is_fixed

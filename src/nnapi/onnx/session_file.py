@@ -21,7 +21,7 @@ from nnapi.model.operand import Shape
 from nnapi.onnx import failures
 from nnapi.onnx.failures import Fail, InvalidArgument, InvalidProtobuf, NoSuchFile
 from nnapi.onnx.options import SessionOptions
-from nnapi.onnx.types import TYPES
+from nnapi.onnx.ort_value import TYPES
 
 UNVERSIONED = (1 << 63) - 1
 """The version that ONNX Runtime reports for a model without one."""
@@ -73,10 +73,10 @@ class SessionFile:
         graph = self._file.proto.graph
         _fix_dimensions(graph, options)
         _replace_constants(graph, options)
-        constants = {each.name for each in graph.initializer}
-        self.inputs = [_describe(each) for each in graph.input if each.name not in constants]
+        inputs = self._file.inputs
+        self.inputs = [_describe(each) for each in inputs]
         self.outputs = [_describe(each) for each in graph.output]
-        self.overridable = [_describe(each) for each in graph.input if each.name in constants]
+        self.overridable = [_describe(each) for each in graph.input if each not in inputs]
 
     @property
     def metadata(self) -> ModelMetadata:
@@ -165,6 +165,4 @@ def _describe(info: Any) -> NodeArg:
         for each in declared.shape.dim
     ]
     name = NAMES[declared.elem_type] if 0 <= declared.elem_type < len(NAMES) else str(declared.elem_type)
-    return NodeArg(
-        info.name, TYPES.get(declared.elem_type, f"tensor({name.lower()})"), shape, declared.HasField("shape")
-    )
+    return NodeArg(info.name, f"tensor({name.lower()})", shape, declared.HasField("shape"))

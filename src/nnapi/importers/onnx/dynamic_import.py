@@ -11,7 +11,7 @@ from nnapi.errors import NnapiError
 from nnapi.importers.onnx.import_state import Shapes
 from nnapi.importers.onnx.reader import File
 from nnapi.importers.onnx.static_import import read_file
-from nnapi.importers.onnx.tensors import CODES, OPEN, declared_shape, operand_type
+from nnapi.importers.onnx.tensors import CODES, OPEN, declared_shape, describe_shape, operand_type
 from nnapi.importers.refusals import Refusal, UnsupportedOperationsError
 from nnapi.model.dynamic_model import DynamicModel
 from nnapi.model.dynamic_model import Shapes as InputShapes
@@ -27,16 +27,9 @@ GUESSES = (64, 1)
 
 def list_dynamic(file: File, shapes: Shapes) -> dict[str, Shape]:
     """The inputs of a file with dynamic dimensions that nobody has fixed, by name."""
-    graph = file.proto.graph
-    constants = {each.name for each in graph.initializer}
-    found = {}
-    for info in graph.input:
-        declared = info.type.tensor_type
-        if info.name in constants or info.name in shapes or not declared.HasField("shape"):
-            continue
-        if OPEN in (shape := declared_shape(declared)):
-            found[info.name] = shape
-    return found
+    declared = {info.name: info.type.tensor_type for info in file.inputs if info.name not in shapes}
+    found = {name: declared_shape(type) for name, type in declared.items() if type.HasField("shape")}
+    return {name: shape for name, shape in found.items() if OPEN in shape}
 
 
 def make_dynamic(file: File, path: str, shapes: Shapes, error: UnsupportedOperationsError) -> DynamicModel:
@@ -50,10 +43,8 @@ def make_dynamic(file: File, path: str, shapes: Shapes, error: UnsupportedOperat
     remaining = _find_inexpressible(file, path, shapes, dynamic)
     if remaining:
         raise _refuse(os.path.basename(path), remaining, dynamic)
-    graph = file.proto.graph
-    constants = {each.name for each in graph.initializer}
-    inputs = [_describe(info, shapes) for info in graph.input if info.name not in constants]
-    outputs = [_describe(info, {}) for info in graph.output]
+    inputs = [_describe(info, shapes) for info in file.inputs]
+    outputs = [_describe(info, {}) for info in file.proto.graph.output]
     describe = partial(_read_for, file, path, dict(shapes), [name for name, _ in inputs])
     return DynamicModel(os.path.splitext(os.path.basename(path))[0], inputs, outputs, describe)
 
@@ -92,6 +83,6 @@ def _find_inexpressible(file: File, path: str, shapes: Shapes, dynamic: Mapping[
 
 def _refuse(name: str, refusals: Sequence[Refusal], dynamic: Mapping[str, Shape]) -> UnsupportedOperationsError:
     error = UnsupportedOperationsError.of(name, refusals)
-    listed = ", ".join(f"{end} [{', '.join(str(size or '?') for size in shape)}]" for end, shape in dynamic.items())
+    listed = ", ".join(f"{end} {describe_shape(shape)}" for end, shape in dynamic.items())
     hint = f"it has dynamic dimensions, which load(shapes=…) fixes: {listed}"
     return UnsupportedOperationsError(f"{error.message}; {hint}", refusals)

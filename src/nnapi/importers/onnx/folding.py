@@ -11,7 +11,7 @@ import numpy as np
 
 from nnapi.errors import BadDataError, need
 from nnapi.importers.onnx.reader import File
-from nnapi.importers.onnx.tensors import DTYPES, Tensor, constant, words
+from nnapi.importers.onnx.tensors import ELEM_OF, Tensor, constant, words
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Array
 
@@ -121,14 +121,6 @@ def _gather_elements(proto: onnx.NodeProto, data: Array, indices: Array) -> Arra
     return found
 
 
-def as_supported_array(result: Any, what: str) -> Array:
-    """A folded result as an array of a type that NNAPI has something for; Refused where it is none."""
-    array = np.asarray(result) if isinstance(result, np.ndarray | np.generic) else None
-    if array is None or array.dtype not in DTYPES.values():
-        raise Refused(f"{what} is of a type that NNAPI does not have")
-    return array
-
-
 def compute_constants(
     file: File, proto: onnx.NodeProto, opset: int, tensors: Sequence[Tensor | None]
 ) -> list[Tensor | None] | None:
@@ -151,7 +143,11 @@ def compute_constants(
     is_open = any(tensor is not None and tensor.is_open for tensor in tensors)
     results: list[Tensor | None] = []
     for output, found in zip(proto.output, fold(proto, opset, tensors), strict=True):
-        array = as_supported_array(found, f"its constant result {output}") if output else None
-        open_here = is_open and array is not None and bool((array < 0).any())
-        results.append(None if array is None else constant(output, array, is_open=open_here))
+        if not output:
+            results.append(None)
+            continue
+        is_array = isinstance(found, np.ndarray | np.generic) and found.dtype in ELEM_OF
+        expressible(is_array, f"its constant result {output} is of a type that NNAPI does not have")
+        array = np.asarray(found)
+        results.append(constant(output, array, is_open=is_open and bool((array < 0).any())))
     return results

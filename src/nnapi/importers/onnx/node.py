@@ -15,7 +15,7 @@ from nnapi.importers.onnx.fusion import Fusion
 from nnapi.importers.onnx.images import to_nchw
 from nnapi.importers.onnx.open_dimensions import shapes_of
 from nnapi.importers.onnx.scope import Scope
-from nnapi.importers.onnx.tensors import BYTES, OPEN, Tensor, constant
+from nnapi.importers.onnx.tensors import BYTES, OPEN, Tensor, constant, describe_shape
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Array, OperandType, Shape
 
@@ -111,7 +111,7 @@ class Node(AnyNode):
         tensor = self.tensor(i)
         expressible(
             tensor.is_known,
-            f"{tensor.name} has dynamic dimensions {_list_dimensions(tensor.dims)}; fix them by load(shapes=…)",
+            f"{tensor.name} has dynamic dimensions {describe_shape(tensor.dims)}; fix them by load(shapes=…)",
         )
         return tensor.dims
 
@@ -263,7 +263,7 @@ class Node(AnyNode):
 
     def spread(self, type: OperandType, number: float, shape: Shape) -> Value:
         """A constant of one number all over, in the shape that others have."""
-        expressible(OPEN not in shape, f"its dimensions {_list_dimensions(shape)} are open; fix them by load(shapes=…)")
+        expressible(OPEN not in shape, f"its dimensions {describe_shape(shape)} are open; fix them by load(shapes=…)")
         return self.graph.full(type.with_dimensions(shape), number)
 
 
@@ -282,7 +282,3 @@ def value_in_file_order(scope: Scope, tensor: Tensor) -> Value:
     if tensor not in scope.in_file_order:
         scope.in_file_order[tensor] = to_nchw(identity(scope, tensor), value, tensor.dims)
     return scope.in_file_order[tensor]
-
-
-def _list_dimensions(shape: Sequence[int]) -> str:
-    return "[" + ", ".join(str(each) if each else "?" for each in shape) + "]"

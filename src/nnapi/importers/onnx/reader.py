@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nnapi.errors import BadDataError, OpFailedError, need
-from nnapi.importers.onnx.tensors import BOOL, DTYPES, NAMES, STRING
+from nnapi.importers.onnx.tensors import BOOL, DTYPES, NAMES, STRING, elem_name
 from nnapi.importers.refusals import Refused
 from nnapi.model.memory import Memory
 from nnapi.model.operand import Array
@@ -41,6 +41,12 @@ class File:
         self.opsets = {"" if each.domain in DEFAULT else each.domain: each.version for each in self.proto.opset_import}
         opset = self.opsets.setdefault("", NEWEST)
         need(opset >= OLDEST, f"it is of opset {opset}; files are read from opset {OLDEST} on", BadDataError)
+
+    @property
+    def inputs(self) -> list[onnx.ValueInfoProto]:
+        """The inputs of the graph that are not constants, which old files list too."""
+        constants = {each.name for each in self.proto.graph.initializer}
+        return [each for each in self.proto.graph.input if each.name not in constants]
 
     def array(self, proto: onnx.TensorProto) -> tuple[Array, bool]:
         """A constant's value, and whether that is a view of a mapped file."""
@@ -118,7 +124,7 @@ def _from_bytes(content: Array, proto: onnx.TensorProto, name: str, shape: tuple
     """Bytes as the array that a tensor's type and dimensions make of them."""
     dtype = DTYPES.get(proto.data_type)
     if dtype is None:
-        raise Refused(f"{name} is of type {_type_name(proto.data_type)}, which NNAPI does not have")
+        raise Refused(f"{name} is of type {elem_name(proto.data_type)}, which NNAPI does not have")
     length = math.prod(shape) * dtype.itemsize
     need(
         content.nbytes == length, f"{name} holds {content.nbytes} bytes, its type and shape take {length}", BadDataError
@@ -132,7 +138,7 @@ def _from_list(proto: onnx.TensorProto, name: str) -> Array:
     from onnx import numpy_helper
 
     if proto.data_type not in (*DTYPES, INT4, UINT4, STRING):
-        raise Refused(f"{name} is of type {_type_name(proto.data_type)}, which NNAPI does not have")
+        raise Refused(f"{name} is of type {elem_name(proto.data_type)}, which NNAPI does not have")
     need(math.prod(proto.dims) <= 2 * proto.ByteSize() + 8, f"{name} lists too few values", BadDataError)
     try:
         array: Any = numpy_helper.to_array(proto)
@@ -141,7 +147,3 @@ def _from_list(proto: onnx.TensorProto, name: str) -> Array:
     if proto.data_type in (INT4, UINT4):
         array = array.astype(np.int8 if proto.data_type == INT4 else np.uint8)
     return np.asarray(array)
-
-
-def _type_name(elem: int) -> str:
-    return NAMES[elem] if 0 <= elem < len(NAMES) else f"number {elem}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,12 +134,16 @@ def placeholder(name: str) -> Tensor:
     return Tensor(name, FLOAT, None, value=Value(OperandType(O.TENSOR_FLOAT32), name), is_refused=True)
 
 
+def elem_name(elem: int) -> str:
+    """ONNX's name of a type."""
+    return NAMES[elem] if 0 <= elem < len(NAMES) else f"number {elem}"
+
+
 def code_of(elem: int, name: str) -> O:
     """Return the code of the operand type that holds an ONNX type; raise Refused where none does."""
     code = CODES.get(elem)
     if code is None:
-        what = NAMES[elem] if 0 <= elem < len(NAMES) else f"number {elem}"
-        raise Refused(f"{name} is of type {what}, which NNAPI does not have")
+        raise Refused(f"{name} is of type {elem_name(elem)}, which NNAPI does not have")
     return code
 
 
@@ -166,10 +171,11 @@ def fix_shape(name: str, shape: Shape | None, wanted: Shape) -> Shape:
     fits = shape is None or (
         len(shape) == len(wanted) and all(have in (OPEN, want) for have, want in zip(shape, wanted, strict=True))
     )
-    need(fits, f"input {name} is {_say_shape(shape or ())}, not {list(wanted)}", BadDataError)
+    need(fits, f"input {name} is {describe_shape(shape or ())}, not {list(wanted)}", BadDataError)
     need(all(each > 0 for each in wanted), f"input {name} cannot be {list(wanted)}", BadDataError)
     return wanted
 
 
-def _say_shape(shape: Shape) -> str:
-    return f"[{', '.join('?' if size == OPEN else str(size) for size in shape)}]"
+def describe_shape(shape: Sequence[int]) -> str:
+    """Dimensions in a message, ? for those that only a run knows."""
+    return f"[{', '.join(str(size or '?') for size in shape)}]"
