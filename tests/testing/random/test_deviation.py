@@ -297,3 +297,16 @@ def test_many_hidden_numbers_that_may_be_equal_may_all_differ() -> None:
     expected = computed(example).expect(6)
     assert expected.value.tolist() == [False]
     assert expected.allowance[0] >= 1
+
+
+def test_scales_that_decide_dimensions_are_exact() -> None:
+    """Perturbed, 1.5 made 387 of 257 rows instead of 385."""
+    image, scale = tensor("TENSOR_FLOAT16", 1, 2, 257, 1), OperandSpec("FLOAT16", lifetime=Source.SUBGRAPH_INPUT)
+    hidden = tensor("TENSOR_FLOAT16", 0, 0, 0, 0, lifetime=Source.TEMPORARY_VARIABLE)
+    operands = (taken(image), scale, scale, hidden, given(tensor("TENSOR_FLOAT16", 0, 0, 0, 0)))
+    calls = (OperationSpec("RESIZE_BILINEAR", (0, 1, 2), (3,)), OperationSpec("SIN", (3,), (4,)))
+    data = {0: np.linspace(0, 1, 514, dtype=np.float16).reshape(image.dimensions)}
+    data |= {1: np.array(1.5, np.float16), 2: np.array(1, np.float16)}
+    expected = computed(Example("resized", Graph(operands, calls, (0, 1, 2), (4,)), data, {})).expect(4)
+    assert expected.value.shape == (1, 2, 385, 1)
+    assert expected.allowance.max() < 0.05

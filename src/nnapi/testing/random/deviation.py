@@ -113,12 +113,14 @@ class Computation:
         """Compute with perturbed operands, and with values at both ends of their ``bounds``."""
         inputs, outputs = runner.part.inputs, runner.part.outputs
         places = 1 + _terms(name, [self.values[i] for i in inputs], [self.values[i] for i in outputs]) / IN_A_ROW
+        scales = inputs[1:] if name == "RESIZE_BILINEAR" else ()
+        exact = {index for index in scales if not self._value(index).ndim}  # they determine the dimensions
         for turn, other in enumerate(self.others):
             given: Values = {index: other[index] for index in inputs}
             if self.special and turn % 2:
                 given = {index: _without_denormals(array) for index, array in given.items()}
             if name not in CHOOSING:
-                given = {index: self._nudge(array, turn, places) for index, array in given.items()}
+                given |= {index: self._nudge(given[index], turn, places) for index in inputs if index not in exact}
             for place, (index, bound) in enumerate(bounds.items()):
                 given[index] = _shift(self._value(index), bound if turn >> place % 2 & 1 else -bound)
             try:
