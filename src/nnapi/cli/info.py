@@ -70,12 +70,11 @@ def examples_by_model(path: Path) -> list[list[Example]]:
 
 
 def _show_examples(out: Console, examples: Sequence[Example], as_json: bool) -> dict[str, Any]:
-    first = examples[0]
-    name = first.name.partition("_run_")[0]
+    name = examples[0].name.partition("_run_")[0]
     runs = sum(example.harness.generated for example in examples)
     notes = list(dict.fromkeys(example.spec for example in examples if example.spec))
     try:
-        model = build(first)
+        model = build(examples[0])
     except NnapiError as error:
         if not as_json:
             out.print(Text.assemble((name, "bold"), f"  refused: {error}\n"))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nnapi.cli.sounds import Windows, find_features, read_sound
+from nnapi.cli.sounds import Windows, find_features, is_sound, read_sound
 from nnapi.codes import OperandCode
 from nnapi.errors import Mistake
 from nnapi.model.model import Model, Operand
@@ -79,20 +79,20 @@ def read_inputs(model: Model, files: Sequence[Path], pixels: Pixels, seed: int =
 def read(file: Path, operand: Operand, pixels: Pixels) -> Given:
     """The file as a value of the operand; a Mistake, naming both, where it cannot be one."""
     with file.open("rb") as opened:
-        start = opened.read(16)
-    is_array, is_sound = start.startswith(b"\x93NUMPY"), start.startswith(b"RIFF") and start[8:12] == b"WAVE"
+        is_array = opened.read(6) == b"\x93NUMPY"
+    is_recording = is_sound(file)
     try:
         if is_array:
             array, done = _read_array(file, operand.type)
         elif features := find_features(operand.type):
             raise Mistake(f"the input holds {features} of a sound, which nnapi does not compute: give them as .npy")
-        elif is_sound:
+        elif is_recording:
             array, done = read_sound(file, operand.type)
         else:
             array, done = read_picture(file, operand.type, pixels)
     except Mistake as mistake:
         raise Mistake(f"{file.name} for {operand}: {mistake}") from None
-    return Given(array, file.name, done, file, not is_array and not is_sound)
+    return Given(array, file.name, done, file, not is_array and not is_recording)
 
 
 def _read_array(file: Path, type: OperandType) -> tuple[Array, str]:

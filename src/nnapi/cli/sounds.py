@@ -128,9 +128,7 @@ def read_sound(file: Path, type: OperandType) -> tuple[Array, str]:
         words += f", {'cut' if len(samples) > count else 'filled up with silence'} to {count} samples"
     fitted = np.zeros(count, np.float32)
     fitted[: min(count, len(samples))] = samples[:count]
-    words += ", samples from -1 to 1"
-    if type.is_quantized:
-        words += ", quantized"
+    words += ", samples from -1 to 1" + (", quantized" if type.is_quantized else "")
     return _store(fitted, type), words
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -65,35 +63,23 @@ def record(
     out = console()
     run = tracing.section(f"[NN_LA_PO]{model.name}")
     with progress(out, runs + 2) as step, tracing.recording() as recorder, run:
-        compilation = _record(partial(load, model, int16_as_float, shapes, weights), device, runs, seed, step)
+        step("reading the model")
+        loaded = load(model, int16_as_float, shapes, weights)
+        step("compiling")
+        with tracing.section("[NN_LA_PC]compile"):
+            compilation = nnapi.compile(loaded, device)
+        with tracing.section("[NN_LA_PI]inputs"):
+            inputs = [random_input(operand, seed).array for operand in input_operands(loaded)]
+        for number in range(runs):
+            step(f"run {number + 1} of {runs}")
+            with tracing.section("[NN_LA_PE]run"):
+                compilation.run(*inputs)
     spans = recorder.spans()
     report = parse(from_ftrace(to_ftrace(spans)))
     write_trace(output, spans, f"{model.name} on {', '.join(d.name for d in compilation.devices)}")
     _show(out, report, False, False)
     where = "" if output.suffix == ".txt" else "; ui.perfetto.dev shows it"
     out.print(Text(f"{output}: {len(spans)} sections{where}", style="bold"))
-
-
-def _record(
-    read: Callable[[], nnapi.Model],
-    devices: Sequence[str] | None,
-    runs: int,
-    seed: int,
-    step: Callable[[str], None],
-) -> nnapi.Compilation:
-    """Load, compile and run the model, as the trace shows it."""
-    step("reading the model")
-    model = read()
-    step("compiling")
-    with tracing.section("[NN_LA_PC]compile"):
-        compilation = nnapi.compile(model, devices)
-    with tracing.section("[NN_LA_PI]inputs"):
-        inputs = [random_input(operand, seed).array for operand in input_operands(model)]
-    for number in range(runs):
-        step(f"run {number + 1} of {runs}")
-        with tracing.section("[NN_LA_PE]run"):
-            compilation.run(*inputs)
-    return compilation
 
 
 @app.command("parse")

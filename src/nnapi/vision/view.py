@@ -52,11 +52,8 @@ class Box(NamedTuple):
 
     def describe(self) -> dict[str, Any]:
         """The box as data."""
-        found: dict[str, Any] = {"index": self.number, "label": self.label, "score": self.score}
-        found["place"] = list(self.place)
-        if self.points:
-            found["points"] = [{"y": y, "x": x} for y, x in self.points]
-        return found
+        found = {"index": self.number, "label": self.label, "score": self.score, "place": list(self.place)}
+        return found | ({"points": [{"y": y, "x": x} for y, x in self.points]} if self.points else {})
 
 
 class Point(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from nnapi.errors import Mistake
@@ -64,10 +65,8 @@ def offer_tasks(model: Model, outputs: Sequence[Array]) -> list[Task]:
     """The tasks that would show these outputs."""
     offered = []
     for task in OFFERED:
-        try:
+        with suppress(Mistake):
             if task is not Task.CLASSIFICATION:
                 see(model, outputs, task, Hints(), None)
-        except Mistake:
-            continue
-        offered.append(task)
+            offered.append(task)
     return offered
