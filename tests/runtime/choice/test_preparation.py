@@ -93,7 +93,7 @@ print(*sys.modules)
         assert not done.returncode, done.stderr
     loaded = set(done.stdout.split())
     assert "nnapi.drivers.litert.interpreter" in loaded
-    needless = {"logging", "pathlib", "hashlib", "queue", "nnapi.drivers.isolated"}
+    needless = {"logging", "pathlib", "hashlib", "queue", "statistics", "nnapi.drivers.isolated"}
     needless |= {f"nnapi.model.{name}" for name in ("adding", "matching", "operation", "parameter", "validation")}
     needless |= {
         "nnapi.operation_codes",

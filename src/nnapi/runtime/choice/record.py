@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple, Self
 
-from nnapi.runtime.choice.evidence import Evidence
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.planning.plan import Alternative, Explanation, Plan, Run
 from nnapi.runtime.settings import tunes
@@ -57,6 +56,8 @@ class Record(NamedTuple):
 
     def add_times(self, plan: Plan) -> Plan:
         """Return the plan with what trials found: the compared plans, the fastest first, and a note on each."""
+        from nnapi.runtime.choice.evidence import Evidence  # with statistics, which most compilations do without
+
         found, notes, seconds = [], [], self.seconds or 0.0
         for each in self.comparisons:
             evidence = Evidence(each.logs)
