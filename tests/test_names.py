@@ -57,7 +57,7 @@ TESTED_BY = {
     "exporters/nested.py": "exporters/test_onnx_export.py",
     "exporters/onnx": "exporters/test_onnx_export.py",
     "exporters/tflite": "exporters/test_export.py",
-    "formats/tflite/named_tensors.py": "exporters/test_export.py",
+    "formats/tflite/names.py": "exporters/test_export.py",
     "cli/export.py": "cli/test_export_command.py",
     "importers/movement.py": "importers/tflite/test_tflite_shape.py",
     "importers/node.py": "importers/tflite/test_tflite_refusals.py",

@@ -197,7 +197,7 @@ def _quantization(parameter: Parameter, operation: Operation) -> str:
 
 
 def _numbers(form: Overload) -> str:
-    return "" if form.is_variadic else f" ({_join(form.legal_lengths())})"
+    return "" if form.is_variadic else f" ({_join(form.legal_lengths)})"
 
 
 def _output_numbers(operation: Operation) -> str:

@@ -122,7 +122,7 @@ def _list_values(overload: Overload, bound: Mapping[str, Any]) -> list[tuple[Slo
     count = len(overload.inputs)
     if not overload.is_variadic:
         last = max((i for i, slot in enumerate(overload.inputs, 1) if slot.name in bound), default=0)
-        count = min(length for length in overload.legal_lengths() if length >= last)
+        count = min(length for length in overload.legal_lengths if length >= last)
     listed = []
     for slot in overload.inputs[:count]:
         value = bound.get(slot.name, default_of(slot))

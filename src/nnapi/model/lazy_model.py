@@ -74,4 +74,4 @@ class Ends(Sequence[Operand]):
 
 
 DESCRIBED = ("operations", "notes", "relaxed", "signature")
-"""Return the operands that a description adds; valid only while the rest of the file has not been read."""
+"""Attributes that only the description has."""

@@ -51,11 +51,8 @@ class Overload:
     normal: Callable[[Arguments], Arguments] | None = None
     lengths: tuple[int, ...] | None = None
 
-    def legal_lengths(self) -> tuple[int, ...]:
-        return self._legal_lengths
-
     @cached_property
-    def _legal_lengths(self) -> tuple[int, ...]:
+    def legal_lengths(self) -> tuple[int, ...]:
         if self.lengths:
             return self.lengths
         required = sum(isinstance(slot, Several) or slot.default is REQUIRED for slot in self.inputs)
@@ -73,7 +70,7 @@ class Overload:
     def spread(self, count: int) -> list[tuple[Slot, slice]]:
         """Which of ``count`` positions each slot takes; BadDataError where the number does not fit."""
         if not self.is_variadic:
-            legal = self.legal_lengths()
+            legal = self.legal_lengths
             if count not in legal:
                 raise BadDataError(f"takes {say_count(legal, 'input')}, got {count}")
             return [(slot, slice(i, i + 1)) for i, slot in enumerate(self.inputs[:count])]

@@ -172,7 +172,7 @@ class Operation:
         key = (inputs, outputs)
         found = self._matches.get(key)
         if found is None:
-            legal = {length for overload in self.overloads for length in overload.legal_lengths()}
+            legal = {length for overload in self.overloads for length in overload.legal_lengths}
             if not (len(inputs) in legal or any(overload.is_variadic for overload in self.overloads)):
                 raise BadDataError(f"takes {say_count(tuple(legal), 'input')}, got {len(inputs)}")
             found = [

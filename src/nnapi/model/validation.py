@@ -111,7 +111,7 @@ def count_needed(model: Graph, call: OperationCall) -> int:
     count = len(call.inputs)
     while count and _is_default(model, call.inputs[count - 1], overload.inputs[count - 1]):
         count -= 1
-    while count < len(call.inputs) and count not in overload.legal_lengths():
+    while count < len(call.inputs) and count not in overload.legal_lengths:
         count += 1
     return count
 

@@ -110,7 +110,7 @@ def _counts(form: Overload, rng: np.random.Generator) -> list[tuple[Parameter | 
     """Return the slots of an argument list, and the number of operands of each."""
     if form.is_variadic:
         return [(slot, slot.least + int(rng.integers(3)) if isinstance(slot, Several) else 1) for slot in form.inputs]
-    return [(slot, 1) for slot in form.inputs[: pick(rng, form.legal_lengths())]]
+    return [(slot, 1) for slot in form.inputs[: pick(rng, form.legal_lengths)]]
 
 
 class _Draft:

@@ -12,7 +12,7 @@ from nnapi.drivers.webgpu.suiting import suit
 from nnapi.drivers.xnnpack.lowering import TfliteLowering
 from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
-from nnapi.formats.tflite.named_tensors import write_named_tensors
+from nnapi.formats.tflite.names import write_named_tensors
 from nnapi.formats.tflite.writer import serialize
 from nnapi.lowering.lower import Unsupported
 from nnapi.model.model import Model

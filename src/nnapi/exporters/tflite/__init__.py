@@ -9,8 +9,7 @@ from pathlib import Path
 from nnapi.exporters.open_dimensions import is_open, other_shapes, settle
 from nnapi.exporters.tflite.convert import Conversion
 from nnapi.formats.tflite.graph import Operator
-from nnapi.formats.tflite.named_tensors import write_named_tensors
-from nnapi.formats.tflite.signatures import write_signature
+from nnapi.formats.tflite.names import write_named_tensors, write_signature
 from nnapi.formats.tflite.writer import serialize
 from nnapi.model.model import Model, Signature
 from nnapi.store.files import PUBLIC, replace_file

@@ -1,14 +1,16 @@
-"""Tensors as files for people have them: with names, and with what is open of their shapes."""
+"""Names in files for people: those of tensors, with what is open of their shapes, and those of inputs and outputs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from nnapi.formats.tflite import schema
-from nnapi.formats.tflite.graph import Tensor
+from nnapi.formats.tflite.graph import Graph, Tensor
 from nnapi.formats.tflite.writer import LONG, QUANTIZATION, RECORD, REFERENCE, TENSOR, Writer, layout_of
+from nnapi.model.parts import Names, Signature
 
 NAMED = {
     (is_quantized, is_open): layout_of(
@@ -22,6 +24,10 @@ NAMED = {
     for is_open in (False, True)
 }
 """Layouts of tensors with names, by whether they are quantized and whether their shape is dynamic."""
+SIGNATURE = layout_of(
+    schema.SignatureDef, inputs=REFERENCE, outputs=REFERENCE, signature_key=REFERENCE, subgraph_index="I"
+)
+END = layout_of(schema.TensorMap, name=REFERENCE, tensor_index="I")
 
 
 def write_named_tensors(writer: Writer, tensors: Sequence[Tensor]) -> list[int]:
@@ -52,3 +58,22 @@ def _quantization(writer: Writer, field: int, tensor: Tensor) -> None:
     writer.raw(table + QUANTIZATION.at["scale"], scales.tobytes(), scales.size)
     writer.out += bytes(-(len(writer.out) + 4) % RECORD)
     writer.raw(table + QUANTIZATION.at["zero_point"], LONG(tensor.zero_point) * scales.size, scales.size)
+
+
+def write_signature(writer: Writer, graph: Graph, signature: Signature) -> int:
+    """Append the signature of a file's first graph; return its offset."""
+    index = {tensor: place for place, tensor in enumerate(graph.tensors())}
+
+    def name_ends(names: Names, ends: Sequence[Tensor]) -> list[int]:
+        places = []
+        for name, position in names:
+            places.append(writer.table(END, tensor_index=index[ends[position]]))
+            writer.text(places[-1] + END.at["name"], name)
+        return places
+
+    table = writer.table(SIGNATURE)
+    sides = {"inputs": (signature.inputs, graph.inputs), "outputs": (signature.outputs, graph.outputs)}
+    for field, (names, ends) in sides.items():
+        writer.children(table + SIGNATURE.at[field], len(names), partial(name_ends, names, ends))
+    writer.text(table + SIGNATURE.at["signature_key"], signature.key)
+    return table
