@@ -166,7 +166,6 @@ DECOMPOSED: list[tuple[Callable[..., Any], nnapi.OperandType, str]] = [
     (lambda b, x: b.channel_shuffle(x, 2, 1), ROW, "Reshape Transpose Reshape"),
     (lambda b, x: b.mirror_pad(x, [[0, 0], [1, 1]], 1), ROW, "Gather"),
     (lambda b, x: b.embedding_lookup(np.array([1, 0], np.int32), x), ROW, "Gather"),
-    (lambda b, x: b.rsqrt(x), ROW, "Sqrt Div"),
     (lambda b, x: b.not_equal(x, b.abs(x)), ROW, "Abs Equal Not"),
     (lambda b, x: b.l2_normalization(x), ROW, "Mul ReduceSum Sqrt Max Div"),
     (
@@ -187,6 +186,13 @@ def test_an_operation_without_a_rule_is_decomposed(
     file, again = written(model, tmp_path)
     assert [node.op_type for node in file.graph.node] == kinds.split()
     same(model, again, 0 if type.is_quantized else 1e-6, x=np.arange(1, 9).reshape(2, 4).astype(type.dtype))
+
+
+def test_a_reciprocal_root_is_written_for_any_rank(tmp_path: Path) -> None:
+    builder = nnapi.Builder()
+    builder.output(builder.rsqrt(builder.input(nnapi.tensor("float32", (1, 1, 1, 2, 2)), "x")))
+    nnapi.export(builder.finish(), tmp_path / "written.onnx")
+    assert [node.op_type for node in onnx.load(tmp_path / "written.onnx").graph.node] == ["Sqrt", "Reciprocal"]
 
 
 def test_a_missing_library_is_one_clear_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -55,6 +55,13 @@ def rectifier(context: Context, input: Value) -> Value:
     return context.store(context.clip(context.real(input), low, high))
 
 
+@lower(Op.RSQRT)
+def reciprocal_root(context: Context, input: Value) -> Value:
+    """Not its decomposition: RSQRT takes any rank, DIV at most 4."""
+    x = context.real(input)
+    return context.store(context.emit("Reciprocal", [context.emit("Sqrt", [x], x.like())], x.like()))
+
+
 @lower(Op.DIV)
 def quotient(context: Context, lhs: Value, rhs: Value) -> Value:
     """NNAPI's quotient of integers is rounded down, ONNX's towards zero: one less where they differ."""
