@@ -1,4 +1,4 @@
-"""Measure the timings that drivers ship (``drivers/*/timings.py``), on one thread of the processor at hand.
+"""Measure the timings that drivers ship (``drivers/timings.txt``), on one thread of the processor at hand.
 
     python benchmarks/operator_costs.py [--device xnnpack-cpu] [--seconds 0.01]
 
@@ -21,12 +21,12 @@ import nnapi
 from benchmarks.operator_samples import samples
 from nnapi.drivers.base import Prepared, PrepareOptions, Request
 from nnapi.drivers.timings import Cost, Element, Timings, find_fault, find_processor
+from nnapi.drivers.workload import Work, find_work
 from nnapi.errors import NnapiError
 from nnapi.model.facts import Kind
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.report.timing import time_calls
-from nnapi.runtime.costs.workload import Work, find_work
 
 BASE = Kind.ELEMENTWISE, Element.FLOAT32
 """Launch and copies come from this class: short and long rows of small and large operations."""
@@ -110,13 +110,10 @@ def _solve(rows: Array, shares: Array) -> list[float]:
 
 
 def show(timings: Timings) -> None:
-    """Print a table as the drivers' modules hold it."""
-    print(f"    {timings.launch:.2g},\n    {timings.byte:.2g},")
-    for kind, rows in itertools.groupby(sorted(timings.costs.items()), key=lambda row: row[0][0]):
-        print(f"    Kind.{kind.name}: {{")
-        for (_, element), cost in rows:
-            print(f"        Element.{element.name}: ({', '.join(f'{seconds:.2g}' for seconds in cost)}),")
-        print("    },")
+    """Print a table as ``drivers/timings.txt`` holds it."""
+    print(f"launch, {timings.launch:.2g}, {timings.byte:.2g}")
+    for (kind, element), cost in sorted(timings.costs.items()):
+        print(", ".join([kind, element, *(f"{seconds:.2g}" for seconds in cost)]))
 
 
 def main(arguments: list[str] | None = None) -> int:

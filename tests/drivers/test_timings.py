@@ -3,8 +3,7 @@
 import pytest
 
 from nnapi.drivers import timings as tables
-from nnapi.drivers.reference.timings import MEASURED as REFERENCE
-from nnapi.drivers.timings import LEAST_MAC, Cost, Element, Processor, Timed, Timings, find_fault, scale
+from nnapi.drivers.timings import LEAST_MAC, Cost, Element, Processor, Timed, Timings, find_fault, read_measured, scale
 from nnapi.model.facts import Kind
 from nnapi.runtime.device import device
 
@@ -16,7 +15,7 @@ def test_no_table_contradicts_physics(processor: Processor) -> None:
     from nnapi.drivers.openvino.timings import for_processor as openvino
     from nnapi.drivers.xnnpack.timings import for_processor as xnnpack
 
-    for found in (openvino(processor), xnnpack(processor), REFERENCE):
+    for found in (openvino(processor), xnnpack(processor), read_measured("reference")):
         assert find_fault(found, processor) is None
         assert {kind for kind, _ in found.costs} >= set(Kind) - {Kind.OTHER, Kind.RECURRENT}
 
@@ -58,4 +57,4 @@ def test_processors_are_told_apart(sets: set[str], processor: Processor, monkeyp
 def test_the_reference_ships_timings() -> None:
     driver = device("nnapi-reference").driver
     assert isinstance(driver, Timed)
-    assert driver.timings() is REFERENCE
+    assert driver.timings() is read_measured("reference")

@@ -1,10 +1,11 @@
 """How long engines take for operations, as drivers ship it: measured once per instruction set, never at run time.
 
-``benchmarks/operator_costs.py`` measures the tables. They predict; trials decide which plan is faster.
+``benchmarks/operator_costs.py`` measures the table, ``timings.txt``. It predicts; trials decide which plan is faster.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache
@@ -131,6 +132,15 @@ def find_fault(timings: Timings, processor: Processor) -> str | None:
     return None
 
 
-def by_kind(found: Mapping[Kind, Mapping[Element, tuple[float, ...]]]) -> dict[Class, Cost]:
-    """Return costs by class from a table that is written by kind."""
-    return {(kind, element): Cost(*cost) for kind, rows in found.items() for element, cost in rows.items()}
+@cache
+def read_measured(engine: str) -> Timings:
+    """Read the timings of an engine that were measured, from ``timings.txt``."""
+    with open(os.path.join(os.path.dirname(__file__), "timings.txt"), encoding="utf-8") as file:
+        section = file.read().partition(f"[{engine}]\n")[2].partition("\n[")[0]
+    rows = [line.split(", ") for line in section.splitlines() if line and not line.startswith("#")]
+    (_, launch, byte), *costs = rows
+    return Timings(
+        float(launch),
+        float(byte),
+        {(Kind(kind), Element(element)): Cost(*map(float, seconds)) for kind, element, *seconds in costs},
+    )
