@@ -47,6 +47,7 @@ ALIASES = {
     "drivers.timings": "drivers.base",
     "drivers.telemetry": "drivers.base",
     "drivers.windows": "drivers.base",
+    "drivers.workload": "drivers.base",
     "drivers.wrapping": "drivers.base",
     "drivers.limited": "drivers.wrappers",
     "drivers.faulty": "drivers.wrappers",

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
 from nnapi import DeviceTypeCode, device
+from nnapi.codes import CONTROL_FLOW
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.base import Capabilities, DeviceInfo, Prepared, PrepareOptions, Verdict
-from nnapi.lowering.decompose import Decomposed, decompose
-from nnapi.lowering.lower import need_supported
-from nnapi.model.model import Model
-from nnapi.model.nesting import list_called, list_nested
+from nnapi.lowering.decompose import sketch_call
+from nnapi.lowering.lower import Context, Lowering, Rules, need_supported, require
+from nnapi.model.call import Call
+from nnapi.model.model import Lifetime, Model, Operand, OperationCall
+from nnapi.model.operand import OperandType, Shape
 
 BASIC = frozenset(
     {
@@ -43,6 +46,82 @@ BASIC = frozenset(
 )
 
 
+def pass_through(context: Context, **arguments: Any) -> list[int]:
+    """Lower an operation as itself: :meth:`Rewriting.keep` writes it."""
+    return [-1] * len(context.call.outputs)
+
+
+class Rewriting(Lowering[int, Context]):
+    """To a model of basic operations, ``written``: a value is the index of an operand in it."""
+
+    rules = Rules(dict.fromkeys(BASIC - CONTROL_FLOW, pass_through))
+    no_rule = "it is not basic"
+    decompose = staticmethod(sketch_call)
+
+    def __init__(self, model: Model, shapes: Sequence[Shape | None], written: Model | None = None) -> None:
+        super().__init__(model, shapes)
+        self.written = written or Model(model.name)
+        self.calls: list[tuple[int, list[int], list[int]]] = []
+
+    def finish(self) -> Model:
+        for call in self.calls:
+            self.written.add_operation(*call)
+        self.written.assign_roles(*(list(map(self.value, each)) for each in (self.model.inputs, self.model.outputs)))
+        self.written.relax_computation_float32_to_float16(self.model.relaxed)
+        self.written.freeze()
+        return self.written
+
+    def context(self, call: Call) -> Context:
+        return Context(call)
+
+    def add_input(self, operand: Operand) -> None:
+        self.value(operand.index)
+
+    def make_value(self, operand: Operand) -> int:
+        type, written = operand.type, self.written
+        index = written.add_operand(OperandType(type.code, type.dimensions, type.scale, type.zero_point), operand.name)
+        if type.channel:
+            written.set_operand_symm_per_channel_quant_params(index, type.channel.dimension, type.channel.scales)
+        if operand.lifetime is Lifetime.SUBGRAPH:
+            nested = lower(operand.value)
+            require(all(verdict.supported for verdict in nested.verdicts), "it leads to what is not basic")
+            written.set_operand_value_from_model(index, nested.finish())
+        elif operand.lifetime in (Lifetime.CONSTANT, Lifetime.NO_VALUE):
+            written.set_operand_value(index, operand.value)
+        return index
+
+    def transpose(self, context: Context, value: int, order: tuple[int, ...]) -> int:
+        return value
+
+    def keep(self, call: OperationCall, context: Context, results: list[int]) -> list[int]:
+        return self._write(call)
+
+    def make_part(self, model: Model, origins: Mapping[int, int]) -> Self:
+        part = super().make_part(model, origins)
+        part.written = self.written
+        return part
+
+    def adopt_part(self, call: OperationCall, part: Self) -> None:
+        super().adopt_part(call, part)
+        self.calls += part.calls
+
+    def _lower(self, call: OperationCall) -> None:
+        if call.code not in CONTROL_FLOW:
+            super()._lower(call)
+            return
+        self.values.update(zip(call.outputs, self._write(call), strict=True))
+        self.go_on_behind(call)
+
+    def _write(self, call: OperationCall) -> list[int]:
+        results = [self.make_value(self.model.operands[index]) for index in call.outputs]
+        self.calls.append((call.code, list(map(self.value, call.inputs)), results))
+        return results
+
+
+def lower(model: Model) -> Rewriting:
+    return Rewriting(model, [model.operands[index].type.dimensions for index in model.inputs]).run()
+
+
 class Basic:
     """The reference with the basic operations, and decompositions around it."""
 
@@ -55,29 +134,9 @@ class Basic:
         return self.driver.capabilities()
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
-        decomposed = self._decompose(model)
-        lacking = {decomposed.origins[number] for number in _lacks(decomposed.model)}
-        return [
-            Verdict(False, f"{call}: it is not basic") if call.number in lacking else Verdict(True)
-            for call in model.operations
-        ]
+        return lower(model).verdicts
 
     def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
-        need_supported(self.verdicts(model))
-        return self.driver.prepare(self._decompose(model).model, options)
-
-    def _decompose(self, model: Model) -> Decomposed:
-        shapes = [model.operands[index].type.dimensions for index in model.inputs]
-        return decompose(model, shapes, _lacks(model), _lacks)
-
-
-def _lacks(model: Model) -> Collection[int]:
-    """The calls that are not basic, or lead to such."""
-    found: dict[Model, set[int]] = {}
-    for each in list_nested(model):
-        found[each] = {
-            call.number
-            for call in each.operations
-            if call.code not in BASIC or any(found[inner] for inner in list_called(each, call))
-        }
-    return found[model]
+        lowered = lower(model)
+        need_supported(lowered.verdicts)
+        return self.driver.prepare(lowered.finish(), options)

@@ -13,14 +13,17 @@ import nnapi
 from nnapi import Builder, Device, Model, OperandType, tensor
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
-from nnapi.lowering.decompose import decompose
+from nnapi.drivers.base import Verdict
+from nnapi.lowering import decompose  # noqa: F401  (registers the rules)
+from nnapi.lowering.lower import Rules
 from nnapi.lowering.sketch import RULES
+from nnapi.model.facts import Kind
 from nnapi.operation_codes import FAMILIES
 from nnapi.testing.build import build
 from nnapi.testing.conformance import Status, check
 from nnapi.testing.corpus import Corpus, Entry
 from nnapi.testing.variants import VARIANTS, Setting
-from tests.lowering.basic_driver import BASIC, Basic
+from tests.lowering.basic_driver import BASIC, Basic, Rewriting, pass_through
 from tests.lowering.fixed_examples import computes_parameters, fix_parameters
 
 TYPES = {
@@ -161,39 +164,43 @@ def test_rules_lie_in_the_files_of_their_families() -> None:
         assert rule.__module__ == f"nnapi.lowering.decompositions.{family_of[Op(code).name]}"
 
 
-# What decompose gives
+# Lowering calls as their decompositions
 
 
-def test_only_wanted_calls_are_replaced_and_origins_name_them() -> None:
+class Some(Rewriting):
+    """An engine with some other operations than the basic ones."""
+
+    rules = Rules(dict.fromkeys([Op.RELU, Op.RELU6, Op.ADD, Op.MUL, Op.DIV], pass_through))
+
+
+def test_only_calls_without_a_rule_are_decomposed_and_verdicts_have_their_parts() -> None:
     b = Builder()
     x = b.input(tensor("float32", (2, 3)))
     b.output(b.hard_swish(b.relu(x)))
-    model = b.finish()
-    has = {Op.RELU, Op.RELU6, Op.ADD, Op.MUL, Op.DIV}
-
-    def lacks(model: Model) -> list[int]:
-        return [call.number for call in model.operations if call.code not in has]
-
-    found = decompose(model, [(2, 3)], lacks(model), lacks)
-    assert [call.code for call in found.model.operations] == [Op.RELU, Op.ADD, Op.RELU6, Op.DIV, Op.MUL]
-    assert found.origins == (0, 1, 1, 1, 1)
-    assert [found.model.operands[i].name for i in found.model.outputs] == [model.operands[model.outputs[0]].name]
+    lowered = Some(b.finish(), [(2, 3)]).run()
+    own, decomposed = lowered.verdicts
+    assert own == Verdict(True)
+    assert decomposed.supported
+    assert [work.kind for work in decomposed.parts] == [Kind.ELEMENTWISE] * 4
+    assert [call.code for call in lowered.finish().operations] == [Op.RELU, Op.ADD, Op.RELU6, Op.DIV, Op.MUL]
 
 
-def test_a_call_whose_parts_are_lacking_too_stays() -> None:
+def test_a_call_whose_parts_are_lacking_too_is_refused_by_its_own_name() -> None:
     b = Builder()
-    b.output(b.tanh(b.input(tensor("float32", (2, 3)))))
-    model = b.finish()
-    found = decompose(model, [(2, 3)], [0], lambda model: [call.number for call in model.operations])
-    assert found.model is model
+    x = b.input(tensor("float32", (2, 3)))
+    b.output(b.relu(b.tanh(x)))
+    lowered = Some(b.finish(), [(2, 3)]).run()
+    assert [verdict.reason for verdict in lowered.verdicts] == ["TANH (#0): it is not basic", ""]
+    assert lowered.parts == {}
 
 
-def test_decompositions_fit_the_shapes_that_are_given() -> None:
+@pytest.mark.parametrize("rows", [1, 3])
+def test_decompositions_fit_the_shapes_that_are_given(rows: int) -> None:
     """A model with dynamic dimensions is decomposed for those of one run."""
     b = Builder()
     b.output(b.softmax(b.input(tensor("float32", (0, 4))), 1.0))
-    model = b.finish()
-    for rows in (1, 3):
-        found = decompose(model, [(rows, 4)], [0], lambda model: [])
-        assert Op.SOFTMAX not in [call.code for call in found.model.operations]
-        assert found.model.operands[found.model.inputs[0]].type.dimensions == (0, 4)
+    lowered = Rewriting(b.finish(), [(rows, 4)]).run()
+    written = lowered.finish()
+    assert Op.SOFTMAX not in [call.code for call in written.operations]
+    assert written.operands[written.inputs[0]].type.dimensions == (0, 4)
+    assert written.operands[written.outputs[0]].type.dimensions == (rows, 4)

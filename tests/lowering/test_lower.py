@@ -277,7 +277,7 @@ def test_the_plan_gives_the_engine_what_it_takes_and_says_why_not_the_rest() -> 
     compilation = compile(model, [ENGINE, floor])
     assert [decision.chosen for decision in compilation.plan.decisions] == ["numpy-cpu", "floor", "numpy-cpu"]
     said = dict(compilation.plan.decisions[1].verdicts)["numpy-cpu"]
-    assert said == (False, "FLOOR (#1): the engine has no operator with this meaning")
+    assert said == Verdict(False, "FLOOR (#1): the engine has no operator with this meaning")
     given = np.arange(6, dtype=np.float32).reshape(2, 3) / 4
     np.testing.assert_array_equal(compilation.run(given)[0], compile(model, REFERENCE).run(given)[0])
     with pytest.raises(NnapiError, match="FLOOR"):

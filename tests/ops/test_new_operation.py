@@ -53,7 +53,7 @@ from nnapi.importers.graph import Allowance, Graph, Value
 from nnapi.model.operand import OperandType
 from nnapi.model.operation import REGISTRY
 from tools.operations import section
-from nnapi.runtime.costs.workload import find_work
+from nnapi.drivers.workload import find_work
 from nnapi.testing.fuzz import random_call
 from nnapi.testing.random.graphs import CALLABLE
 from nnapi.testing.random.kinds import CHOOSING

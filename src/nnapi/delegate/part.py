@@ -13,6 +13,7 @@ from nnapi.delegate.compiled import Compiled, Run
 from nnapi.delegate.graph import LiteRtGraph, list_integers
 from nnapi.delegate.restarting import Restarting
 from nnapi.delegate.settings import Settings
+from nnapi.drivers.workload import find_work
 from nnapi.errors import BadDataError, NnapiError, need
 from nnapi.formats.tflite.reader import Tensor
 from nnapi.importers.tflite.convert import Import, list_variables
@@ -20,7 +21,6 @@ from nnapi.importers.tflite.tensors import TYPES
 from nnapi.model.borrowed import BorrowedMemory
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
-from nnapi.runtime.costs.workload import find_work
 from nnapi.runtime.device import Device
 
 NAME = "litert"

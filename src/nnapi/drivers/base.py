@@ -16,7 +16,7 @@ and raise MissedDeadlineTransientError; raise MissedDeadlinePersistentError when
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from nnapi.codes import DeviceTypeCode, OperandCode, PreferenceCode, PriorityCode
 from nnapi.errors import DeadObjectError, MissedDeadlineTransientError, OpFailedError, need
@@ -24,6 +24,9 @@ from nnapi.model.extension import Extension, ExtensionType
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, Shape
+
+if TYPE_CHECKING:
+    from nnapi.drivers.workload import Work
 
 __all__ = [
     "DEFAULT_LOOP_TIMEOUT",
@@ -126,10 +129,14 @@ class DriverDiedError(DeadObjectError):
 
 
 class Verdict(NamedTuple):
-    """Whether a device takes an operation; if not, why, in a message."""
+    """Whether a device takes an operation; if not, why, in a message.
+
+    ``parts`` is the work of the operations that the device decomposes it into, if it does.
+    """
 
     supported: bool
     reason: str = ""
+    parts: tuple[Work, ...] = ()
 
 
 Attribute = tuple[str, int, bytes]

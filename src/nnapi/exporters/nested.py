@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, Generic, Self, TypeVar
 
 from nnapi.codes import OperationCode
-from nnapi.errors import BadDataError, NnapiError, need
-from nnapi.lowering.decompose import DEEPEST, sketch_call
-from nnapi.lowering.lower import Context, Lowering, Unsupported, assume_shapes, require
-from nnapi.model.call import NotYetKnown
+from nnapi.errors import BadDataError, need
+from nnapi.lowering.decompose import sketch_call
+from nnapi.lowering.lower import Context, Lowering, assume_shapes, require
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.nesting import list_called
 from nnapi.model.operand import OperandType, Shape
-from nnapi.model.operation import REGISTRY
 
 V = TypeVar("V")
 C = TypeVar("C", bound=Context)
@@ -29,8 +27,7 @@ class FileLowering(Lowering[V, C], Generic[V, C]):
     file, in a format that numbers them.
     """
 
-    depth = 0
-    """Decompositions around this one."""
+    decompose = staticmethod(sketch_call)
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None] | None = None) -> None:
         super().__init__(model, assume_shapes(model) if shapes is None else shapes)
@@ -51,10 +48,7 @@ class FileLowering(Lowering[V, C], Generic[V, C]):
 
     def _lower(self, call: OperationCall) -> None:
         if call.code not in (OperationCode.IF, OperationCode.WHILE):
-            try:
-                super()._lower(call)
-            except Unsupported as refused:
-                self._lower_decomposed(call, str(refused))
+            super()._lower(call)
             return
         models: list[Model] = list_called(self.model, call)
         inner = {id(model) for model in models}
@@ -64,38 +58,15 @@ class FileLowering(Lowering[V, C], Generic[V, C]):
         for index, type in zip(call.outputs, append(call, models, given), strict=True):
             self.types[index] = type
 
-    def _lower_decomposed(self, call: OperationCall, refusal: str) -> None:
-        """Lower a call as simpler ones; Unsupported where that cannot be."""
-        try:
-            is_plain = self.depth < DEEPEST and REGISTRY[call.code].shape_function is not None
-            known = (self.model, call, self._normalize(call), self.types, self.constants) if is_plain else None
-            sketch = known and sketch_call(*known)
-            if sketch is None:
-                raise Unsupported(refusal)
-            part = self.make_part(sketch.model, sketch.origins)
-            for inner in sketch.model.operations:
-                part._lower(inner)
-        except (NnapiError, NotYetKnown):
-            raise Unsupported(refusal) from None
-        except Unsupported as refused:
-            is_inner = self.depth or str(refused) == refusal
-            raise Unsupported(refusal if is_inner else f"{refusal}, and decomposed: {refused}") from None
+    def adopt_part(self, call: OperationCall, part: Self) -> None:
+        super().adopt_part(call, part)
         self.operators += part.operators
-        results = self.name_results([part.value(index) for index in part.model.outputs], call)
+        results = self.name_results([self.values[index] for index in call.outputs], call)
         self.values.update(zip(call.outputs, results, strict=True))
 
     def transpose(self, context: Any, value: V, order: tuple[int, ...]) -> V:
         result: V = context.transpose(value, order)
         return result
-
-    def make_part(self, model: Model, origins: Mapping[int, int]) -> Self:
-        """Return the lowering of a decomposition, whose tensors are those of this model."""
-        part = type(self)(model, [model.operands[index].type.dimensions for index in model.inputs])
-        part.depth = self.depth + 1
-        for index, origin in origins.items():
-            if not self.model.operands[origin].type.is_scalar:
-                part.values[index] = self.value(origin)
-        return part
 
     def keep(self, call: OperationCall, context: Any, results: list[V]) -> list[V]:
         made, kept = context.call.stored_results(), context.call.kept_results()

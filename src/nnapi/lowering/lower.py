@@ -7,9 +7,9 @@ The drivers of engines share this module; nothing here is specific to one. A dri
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from nnapi.codes import FuseCode, OperationCode
 from nnapi.drivers.base import Verdict
@@ -22,10 +22,15 @@ from nnapi.model.operation import REGISTRY, Operation
 from nnapi.model.parameter import Several, ValuesParameter
 from nnapi.ops.quantization import dequantize
 
+if TYPE_CHECKING:
+    from nnapi.drivers.workload import Work
+
 NHWC_TO_NCHW, NCHW_TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
 CONSTANT, TEMPORARY = Lifetime.CONSTANT, Lifetime.TEMPORARY  # a member of an enumeration is slow to look up
 MANY = 16
 """Inputs from which on a call is compared with others before it is normalized."""
+DEEPEST = 8
+"""Decompositions within each other."""
 
 
 class Unsupported(Exception):
@@ -136,6 +141,10 @@ class Lowering(ABC, Generic[V, C]):
     """Whether the result of DEQUANTIZE on a constant is a constant too, so that nothing computes it at run time."""
     as_types: ClassVar[tuple[str, ...]] = ()
     """Arguments that rules convert to values themselves: rules get their types."""
+    decompose: ClassVar[Callable[..., Any] | None] = None
+    """:func:`sketch_call` where a call without a rule, or whose rule refuses it, is lowered as its decomposition."""
+    depth: int = 0
+    """The number of decompositions around this one."""
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None]) -> None:
         self.model = model
@@ -147,6 +156,8 @@ class Lowering(ABC, Generic[V, C]):
         self.codes: dict[int, int] = {}
         """The quantized constant of each operand that DEQUANTIZE computes from one, both by index."""
         self.values: dict[int, V] = {}
+        self.parts: dict[int, list[Work]] = {}
+        """The work of the operations that each decomposed call is lowered as, by its number."""
         self._repeatable: dict[Any, Call] = {}
         for operand in model.operands:
             lifetime = operand.lifetime
@@ -197,6 +208,19 @@ class Lowering(ABC, Generic[V, C]):
         for index in call.outputs:
             self.types.setdefault(index, self.model.operands[index].type)
 
+    def make_part(self, model: Model, origins: Mapping[int, int]) -> Self:
+        """Return a lowering of a decomposition; ``origins`` maps its operands to those of the decomposed call."""
+        part = type(self)(model, [()] * len(model.inputs))
+        part.depth = self.depth + 1
+        for index, origin in origins.items():
+            if not self.model.operands[origin].type.is_scalar:
+                part.values[index] = self.value(origin)
+        return part
+
+    def adopt_part(self, call: OperationCall, part: Self) -> None:
+        """Take the results of a lowered decomposition as those of the call."""
+        self.values.update(zip(call.outputs, map(part.value, part.model.outputs), strict=True))
+
     # Methods shared by all engines
 
     def run(self) -> Self:
@@ -209,7 +233,7 @@ class Lowering(ABC, Generic[V, C]):
         """Lower a call; return its verdict."""
         try:
             self._lower(call)
-            return Verdict(True)
+            return Verdict(True, parts=tuple(self.parts.get(call.number, ())))
         except (Unsupported, NotYetKnown) as refused:
             reason = str(refused)
         except NnapiError as error:
@@ -228,6 +252,41 @@ class Lowering(ABC, Generic[V, C]):
 
     def _lower(self, call: OperationCall) -> None:
         match_of(call)  # refuses what no signature is known of
+        refusals: tuple[type[Exception], ...] = (Unsupported, *self.failures)
+        try:
+            self._lower_by_rule(call)
+        except refusals as refusal:
+            if self.decompose is None:
+                raise
+            self._lower_as_parts(call, refusal)
+
+    def _lower_as_parts(self, call: OperationCall, refusal: Exception) -> None:
+        """Lower a call as its decomposition; raise the refusal where that cannot be done."""
+        from nnapi.drivers.workload import find_work  # most models have no such calls
+
+        failures: tuple[type[Exception], ...] = (NnapiError, NotYetKnown, *self.failures)
+        if self.decompose is None or self.depth == DEEPEST or REGISTRY[call.code].shape_function is None:
+            raise refusal
+        try:
+            sketch = self.decompose(self.model, call, self._normalize(call), self.types, self.constants)
+            if sketch is None:
+                raise refusal
+            part = self.make_part(sketch.model, sketch.origins)
+            for inner in sketch.model.operations:
+                part._lower(inner)
+        except Unsupported as refused:
+            if self.depth or str(refused) == str(refusal) or not isinstance(refusal, Unsupported):
+                raise refusal from None
+            raise Unsupported(f"{refusal}, and decomposed: {refused}") from None
+        except failures:
+            raise refusal from None
+        self.adopt_part(call, part)
+        inners = sketch.model.operations
+        self.parts[call.number] = [
+            work for inner in inners for work in part.parts.get(inner.number) or [find_work(sketch.model, inner)]
+        ]
+
+    def _lower_by_rule(self, call: OperationCall) -> None:
         rule = self.rules.get(call.code)
         if rule is None:
             raise Unsupported(self.no_rule)

@@ -9,6 +9,7 @@ import pytest
 from nnapi import Builder, DeviceTypeCode, Model, OperandCode, OperationCode, PreferenceCode, PriorityCode, tensor
 from nnapi.drivers.base import Capabilities, DeviceInfo, LoopTimeoutError, Performance, PrepareOptions, Verdict
 from nnapi.drivers.isolated import plain_values
+from nnapi.drivers.workload import find_work
 from nnapi.errors import DeadObjectError, MissedDeadlineTransientError, OpFailedError, OutOfMemoryError
 from nnapi.model.content_hash import hash_content
 from nnapi.model.extension import EXTENSIONS, Extension, ExtensionType
@@ -134,7 +135,7 @@ def test_models(make: Any) -> None:
 
 def test_verdicts_belong_to_the_numbers_of_operations() -> None:
     model = convolution()
-    verdicts = [Verdict(False, "for a reason")]
-    assert plain_values.to_verdicts(model, sent(plain_values.of_verdicts(model, verdicts))) == verdicts
+    for verdict in Verdict(False, "for a reason"), Verdict(True, parts=(find_work(model, model.operations[0]),)):
+        assert plain_values.to_verdicts(model, sent(plain_values.of_verdicts(model, [verdict]))) == [verdict]
     with pytest.raises(plain_values.WRONG):
         plain_values.to_verdicts(model, [])

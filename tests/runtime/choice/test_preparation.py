@@ -67,7 +67,7 @@ print(*sys.modules)
         assert not done.returncode, done.stderr
     is_on_trial, loaded = done.stdout.splitlines()
     assert (is_on_trial == "True") is ("nnapi.runtime.choice.trial" in loaded.split()) is not is_tiny
-    needless = {"nnapi.runtime.choice.predict", "nnapi.runtime.planning.planner", "nnapi.runtime.costs.workload"}
+    needless = {"nnapi.runtime.choice.predict", "nnapi.runtime.planning.planner", "nnapi.drivers.workload"}
     needless |= {"nnapi.importers.graph", "nnapi.drivers.xnnpack.compile", "openvino"} if kind != "EXP" else set()
     assert not needless & {*loaded.split()}, needless & {*loaded.split()}
 

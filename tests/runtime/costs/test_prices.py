@@ -5,10 +5,10 @@ import pytest
 from nnapi import OperationCode, PreferenceCode
 from nnapi.drivers.base import Capabilities, Performance
 from nnapi.drivers.timings import Cost, Element, Timings
+from nnapi.drivers.workload import find_work
 from nnapi.model.facts import Kind
 from nnapi.model.nesting import list_called
 from nnapi.runtime.costs.prices import NOMINAL, Prices, predict
-from nnapi.runtime.costs.workload import find_work
 from nnapi.runtime.planning.plan import If, Run, Step
 from nnapi.runtime.planning.planner import make_plan
 from nnapi.runtime.planning.survey import CUT

@@ -10,11 +10,15 @@ import numpy as np
 import pytest
 
 from nnapi import Device, Model, compile, settings, trace
+from nnapi.codes import PreferenceCode
 from nnapi.drivers.base import CacheEntry, Prepared, PrepareOptions, Verdict
+from nnapi.drivers.workload import find_work
 from nnapi.errors import OpFailedError
+from nnapi.runtime.costs.prices import find_tables, list_prices
 from nnapi.runtime.planning.explain import as_text
 from tests.runtime.device_cases import ABS, NEG, REFERENCE, chain, limited
 
+PARTS = 1000
 X = np.array([[1, -2], [-3, 4]], np.float32)
 
 
@@ -33,6 +37,13 @@ class Asked:
         if self.fails:
             raise OpFailedError("not today")
         return self._driver.prepare(model, options)
+
+
+class Decomposing(Asked):
+    """A driver that computes each operation as many."""
+
+    def verdicts(self, model: Model) -> list[Verdict]:
+        return [Verdict(True, parts=(find_work(model, call),) * PARTS) for call in model.operations]
 
 
 class Keeping(Asked):
@@ -94,6 +105,21 @@ def test_one_that_refuses_is_passed_over(machine: list[Device]) -> None:
     compilation = compile(chain(), machine)
     assert compilation.plan.devices == ("nnapi-reference",)
     assert "not picky: ABS (#0): not for picky" in compilation.explain()
+
+
+def test_one_that_decomposes_operations_costs_the_sum_of_their_parts(machine: list[Device]) -> None:
+    """It would be the fastest, were each operation one of its own."""
+    quick, _ = machine[:] = [Device(Decomposing(limited("quick"))), REFERENCE]
+    compilation = compile(chain(), machine)
+    assert compilation.plan.devices == ("nnapi-reference",)
+    model = chain()
+    of_one, of_parts = (dict(compilation.plan.decisions[0].costs)[device.name] for device in (REFERENCE, quick))
+    work = find_work(model, model.operations[0])
+    (price, _) = list_prices(machine, find_tables(machine, 1))
+    preference = PreferenceCode.PREFER_FAST_SINGLE_ANSWER
+    seconds = price.seconds(model, model.operations[0], preference, work)
+    assert of_parts == pytest.approx(PARTS * seconds)
+    assert of_parts > of_one
 
 
 def test_one_that_fails_to_prepare_is_replaced(machine: list[Device]) -> None:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeAlias, get_args, get_origin, get_type_hi
 import numpy as np
 
 from nnapi.drivers.base import Allocates, Attribute, Caches, Capabilities, DeviceInfo, Driver, LoopTimeoutError, Verdict
+from nnapi.drivers.workload import Work
 from nnapi.errors import MissedDeadlineTransientError, NnapiError, OpFailedError, OutOfMemoryError, error_for
 from nnapi.model.extension import EXTENSIONS, Extension
 from nnapi.model.model import Lifetime, Model
@@ -81,11 +82,17 @@ def _types(kind: Any) -> tuple[Any, ...]:
 
 def of_verdicts(model: Model, verdicts: Sequence[Verdict]) -> Values:
     """With the numbers of the operations: the order in which they run is each side's own."""
-    return [[call.number, bool(v.supported), v.reason] for call, v in zip(model.operations, verdicts, strict=True)]
+    return [
+        [call.number, bool(verdict.supported), verdict.reason, of_value(verdict.parts)]
+        for call, verdict in zip(model.operations, verdicts, strict=True)
+    ]
 
 
 def to_verdicts(model: Model, values: Values) -> list[Verdict]:
-    found = {int(number): Verdict(bool(supported), str(reason)) for number, supported, reason in values}
+    found = {
+        int(number): Verdict(bool(supported), str(reason), to_value(tuple[Work, ...], parts))
+        for number, supported, reason, parts in values
+    }
     return [found[call.number] for call in model.operations]
 
 

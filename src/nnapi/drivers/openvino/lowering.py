@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,14 +12,27 @@ from nnapi.codes import OperandCode
 from nnapi.drivers.openvino.api import op, ov
 from nnapi.drivers.openvino.context import RULES, Context, Range, integers
 from nnapi.drivers.openvino.value import ELEMENTS, Node, Value
-from nnapi.lowering.lower import NHWC_TO_NCHW, Lowering, Unsupported, assume_shapes, name_of, require
+from nnapi.drivers.workload import find_work
+from nnapi.lowering.decompose import sketch_call
+from nnapi.lowering.lower import (
+    NHWC_TO_NCHW,
+    Lowering,
+    Unsupported,
+    assume_shapes,
+    find_omissible,
+    name_of,
+    require,
+)
 from nnapi.model.call import UNKNOWN, Call
+from nnapi.model.facts import Kind
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import OperandType, Shape
 from nnapi.ops.quantization import same_quantization
 
 LARGE = 200
 """Elementwise operations in a row, or on one value; no known network has as many."""
+MOST_STEPS = 32
+"""Steps of a cell that is decomposed. One takes 10 ms to lower, and longer to compile."""
 ELEMENTWISE = (".activation", ".binary", ".quantization", ".unary")
 """The modules with the rules of elementwise operations."""
 
@@ -39,6 +52,7 @@ class Lowered(Lowering[Value, Context]):
     no_rule = "the engine's operations do not have this meaning"
     failures = (RuntimeError,)
     reads_codes = True
+    decompose = staticmethod(sketch_call)
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None]) -> None:
         super().__init__(model, [shape if shape and all(shape) else () for shape in shapes])
@@ -63,14 +77,40 @@ class Lowered(Lowering[Value, Context]):
         depths: dict[int, int] = {}
         readers: Counter[int] = Counter()
         for call in self.model.operations:
-            if RULES[call.code].__module__.endswith(ELEMENTWISE):
-                depth = 1 + max((depths.get(index, 0) for index in call.inputs), default=0)
+            if length := self._count_elementwise(call):
+                depth = length + max((depths.get(index, 0) for index in call.inputs), default=0)
                 depths.update(dict.fromkeys(call.outputs, depth))
                 readers.update(set(call.inputs))
         return max([0, *depths.values(), *(readers[index] for index in readers)])
 
+    def _count_elementwise(self, call: OperationCall) -> int:
+        """Return the number of elementwise operations that a call is lowered as."""
+        if call.number in self.parts:
+            return sum(work.kind in (Kind.ELEMENTWISE, Kind.TRANSCENDENTAL) for work in self.parts[call.number])
+        return RULES[call.code].__module__.endswith(ELEMENTWISE)
+
     def context(self, call: Call) -> Context:
-        return Context(call, self.model.inputs, self._is_quantized)
+        checked = () if self.depth else self.model.inputs  # the inputs of a decomposition may be computed
+        return Context(call, checked, self._is_quantized)
+
+    def _lower_as_parts(self, call: OperationCall, refusal: Exception) -> None:
+        """Decompose no long cells, and nothing that may be another operation when the model runs."""
+        is_open = not all(self.model.operands[index].type.is_known for index in self.model.inputs)
+        is_long = find_work(self.model, call).steps > MOST_STEPS
+        may_be_omitted = not self.depth and not find_omissible(self.model).isdisjoint(call.inputs)
+        if is_open or is_long or may_be_omitted:
+            raise refusal
+        super()._lower_as_parts(call, refusal)
+
+    def make_part(self, model: Model, origins: Mapping[int, int]) -> Self:
+        part = super().make_part(model, origins)
+        part._is_quantized |= self._is_quantized
+        return part
+
+    def adopt_part(self, call: OperationCall, part: Self) -> None:
+        super().adopt_part(call, part)
+        for index in call.outputs:
+            self.values[index].name = name_of(self.model.operands[index])
 
     def add_input(self, operand: Operand) -> None:
         type = self.types.get(operand.index)

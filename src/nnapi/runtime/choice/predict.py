@@ -9,12 +9,12 @@ from typing import NamedTuple
 from nnapi.codes import PreferenceCode
 from nnapi.drivers.base import Forms
 from nnapi.drivers.timings import Timings
+from nnapi.drivers.workload import find_work
 from nnapi.errors import BadDataError
 from nnapi.model.model import Model
 from nnapi.model.nesting import list_nested
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.costs.prices import NOMINAL, Tables, find_tables, predict
-from nnapi.runtime.costs.workload import find_work
 from nnapi.runtime.executors.parts import ClaimedError
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.planning.planner import make_first_plan, make_plan, make_plans

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from nnapi.codes import CONTROL_FLOW, DeviceTypeCode, OperandCode, OperationCode, PreferenceCode
 from nnapi.drivers.base import Capabilities, Performance
 from nnapi.drivers.timings import Cost, Timed, Timings, find_fault, find_processor
+from nnapi.drivers.workload import Work, find_work
 from nnapi.model.model import Model, OperationCall
 from nnapi.model.nesting import list_called, list_nested
-from nnapi.runtime.costs.workload import Work, find_work
 from nnapi.runtime.device import REFERENCE, Device
 from nnapi.trace.log import Log
 

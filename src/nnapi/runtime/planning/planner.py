@@ -74,7 +74,10 @@ def make_first_plan(survey: Survey, *, slower: bool = True) -> Plan | None:
     handicaps = [UNSURE if device.starts_slowly else 1.0 for device in devices]
     places = sorted(problem.devices, key=lambda d: handicaps[d] * problem.cost((d,) * count))
     for place in places if slower else places[:1]:
-        if all(verdict.supported for verdict in survey.verdicts(place)):
+        verdicts = survey.verdicts(place)
+        if any(verdict.parts for verdict in verdicts):
+            return None  # it decomposes operations, which takes longer than was predicted
+        if all(verdict.supported for verdict in verdicts):
             return _plan_whole(survey, place)
     return None
 

@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 from nnapi.codes import PreferenceCode
 from nnapi.drivers.base import Verdict
+from nnapi.drivers.workload import find_work
 from nnapi.errors import BadDataError
 from nnapi.model.model import Lifetime, Model
 from nnapi.runtime.costs.prices import NOMINAL, Tables, list_prices
-from nnapi.runtime.costs.workload import find_work
 from nnapi.runtime.device import Device
 from nnapi.runtime.planning.partition import FORBIDDEN, Flow, Problem
 from nnapi.runtime.planning.plan import Alternative, Decision, Explanation
@@ -92,7 +92,9 @@ class Survey:
             work = find_work(model, call)
             compute.append(
                 [
-                    price.seconds(model, call, self.preference, work) if verdict.supported else FORBIDDEN
+                    sum(price.seconds(model, call, self.preference, part) for part in verdict.parts or [work])
+                    if verdict.supported
+                    else FORBIDDEN
                     for price, verdict in zip(prices, answers, strict=True)
                 ]
             )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,9 +12,9 @@ from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import FLOATS, Context, axis_in, computes_first, integers, lower
 from nnapi.drivers.openvino.value import Kind, Node, Value, number, round_to_quantized
 from nnapi.model.operand import Array, OperandType
+from nnapi.model.operation import Operation
 from nnapi.ops import (
     batch_space,
-    channel_shuffle,
     concatenation,
     depth_space,
     fill,
@@ -29,25 +30,12 @@ from nnapi.ops import pad as padding_operations
 from nnapi.ops import slice as slices
 from nnapi.ops.quantization import same_quantization
 from nnapi.ops.shapes import axis_of
+from nnapi.ops.slice import slice_steps
 
 
-def _reshape(context: Context, input: Value) -> Value:
+@lower(reshape.RESHAPE, reshape.SQUEEZE, reshape.EXPAND_DIMS)
+def reshape_to(context: Context, input: Value, **how: Any) -> Value:
     return context.move(input, lambda x: op.reshape(x, integers(context.type().dimensions), False))
-
-
-@lower(reshape.RESHAPE)
-def reshape_to(context: Context, input: Value, shape: Array) -> Value:
-    return _reshape(context, input)
-
-
-@lower(reshape.SQUEEZE)
-def squeeze(context: Context, input: Value, dims: Array | None) -> Value:
-    return _reshape(context, input)
-
-
-@lower(reshape.EXPAND_DIMS)
-def expand_dims(context: Context, input: Value, axis: int) -> Value:
-    return _reshape(context, input)
 
 
 @lower(transpose.TRANSPOSE)
@@ -117,13 +105,7 @@ def strided_slice(
     shrink_axis_mask: int,
 ) -> Value:
     dimensions = input.type.dimensions
-    steps = []
-    for axis, (dimension, *bounds, step) in enumerate(
-        zip(dimensions, begin.tolist(), end.tolist(), strides.tolist(), strict=True)
-    ):
-        masks = begin_mask >> axis & 1, end_mask >> axis & 1
-        start, stop = (None if mask else bound for mask, bound in zip(masks, bounds, strict=True))
-        steps.append(range(*slice(start, stop, step).indices(dimension)))
+    steps = slice_steps(dimensions, begin, end, strides, begin_mask, end_mask)
     # To the engine a stop of -1 means the last element, not the one before the first.
     ends = [
         taken.stop if taken.stop >= 0 else -dimension - 1 for taken, dimension in zip(steps, dimensions, strict=True)
@@ -156,32 +138,16 @@ def tile_by(context: Context, input: Value, multiples: Array) -> Value:
     return context.move(input, lambda x: op.tile(x, integers(multiples)))
 
 
-@lower(channel_shuffle.CHANNEL_SHUFFLE)
-def shuffle_channels(context: Context, input: Value, num_groups: int, axis: int) -> Value:
-    axis = axis_of(axis, input.type.rank)
-    before, after = input.type.dimensions[:axis], input.type.dimensions[axis + 1 :]
-    order = [*range(axis), axis + 1, axis, *range(axis + 2, input.type.rank + 1)]
-    groups = [*before, num_groups, input.type.dimensions[axis] // num_groups, *after]
-
-    def shuffle(x: Node) -> Node:
-        turned = op.transpose(op.reshape(x, integers(groups), False), integers(order))
-        return op.reshape(turned, integers(input.type.dimensions), False)
-
-    return context.move(input, shuffle)
+def _rearrange(operation: Operation, rearrange: Callable[[Node, str, int], Node]) -> None:
+    @lower(operation)
+    def rule(context: Context, input: Value, block_size: int) -> Value:
+        kind = input.is_moved_as
+        y = rearrange(input.node(kind, True), "blocks_first", block_size)
+        return Value.of(y, context.type(), kind, first=True)
 
 
-@lower(depth_space.DEPTH_TO_SPACE)
-def depth_to_space(context: Context, input: Value, block_size: int) -> Value:
-    kind = input.is_moved_as
-    y = op.depth_to_space(input.node(kind, True), "blocks_first", block_size)
-    return Value.of(y, context.type(), kind, first=True)
-
-
-@lower(depth_space.SPACE_TO_DEPTH)
-def space_to_depth(context: Context, input: Value, block_size: int) -> Value:
-    kind = input.is_moved_as
-    y = op.space_to_depth(input.node(kind, True), "blocks_first", block_size)
-    return Value.of(y, context.type(), kind, first=True)
+_rearrange(depth_space.DEPTH_TO_SPACE, op.depth_to_space)
+_rearrange(depth_space.SPACE_TO_DEPTH, op.space_to_depth)
 
 
 @lower(batch_space.BATCH_TO_SPACE_ND)

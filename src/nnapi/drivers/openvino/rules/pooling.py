@@ -1,4 +1,4 @@
-"""AVERAGE_POOL_2D, L2_POOL_2D, MAX_POOL_2D, all without their padding."""
+"""AVERAGE_POOL_2D and MAX_POOL_2D, without their padding."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from nnapi.drivers.openvino.context import Context, find_maximum, lower
 from nnapi.drivers.openvino.value import Node, Value, number
 from nnapi.drivers.windows import limit_steps, too_wide
 from nnapi.lowering.lower import require
-from nnapi.ops.pooling import AVERAGE_POOL_2D, L2_POOL_2D, MAX_POOL_2D
+from nnapi.ops.pooling import AVERAGE_POOL_2D, MAX_POOL_2D
 from nnapi.ops.shapes import Padding, Pair
 
 
@@ -21,16 +21,10 @@ def average_pool(context: Context, input: Value, padding: Padding, stride: Pair,
         made.code != OperandCode.TENSOR_QUANT8_ASYMM_SIGNED or made.scale <= kept.scale,
         f"the result is kept in steps of {kept.scale:g}, the rule's halves may be a step of {made.scale:g} off",
     )
-    y = _average(input.real(first=True), input, padding, stride, size)
+    y = op.avg_pool(input.real(first=True), *_windows(input, padding, stride, size), list(size), True)
     if input.type.is_quantized:
         y = op.add(y, number(input.type.scale * 0.25 / (size[0] * size[1])))
     return context.result(y, first=True)
-
-
-@lower(L2_POOL_2D)
-def l2_pool(context: Context, input: Value, padding: Padding, stride: Pair, size: Pair) -> Value:
-    x = input.real(first=True)
-    return context.result(op.sqrt(_average(op.multiply(x, x), input, padding, stride, size)), first=True)
 
 
 @lower(MAX_POOL_2D)
@@ -45,11 +39,6 @@ def max_pool(context: Context, input: Value, padding: Padding, stride: Pair, siz
     if context.activation == FuseCode.FUSED_NONE:
         return Value.of(y, context.type(), "real", first=True)
     return context.result(y, first=True)
-
-
-def _average(x: Node, input: Value, padding: Padding, stride: Pair, size: Pair) -> Node:
-    steps, begin, end = _windows(input, padding, stride, size)
-    return op.avg_pool(x, steps, begin, end, list(size), True)
 
 
 def _windows(input: Value, padding: Padding, stride: Pair, size: Pair) -> tuple[list[int], list[int], list[int]]:

@@ -6,10 +6,10 @@ import pytest
 from benchmarks.operator_samples import samples
 from nnapi import Builder, OperationCode, PaddingCode, tensor
 from nnapi.drivers.timings import Element
+from nnapi.drivers.workload import Work, find_work
 from nnapi.model.facts import Kind
 from nnapi.model.model import Model
 from nnapi.model.operation import REGISTRY
-from nnapi.runtime.costs.workload import Work, find_work
 
 SAME = {"padding_scheme": PaddingCode.PADDING_SAME, "stride_w": 1, "stride_h": 1}
 
