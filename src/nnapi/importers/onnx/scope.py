@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from nnapi.importers.graph import Graph, Value
@@ -43,12 +44,7 @@ class Scope:
 
     def schema(self, kind: str, domain: str = "") -> Any:
         """Return the ONNX schema of an operator, None where there is none."""
-        from onnx import defs
-
-        try:
-            return defs.get_schema(kind, self.opsets.get(domain, 1), domain)
-        except defs.SchemaError:
-            return None
+        return _find_schema(kind, self.opsets.get(domain, 1), domain)
 
     def is_read(self, value: Value) -> bool:
         """Return whether an operation reads the value already."""
@@ -60,3 +56,13 @@ class Scope:
         while tensors and tensors[-1] is None:
             tensors.pop()
         return tensors
+
+
+@cache
+def _find_schema(kind: str, opset: int, domain: str) -> Any:
+    from onnx import defs
+
+    try:
+        return defs.get_schema(kind, opset, domain)
+    except defs.SchemaError:
+        return None
