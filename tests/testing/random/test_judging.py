@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NoReturn
 
 import numpy as np
 import pytest
 
 from nnapi.codes import OperationCode
 from nnapi.drivers.base import Verdict
+from nnapi.errors import OpFailedError
 from nnapi.model.model import Model
 from nnapi.runtime.device import Device
 from nnapi.testing.conformance import Status, check
@@ -22,6 +24,7 @@ from tests.testing.testing_cases import (
     REFERENCE,
     Borrowed,
     add,
+    changed,
     constant,
     endless,
     given,
@@ -203,3 +206,25 @@ def test_a_limit_may_be_rounded_to_the_scale_of_its_input_first(name: str) -> No
 def test_control_flow_is_judged_as_a_whole() -> None:
     example = replace(endless(), inputs={2: np.array([False])})
     assert judge(example, REFERENCE).outcome == Outcome.AGREED
+
+
+def fail(output: object) -> NoReturn:
+    raise OpFailedError("index out of bounds")
+
+
+def test_an_index_that_depends_on_nan_may_be_refused() -> None:
+    """The smallest of NaN and 0 is undefined: the engine's index may lie beyond the table."""
+    operands = (
+        taken(tensor(F32, 3)),
+        constant("INT32", np.int32(0)),
+        tensor("TENSOR_INT32", 1, lifetime=Source.TEMPORARY_VARIABLE),
+        taken(tensor(F32, 3, 1)),
+        given(tensor(F32, 1, 1)),
+    )
+    calls = (OperationSpec("ARGMIN", (0, 1), (2,)), OperationSpec("EMBEDDING_LOOKUP", (2, 3), (4,)))
+    table = np.ones((3, 1), np.float32)
+    for last, outcome in ((np.nan, Outcome.INVALID), (1.0, Outcome.FAILED)):
+        data = {0: np.array([0, 1, last], np.float32), 3: table}
+        example = Example("lookup", Graph(operands, calls, (0, 3), (4,)), data, {})
+        judgement = judge(example, changed(fail))
+        assert judgement.outcome == outcome, judgement.reason

@@ -109,6 +109,12 @@ class Computation:
         if name in SEQUENCES and any(self._is_special(index) for index in outputs):
             self._doubtful.update(outputs)
 
+    @property
+    def has_doubtful_index(self) -> bool:
+        """Whether an operation reads integers that are not defined: a device may find them outside of the tensor."""
+        integers = {i for i in self._doubtful if self.example.main.operands[i].type == "TENSOR_INT32"}
+        return any(not integers.isdisjoint(call.inputs) for call in self.example.main.operations)
+
     def _repeat(self, runner: _Runner, name: str, bounds: Mapping[int, Array]) -> None:
         """Compute with perturbed operands, and with values at both ends of their ``bounds``."""
         inputs, outputs = runner.part.inputs, runner.part.outputs

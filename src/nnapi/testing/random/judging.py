@@ -72,7 +72,7 @@ def judge(example: Example, device: Device, *, special: bool = False) -> Judgeme
         if wrong is not None:
             return Judgement(Outcome.INVALID, str(wrong))
         return judge(keep(example, taken, computation.values), device, special=special)
-    return _judge_taken(example, device, special, wrong)
+    return _judge_taken(example, device, special, wrong, computation.has_doubtful_index)
 
 
 def _refusal(computation: Computation) -> NnapiError | None:
@@ -85,17 +85,20 @@ def _refusal(computation: Computation) -> NnapiError | None:
     return None
 
 
-def _judge_taken(example: Example, device: Device, special: bool, wrong: NnapiError | None) -> Judgement:
+def _judge_taken(
+    example: Example, device: Device, special: bool, wrong: NnapiError | None, has_doubtful_index: bool
+) -> Judgement:
     """Judge an example of which the device claims every operation.
 
-    ``wrong`` is the reference's refusal of the data: the device may refuse it too, but not answer.
+    ``wrong`` is the reference's refusal of the data: the device may refuse it too, but not answer. With
+    ``has_doubtful_index`` the device may do either.
     """
     last = example.main.operations[-1].type
     try:
         outputs = dict(zip(example.main.outputs, run_example(example, device), strict=True))
     except NnapiError as error:
-        if wrong is not None:
-            return Judgement(Outcome.INVALID, str(wrong))
+        if wrong is not None or has_doubtful_index:
+            return Judgement(Outcome.INVALID, str(wrong or "an index depends on NaN or infinity"))
         return _fail(example, last, f"fails though it takes the model: {error}")
     if wrong is not None:
         said = f"computes what the reference refuses: {wrong}"
