@@ -233,3 +233,13 @@ def test_the_largest_of_windows_with_gaps_may_be_infinite(
     image[0, :3], image[0, 6:, 6:] = -np.inf, np.inf
     ours, right = (compile(model, [which]).run(image)[0] for which in (engine(), reference()))
     np.testing.assert_array_equal(ours, right)
+
+
+def test_a_product_with_zero_keeps_its_dimensions() -> None:
+    """The engine took ``x · 0`` before a minimum for a single 0."""
+    b = Builder()
+    x, bound = b.input(tensor("float32", (2, 5))), b.input(tensor("float32", (1, 1)))
+    b.output(b.minimum(b.mul(x, np.zeros(1, np.float32)), bound))
+    inputs = np.ones((2, 5), np.float32), np.full((1, 1), -1, np.float32)
+    (result,) = compile(b.finish(), [engine()]).run(*inputs)
+    np.testing.assert_array_equal(result, np.full((2, 5), -1, np.float32))

@@ -10,6 +10,7 @@ from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.lowering.lower import require
 from nnapi.lowering.tflite import binary as canonical
+from nnapi.model.operand import Shape
 
 SUM_RATIOS = (2.0**-9, 2.0**7)
 """The range of a scale relative to the result's in which the engine adds quantized values; it aborts outside."""
@@ -25,6 +26,7 @@ def arithmetic(context: Context, lhs: Tensor, rhs: Tensor) -> Tensor:
     kind, out = context.kind, context.result()
     if kind == "DIV":
         _check_divisor(rhs)
+    lhs, rhs = (_with_all_zeros(number, out.shape) for number in (lhs, rhs))
     x, y = _in_long_rows(lhs, rhs), _in_long_rows(rhs, lhs)
     x, y = _with_all_axes(context, x, y), _with_all_axes(context, y, x)
     if out.type != "i8" or _is_within(kind, x, y, out):
@@ -40,6 +42,14 @@ def _check_divisor(rhs: Tensor) -> None:
     elif rhs.data is not None and rhs.type == "f32":
         sizes = np.abs(rhs.data)
         require(not ((sizes > 0) & (sizes < SMALLEST_NORMAL)).any(), "rhs holds a value that the engine takes for 0")
+
+
+def _with_all_zeros(tensor: Tensor, shape: Shape) -> Tensor:
+    """A constant 0 repeated to the result's shape: the engine takes a product with a single 0 for that 0, without the
+    other tensor's dimensions."""
+    if tensor.type != "f32" or tensor.data is None or tensor.size != 1 or tensor.data.any():
+        return tensor
+    return tensor.like(shape=shape, data=np.zeros(shape, np.float32))
 
 
 def _with_all_axes(context: Context, x: Tensor, number: Tensor) -> Tensor:

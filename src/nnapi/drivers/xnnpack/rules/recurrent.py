@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.drivers.xnnpack.rules.recurrent_directions import both_outputs, join, link, step_of
@@ -110,11 +112,12 @@ def svdf(
     flat = context.reshape(total, out.shape)
     offset = context.fill(flat, 0) if bias is None else context.stored_tensor("bias")
     context.emit("ADD", [flat, offset], out, activation=activation)
-    moved = context.pad(_columns(context, state, 1, memory), [(0, 0), (0, 0), (0, 1)]) if memory > 1 else None
-    if moved is None:
-        context.emit("MUL", [context.reshape(state, state_out.shape), context.fill(state, 0)], state_out, activation=0)
+    if memory > 1:
+        moved = context.pad(_columns(context, state, 1, memory), [(0, 0), (0, 0), (0, 1)])
     else:
-        context.emit("RESHAPE", [moved, constant(state_out.shape)], state_out)
+        nothing = state.like(data=np.zeros(state.shape, np.float32))
+        moved = context.emit("MUL", [state, nothing], state.like(), activation=0)
+    context.emit("RESHAPE", [moved, constant(state_out.shape)], state_out)
     return state_out, out
 
 
