@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import nnapi
-from nnapi.drivers.base import Forms, PrepareOptions, Request
+from nnapi.drivers.base import PrepareOptions, Request, Variants
 from nnapi.importers import load
 from nnapi.runtime.device import devices
 from nnapi.runtime.inputs import make_zeros
@@ -96,9 +96,9 @@ def prepare_all(model: nnapi.Model, inputs: Sequence[Any], threads: int | None) 
     for each in devices():
         if not all(each.supports(model)):
             continue
-        variants = each.driver.list_forms(model) if isinstance(each.driver, Forms) else ()
+        variants = each.driver.list_variants(model) if isinstance(each.driver, Variants) else ()
         for variant in ("", *variants):
-            prepared = each.driver.prepare(model, PrepareOptions(threads=threads, form=variant))
+            prepared = each.driver.prepare(model, PrepareOptions(threads=threads, variant=variant))
             name = f"everything on {each.name}{variant and f', {variant}'}"
             runs[name] = partial(prepared.execute, Request(inputs))
     return runs
@@ -135,7 +135,7 @@ def run_one(options: argparse.Namespace, path: Path) -> Result:
             plans.append(compilation.plan)
     trial = compilation._trial
     compilation.pin()
-    names = [f"everything on {plan.devices[0]}{plan.form and f', {plan.form}'}" for plan in plans]
+    names = [f"everything on {plan.devices[0]}{plan.variant and f', {plan.variant}'}" for plan in plans]
     runs = prepare_all(model, inputs, compilation.plan.threads)
     runs["the active plan"] = lambda: compilation.run(*inputs)
     found = time_alternating(runs, options.leisure)

@@ -46,7 +46,6 @@ __all__ = [
     "DriverDiedError",
     "Extension",
     "ExtensionType",
-    "Forms",
     "HostBuffer",
     "HostMemory",
     "Inference",
@@ -58,6 +57,7 @@ __all__ = [
     "Probed",
     "Request",
     "Sessions",
+    "Variants",
     "Verdict",
 ]
 
@@ -146,8 +146,8 @@ Attribute = tuple[str, int, bytes]
 class PrepareOptions(NamedTuple):
     """Options of a preparation. ``deadline`` is a time.monotonic_ns value.
 
-    ``threads`` is how many a run may use; None leaves it to the preference. ``attributes`` are sorted. ``form`` is one
-    of those that :class:`Forms` lists; nothing for the usual one.
+    ``threads`` is how many a run may use; None leaves it to the preference. ``attributes`` are sorted. ``variant`` is
+    one of those that :class:`Variants` lists; nothing for the usual one.
     """
 
     preference: PreferenceCode = PreferenceCode.PREFER_FAST_SINGLE_ANSWER
@@ -155,7 +155,7 @@ class PrepareOptions(NamedTuple):
     deadline: int | None = None
     threads: int | None = None
     attributes: tuple[Attribute, ...] = ()
-    form: str = ""
+    variant: str = ""
 
 
 class Request(NamedTuple):
@@ -303,14 +303,14 @@ class Breakable(Protocol):
 
 
 @runtime_checkable
-class Forms(Protocol):
+class Variants(Protocol):
     """A driver that has several variants of a model, of which one or another is faster on a processor."""
 
-    def list_forms(self, model: Model) -> Sequence[str]:
+    def list_variants(self, model: Model) -> Sequence[str]:
         """List the variants other than the usual one of a model that the driver takes whole, each in words."""
         ...
 
-    def predict_form(self, model: Model) -> str:
+    def predict_variant(self, model: Model) -> str:
         """Return the variant that is predicted to be fastest on this processor; nothing for the usual one, which is the
         same on every processor."""
         ...

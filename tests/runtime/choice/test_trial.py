@@ -321,8 +321,8 @@ def test_variants_of_one_device_are_challengers(machine: Machine) -> None:
     compilation = machine.compile()
     machine.begin(compilation)
     machine.use(compilation)
-    assert (compilation.plan.devices, compilation.plan.form) == (("first",), "upside down")
-    assert machine.compile().plan.form == "upside down"
+    assert (compilation.plan.devices, compilation.plan.variant) == (("first",), "upside down")
+    assert machine.compile().plan.variant == "upside down"
 
 
 def test_the_predicted_variant_answers_first_and_the_usual_one_is_tried(machine: Machine) -> None:
@@ -330,12 +330,12 @@ def test_the_predicted_variant_answers_first_and_the_usual_one_is_tried(machine:
     machine.first.variants, machine.first.times = ["upside down"], {"upside down": 2e-3}
     machine.first.predicted = "upside down"
     compilation = machine.compile()
-    assert compilation.plan.form == "upside down"
+    assert compilation.plan.variant == "upside down"
     machine.begin(compilation)
     machine.use(compilation)
-    assert compilation.plan.form == ""
+    assert compilation.plan.variant == ""
     with nnapi.settings(tuning=False):
-        assert machine.compile().plan.form == ""
+        assert machine.compile().plan.variant == ""
 
 
 def test_the_fastest_of_several_takes_over_at_once(machine: Machine) -> None:

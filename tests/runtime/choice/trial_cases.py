@@ -42,15 +42,15 @@ class Fake(Limited):
         self.error: Exception | None = None
         self.times: dict[str, float] = {}
 
-    def list_forms(self, model: Model) -> Sequence[str]:
+    def list_variants(self, model: Model) -> Sequence[str]:
         return self.variants
 
-    def predict_form(self, model: Model) -> str:
+    def predict_variant(self, model: Model) -> str:
         return self.predicted
 
     def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
         self.prepared += 1
-        return _Prepared(super().prepare(model, options), self, self.times.get(options.form))
+        return _Prepared(super().prepare(model, options), self, self.times.get(options.variant))
 
 
 class _Prepared:

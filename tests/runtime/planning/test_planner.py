@@ -13,10 +13,10 @@ from tests.runtime.device_cases import capabilities
 class Shaping(Limited):
     """The reference with a variant of every model."""
 
-    def list_forms(self, model: Model) -> list[str]:
+    def list_variants(self, model: Model) -> list[str]:
         return ["upside down"]
 
-    def predict_form(self, model: Model) -> str:
+    def predict_variant(self, model: Model) -> str:
         return ""
 
 
@@ -25,5 +25,5 @@ def test_plans_that_are_not_compared_have_the_usual_variant() -> None:
     devices = [Device(Shaping(reference.driver, "shaping", declared=capabilities())), reference]
     survey = Survey(network(), devices, PreferenceCode.PREFER_FAST_SINGLE_ANSWER)
     (only,) = make_plans(survey, compared=False)
-    assert only.form == ""
-    assert [plan.form for plan in make_plans(survey)] == ["", "upside down", ""]
+    assert only.variant == ""
+    assert [plan.variant for plan in make_plans(survey)] == ["", "upside down", ""]

@@ -81,7 +81,7 @@ class XnnpackDriver(HostMemory):
             return self._prepare_graph(model, shapes, shapes, options)
         return OpenGraph(lambda given: self._prepare_graph(model, given, shapes, options), tuple(shapes))
 
-    def list_forms(self, model: Model) -> Sequence[str]:
+    def list_variants(self, model: Model) -> Sequence[str]:
         """List the other variants of a model: quantized sums as stored, on signed values or in float32, and quantized
         weights beside a float input as float weights."""
         from nnapi.drivers.xnnpack.compile import is_closed, is_dynamic_range, lower_model
@@ -100,9 +100,9 @@ class XnnpackDriver(HostMemory):
             variants += [MIXED, IN_FLOAT] if find_figures().is_measured else [IN_FLOAT]
         return [*variants, FLOAT_WEIGHTS] if any(map(is_dynamic_range, graph.operators)) else variants
 
-    def predict_form(self, model: Model) -> str:
+    def predict_variant(self, model: Model) -> str:
         """Return MIXED where it is offered, else the usual variant."""
-        return MIXED if MIXED in self.list_forms(model) else ""
+        return MIXED if MIXED in self.list_variants(model) else ""
 
     def timings(self) -> Timings:
         from nnapi.drivers.xnnpack.timings import find_timings  # on demand: only predictions need it
@@ -145,8 +145,8 @@ class XnnpackDriver(HostMemory):
             result = lower_model(model, shapes, dynamic_range=model.dynamic_range)
         del asked
         need_supported(result.verdicts)
-        passes = {UNSIGNED: UNSIGNED_PASSES, FLOAT_WEIGHTS: FLOAT_PASSES}.get(options.form, PASSES)
-        figures = {MIXED: find_figures(), IN_FLOAT: ALL_FLOAT}.get(options.form, ALL_SIGNED)
+        passes = {UNSIGNED: UNSIGNED_PASSES, FLOAT_WEIGHTS: FLOAT_PASSES}.get(options.variant, PASSES)
+        figures = {MIXED: find_figures(), IN_FLOAT: ALL_FLOAT}.get(options.variant, ALL_SIGNED)
         found = compile_graph(model, result.graph, shapes, assumed, passes, figures)
         give_back(find_large_constants(model))
         del result  # and with it what was made of the constants

@@ -173,4 +173,4 @@ class Cache:
 
 def _describe_purpose(model: Model, options: PrepareOptions) -> str:
     """Return the purpose of an entry, as far as its name does not tell."""
-    return digest(hash_content(model), f"{options.threads!r}{options.form}".encode()).hex()
+    return digest(hash_content(model), f"{options.threads!r}{options.variant}".encode()).hex()

@@ -82,7 +82,7 @@ def _recall_cached(question: Question) -> Cached | None:
             found = json.loads(text)
             if found["conditions"] != question.conditions or found["device"] != device.name:
                 continue
-            plan = plan_whole(question, device.name, found["operations"], found["threads"], found["form"])
+            plan = plan_whole(question, device.name, found["operations"], found["threads"], found["variant"])
             plan = plan.with_notes(tuple(found["notes"]))
             if found["times"]:
                 predicted, measured, compared = found["times"]
@@ -90,7 +90,7 @@ def _recall_cached(question: Question) -> Cached | None:
         except (KeyError, TypeError, ValueError) as error:
             log.debug("the plan kept for %s does not fit %s: %r", device, question.model.name, error)
             continue
-        options = question.options._replace(threads=plan.threads, form=plan.form)
+        options = question.options._replace(threads=plan.threads, variant=plan.variant)
         if prepared := cache.restore(device, question.model, options):
             return Cached(plan, device, prepared)
     return None
@@ -101,7 +101,7 @@ def cache_plan(question: Question, ready: ReadyPlan, *, is_decided: bool) -> Non
     cache, plan = question.cache, ready.plan
     if cache is None or not _may_cache(question):
         return
-    options = question.options._replace(threads=plan.threads, form=plan.form)
+    options = question.options._replace(threads=plan.threads, variant=plan.variant)
     is_for_all = len(question.usable) == len(question.devices)  # else for this process alone
     for part in ready.parts:
         is_whole = is_decided and part.model is question.model and is_for_all
@@ -119,7 +119,7 @@ def _write_plan(question: Question, plan: Plan) -> bytes:
         "device": plan.only_run.device,
         "operations": len(plan.only_run.operations),
         "threads": plan.threads,
-        "form": plan.form,
+        "variant": plan.variant,
         "notes": plan.notes,
         "times": times,
     }

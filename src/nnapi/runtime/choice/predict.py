@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from nnapi.codes import PreferenceCode
-from nnapi.drivers.base import Forms
+from nnapi.drivers.base import Variants
 from nnapi.drivers.timings import Timings
 from nnapi.drivers.workload import find_work
 from nnapi.errors import BadDataError
@@ -80,7 +80,7 @@ def predict_plan(question: Question, found: Prediction, claims: Sequence[Claimed
         raise claims[-1].kind("; ".join(dict.fromkeys(exclude(claims).values()))) from None
     if question.has_choice and plan.is_simple:
         driver = next(device.driver for device in question.devices if device.name == plan.only_run.device)
-        plan = plan.with_form(driver.predict_form(model) if isinstance(driver, Forms) else "")
+        plan = plan.with_variant(driver.predict_variant(model) if isinstance(driver, Variants) else "")
     return plan.on_threads(found.threads)
 
 

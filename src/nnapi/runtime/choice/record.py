@@ -44,7 +44,7 @@ class Record(NamedTuple):
         """Describe a plan. What no trial has looked at is not explained either: that takes asking all devices."""
         if plan.is_simple:
             run = plan.only_run
-            what = run.device, plan.form, "", len(run.operations)
+            what = run.device, plan.variant, "", len(run.operations)
         else:
             what = "", "", plan.identity, 0
         return cls(state, *what, plan.threads, plan.predicted if state == MEASURED else 0.0, seconds, comparisons)
@@ -72,7 +72,7 @@ def plan_whole(question: Question, device: str, operations: int, threads: int | 
     """Return the plan of a device that has the whole model. No other device is asked or even loaded."""
     model = question.model
     run = Run(device, model, tuple(range(operations)), model.inputs, model.outputs)
-    return Plan(model, (run,), partial(_explain, question, device, threads)).on_threads(threads).with_form(variant)
+    return Plan(model, (run,), partial(_explain, question, device, threads)).on_threads(threads).with_variant(variant)
 
 
 def _explain(question: Question, device: str, threads: int | None) -> Explanation:

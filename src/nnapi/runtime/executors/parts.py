@@ -64,7 +64,7 @@ def prepare_plan(
         return guard(run, turned) if guard else turned
 
     if plan.is_simple:
-        options = options._replace(form=plan.form)
+        options = options._replace(variant=plan.variant)
         return ReadyPlan(plan, prepare_run(plan, plan.only_run), parts)
     from nnapi.runtime.executors.steps import PreparedPlan  # mostly, one device has the whole model
 

@@ -24,7 +24,7 @@ def summary(plan: Plan) -> str:
         reasons = _find_reasons(plan, main, device)
         text += f"; {count} on {device}" + (f": {reasons[0]}" if reasons else "")
         text += f" (and {_count(len(reasons) - 1, 'more reason')})" if len(reasons) > 1 else ""
-    text += f"; {plan.form}" if plan.form else ""
+    text += f"; {plan.variant}" if plan.variant else ""
     return text if plan.measured is None else f"{text}; {_describe_times(plan)}"
 
 
@@ -101,7 +101,7 @@ def as_data(plan: Plan) -> dict[str, Any]:
         "predicted_seconds": _drop_infinite(plan.predicted),
         "measured_seconds": plan.measured,
         "threads": plan.threads,
-        "form": plan.form,
+        "variant": plan.variant,
         "alternatives": [
             {"description": a.description, "seconds": _drop_infinite(a.seconds), "measured_seconds": a.measured}
             for a in plan.alternatives

@@ -90,8 +90,8 @@ class Plan(NotebookDisplay):
     """Seconds that a run took when plans were compared; None where nothing was compared."""
     threads: int | None = None
     """Threads that the times are for; None where the drivers choose."""
-    form = ""
-    """The form that the device of a simple plan gives the model, in words; nothing for its usual one."""
+    variant = ""
+    """The variant that the device of a simple plan gives the model, in words; nothing for its usual one."""
     _predicted: float | None = None
     _compared: tuple[Alternative, ...] | None = None
 
@@ -125,7 +125,7 @@ class Plan(NotebookDisplay):
                 return " and ".join(f"{count} on {device}" for device, count in placed.most_common())
             if len(self.devices) > 1:
                 return " and ".join(sorted(self.devices))
-        return f"everything on {self.devices[0]}{self.form and f', {self.form}'}"
+        return f"everything on {self.devices[0]}{self.variant and f', {self.variant}'}"
 
     @property
     def identity(self) -> str:
@@ -171,9 +171,9 @@ class Plan(NotebookDisplay):
         """The same plan, of which that is to be said."""
         return self._change(notes=notes)
 
-    def with_form(self, form: str) -> Self:
-        """The same plan with another form of the model."""
-        return self._change(form=form)
+    def with_variant(self, variant: str) -> Self:
+        """The same plan with another variant of the model."""
+        return self._change(variant=variant)
 
     def with_times(self, predicted: float, measured: float, compared: tuple[Alternative, ...]) -> Self:
         """The same plan after it was compared with others."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from nnapi.codes import CONTROL_FLOW, DeviceTypeCode, OperationCode, PreferenceCode
-from nnapi.drivers.base import Forms, Verdict
+from nnapi.drivers.base import Variants, Verdict
 from nnapi.errors import need_value
 from nnapi.model.model import Model, OperationCall
 from nnapi.model.nesting import depths, list_called
@@ -96,8 +96,8 @@ def _list_variants(survey: Survey, plan: Plan) -> list[Plan]:
     """The plan, and those for other variants of the model that its device has. They are predicted to take as long: only
     running them tells which kernels are faster on this processor."""
     driver = next(device.driver for device in survey.devices if device.name == plan.devices[0])
-    forms = driver.list_forms(plan.model) if plan.is_simple and isinstance(driver, Forms) else ()
-    return [plan, *map(plan.with_form, forms)]
+    variants = driver.list_variants(plan.model) if plan.is_simple and isinstance(driver, Variants) else ()
+    return [plan, *map(plan.with_variant, variants)]
 
 
 def _assign(survey: Survey) -> Sequence[int]:

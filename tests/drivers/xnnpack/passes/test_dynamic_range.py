@@ -68,7 +68,7 @@ def test_the_choice_follows_the_figures(figures: Figures, filters: list[str]) ->
         assert list_filters(use_faster_weights(make_graph())) == filters
 
 
-def test_a_graph_with_such_weights_has_no_unsigned_form() -> None:
+def test_a_graph_with_such_weights_has_no_unsigned_variant() -> None:
     graph = make_graph()
     assert not can_be_unsigned(Graph(graph.operators[:1], graph.inputs[:1], graph.outputs[:1], (False, False)))
 
@@ -78,12 +78,12 @@ def test_the_form_is_offered_where_it_is_permitted_and_exact() -> None:
     content = CASES["convolution"]()
     permitted, exact = nnapi.load(content, weights="dynamic-range"), nnapi.load(content)
     driver = engine().driver
-    assert driver.list_forms(permitted) == [FLOAT_WEIGHTS]
-    assert driver.list_forms(exact) == []
-    assert driver.list_forms(nnapi.load(CASES["depthwise"](), weights="dynamic-range")) == []
+    assert driver.list_variants(permitted) == [FLOAT_WEIGHTS]
+    assert driver.list_variants(exact) == []
+    assert driver.list_variants(nnapi.load(CASES["depthwise"](), weights="dynamic-range")) == []
     x, found = make_input(exact), []
-    for model, form in ((permitted, ""), (permitted, FLOAT_WEIGHTS), (exact, "")):
-        prepared = driver.prepare(model, PrepareOptions(threads=1, form=form))
+    for model, variant in ((permitted, ""), (permitted, FLOAT_WEIGHTS), (exact, "")):
+        prepared = driver.prepare(model, PrepareOptions(threads=1, variant=variant))
         found.append(prepared.execute(Request([x])).outputs[0])
         prepared.close()
     np.testing.assert_array_equal(found[1], found[2])
@@ -106,7 +106,7 @@ def test_codes_that_are_not_permitted_to_be_used_are_numbers() -> None:
 @pytest.mark.engine
 def test_a_cell_is_written_out_with_codes_or_numbers() -> None:
     model = nnapi.load(recurrent(), weights="dynamic-range")
-    assert engine().driver.list_forms(model) == [FLOAT_WEIGHTS]
+    assert engine().driver.list_variants(model) == [FLOAT_WEIGHTS]
     cell = lower_model(model, dynamic_range=True).graph
     assert is_dynamic_range(cell.operators[0])
     for graph, kind in ((cell, "i8"), (use_float_weights(cell), "f32")):

@@ -1,4 +1,4 @@
-"""The form of a model whose codes stay unsigned: it computes the same, and is only offered where it can be had."""
+"""The variant of a model whose codes stay unsigned: it computes the same, and is only offered where it can be had."""
 
 from typing import Any
 
@@ -24,8 +24,8 @@ from tests.drivers.xnnpack.passes.signed_weights.test_rewrite import (
 )
 
 
-def run(model: Model, form: str, *inputs: Any) -> Any:
-    prepared = engine().driver.prepare(model, PrepareOptions(threads=1, form=form))
+def run(model: Model, variant: str, *inputs: Any) -> Any:
+    prepared = engine().driver.prepare(model, PrepareOptions(threads=1, variant=variant))
     (output,) = prepared.execute(Request(list(inputs))).outputs
     prepared.close()
     return output
@@ -70,15 +70,15 @@ def test_no_signed_code_is_left_and_nothing_is_flipped() -> None:
 def test_it_is_offered_for_models_with_filters_that_do_not_fit() -> None:
     driver = engine().driver
     model = inverted_residual(np.random.default_rng(6))
-    assert driver.list_forms(model)[0] == UNSIGNED
+    assert driver.list_variants(model)[0] == UNSIGNED
     driver.verdicts(model)  # and with what that found out, too
-    assert driver.list_forms(model)[0] == UNSIGNED
-    assert UNSIGNED not in driver.list_forms(fitting_filter())
+    assert driver.list_variants(model)[0] == UNSIGNED
+    assert UNSIGNED not in driver.list_variants(fitting_filter())
 
 
 def test_it_is_not_offered_where_the_ends_are_signed() -> None:
     assert not can_be_unsigned(lower_model(fitting_filter("int8")).graph)
-    assert UNSIGNED not in engine().driver.list_forms(fitting_filter("int8"))
+    assert UNSIGNED not in engine().driver.list_variants(fitting_filter("int8"))
 
 
 @pytest.mark.parametrize("scales", [(0.1, 0.1), (0.1, 0.2)])
