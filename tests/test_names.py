@@ -53,7 +53,7 @@ TESTED_BY = {
     "formats/tflite/lstm_fuse.py": "drivers/xnnpack/passes/test_state_variables.py",
     "formats/tflite/quantized_lstm.py": "drivers/xnnpack/test_xnnpack_recurrent.py",
     "formats/tflite/state_variables.py": "drivers/xnnpack/passes/test_state_variables.py",
-    "exporters/open_dimensions.py": "exporters/test_onnx_export.py",
+    "exporters/dynamic_dimensions.py": "exporters/test_onnx_export.py",
     "exporters/nested.py": "exporters/test_onnx_export.py",
     "exporters/onnx": "exporters/test_onnx_export.py",
     "exporters/tflite": "exporters/test_export.py",

@@ -31,5 +31,5 @@ def test_of_borrowed_constants_a_copy_is_given_until_they_are_given_back() -> No
     assert not any(np.shares_memory(each, memory) for each in constants(held))
     assert any(np.array_equal(each, memory) for each in constants(held))
     assert hold(held) is held
-    model.borrowed.give_back()
+    model.borrowed.revoke()
     assert hold(model) is None

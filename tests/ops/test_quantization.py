@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nnapi.codes import FuseCode
 from nnapi.model.operand import ChannelQuantization, tensor
-from nnapi.ops.quantization import code_bounds, dequantize, offset, requantizer, round_half_away
+from nnapi.ops.quantization import dequantize, offset, quantized_range, requantizer, round_half_away
 from tests.ops.tensor_cases import quickly
 
 NONE, RELU, RELU1, RELU6 = FuseCode.FUSED_NONE, FuseCode.FUSED_RELU, FuseCode.FUSED_RELU1, FuseCode.FUSED_RELU6
@@ -42,7 +42,7 @@ def test_halves_leave_zero() -> None:
     ],
 )
 def test_bounds_of_codes(type: Any, fused: FuseCode, expected: tuple[int, ...]) -> None:
-    assert code_bounds(type, fused) == expected
+    assert quantized_range(type, fused) == expected
 
 
 def test_dequantize() -> None:

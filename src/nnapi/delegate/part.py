@@ -111,7 +111,7 @@ class Part:
             else:
                 self._ready = Compiled(settings.compile(model, threads))
         except NnapiError as error:
-            self._memory.give_back()
+            self._memory.revoke()
             raise NotOurs(dict.fromkeys(share.nodes, str(error))) from error
 
     def has_engines_alone(self, engines: Sequence[Device]) -> bool:
@@ -140,7 +140,7 @@ class Part:
 
     def close(self) -> None:
         """Read LiteRT's memory no more: the interpreter is about to be freed."""
-        self._memory.give_back()
+        self._memory.revoke()
         self._ready.close()
 
 

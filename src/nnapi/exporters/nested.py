@@ -12,7 +12,7 @@ from nnapi.errors import BadDataError, need
 from nnapi.lowering.decompose import sketch_call
 from nnapi.lowering.lower import Context, Lowering, assume_shapes, require
 from nnapi.model.model import Model, Operand, OperationCall
-from nnapi.model.nesting import list_called
+from nnapi.model.nesting import list_call_references
 from nnapi.model.operand import OperandType, Shape
 
 V = TypeVar("V")
@@ -50,7 +50,7 @@ class FileLowering(Lowering[V, C], Generic[V, C]):
         if call.code not in (OperationCode.IF, OperationCode.WHILE):
             super()._lower(call)
             return
-        models: list[Model] = list_called(self.model, call)
+        models: list[Model] = list_call_references(self.model, call)
         inner = {id(model) for model in models}
         given = [index for index in call.inputs if id(self.model.operands[index].value) not in inner]
         require(all(self.types[index] is not None for index in given), "an input of its models is omitted")
@@ -69,7 +69,7 @@ class FileLowering(Lowering[V, C], Generic[V, C]):
         return result
 
     def keep(self, call: OperationCall, context: Any, results: list[V]) -> list[V]:
-        made, kept = context.call.stored_results(), context.call.kept_results()
+        made, kept = context.call.stored_results(), context.call.requantized_results()
         results = [context.keep(*each) for each in zip(results, made, kept, strict=False)]
         own = {value for operator in context.operators for value in operator.outputs}
         for position, value in enumerate(results):
@@ -90,7 +90,7 @@ class FileLowering(Lowering[V, C], Generic[V, C]):
         inner = type(self)(model, [each.dimensions for each in types])
         inner.subgraphs = self.subgraphs
         inner.values.update(zip(model.inputs, values, strict=False))
-        refused = inner.run().say_refused()
+        refused = inner.run().describe_refused()
         require(not refused, f"{model.name}: {refused}")
         return inner
 
@@ -98,11 +98,11 @@ class FileLowering(Lowering[V, C], Generic[V, C]):
     def lower_file(cls, model: Model, suffix: str, shapes: Sequence[Shape] | None = None) -> Self:
         """Return the finished lowering; raise BadDataError listing what cannot be written."""
         lowered = cls(model, shapes).run()
-        refused = lowered.say_refused()
+        refused = lowered.describe_refused()
         need(not refused, f"{model.name} cannot be written as {suffix}: {refused}", BadDataError)
         return lowered
 
-    def say_refused(self) -> str:
+    def describe_refused(self) -> str:
         """Return the operations that cannot be written, grouped by kind and reason; empty where all can."""
         groups: dict[tuple[str, str], list[int]] = {}
         for call, verdict in zip(self.model.operations, self.verdicts, strict=True):
@@ -112,7 +112,7 @@ class FileLowering(Lowering[V, C], Generic[V, C]):
         parts = []
         for (name, reason), numbers in groups.items():
             count = f" ×{len(numbers)}" if len(numbers) > 1 else ""
-            parts.append(f"{name}{count} ({_say_places(numbers)}): {reason}")
+            parts.append(f"{name}{count} ({_format_numbers(numbers)}): {reason}")
         return "; ".join(parts)
 
     def given_types(self, given: Sequence[int]) -> list[OperandType]:
@@ -121,7 +121,7 @@ class FileLowering(Lowering[V, C], Generic[V, C]):
         return [type for type in types if type is not None]
 
 
-def _say_places(numbers: Sequence[int]) -> str:
+def _format_numbers(numbers: Sequence[int]) -> str:
     """Format the numbers of operations, consecutive ones as #3–#5."""
     runs = [[*run] for _, run in groupby(enumerate(sorted(numbers)), lambda each: each[1] - each[0])]
     return ", ".join(f"#{run[0][1]}" if len(run) == 1 else f"#{run[0][1]}–#{run[-1][1]}" for run in runs)

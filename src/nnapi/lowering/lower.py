@@ -118,7 +118,7 @@ def normalize_call(model: Model, call: OperationCall, types: KnownTypes, value_o
 def check_results(model: Model, call: Call, *, lax: bool = False) -> Iterator[tuple[Operand, OperandType]]:
     """The operands that keep a call's results, and their types, each once it is found to be as declared: with ``lax``
     the quantization of model outputs alone."""
-    for index, result in zip(call.outputs, call.kept_results(), strict=True):
+    for index, result in zip(call.outputs, call.requantized_results(), strict=True):
         operand = model.operands[index]
         if result is not operand.type:
             is_output = operand.lifetime is Lifetime.OUTPUT

@@ -83,7 +83,7 @@ class Sketch(Builder):
     def complete(self, made: Tensor | Sequence[Tensor]) -> Model:
         """Return the finished model whose outputs are the results of the call, as its operands keep them."""
         results = [made] if isinstance(made, Tensor) else list(made)
-        kept, slots = self.call.kept_results(), self.call.operation.outputs
+        kept, slots = self.call.requantized_results(), self.call.operation.outputs
         images = self.call.images() if self.call.nchw else frozenset()
         for position, type in enumerate(kept):
             result = results[position]

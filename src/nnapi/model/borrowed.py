@@ -12,19 +12,19 @@ from nnapi.model.pickling import Description, build, describe
 
 
 class BorrowedMemory:
-    """Memory that models may read until :meth:`give_back`. Safe to use from several threads."""
+    """Memory that models may read until :meth:`revoke`. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._lock = make_lock()
         self._is_valid = True
 
-    def give_back(self) -> None:
+    def revoke(self) -> None:
         """Return when nothing copies from the memory; from then on nothing does. The client may free it."""
         with self._lock:
             self._is_valid = False
 
     def copy(self, model: Graph) -> list[Description] | None:
-        """Describe a finished model, with copies of its constants; None after :meth:`give_back`."""
+        """Describe a finished model, with copies of its constants; None after :meth:`revoke`."""
         with self._lock:
             if not self._is_valid:
                 return None

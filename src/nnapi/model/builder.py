@@ -69,7 +69,7 @@ class Builder(Operations):
         Without ``type`` it is a tensor of the type that stores such an array; quantized values need one. A type without
         dimensions takes the array's.
         """
-        return self._tensor(self._place(constant(value, type, {}, name or "the constant"), name))
+        return self._tensor(self._add_argument(constant(value, type, {}, name or "the constant"), name))
 
     def output(self, *tensors: Tensor) -> None:
         """Make tensors the model's next outputs."""
@@ -127,7 +127,7 @@ class Builder(Operations):
                 operation, self._unwrap(given), {key: self._unwrap(value) for key, value in named.items()}
             )
             types = result_types(operation, arranged, _list_types(out), scale, zero_point)
-            inputs = [self._place(argument, slot.name) for slot, row in arranged for argument in row]
+            inputs = [self._add_argument(argument, slot.name) for slot, row in arranged for argument in row]
             name = name or f"{operation.name.lower()}_{number}"
             names = [f"{name}_{i}" for i in range(len(types))] if len(types) > 1 else [name]
             results = [self._operand(type, each) for type, each in zip(types, names, strict=False)]
@@ -146,7 +146,7 @@ class Builder(Operations):
             return Argument(value.type, self._values.get(value.index), value.index)
         return [self._unwrap(each) for each in value] if isinstance(value, list | tuple) else value
 
-    def _place(self, argument: Argument, name: str) -> int:
+    def _add_argument(self, argument: Argument, name: str) -> int:
         if argument.index is not None:
             return argument.index
         index = self._operand(argument.type, name)

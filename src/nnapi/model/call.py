@@ -84,7 +84,7 @@ class Call:
             for slot, type in zip(slots, self.results, strict=False)
         )
 
-    def kept_results(self) -> tuple[OperandType, ...]:
+    def requantized_results(self) -> tuple[OperandType, ...]:
         """Return the results as their operands store them, requantized where an operation would only pass through an
         input."""
         types = self.stored_results()
@@ -381,8 +381,8 @@ def check_declared(result: OperandType, declared: OperandType, *, is_model_outpu
     if not agrees:
         raise OpFailedError(f"gives {result}, declared is {declared}")
     if not lax and (result.scale, result.zero_point) != (declared.scale, declared.zero_point):
-        place = "model output" if is_model_output else "tensor between operations"
+        role = "model output" if is_model_output else "tensor between operations"
         raise OpFailedError(
-            f"gives scale {result.scale:.9g} and zero point {result.zero_point}, the {place} is declared with "
+            f"gives scale {result.scale:.9g} and zero point {result.zero_point}, the {role} is declared with "
             f"{declared.scale:.9g} and {declared.zero_point}"
         )

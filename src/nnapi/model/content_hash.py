@@ -11,7 +11,7 @@ import numpy as np
 
 from nnapi.errors import NnapiError
 from nnapi.model.extension import EXTENSIONS
-from nnapi.model.memory import give_back
+from nnapi.model.memory import release_pages
 from nnapi.model.model import Lifetime, Model, constants
 from nnapi.model.nesting import list_nested, list_references
 from nnapi.model.operand import Array, OperandType
@@ -85,4 +85,4 @@ def _list_parts(model: Model, known: Mapping[Model, bytes], gives_back: bool) ->
     for value in constants(model):
         yield np.ascontiguousarray(value).reshape(-1).view(np.uint8)
         if gives_back and value.nbytes >= LARGE:
-            give_back([value])
+            release_pages([value])

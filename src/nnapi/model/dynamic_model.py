@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from nnapi.errors import BadDataError
-from nnapi.model.lazy_model import Ends
+from nnapi.model.lazy_model import LazyOperands
 from nnapi.model.model import Lifetime, Model, Operand
 from nnapi.model.operand import OperandType, Shape
 
@@ -37,7 +37,7 @@ class DynamicModel(Model):
         ]
         self.inputs = tuple(range(len(inputs)))
         self.outputs = tuple(range(len(inputs), len(ends)))
-        self.operands = Ends(ends, self._refuse)
+        self.operands = LazyOperands(ends, self._refuse)
         self.state.value = "finished"
         self.notes = ("it is compiled for the shapes of each run; load(shapes=…) fixes them",)
         self._describe = describe

@@ -21,7 +21,7 @@ class LazyModel(Model):
         super().__init__(name)
         self.inputs = tuple(operand.index for operand in inputs)
         self.outputs = tuple(operand.index for operand in outputs)
-        self.operands = Ends((*inputs, *outputs), self._describe_whole)
+        self.operands = LazyOperands((*inputs, *outputs), self._describe_whole)
         self.state.value = "finished"
         self._describe, self._lock = describe, make_lock()
         for attribute in DESCRIBED:
@@ -35,7 +35,7 @@ class LazyModel(Model):
 
     @property
     def is_described(self) -> bool:
-        return not isinstance(self.operands, Ends)
+        return not isinstance(self.operands, LazyOperands)
 
     def need_mapped(self) -> None:
         """As that of any model; constants that are not described are mapped when they are."""
@@ -51,7 +51,7 @@ class LazyModel(Model):
         return self.operands
 
 
-class Ends(Sequence[Operand]):
+class LazyOperands(Sequence[Operand]):
     """The operands of a model, of which some are there."""
 
     def __init__(self, known: Sequence[Operand], describe: Callable[[], Sequence[Operand]]) -> None:

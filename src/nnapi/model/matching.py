@@ -72,7 +72,7 @@ class Overload:
         if not self.is_variadic:
             legal = self.legal_lengths
             if count not in legal:
-                raise BadDataError(f"takes {say_count(legal, 'input')}, got {count}")
+                raise BadDataError(f"takes {describe_count(legal, 'input')}, got {count}")
             return [(slot, slice(i, i + 1)) for i, slot in enumerate(self.inputs[:count])]
         spare = count - (len(self.inputs) - 1)
         least = next(slot.least for slot in self.inputs if isinstance(slot, Several))
@@ -120,20 +120,20 @@ class MatchedOverload(NamedTuple):
     """
 
     match: Match
-    places: dict[str, tuple[int, int | slice]]
+    locations: dict[str, tuple[int, int | slice]]
     progress: int
 
     def name_types(
         self, names: Sequence[str], inputs: Sequence[Any], outputs: Sequence[Any], references: Sequence[Any]
     ) -> Arguments:
         """The types of a call by the names of parameters, models where those are meant; None for what it lacks."""
-        sources, places = (inputs, outputs, references), self.places
+        sources, locations = (inputs, outputs, references), self.locations
         found: Arguments = {}
         for name in names:
-            if name not in places:
+            if name not in locations:
                 found[name] = None
                 continue
-            source, where = places[name]
+            source, where = locations[name]
             found[name] = list(sources[source][where]) if isinstance(where, slice) else sources[source][where]
         return found
 
@@ -178,12 +178,14 @@ def match_overload(
     except BadDataError as error:
         return Mismatch(error.message, progress)
     positions = {slot.name: tuple(range(len(inputs)))[where] for slot, where in spread}
-    places = {slot.name: _place(2 if isinstance(slot, ModelParameter) else 0, slot, where) for slot, where in spread}
-    places |= {slot.name: _place(1, slot, where) for slot, where in spread_outputs}
-    return MatchedOverload(Match(overload, positions, codes, tuple(facets)), places, progress)
+    locations = {
+        slot.name: _locate(2 if isinstance(slot, ModelParameter) else 0, slot, where) for slot, where in spread
+    }
+    locations |= {slot.name: _locate(1, slot, where) for slot, where in spread_outputs}
+    return MatchedOverload(Match(overload, positions, codes, tuple(facets)), locations, progress)
 
 
-def say_count(legal: Sequence[int], noun: str) -> str:
+def describe_count(legal: Sequence[int], noun: str) -> str:
     """Return the legal counts in words."""
     return f"{' or '.join(map(str, sorted(legal)))} {noun}{'' if tuple(legal) == (1,) else 's'}"
 
@@ -197,13 +199,13 @@ def _spread_outputs(
         return [(slots[0], slice(0, count))]
     legal = lengths or {len(slots): 1}
     if count not in legal:
-        raise BadDataError(f"has {say_count(tuple(legal), 'output')}, got {count}")
+        raise BadDataError(f"has {describe_count(tuple(legal), 'output')}, got {count}")
     if legal[count] > 1:
         facets.append(Facet(legal[count], f"{count} outputs"))
     return [(slot, slice(i, i + 1)) for i, slot in enumerate(slots[:count])]
 
 
-def _place(source: int, slot: Slot, where: slice) -> tuple[int, int | slice]:
+def _locate(source: int, slot: Slot, where: slice) -> tuple[int, int | slice]:
     return source, where if isinstance(slot, Several) else where.start
 
 

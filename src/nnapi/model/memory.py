@@ -62,7 +62,7 @@ class Mapping(mmap.mmap):
     file: FileName | None = None
     """The location where other processes can open the file."""
 
-    def place_of(self, array: Array) -> int:
+    def offset_of(self, array: Array) -> int:
         """Return the file offset of an array that is a view of the mapping."""
         base: int = np.frombuffer(self, np.uint8).__array_interface__["data"][0]
         address: int = array.__array_interface__["data"][0]
@@ -81,7 +81,7 @@ def mappings(arrays: Iterable[Array]) -> list[Mapping]:
     return list(found.values())
 
 
-def give_back(arrays: Iterable[Array]) -> None:
+def release_pages(arrays: Iterable[Array]) -> None:
     """Release the pages of files that arrays are views of, where a :class:`Memory` has mapped them.
 
     The arrays stay valid: the system reads the pages again at the next access.

@@ -299,8 +299,8 @@ class Model(NotebookDisplay):
         need(len({id(device) for device in devices}) == len(devices), "a device is listed twice", BadDataError)
         self.need_mapped()
         answers = [device.supports(self) for device in devices]
-        order = sorted(range(len(self.operations)), key=lambda place: self.operations[place].number)
-        return [any(answer[place] for answer in answers) for place in order]
+        order = sorted(range(len(self.operations)), key=lambda index: self.operations[index].number)
+        return [any(answer[index] for answer in answers) for index in order]
 
     def close(self) -> None:
         """Free the model (``ANeuralNetworksModel_free``); what was compiled from it stays valid."""

@@ -35,7 +35,7 @@ def list_references(model: M) -> list[M]:
     return [operand.value for operand in model.operands if operand.lifetime is Lifetime.SUBGRAPH]
 
 
-def list_called(model: M, call: OperationCall) -> list[M]:
+def list_call_references(model: M, call: OperationCall) -> list[M]:
     """The models that an operation refers to."""
     operands = (model.operands[index] for index in call.inputs)
     return [operand.value for operand in operands if operand.lifetime is Lifetime.SUBGRAPH]

@@ -24,9 +24,9 @@ from nnapi.model.matching import (
     Mismatch,
     OperandKind,
     Overload,
+    describe_count,
     kinds,
     match_overload,
-    say_count,
 )
 from nnapi.model.operand import OperandType
 from nnapi.model.parameter import Levels, Slot
@@ -174,7 +174,7 @@ class Operation:
         if found is None:
             legal = {length for overload in self.overloads for length in overload.legal_lengths}
             if not (len(inputs) in legal or any(overload.is_variadic for overload in self.overloads)):
-                raise BadDataError(f"takes {say_count(tuple(legal), 'input')}, got {len(inputs)}")
+                raise BadDataError(f"takes {describe_count(tuple(legal), 'input')}, got {len(inputs)}")
             found = [
                 match_overload(overload, inputs, outputs, self.outputs, self.output_lengths)
                 for overload in self.overloads

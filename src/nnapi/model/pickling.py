@@ -32,12 +32,12 @@ class Description(NamedTuple):
 def describe(model: Graph) -> list[Description]:
     """The model, whose constants must be mapped and which comes last, and all that it refers to, each once."""
     models = list_nested(model)
-    places = {each: place for place, each in enumerate(models)}
+    indices = {each: index for index, each in enumerate(models)}
     return [
         Description(
             each.name,
             [
-                (o.name, _portable(o.type.code), o.type, o.lifetime, places.get(o.value) if _refers(o) else o.value)
+                (o.name, _portable(o.type.code), o.type, o.lifetime, indices.get(o.value) if _refers(o) else o.value)
                 for o in each.operands
             ],
             [(_portable(c.code), c.inputs, c.outputs) for c in sorted(each.operations, key=lambda call: call.number)],

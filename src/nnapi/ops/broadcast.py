@@ -15,7 +15,7 @@ from nnapi.model.operand import Array, OperandType
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Activation, upto
 from nnapi.ops.pairwise import pairwise
-from nnapi.ops.quantization import Convert, code_bounds, make_multiplier, offset
+from nnapi.ops.quantization import Convert, make_multiplier, offset, quantized_range
 from nnapi.ops.types import INT32, QUANT8, QUANT8_SIGNED, floats, numbers
 
 SPARE = 2**20
@@ -35,7 +35,7 @@ MUL = _arithmetic(OperationCode.MUL, lambda lhs, rhs: lhs * rhs, numbers())
 DIV = _arithmetic(OperationCode.DIV, lambda lhs, rhs: lhs / rhs, floats(2) | {INT32: 4}, level=2)
 
 
-def _sum_of_codes(call: Call, lhs: Array, rhs: Array, *, sign: int) -> Array:
+def _sum_quantized(call: Call, lhs: Array, rhs: Array, *, sign: int) -> Array:
     """Add both operands in units of twice the larger scale, with 20 bits to spare, and requantize the sum."""
     types, out = (call.arguments["lhs"], call.arguments["rhs"]), call.results[0]
     common = 2 * max(type.scale for type in types)
@@ -44,7 +44,7 @@ def _sum_of_codes(call: Call, lhs: Array, rhs: Array, *, sign: int) -> Array:
         for type, codes in zip(types, (lhs, rhs), strict=True)
     )
     total = make_multiplier(common / (SPARE * out.scale))(x + sign * y) + out.zero_point
-    low, high = code_bounds(out)
+    low, high = quantized_range(out)
     return np.clip(total, low, high, out=total).astype(out.dtype)
 
 
@@ -54,7 +54,7 @@ def _table(type: OperandType, multiply: Convert) -> Array:
 
 
 for _operation, _sign in ((ADD, 1), (SUB, -1)):
-    _operation.kernel(kind="exact", types=(QUANT8, QUANT8_SIGNED))(partial(_sum_of_codes, sign=_sign))
+    _operation.kernel(kind="exact", types=(QUANT8, QUANT8_SIGNED))(partial(_sum_quantized, sign=_sign))
 
 
 @MUL.kernel(scaled=("lhs", "rhs"), types=(QUANT8, QUANT8_SIGNED))

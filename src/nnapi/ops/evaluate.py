@@ -22,9 +22,9 @@ from nnapi.ops.quantization import (
     BOUNDS,
     EXACT_FLOAT32,
     Convert,
-    code_bounds,
     dequantize,
     offset,
+    quantized_range,
     requantizer,
     rescaler,
     same_quantization,
@@ -54,20 +54,20 @@ def specialize(call: Call, constants: Mapping[int, Array]) -> Step:
     fixed = {name: value for name, value in call.arguments.items() if not _is_tensor(value, 0)}
     fixed |= {name: [None] * len(value) for name, value in call.arguments.items() if isinstance(value, list) and value}
     inputs: list[int] = []
-    places: list[tuple[str, int, Convert | None]] = []
+    slots: list[tuple[str, int, Convert | None]] = []
     for name, operands in call.operands.items():
         for i, operand in enumerate(operands):
             if not _is_tensor(call.arguments.get(name), i):
                 continue
             if operand in constants:
-                _place(fixed, name, i, _constant(constants[operand], load(name, i)))
+                _put_argument(fixed, name, i, _constant(constants[operand], load(name, i)))
             else:
                 inputs.append(operand)
-                places.append((name, i, load(name, i)))
+                slots.append((name, i, load(name, i)))
     function = partial(kernel.function, call) if kernel.kind == "exact" else kernel.function
-    run = _runner(function, fixed, places, _storers(call, kernel))
-    if kernel.kind == "pointwise" and inputs and _is_eight_bit(call.arguments[places[0][0]]):
-        run = _tabulate(run, call.arguments[places[0][0]].dtype)
+    run = _runner(function, fixed, slots, _storers(call, kernel))
+    if kernel.kind == "pointwise" and inputs and _is_eight_bit(call.arguments[slots[0][0]]):
+        run = _tabulate(run, call.arguments[slots[0][0]].dtype)
     return Step(call, tuple(inputs), call.outputs, run)
 
 
@@ -94,14 +94,14 @@ def _tabulate(run: Callable[..., Sequence[Array]], dtype: np.dtype[Any]) -> Call
 def _runner(
     function: Callable[..., Any],
     fixed: dict[str, Any],
-    places: list[tuple[str, int, Convert | None]],
+    slots: list[tuple[str, int, Convert | None]],
     store: Sequence[Convert | None],
 ) -> Callable[..., Sequence[Array]]:
     """The closure of the hot path; calls without lists avoid copying argument lists."""
     lists = {name: value for name, value in fixed.items() if isinstance(value, list)}
     if not lists:
         bound = partial(function, **fixed)
-        names = [(name, convert) for name, _, convert in places]
+        names = [(name, convert) for name, _, convert in slots]
 
         def run(*arrays: Array) -> Sequence[Array]:
             result = bound(
@@ -116,8 +116,8 @@ def _runner(
 
     def run_with_lists(*arrays: Array) -> Sequence[Array]:
         arguments = fixed | {name: list(value) for name, value in lists.items()}
-        for (name, i, convert), array in zip(places, arrays, strict=True):
-            _place(arguments, name, i, convert(array) if convert else array)
+        for (name, i, convert), array in zip(slots, arrays, strict=True):
+            _put_argument(arguments, name, i, convert(array) if convert else array)
         return _store(function(**arguments), store)
 
     return run_with_lists
@@ -128,7 +128,7 @@ def _store(result: Any, store: Sequence[Convert | None]) -> Sequence[Array]:
     return [convert(array) if convert else array for convert, array in zip(store, results, strict=False)]
 
 
-def _place(arguments: dict[str, Any], name: str, i: int, array: Array) -> None:
+def _put_argument(arguments: dict[str, Any], name: str, i: int, array: Array) -> None:
     if isinstance(arguments.get(name), list):
         arguments[name][i] = array
     else:
@@ -225,7 +225,7 @@ def _channel_axis(call: Call, name: str) -> int | None:
 def _storers(call: Call, kernel: Kernel) -> list[Convert | None]:
     images = call.images() if call.nchw else frozenset()
     slots = call.operation.outputs
-    pairs = enumerate(zip(call.results, call.kept_results(), strict=True))
+    pairs = enumerate(zip(call.results, call.requantized_results(), strict=True))
     store = [_keeper(call, kernel, position, made, kept) for position, (made, kept) in pairs]
     return [
         _transpose(convert) if position < len(slots) and slots[position].name in images else convert
@@ -251,7 +251,7 @@ def _storer(call: Call, kernel: Kernel, activation: FuseCode, type: OperandType)
     if kernel.kind in ("raw", "exact"):
         if not activation:
             return None
-        low, high = code_bounds(type, activation) if type.is_quantized else BOUNDS[activation]
+        low, high = quantized_range(type, activation) if type.is_quantized else BOUNDS[activation]
         return lambda y: np.clip(y, y.dtype.type(low), y.dtype.type(high))
     if type.is_quantized:
         convert = rescaler if len(kernel.scaled) > 1 else requantizer

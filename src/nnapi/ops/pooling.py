@@ -60,7 +60,7 @@ def average_pool(input: Array, padding: Padding, stride: Pair, size: Pair) -> Ar
 
 
 @AVERAGE_POOL_2D.kernel(kind="raw", types=(QUANT8, QUANT8_SIGNED))
-def average_pool_of_codes(input: Array, padding: Padding, stride: Pair, size: Pair) -> Array:
+def average_pool_quantized(input: Array, padding: Padding, stride: Pair, size: Pair) -> Array:
     """Return the nearest quantized value, halves away from 0."""
     inside = np.ones((1, *input.shape[1:3], 1), np.int32)
     sums = _reduce(np.add, input.astype(np.int32), padding, stride, size, 0)

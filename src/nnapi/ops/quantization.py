@@ -40,7 +40,7 @@ def round_half_away(x: float) -> int:
     return int(math.copysign(math.floor(abs(x) + 0.5), x))
 
 
-def code_bounds(type: OperandType, activation: FuseCode = FuseCode.FUSED_NONE) -> tuple[int, int]:
+def quantized_range(type: OperandType, activation: FuseCode = FuseCode.FUSED_NONE) -> tuple[int, int]:
     """Return the lowest and highest value of a quantized type under a fused activation."""
     limits = np.iinfo(type.dtype)
     low, high = (float(np.float32(bound) / np.float32(type.scale)) for bound in BOUNDS[activation])
@@ -93,7 +93,7 @@ def requantizer(type: OperandType, activation: FuseCode, factor: Array | float) 
     ``factor`` is 1 for floats, the product of the input scales for integer sums (one per channel, along the last axis).
     The argument may be overwritten.
     """
-    low, high = code_bounds(type, activation)
+    low, high = quantized_range(type, activation)
     multiplier = np.asarray(factor, np.float64) / type.scale * AWAY
     zero_point = np.float32(type.zero_point)
 
@@ -135,7 +135,7 @@ def rescaler(type: OperandType, activation: FuseCode, unit: Array | float) -> Co
 
     ``unit`` is one number, or one for each channel along the last axis.
     """
-    low, high = code_bounds(type, activation)
+    low, high = quantized_range(type, activation)
     multiply = make_multiplier(np.asarray(unit, np.float64) / type.scale)
 
     def rescale(sums: Array) -> Array:

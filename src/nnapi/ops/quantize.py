@@ -10,7 +10,7 @@ from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Tensor, upto
-from nnapi.ops.quantization import code_bounds
+from nnapi.ops.quantization import quantized_range
 from nnapi.ops.shapes import same_shape
 from nnapi.ops.types import PER_CHANNEL, QUANT8, QUANT8_SIGNED, QUANT8_SYMM, floats
 
@@ -44,5 +44,5 @@ def quantize(call: Call, input: Array) -> Array:
     out = call.results[0]
     quotient = (input.astype(np.float32) / np.float32(out.scale)).astype(np.float64)
     rounded = np.trunc(quotient + np.copysign(0.5, quotient))
-    low, high = code_bounds(out)
+    low, high = quantized_range(out)
     return np.fmax(np.fmin(rounded + out.zero_point, high), low).astype(out.dtype)  # NaN: the highest quantized value

@@ -58,7 +58,7 @@ def reduced_axes(rank: int, axes: Array) -> tuple[int, ...]:
     return tuple({axis_of(int(axis), rank, "axes") for axis in axes})
 
 
-def _mean_of_codes(input: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
+def _mean_quantized(input: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
     """Return the highest quantized value not above the mean, as the conformance examples do."""
     count = math.prod(input.shape[i] for i in axis)
     means = (input.sum(axis, np.int64, keepdims=True) // count).astype(input.dtype)
@@ -68,7 +68,7 @@ def _mean_of_codes(input: Array, axis: tuple[int, ...], keepdims: bool) -> Array
 CHOOSING = Facts(Kind.REDUCTION, Trait.CHOOSES)
 
 MEAN = _reduction(OperationCode.MEAN, Facts(Kind.REDUCTION), np.mean, reals(2), failure=BadDataError)
-MEAN.kernel(kind="raw", types=(QUANT8, QUANT8_SIGNED))(_along_axes(_mean_of_codes))
+MEAN.kernel(kind="raw", types=(QUANT8, QUANT8_SIGNED))(_along_axes(_mean_quantized))
 REDUCE_ALL = _reduction(OperationCode.REDUCE_ALL, CHOOSING, np.all, {BOOL8: 3})
 REDUCE_ANY = _reduction(OperationCode.REDUCE_ANY, CHOOSING, np.any, {BOOL8: 3})
 REDUCE_MAX = _reduction(

@@ -46,6 +46,6 @@ def _find_directory(chosen: str | None, users: str | None, home: str | None) -> 
     if chosen:
         return chosen
     if not users:
-        place = os.path.expanduser("~")
-        users = os.devnull if place == "~" else os.path.join(place, ".cache")
+        home = os.path.expanduser("~")
+        users = os.devnull if home == "~" else os.path.join(home, ".cache")
     return os.path.join(users, "nnapi")

@@ -219,7 +219,7 @@ def prune(directory: str | os.PathLike[str], limit: int) -> list[Entry]:
     return removed
 
 
-def make_room(directory: str | os.PathLike[str], limit: int) -> None:
+def prune_if_full(directory: str | os.PathLike[str], limit: int) -> None:
     """Prune after an entry was written; files are read only if there are too many."""
     remove_abandoned(directory)
     total = 0

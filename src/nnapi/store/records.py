@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from nnapi.store.digest import digest
 from nnapi.store.directories import HOLDS, RecordKind, directory_of
-from nnapi.store.entry import Content, Label, make_room, mark_used, read_entry, spell, write_entry
+from nnapi.store.entry import Content, Label, mark_used, prune_if_full, read_entry, spell, write_entry
 from nnapi.store.files import make_directory
 from nnapi.trace.log import Log
 
@@ -62,6 +62,6 @@ def keep_record(
     try:
         make_directory(directory)
         write_entry(path, label, Content(key, b"", json.dumps(content).encode()))
-        make_room(directory, LIMIT)
+        prune_if_full(directory, LIMIT)
     except OSError as error:
         log.info("%s: this is not kept: %s", HOLDS[kind], error)

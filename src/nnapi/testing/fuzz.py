@@ -253,7 +253,7 @@ class _Draft:
         match = self.operation.match(types, declared)
         value_of = self.values.__getitem__
         call = normalize(self.operation, match, tuple(inputs), tuple(outputs), declared, self._present, value_of)
-        results = call.kept_results() if self.rng.random() < RESCALED else call.stored_results()
+        results = call.requantized_results() if self.rng.random() < RESCALED else call.stored_results()
         for index, result in zip(outputs, results, strict=True):
             need(0 not in result.dimensions, "a result would have no elements")
             need(math.prod(result.dimensions) <= LARGEST, "a result would be large")

@@ -74,7 +74,7 @@ def test_nothing_is_read_once_the_client_has_taken_its_memory_back(machine: Mach
     compilation = machine.compile()
     compilation.model.borrowed = BorrowedMemory()
     compilation.run(X)
-    compilation.model.borrowed.give_back()
+    compilation.model.borrowed.revoke()
     machine.clock.now += 1
     prepared = machine.second.prepared
     tuner._tuner.step()

@@ -7,7 +7,7 @@ from nnapi.drivers.base import Capabilities, Performance
 from nnapi.drivers.timings import Cost, Element, Timings
 from nnapi.drivers.workload import find_work
 from nnapi.model.facts import Kind
-from nnapi.model.nesting import list_called
+from nnapi.model.nesting import list_call_references
 from nnapi.runtime.costs.prices import NOMINAL, Prices, predict
 from nnapi.runtime.planning.plan import If, Run, Step
 from nnapi.runtime.planning.planner import make_plan
@@ -46,7 +46,9 @@ def test_declared_costs_are_relative_to_the_reference() -> None:
 def test_of_two_branches_one_is_taken() -> None:
     """An IF costs half of what both cost, and itself."""
     prices, model = Prices(DECLARED), branch()
-    inner = sum(prices.seconds(part, part.operations[0], FAST) for part in list_called(model, model.operations[0]))
+    inner = sum(
+        prices.seconds(part, part.operations[0], FAST) for part in list_call_references(model, model.operations[0])
+    )
     own = NOMINAL.operation * DECLARED.if_.exec_time
     assert prices.seconds(model, model.operations[0], FAST) == pytest.approx(own + inner / 2, rel=1e-9)
 

@@ -84,7 +84,7 @@ class Rebuilt(ExitStack):
             descriptor = mapping.file.open() if mapping.file is not None else None
             if descriptor is not None:
                 self._kept.append(mapping)
-                self._set_from_file(model, place, descriptor, mapping.place_of(array), array.nbytes)
+                self._set_from_file(model, place, descriptor, mapping.offset_of(array), array.nbytes)
                 return
         self._kept.append(array)
         self._library.call("Model_setOperandValue", model, place, array.ctypes.data, array.nbytes)

@@ -57,7 +57,7 @@ def _in_file(array: Array, files: dict[int, int | None], descriptors: list[int])
                 descriptors.append(descriptor)
                 files[id(mapping)] = len(descriptors) - 1
     number = files[id(mapping)]
-    return None if number is None else [number, mapping.place_of(array), array.nbytes]
+    return None if number is None else [number, mapping.offset_of(array), array.nbytes]
 
 
 def map_constants(layout: dict[str, Any], descriptors: Sequence[int]) -> Callable[[int], Array]:

@@ -14,7 +14,7 @@ from nnapi.lowering import lower as lowering
 from nnapi.lowering.lower import NHWC_TO_NCHW, Rules, Unsupported, require
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, OperandType
-from nnapi.ops.quantization import BOUNDS, code_bounds
+from nnapi.ops.quantization import BOUNDS, quantized_range
 
 FIRST = {axis: place for place, axis in enumerate(NHWC_TO_NCHW)}
 """The position in NCHW of each axis of an NHWC image."""
@@ -84,9 +84,11 @@ class Context(lowering.Context):
         The engine moves a clamp of floats before a constant factor, and does not swap its ends for a negative factor.
         """
         type = self.type()
-        if not type.is_quantized or code_bounds(type, self.activation) == code_bounds(type, FuseCode.FUSED_NONE):
+        if not type.is_quantized or quantized_range(type, self.activation) == quantized_range(
+            type, FuseCode.FUSED_NONE
+        ):
             return self.result(real, first=first)
-        low, high = code_bounds(type, self.activation)
+        low, high = quantized_range(type, self.activation)
         quantized = op.maximum(encode(real, type), op.constant(type.dtype.type(low)))
         return Value.of(op.minimum(quantized, op.constant(type.dtype.type(high))), type, "stored", first=first)
 
@@ -105,7 +107,7 @@ def activate(real: Node, activation: FuseCode, type: OperandType) -> Node:
     low, high = BOUNDS[activation]
     if type.is_quantized:
         limits = np.iinfo(type.dtype)
-        bounds = code_bounds(type, activation)
+        bounds = quantized_range(type, activation)
         middle = type.zero_point - limits.min == STEPS / 2
         margins = [-MARGIN if middle and code < type.zero_point else MARGIN for code in bounds]
         lowest, highest = (

@@ -132,7 +132,7 @@ class Lowered(Lowering[Value, Context]):
         return value.store_as_nchw() if order == NHWC_TO_NCHW else value.view_as_image()
 
     def keep(self, call: OperationCall, context: Context, results: list[Value]) -> list[Value]:
-        types = context.call.kept_results()
+        types = context.call.requantized_results()
         require(
             not context.activation or all(map(same_quantization, context.call.stored_results(), types)),
             "the result is kept in another scale than the activation's limits are rounded to",

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from nnapi.codes import DeviceTypeCode, OperationCode
 from nnapi.drivers.base import Capabilities
-from nnapi.model.matching import say_count
+from nnapi.model.matching import describe_count
 from nnapi.model.model import Lifetime, Model, OperationCall
-from nnapi.model.nesting import list_called, list_nested
+from nnapi.model.nesting import list_call_references, list_nested
 from nnapi.model.operand import type_name
 from nnapi.model.operation import REGISTRY
 from nnapi.model.parts import Operand
@@ -31,7 +31,7 @@ class OperandLimits:
         if self.types is not None and code not in self.types:
             return f"takes {name} as {' or '.join(map(type_name, self.types))}, not as {type_name(code)}"
         if self.ranks is not None and dimensions and len(dimensions) not in self.ranks:
-            return f"takes {name} with {say_count(self.ranks, 'dimension')}, not with {len(dimensions)}"
+            return f"takes {name} with {describe_count(self.ranks, 'dimension')}, not with {len(dimensions)}"
         if self.largest_dimension is not None and max(dimensions, default=0) > self.largest_dimension:
             return f"takes dimensions up to {self.largest_dimension}, {name} has one of {max(dimensions)}"
         if self.constant and operand.lifetime is not Lifetime.CONSTANT:
@@ -90,7 +90,7 @@ class Profile:
         """
         if violation := self._find_violation(model, call):
             return f"{call}: {self.name} {violation}"
-        for nested in (each for called in list_called(model, call) for each in list_nested(called)):
+        for nested in (each for called in list_call_references(model, call) for each in list_nested(called)):
             for inner in nested.operations:
                 if violation := self._find_violation(nested, inner):
                     return f"{call}: {inner} inside: {self.name} {violation}"

@@ -67,7 +67,7 @@ class Program:
             step = self._specialize(call, self.types, known)
         except NotYetKnown:
             return None
-        for index, type in zip(call.outputs, step.call.kept_results(), strict=True):
+        for index, type in zip(call.outputs, step.call.requantized_results(), strict=True):
             if UNKNOWN not in type.dimensions:
                 self.types[index] = type
         return step
@@ -157,7 +157,7 @@ class Program:
                 types[index] = declared.with_dimensions(() if declared.is_scalar else value.shape)
         step = self._specialize(call, types, {i: v for i in call.inputs if (v := values[i]) is not None})
         results = step.run()
-        for index, type, array in zip(call.outputs, step.call.kept_results(), results, strict=True):
+        for index, type, array in zip(call.outputs, step.call.requantized_results(), results, strict=True):
             types[index] = type.with_dimensions(() if type.is_scalar else array.shape)
         return results
 

@@ -45,7 +45,7 @@ def _list_traits(operator: Operator) -> Iterator[str]:
     inputs = [tensor for tensor in operator.inputs if tensor is not None]
     if facts(kind).broadcasts:
         yield from sorted({word for tensor in inputs if (word := _describe_spread(tensor, out))})
-    if kind in ("MAXIMUM", "MINIMUM") and any(not tensor.same_codes(out) for tensor in inputs):
+    if kind in ("MAXIMUM", "MINIMUM") and any(not tensor.same_quantization(out) for tensor in inputs):
         yield "rescaled"
     if kind == "CONV_2D" and inputs[0].shape[3] != inputs[1].shape[3]:
         yield "grouped"

@@ -21,7 +21,7 @@ from nnapi.drivers.base import (
 from nnapi.drivers.installed import version
 from nnapi.drivers.litert.artifact import unpack
 from nnapi.drivers.xnnpack.prepared import OpenGraph, PreparedGraph
-from nnapi.model.memory import give_back
+from nnapi.model.memory import release_pages
 from nnapi.model.model import Model
 from nnapi.model.operand import Shape
 from nnapi.trace.log import Log
@@ -148,7 +148,7 @@ class XnnpackDriver(HostMemory):
         passes = {UNSIGNED: UNSIGNED_PASSES, FLOAT_WEIGHTS: FLOAT_PASSES}.get(options.variant, PASSES)
         figures = {MIXED: find_figures(), IN_FLOAT: ALL_FLOAT}.get(options.variant, ALL_SIGNED)
         found = compile_graph(model, result.graph, shapes, assumed, passes, figures)
-        give_back(find_large_constants(model))
+        release_pages(find_large_constants(model))
         del result  # and with it what was made of the constants
         return PreparedGraph(model, found, self._choose_threads(options, found.work))
 

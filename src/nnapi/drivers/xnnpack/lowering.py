@@ -131,7 +131,7 @@ class TfliteLowering(Lowering[Tensor, Context]):
 
     def keep(self, call: OperationCall, context: Context, results: list[Tensor]) -> list[Tensor]:
         normal = context.call
-        kept = normal.kept_results()
+        kept = normal.requantized_results()
         if kept is not normal.results:
             results = [context.keep(*pair) for pair in zip(results, normal.stored_results(), kept, strict=True)]
         for operator in context.operators:

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from nnapi.exporters.dynamic_dimensions import generalize, is_dynamic, other_shapes
 from nnapi.exporters.onnx.convert import Conversion
 from nnapi.exporters.onnx.graph import list_nodes
-from nnapi.exporters.onnx.turning import sink_transposes
+from nnapi.exporters.onnx.transposes import sink_transposes
 from nnapi.exporters.onnx.writer import serialize
-from nnapi.exporters.open_dimensions import is_open, other_shapes, settle
 from nnapi.model.model import Model
 from nnapi.store.files import PUBLIC, replace_file
 
@@ -19,12 +19,12 @@ __all__ = ["write"]
 def write(model: Model, path: Path) -> None:
     """Write the model; BadDataError listing what cannot be written. Constants of more than 2 GiB go to PATH.data."""
     graph = Conversion.lower_file(model, ".onnx").finish()
-    if is_open(model):
+    if is_dynamic(model):
         other = Conversion.lower_file(model, ".onnx", other_shapes(model)).finish()
         ours, theirs = list(list_nodes(graph)), list(list_nodes(other))
-        settle(ours, theirs, [(a.plain(), b.plain()) for a, b in zip(ours, theirs, strict=False)], ".onnx")
+        generalize(ours, theirs, [(a.plain(), b.plain()) for a, b in zip(ours, theirs, strict=False)], ".onnx")
     data_path = path.with_name(f"{path.name}.data")
-    written = serialize(sink_transposes(graph, is_open(model)), model.notes, data_path.name)
+    written = serialize(sink_transposes(graph, is_dynamic(model)), model.notes, data_path.name)
     if written.data:
         with replace_file(data_path, PUBLIC) as file:
             for array in written.data:

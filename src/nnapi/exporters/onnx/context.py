@@ -24,14 +24,14 @@ NHWC_TO_NCHW, NCHW_TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
 class Context(lowering.Context):
     """One call while it is exported.
 
-    Quantized values are computed with as floats, between DequantizeLinear and QuantizeLinear. ``turned`` caches
+    Quantized values are computed with as floats, between DequantizeLinear and QuantizeLinear. ``transposed`` caches
     constants that other calls have transposed.
     """
 
-    def __init__(self, call: Call, turned: dict[tuple[Value, tuple[int, ...]], Value]) -> None:
+    def __init__(self, call: Call, transposed: dict[tuple[Value, tuple[int, ...]], Value]) -> None:
         super().__init__(call)
         self.operators: list[Node] = []
-        self._turned = turned
+        self._transposed = transposed
 
     @property
     def kind(self) -> str:
@@ -60,16 +60,16 @@ class Context(lowering.Context):
 
     def real(self, value: Value) -> Value:
         """Return a quantized value dequantized; other values unchanged."""
-        return value if value.codes is None else self.dequantize(value, value.codes)
+        return value if value.quantized is None else self.dequantize(value, value.quantized)
 
-    def dequantize(self, value: Value, codes: OperandType, axis: int = 0) -> Value:
+    def dequantize(self, value: Value, quantization: OperandType, axis: int = 0) -> Value:
         """Dequantize a value by a type; ``axis`` is the axis of its scales where it has one per channel."""
-        if codes.channel is not None:
-            scales = constant(codes.channel.scales, np.float32)
-            zeros = constant(np.zeros(len(codes.channel.scales)), value.element)
+        if quantization.channel is not None:
+            scales = constant(quantization.channel.scales, np.float32)
+            zeros = constant(np.zeros(len(quantization.channel.scales)), value.element)
             out = value.like(element=np.float32)
             return self.emit("DequantizeLinear", [value, scales, zeros], out, axis=axis)
-        parameters = self._parameters(codes, value.element)
+        parameters = self._parameters(quantization, value.element)
         return self.emit("DequantizeLinear", [value, *parameters], value.like(element=np.float32))
 
     def quantize(self, real: Value, type: OperandType) -> Value:
@@ -100,18 +100,20 @@ class Context(lowering.Context):
     def in_one_scale(self, values: Sequence[Value]) -> list[Value]:
         """Return quantized values of other scales than the first result's in that."""
         type, out = self.call.results[0], self.result()
-        return [value if value.same_codes(out) else self.quantize(self.real(value), type) for value in values]
+        return [value if value.same_quantization(out) else self.quantize(self.real(value), type) for value in values]
 
     def dequantize_weights(self, input: Value, filter: Value, axis: int, bias: Value) -> tuple[Value, Value]:
         """Return a filter whose output channels lie along ``axis``, and a bias, whose scales are the products of those
         of input and filter."""
-        if filter.codes is None:
+        if filter.quantized is None:
             return filter, bias
-        codes = filter.codes
-        filter = self.dequantize(filter, codes, axis)
-        if input.codes is None:
+        quantization = filter.quantized
+        filter = self.dequantize(filter, quantization, axis)
+        if input.quantized is None:
             return filter, bias
-        scales = np.multiply(codes.channel.scales if codes.channel else codes.scale, input.codes.scale)
+        scales = np.multiply(
+            quantization.channel.scales if quantization.channel else quantization.scale, input.quantized.scale
+        )
         inputs = [bias, constant(scales, np.float32)]  # its zero point is 0 and is omitted
         return filter, self.emit("DequantizeLinear", inputs, bias.like(element=np.float32), axis=0)
 
@@ -153,9 +155,9 @@ class Context(lowering.Context):
         shape = tuple(value.shape[axis] for axis in order)
         if value.data is not None:
             key = value, tuple(order)
-            if key not in self._turned:
-                self._turned[key] = value.like(shape, data=np.ascontiguousarray(value.data.transpose(order)))
-            return self._turned[key]
+            if key not in self._transposed:
+                self._transposed[key] = value.like(shape, data=np.ascontiguousarray(value.data.transpose(order)))
+            return self._transposed[key]
         return self.emit("Transpose", [value], value.like(shape), perm=list(order))
 
     def pad(self, value: Value, around: Sequence[Sequence[int]], number: float) -> Value:
@@ -166,7 +168,7 @@ class Context(lowering.Context):
         pads = constant([pair[0] for pair in around] + [pair[1] for pair in around])
         x = self.real(value)
         padded = self.emit("Pad", [x, pads, constant(number, x.element)], x.like(shape), mode="constant")
-        return padded if value.codes is None else self.quantize(padded, value.codes)
+        return padded if value.quantized is None else self.quantize(padded, value.quantized)
 
     def slice(self, value: Value, begin: Sequence[int], shape: Sequence[int]) -> Value:
         """A block of a value; axes that are taken whole are not mentioned."""

@@ -26,12 +26,12 @@ class Conversion(FileLowering[Value, Context]):
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None] | None = None) -> None:
         super().__init__(model, shapes)
-        self._turned: dict[tuple[Value, tuple[int, ...]], Value] = {}
+        self._transposed: dict[tuple[Value, tuple[int, ...]], Value] = {}
 
     # Methods of Lowering
 
     def context(self, call: Call) -> Context:
-        return Context(call, self._turned)
+        return Context(call, self._transposed)
 
     def make_value(self, operand: Operand) -> Value:
         type = self.types.get(operand.index, operand.type)
@@ -44,7 +44,7 @@ class Conversion(FileLowering[Value, Context]):
         declared = operand.type.dimensions
         if len(declared) == len(value.shape):
             stem = operand.name or operand.index
-            value.open = {axis: f"{stem}_{axis}" for axis, size in enumerate(declared) if size == 0}
+            value.dynamic = {axis: f"{stem}_{axis}" for axis, size in enumerate(declared) if size == 0}
         return value
 
     # Models within

@@ -25,21 +25,21 @@ ELEMENTS: Mapping[int, np.dtype[Any]] = {
 class Value:
     """A tensor of the file.
 
-    ``codes`` is the quantized type of its elements, if they are quantized; ``data`` is the value of a constant.
-    ``open`` names the dynamic dimensions by axis; they are 1 in ``shape``.
+    ``quantized`` is the quantized type of its elements, if they are quantized; ``data`` is the value of a constant.
+    ``dynamic`` names the dynamic dimensions by axis; they are 1 in ``shape``.
     """
 
     element: np.dtype[Any]
     shape: Shape
-    codes: OperandType | None = None
+    quantized: OperandType | None = None
     data: Array | None = None
     name: str = ""
-    open: Mapping[int, str] = field(default_factory=dict)
+    dynamic: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def meaning(self) -> OperandType:
         """Return the quantized type; raise OpFailedError where the value is not quantized."""
-        return need_value(self.codes, f"{self.name} has no codes")
+        return need_value(self.quantized, f"{self.name} has no codes")
 
     @property
     def size(self) -> int:
@@ -49,17 +49,19 @@ class Value:
         self, shape: Sequence[int] | None = None, *, element: Any = None, data: Array | None = None, real: bool = False
     ) -> Value:
         """Return a new value that differs in the given attributes; with ``real`` its elements are dequantized."""
-        if real and self.codes is not None:
+        if real and self.quantized is not None:
             element = np.float32
         plain = real or element is not None
-        kept = None if plain or self.codes is None else self.codes.with_dimensions(tuple(shape or self.shape))
+        kept = None if plain or self.quantized is None else self.quantized.with_dimensions(tuple(shape or self.shape))
         chosen = self.element if element is None else np.dtype(element)
         return Value(chosen, self.shape if shape is None else tuple(shape), kept, data, self.name)
 
-    def same_codes(self, other: Value) -> bool:
+    def same_quantization(self, other: Value) -> bool:
         """Whether an element means the same number in both."""
         ours, theirs = (
-            None if each.codes is None else (each.codes.scale, each.codes.zero_point, each.codes.channel)
+            None
+            if each.quantized is None
+            else (each.quantized.scale, each.quantized.zero_point, each.quantized.channel)
             for each in (self, other)
         )
         return self.element == other.element and ours == theirs

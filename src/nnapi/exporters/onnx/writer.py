@@ -117,7 +117,7 @@ class _Writer:
     def _info(self, value: Value) -> onnx.ValueInfoProto:
         from onnx import helper
 
-        shape = [value.open.get(axis, size) for axis, size in enumerate(value.shape)]
+        shape = [value.dynamic.get(axis, size) for axis, size in enumerate(value.shape)]
         element = helper.np_dtype_to_tensor_dtype(value.element)
         return helper.make_tensor_value_info(self._name(value, "value"), element, shape)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from nnapi.exporters.open_dimensions import is_open, other_shapes, settle
+from nnapi.exporters.dynamic_dimensions import generalize, is_dynamic, other_shapes
 from nnapi.exporters.tflite.convert import Conversion
 from nnapi.formats.tflite.graph import Operator
 from nnapi.formats.tflite.names import write_named_tensors, write_signature
@@ -23,11 +23,11 @@ DEFAULT_KEY = "serving_default"
 def write(model: Model, path: Path) -> None:
     """Write the model; BadDataError listing what cannot be written."""
     conversion = Conversion.lower_file(model, ".tflite")
-    if is_open(model):
+    if is_dynamic(model):
         other = Conversion.lower_file(model, ".tflite", other_shapes(model))
         ours, theirs = _list_operators(conversion), _list_operators(other)
-        settle(ours, theirs, [(a.options, b.options) for a, b in zip(ours, theirs, strict=False)], ".tflite")
-        _open_shapes(ours, theirs)
+        generalize(ours, theirs, [(a.options, b.options) for a, b in zip(ours, theirs, strict=False)], ".tflite")
+        _mark_dynamic(ours, theirs)
     graph = conversion.finish()
     signature = model.signature or _sign(model)
     sign = None if signature is None else partial(write_signature, graph=graph, signature=signature)
@@ -49,7 +49,7 @@ def _list_operators(conversion: Conversion) -> list[Operator]:
     return [*conversion.operators, *(each for graph in conversion.subgraphs for each in graph.operators)]
 
 
-def _open_shapes(ours: Sequence[Operator], theirs: Sequence[Operator]) -> None:
+def _mark_dynamic(ours: Sequence[Operator], theirs: Sequence[Operator]) -> None:
     """Say of results whose shapes differ where they are open."""
     for a, b in zip(ours, theirs, strict=True):
         for x, y in zip(a.outputs, b.outputs, strict=True):

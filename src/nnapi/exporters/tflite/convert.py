@@ -61,9 +61,9 @@ class Conversion(FileLowering[Tensor, Context]):
     def name_value(self, tensor: Tensor, operand: Operand) -> Tensor:
         """Give a tensor its operand's name and its dynamic dimensions, which are 1 in the file."""
         tensor.name = operand.name
-        open_ones = operand.type.dimensions
-        if 0 in open_ones and len(open_ones) == len(tensor.shape):
-            tensor.signature = tuple(size or -1 for size in open_ones)
+        declared = operand.type.dimensions
+        if 0 in declared and len(declared) == len(tensor.shape):
+            tensor.signature = tuple(size or -1 for size in declared)
         return tensor
 
     # Models within

@@ -74,9 +74,9 @@ def _content(numbers: Mapping[str, Any], classes: int) -> bytes:
 
 def _where_found(values: Tensor, count: Tensor, out: Tensor) -> list[Operator]:
     """Return the operators that copy the entries with a detection, 0 for the others."""
-    places = np.arange(values.shape[1], dtype=np.float32).reshape(1, -1, *[1] * (len(values.shape) - 2))
+    indices = np.arange(values.shape[1], dtype=np.float32).reshape(1, -1, *[1] * (len(values.shape) - 2))
     listed = values.like(type="bool")
     return [
-        Operator("LESS", [constant(np.broadcast_to(places, values.shape), "f32"), count], [listed]),
+        Operator("LESS", [constant(np.broadcast_to(indices, values.shape), "f32"), count], [listed]),
         Operator("SELECT", [listed, values, constant(np.zeros(values.shape), "f32")], [out]),
     ]

@@ -75,7 +75,7 @@ class Tensor:
         assert isinstance(self.scale, float)
         return self.scale
 
-    def same_codes(self, other: Tensor) -> bool:
+    def same_quantization(self, other: Tensor) -> bool:
         """Return whether both have the same type, scale and zero point."""
         return self.type == other.type and self.scale == other.scale and self.zero_point == other.zero_point
 
@@ -157,7 +157,7 @@ class Graph:
     name: str = ""
 
     @property
-    def ends(self) -> list[Tensor]:
+    def inputs_and_outputs(self) -> list[Tensor]:
         """The inputs, then the outputs."""
         return [*self.inputs, *self.outputs]
 

@@ -37,7 +37,7 @@ def fuse_lstm_steps(graph: Graph) -> Graph:
 class _Joining:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.place = {operator: place for place, operator in enumerate(graph.operators)}
+        self.position = {operator: position for position, operator in enumerate(graph.operators)}
         self.maker = {tensor: operator for operator in graph.operators for tensor in operator.outputs}
         self.readers: dict[Tensor | None, list[Operator]] = defaultdict(list)
         for operator in graph.operators:
@@ -77,8 +77,8 @@ class _Joining:
         cell = before.outputs[1]
         same = all(
             ours is theirs
-            for place, (ours, theirs) in enumerate(zip(operator.inputs, before.inputs, strict=True))
-            if place not in (0, HIDDEN, CELL)
+            for position, (ours, theirs) in enumerate(zip(operator.inputs, before.inputs, strict=True))
+            if position not in (0, HIDDEN, CELL)
         )
         is_private = self.readers[cell] == [operator] and cell not in self.outside
         return before if same and is_private and operator.options == before.options else None
@@ -118,13 +118,13 @@ class _Joining:
                 return None
             whole, axis = split.input(1), int(split.input(0).value)
         axis = _find_time_axis(whole, steps[0], len(chain)) if axis is None else axis
-        if axis not in (0, 1) or len(whole.shape) != 3 or self._place_of(whole) >= self.place[chain[0]]:
+        if axis not in (0, 1) or len(whole.shape) != 3 or self._position_of(whole) >= self.position[chain[0]]:
             return None
         return Source(whole, axis)
 
-    def _place_of(self, tensor: Tensor) -> int:
+    def _position_of(self, tensor: Tensor) -> int:
         maker = self.maker.get(tensor)
-        return -1 if maker is None else self.place[maker]
+        return -1 if maker is None else self.position[maker]
 
     def _find_packing(self, chain: list[Operator], axis: int) -> Operator | None:
         """The operator that packs the steps' outputs along time."""

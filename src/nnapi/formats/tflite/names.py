@@ -32,20 +32,20 @@ END = layout_of(schema.TensorMap, name=REFERENCE, tensor_index="I")
 
 def write_named_tensors(writer: Writer, tensors: Sequence[Tensor]) -> list[int]:
     """Append the tensors of a graph with names and dynamic shapes; return their offsets."""
-    places = []
+    offsets = []
     for tensor in tensors:
         writer.buffers += tensor.is_constant
         layout = NAMED[tensor.is_quantized, tensor.signature is not None]
         described = {"type": schema.ELEMENTS[tensor.type], "is_variable": tensor.is_variable}
-        place = writer.table(layout, buffer=writer.buffers if tensor.is_constant else 0, **described)
-        places.append(place)
-        writer.vector(place + layout.at["shape"], tensor.shape)
-        writer.text(place + layout.at["name"], tensor.name)
+        offset = writer.table(layout, buffer=writer.buffers if tensor.is_constant else 0, **described)
+        offsets.append(offset)
+        writer.vector(offset + layout.at["shape"], tensor.shape)
+        writer.text(offset + layout.at["name"], tensor.name)
         if tensor.signature is not None:
-            writer.vector(place + layout.at["shape_signature"], tensor.signature)
+            writer.vector(offset + layout.at["shape_signature"], tensor.signature)
         if tensor.is_quantized:
-            _quantization(writer, place + layout.at["quantization"], tensor)
-    return places
+            _quantization(writer, offset + layout.at["quantization"], tensor)
+    return offsets
 
 
 def _quantization(writer: Writer, field: int, tensor: Tensor) -> None:
@@ -62,14 +62,14 @@ def _quantization(writer: Writer, field: int, tensor: Tensor) -> None:
 
 def write_signature(writer: Writer, graph: Graph, signature: Signature) -> int:
     """Append the signature of a file's first graph; return its offset."""
-    index = {tensor: place for place, tensor in enumerate(graph.tensors())}
+    index = {tensor: i for i, tensor in enumerate(graph.tensors())}
 
     def name_ends(names: Names, ends: Sequence[Tensor]) -> list[int]:
-        places = []
+        offsets = []
         for name, position in names:
-            places.append(writer.table(END, tensor_index=index[ends[position]]))
-            writer.text(places[-1] + END.at["name"], name)
-        return places
+            offsets.append(writer.table(END, tensor_index=index[ends[position]]))
+            writer.text(offsets[-1] + END.at["name"], name)
+        return offsets
 
     table = writer.table(SIGNATURE)
     sides = {"inputs": (signature.inputs, graph.inputs), "outputs": (signature.outputs, graph.outputs)}

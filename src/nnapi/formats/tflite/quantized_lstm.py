@@ -17,7 +17,7 @@ def find_obstacle(
         return f"proj_clip is {proj_clip}: TFLite clips the quantized values of the projection, not its float values"
     if has_peephole and has_projection:
         return "TFLite's integers are wrong where a cell has peepholes and a projection"
-    if not hidden.same_codes(output):
+    if not hidden.same_quantization(output):
         return "output_state_out and output differ in scale or zero point: TFLite has one result for both"
     return ""
 

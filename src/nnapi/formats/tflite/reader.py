@@ -74,10 +74,10 @@ class Operator:
         """The parameters by the schema's table; defaults where the file has another table or none."""
         table, fields, record = options_table(self.kind), schema.Operator, self.record
         if table.is_second:
-            member, place = record.number(fields.BUILTIN_OPTIONS_2_TYPE, "B"), fields.BUILTIN_OPTIONS_2
+            member, field = record.number(fields.BUILTIN_OPTIONS_2_TYPE, "B"), fields.BUILTIN_OPTIONS_2
         else:
-            member, place = record.number(fields.BUILTIN_OPTIONS_TYPE, "B"), fields.BUILTIN_OPTIONS
-        found = record.child(place) if member == table.member else None
+            member, field = record.number(fields.BUILTIN_OPTIONS_TYPE, "B"), fields.BUILTIN_OPTIONS
+        found = record.child(field) if member == table.member else None
         if found is None:
             return Options(**{name: field.default for name, field in table.fields.items()})
         return Options(**found.values(table.fields))
@@ -126,8 +126,8 @@ class File:
         for record in self._model.children(schema.Model.SIGNATURE_DEFS):
             if record.number(fields.SUBGRAPH_INDEX, "I") != index:
                 continue
-            inputs = _name_ends(record, fields.INPUTS, graph.inputs)
-            outputs = _name_ends(record, fields.OUTPUTS, graph.outputs)
+            inputs = _name_tensors(record, fields.INPUTS, graph.inputs)
+            outputs = _name_tensors(record, fields.OUTPUTS, graph.outputs)
             if inputs is not None and outputs is not None:
                 return Signature(record.text(fields.SIGNATURE_KEY), inputs, outputs)
         return None
@@ -142,9 +142,9 @@ class File:
 
     def _region(self, buffer: Record) -> tuple[int, int] | None:
         fields = schema.Buffer
-        place: int = buffer.number(fields.OFFSET, "Q")
-        if place > 1:  # in files beyond 2 GB constants follow the FlatBuffer
-            offset, length = place, buffer.number(fields.SIZE, "Q")
+        external: int = buffer.number(fields.OFFSET, "Q")
+        if external > 1:  # in files beyond 2 GB constants follow the FlatBuffer
+            offset, length = external, buffer.number(fields.SIZE, "Q")
             need(offset + length <= self.source.size, "a constant ends after the file", BadDataError)
         else:
             offset, length = buffer.region(fields.DATA) or (0, 0)
@@ -217,7 +217,7 @@ class File:
         return tensor
 
 
-def _name_ends(record: Record, field: int, ends: Sequence[int]) -> Names | None:
+def _name_tensors(record: Record, field: int, ends: Sequence[int]) -> Names | None:
     """Return the names of tensors and their positions among the inputs or outputs of a graph; None where one is not
     among them."""
     fields = schema.TensorMap

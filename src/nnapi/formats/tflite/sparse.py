@@ -58,8 +58,8 @@ def _level(record: Record) -> Level:
     )
 
 
-def _positions(record: Record, type: int, place: int) -> Array:
-    found, code = record.child(place), VECTORS.get(record.number(type, "B"))
+def _positions(record: Record, type: int, field: int) -> Array:
+    found, code = record.child(field), VECTORS.get(record.number(type, "B"))
     if found is None or code is None:
         raise BadDataError("a sparse tensor lacks a list of positions")
     return np.array(found.numbers(0, code), np.int64)
@@ -73,12 +73,12 @@ def dense(how: Sparsity, values: Array, shape: Shape, name: str) -> Array:
     need(
         is_whole and len(set(blocked) | set(range(rank))) == rank, f"{name} is sparse along axes {order}", BadDataError
     )
-    places = _paths(levels, values.size, name)
-    at: list[Array] = [places[order.index(axis)] for axis in range(rank)]
+    positions = _paths(levels, values.size, name)
+    at: list[Array] = [positions[order.index(axis)] for axis in range(rank)]
     for block, axis in enumerate(blocked, start=rank):
         level = order.index(block)
-        at[axis] = at[axis] * levels[level].size + places[level]
-    inside = all(((place >= 0) & (place < dimension)).all() for place, dimension in zip(at, shape, strict=True))
+        at[axis] = at[axis] * levels[level].size + positions[level]
+    inside = all(((each >= 0) & (each < dimension)).all() for each, dimension in zip(at, shape, strict=True))
     need(inside, f"{name} stores elements outside {list(shape)}", BadDataError)
     result = np.zeros(shape, values.dtype)
     result[tuple(at)] = values

@@ -100,78 +100,78 @@ class Source:
         if at + length > self.size:
             raise BadDataError("a table's description ends after the file")
         count = min(max(length - 4, 0) // 2, MOST_FIELDS)
-        places = unpack_from(f"<{count}H", self.content, at + 4) if count else ()
+        offsets = unpack_from(f"<{count}H", self.content, at + 4) if count else ()
         if len(self._descriptions) >= MOST_DESCRIPTIONS:
             self._descriptions.clear()
-        found = self._descriptions[at] = (size, places + (0,) * (MOST_FIELDS - count))
+        found = self._descriptions[at] = (size, offsets + (0,) * (MOST_FIELDS - count))
         return found
 
 
 class Record:
-    """A table of the file; ``places`` are the offsets of its fields, 0 where the file omits a field."""
+    """A table of the file; ``offsets`` are the offsets of its fields, 0 where the file omits a field."""
 
-    __slots__ = ("_at", "_places", "_source")
+    __slots__ = ("_at", "_offsets", "_source")
 
-    def __init__(self, source: Source, at: int, places: tuple[int, ...]) -> None:
-        self._source, self._at, self._places = source, at, places
+    def __init__(self, source: Source, at: int, offsets: tuple[int, ...]) -> None:
+        self._source, self._at, self._offsets = source, at, offsets
 
     def has(self, field: int) -> bool:
         """Whether the file gives the field."""
-        return self._places[field] != 0
+        return self._offsets[field] != 0
 
     def has_any(self, first: int, last: int) -> bool:
         """Whether the file gives one of the fields from ``first`` to ``last``."""
-        return any(self._places[first : last + 1])
+        return any(self._offsets[first : last + 1])
 
     def position(self, field: int) -> int:
         """Return the offset in the file of a field; raise BadDataError where the file omits it."""
         need(self.has(field), "a table lacks a field", BadDataError)
-        return self._at + self._places[field]
+        return self._at + self._offsets[field]
 
     def values(self, fields: dict[str, Field]) -> dict[str, Any]:
         """Fields by their names, with defaults where the file leaves them out; vectors are tuples."""
-        found, content, at, places = {}, self._source.content, self._at, self._places
+        found, content, at, offsets = {}, self._source.content, self._at, self._offsets
         try:
             for name, (number, code, is_vector, default) in fields.items():
                 if is_vector:
                     found[name] = self.numbers(number, code)
                 else:
-                    found[name] = _number[code](content, at + places[number])[0] if places[number] else default
+                    found[name] = _number[code](content, at + offsets[number])[0] if offsets[number] else default
         except error:
             raise BadDataError("a field lies outside the file") from None
         return found
 
     def number(self, field: int, code: str, default: Any = 0) -> Any:
         """Return a number stored as ``code`` of :data:`NUMBERS`."""
-        place = self._places[field]
-        if not place:
+        offset = self._offsets[field]
+        if not offset:
             return default
         try:
-            return _number[code](self._source.content, self._at + place)[0]
+            return _number[code](self._source.content, self._at + offset)[0]
         except error:
             raise BadDataError("a field lies outside the file") from None
 
     def numbers(self, field: int, code: str) -> tuple[Any, ...]:
         """Return a vector of numbers stored as ``code``; empty where the file omits it."""
-        place = self._places[field]
-        if not place:
+        offset = self._offsets[field]
+        if not offset:
             return ()
-        start, length = self._elements(place, SIZES[code])
+        start, length = self._elements(offset, SIZES[code])
         return unpack_from(f"<{length}{code}", self._source.content, start)
 
     def view(self, field: int, code: str) -> Sequence[Any]:
         """Return :meth:`numbers` as a view that reads each number on access."""
-        place = self._places[field]
-        if not place:
+        offset = self._offsets[field]
+        if not offset:
             return ()
         itemsize = SIZES[code]
-        start, length = self._elements(place, itemsize)
+        start, length = self._elements(offset, itemsize)
         return self._source.content[start : start + length * itemsize].cast(code) if length else ()  # type: ignore[call-overload]
 
-    def _elements(self, place: int, itemsize: int) -> tuple[int, int]:
+    def _elements(self, offset: int, itemsize: int) -> tuple[int, int]:
         """Position and number of a vector's elements, which count as read."""
         source = self._source
-        start, length = source.vector(self._at + place, itemsize)
+        start, length = source.vector(self._at + offset, itemsize)
         source.budget -= length * itemsize
         if source.budget < 0:
             source.spend(0)
@@ -179,8 +179,8 @@ class Record:
 
     def region(self, field: int) -> tuple[int, int] | None:
         """Position and length of a vector of bytes, None where the file leaves it out; its bytes are not read."""
-        place = self._places[field]
-        return self._source.vector(self._at + place, 1) if place else None
+        offset = self._offsets[field]
+        return self._source.vector(self._at + offset, 1) if offset else None
 
     def length(self, field: int) -> int:
         """Number of elements of a vector; 0 where the file leaves it out."""
@@ -194,11 +194,11 @@ class Record:
 
     def text(self, field: int) -> str:
         """Return a string; invalid UTF-8 is replaced."""
-        place = self._places[field]
-        if not place:
+        offset = self._offsets[field]
+        if not offset:
             return ""
         source = self._source
-        start, length = source.vector(self._at + place, 1, "a string")
+        start, length = source.vector(self._at + offset, 1, "a string")
         source.budget -= length
         if source.budget < 0:
             source.spend(0)
@@ -206,13 +206,13 @@ class Record:
 
     def child(self, field: int) -> Record | None:
         """The table that a field refers to, None where the file leaves it out."""
-        place = self._places[field]
-        return self._source.follow(self._at + place) if place else None
+        offset = self._offsets[field]
+        return self._source.follow(self._at + offset) if offset else None
 
     def children(self, field: int) -> Iterator[Record]:
         """The tables of a vector, in order."""
-        place, source = self._places[field], self._source
-        if place:
-            start, length = source.vector(self._at + place, 1)
+        offset, source = self._offsets[field], self._source
+        if offset:
+            start, length = source.vector(self._at + offset, 1)
             for at in range(start, start + length * OFFSET.size, OFFSET.size):
                 yield source.follow(at)

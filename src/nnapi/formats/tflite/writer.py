@@ -108,21 +108,21 @@ class Writer:
 
     def vtable(self, layout: Layout) -> int:
         """Return the offset of a layout's vtable, which is appended at first use."""
-        place = self._vtables.get(id(layout))
-        if place is None:
-            place = self._vtables[id(layout)] = len(self.out)
+        offset = self._vtables.get(id(layout))
+        if offset is None:
+            offset = self._vtables[id(layout)] = len(self.out)
             self.out += layout.vtable
-        return place
+        return offset
 
     def table(self, layout: Layout, **values: Any) -> int:
         """Append a table and return its offset; references to children are filled in by :meth:`child`."""
-        vtable, place = self.vtable(layout), len(self.out)
-        self.out += layout.pack(place - vtable, *[values.get(name, 0) for name in layout.names])
-        return place
+        vtable, offset = self.vtable(layout), len(self.out)
+        self.out += layout.pack(offset - vtable, *[values.get(name, 0) for name in layout.names])
+        return offset
 
-    def child(self, field: int, place: int | None = None) -> None:
-        """Set the reference at ``field`` to offset ``place``, by default to the next appended bytes."""
-        struct.pack_into("<I", self.out, field, (len(self.out) if place is None else place) - field)
+    def child(self, field: int, offset: int | None = None) -> None:
+        """Set the reference at ``field`` to ``offset``, by default to the next appended bytes."""
+        struct.pack_into("<I", self.out, field, (len(self.out) if offset is None else offset) - field)
 
     def vector(self, field: int, values: Sequence[int], code: str = "i") -> int:
         """Append a vector of 4-byte numbers that ``field`` refers to; return the offset of its first element."""
@@ -134,8 +134,8 @@ class Writer:
         """Append a vector of ``count`` references that ``field`` refers to, and its targets, which ``write`` appends;
         ``write`` returns their offsets."""
         start = self.vector(field, bytes(count))
-        places = [place - at for place, at in zip(write(), range(start, start + 4 * count, 4), strict=True)]
-        struct.pack_into(f"<{count}I", self.out, start, *places)
+        offsets = [offset - at for offset, at in zip(write(), range(start, start + 4 * count, 4), strict=True)]
+        struct.pack_into(f"<{count}I", self.out, start, *offsets)
 
     def align(self, alignment: int) -> None:
         self.out += bytes(-len(self.out) % alignment)
@@ -167,7 +167,7 @@ def serialize(
     ``tail`` follows the file; readers do not see it."""
     write = write or _tensors
     graphs = [graph, *others]
-    kinds = {kind: place for place, kind in enumerate(dict.fromkeys(op.kind for g in graphs for op in g.operators))}
+    kinds = {kind: index for index, kind in enumerate(dict.fromkeys(op.kind for g in graphs for op in g.operators))}
     writer = Writer()
     writer.out += bytes(4) + b"TFL3"
     model = MODEL if sign is None else SIGNED_MODEL
@@ -185,7 +185,7 @@ def serialize(
 
 def _subgraph(writer: Writer, graph: Graph, kinds: Mapping[str, int], write: WriteTensors) -> int:
     tensors = graph.tensors()
-    index: dict[Tensor | None, int] = {tensor: place for place, tensor in enumerate(tensors)}
+    index: dict[Tensor | None, int] = {tensor: i for i, tensor in enumerate(tensors)}
     layout = NAMED_SUBGRAPH if graph.name else SUBGRAPH
     subgraph = writer.table(layout)
     writer.children(subgraph + layout.at["tensors"], len(tensors), lambda: write(writer, tensors))
@@ -203,7 +203,7 @@ def _subgraph(writer: Writer, graph: Graph, kinds: Mapping[str, int], write: Wri
 
 
 def _codes(writer: Writer, kinds: Iterable[str]) -> list[int]:
-    places = []
+    offsets = []
     for kind in kinds:
         is_custom = kind.startswith(schema.CUSTOM)
         code = CODES["CUSTOM" if is_custom else kind]
@@ -211,20 +211,20 @@ def _codes(writer: Writer, kinds: Iterable[str]) -> list[int]:
         table = writer.table(
             CUSTOM_CODE if is_custom else CODE, deprecated_builtin_code=old, version=1, builtin_code=code
         )
-        places.append(table)
+        offsets.append(table)
         if is_custom:
             name = kind.removeprefix(schema.CUSTOM).encode()
             writer.raw(table + CUSTOM_CODE.at["custom_code"], name + b"\0", len(name))
-    return places
+    return offsets
 
 
 def _tensors(writer: Writer, tensors: Sequence[Tensor]) -> list[int]:
     plain, quantized, quantization = map(writer.vtable, (PLAIN, QUANTIZED, QUANTIZATION))
     writer.align(RECORD)
-    out, buffers, places = writer.out, writer.buffers, []
+    out, buffers, offsets = writer.out, writer.buffers, []
     for tensor in tensors:
-        place = len(out)
-        places.append(place)
+        offset = len(out)
+        offsets.append(offset)
         buffer = 0
         if tensor.is_constant:
             buffer = buffers = buffers + 1
@@ -232,14 +232,14 @@ def _tensors(writer: Writer, tensors: Sequence[Tensor]) -> list[int]:
         if isinstance(scale, float):
             if not scale:
                 pack, reach = plain_packer(len(shape))
-                out += pack(place - plain, reach, buffer, type, tensor.is_variable, len(shape), *shape)
+                out += pack(offset - plain, reach, buffer, type, tensor.is_variable, len(shape), *shape)
                 continue
             scales, count = FLOAT(scale), 1
         else:
             scales, count = np.asarray(scale, "<f4").tobytes(), len(scale)
         pack, fixed, table = quantized_packer(len(shape), count)
         out += pack(
-            place - quantized,
+            offset - quantized,
             fixed[0],
             buffer,
             fixed[1],
@@ -247,7 +247,7 @@ def _tensors(writer: Writer, tensors: Sequence[Tensor]) -> list[int]:
             tensor.is_variable,
             len(shape),
             *shape,
-            place - quantization + table,
+            offset - quantization + table,
             fixed[2],
             fixed[3],
             tensor.axis,
@@ -257,13 +257,13 @@ def _tensors(writer: Writer, tensors: Sequence[Tensor]) -> list[int]:
             LONG(tensor.zero_point) * count,
         )
     writer.buffers = buffers
-    return places
+    return offsets
 
 
 def _operators(
     writer: Writer, operators: Iterable[Operator], kinds: Mapping[str, int], index: Mapping[Tensor | None, int]
 ) -> list[int]:
-    places: list[int] = []
+    offsets: list[int] = []
     alike: dict[tuple[Any, ...], Record] = {}
     at = index.__getitem__
     for operator in operators:
@@ -273,18 +273,18 @@ def _operators(
         record = alike.get(key)
         if record is None:
             record = alike[key] = _record(writer, operator, kinds)
-        place = len(writer.out)
-        places.append(place)
-        numbers = [place - record.vtable, *record.head, len(inputs), *map(at, inputs), len(outputs), *map(at, outputs)]
+        offset = len(writer.out)
+        offsets.append(offset)
+        numbers = [offset - record.vtable, *record.head, len(inputs), *map(at, inputs), len(outputs), *map(at, outputs)]
         if intermediates:
             numbers += (len(intermediates), *map(at, intermediates))
         if record.names:
-            numbers.append(place + record.options - record.inner)
+            numbers.append(offset + record.options - record.inner)
             numbers += map(operator.options.get, record.names, record.defaults)
         writer.out += record.pack(*numbers)
         if content:
-            writer.raw(place + CUSTOM_OPERATOR.at["custom_options"], content, len(content))
-    return places
+            writer.raw(offset + CUSTOM_OPERATOR.at["custom_options"], content, len(content))
+    return offsets
 
 
 FLOAT, LONG, COUNT = (struct.Struct(f"<{code}").pack for code in "fqI")
@@ -352,10 +352,10 @@ def _record(writer: Writer, operator: Operator, kinds: Mapping[str, int]) -> Rec
 def _with_buffers(writer: Writer, field: int, constants: Sequence[Tensor], tail: bytes) -> bytes:
     """Buffer 0 is empty, for tensors that are computed; the bytes of the others follow everything but the tail."""
     empty, filled, count = writer.vtable(EMPTY_BUFFER), writer.vtable(BUFFER), len(constants)
-    places = writer.vector(field, bytes(1 + count))
+    offsets = writer.vector(field, bytes(1 + count))
     first = len(writer.out)
     tables = [first, *range(first + EMPTY_BUFFER.size, first + EMPTY_BUFFER.size + count * BUFFER.size, BUFFER.size)]
-    struct.pack_into(f"<{1 + count}I", writer.out, places, *[at - places - 4 * i for i, at in enumerate(tables)])
+    struct.pack_into(f"<{1 + count}I", writer.out, offsets, *[at - offsets - 4 * i for i, at in enumerate(tables)])
     numbers = [first - empty]
     parts: list[Any] = [writer.out]
     end = first + EMPTY_BUFFER.size + count * BUFFER.size

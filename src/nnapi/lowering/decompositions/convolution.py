@@ -61,7 +61,7 @@ def cut(s: Sketch, tensor: Tensor, begin: int, size: int) -> Tensor:
 
 @decomposition(Op.TRANSPOSE_CONV_2D)
 def transpose_conv_2d(s: Sketch, input: Tensor, filter: Tensor, bias: Tensor, padding: Pairs, stride: Pair) -> Tensor:
-    """The cells are moved apart, with zeros between them, and convolved with the filter turned around."""
+    """The cells are moved apart, with zeros between them, and convolved with the filter flipped."""
     n, h, w, c = input.shape
     _, kh, kw, _ = filter.shape
     (top, bottom), (left, right) = padding
@@ -76,7 +76,7 @@ def transpose_conv_2d(s: Sketch, input: Tensor, filter: Tensor, bias: Tensor, pa
     inside = [[max(0, before), max(0, after)] for before, after in around]
     if any(map(any, inside)):  # padding of the convolution itself must be narrower than its filter
         x = s.pad(x, [[0, 0], *inside, [0, 0]])
-    return convolve(s, x, turn_around(s, filter), bias, s.call.results[0])
+    return convolve(s, x, flip_filter(s, filter), bias, s.call.results[0])
 
 
 def _move_apart(s: Sketch, x: Tensor, axis: int, stride: int) -> Tensor:
@@ -88,7 +88,7 @@ def _move_apart(s: Sketch, x: Tensor, axis: int, stride: int) -> Tensor:
     return s.block(s.restate(apart, (n, size * stride, inner, 1)), axis, 0, (size - 1) * stride + 1)
 
 
-def turn_around(s: Sketch, filter: Tensor) -> Tensor:
+def flip_filter(s: Sketch, filter: Tensor) -> Tensor:
     """Return a filter with its rows and columns in opposite order."""
     value = s.value(filter)
     if value is not None:
@@ -100,8 +100,8 @@ def turn_around(s: Sketch, filter: Tensor) -> Tensor:
 @decomposition(Op.DEPTHWISE_CONV_2D)
 def depthwise_conv_2d(s: Sketch, input: Tensor, filter: Tensor, bias: Tensor, multiplier: int, **window: Any) -> Tensor:
     """Every channel is a group, as GROUPED_CONV_2D has them; the filter's last axis becomes its first."""
-    turned = s.permute(filter, (3, 1, 2, 0)) if filter.type.channel is None else _channels_first(s, filter)
-    return grouped_conv_2d(s, input, turned, bias, input.shape[3], **window)
+    transposed = s.permute(filter, (3, 1, 2, 0)) if filter.type.channel is None else _channels_first(s, filter)
+    return grouped_conv_2d(s, input, transposed, bias, input.shape[3], **window)
 
 
 def _channels_first(s: Sketch, filter: Tensor) -> Tensor:
@@ -109,8 +109,8 @@ def _channels_first(s: Sketch, filter: Tensor) -> Tensor:
     if value is None:
         raise Unsupported("its filter is computed and has a scale per channel")
     assert channel is not None
-    turned = np.ascontiguousarray(value.transpose(3, 1, 2, 0))
-    type = OperandType(OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL, turned.shape).replace(
+    transposed = np.ascontiguousarray(value.transpose(3, 1, 2, 0))
+    type = OperandType(OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL, transposed.shape).replace(
         channel=channel._replace(dimension=0)
     )
-    return s.constant(turned, type)
+    return s.constant(transposed, type)

@@ -16,8 +16,8 @@ def argmax(s: Sketch, input: Tensor, axis: int) -> Tensor:
     axis = axis_of(axis, rank)
     x = s.permute(input, [*(i for i in range(rank) if i != axis), axis])
     last = x.shape[-1] - 1
-    _, places = s.topk_v2(s.pick(x, rank - 1, range(last, -1, -1)), 1)
-    return s.restate(s.sub(s.number(places, last), places, 0), s.call.results[0].dimensions)
+    _, indices = s.topk_v2(s.pick(x, rank - 1, range(last, -1, -1)), 1)
+    return s.restate(s.sub(s.number(indices, last), indices, 0), s.call.results[0].dimensions)
 
 
 @decomposition(Op.ARGMIN)
@@ -35,9 +35,9 @@ def hashtable_lookup(s: Sketch, lookups: Tensor, keys: Tensor, values: Tensor) -
     """The first key that is equal, if any; rows without one are zeros."""
     wanted, count = lookups.shape[0], keys.shape[0]
     same = s.equal(s.restate(lookups, (wanted, 1)), s.restate(keys, (1, count)))
-    most, places = s.topk_v2(as_numbers(s, same), 1)
+    most, indices = s.topk_v2(as_numbers(s, same), 1)
     found = s.restate(most, (wanted, *[1] * (len(values.shape) - 1)))
-    rows = s.gather(values, 0, s.restate(places, (wanted,)))
+    rows = s.gather(values, 0, s.restate(indices, (wanted,)))
     if values.type.is_quantized:
         zero_point = s.number(found, values.type.zero_point)
         stored = s.mul(s.add(read_stored(s, rows), zero_point, 0), found, 0)

@@ -48,8 +48,8 @@ def batch_matmul(s: Sketch, lhs: Tensor, rhs: Tensor, adj_x: bool, adj_y: bool) 
     *batch, rows, columns = type.dimensions
     require(math.prod(batch) <= MOST_MATRICES, f"its {math.prod(batch)} matrices are too many to multiply one by one")
     rank = len(type.dimensions)
-    turned = [*range(rank - 2), rank - 1, rank - 2]
-    left, right = (s.permute(lhs, turned) if adj_x else lhs), (rhs if adj_y else s.permute(rhs, turned))
+    transposed = [*range(rank - 2), rank - 1, rank - 2]
+    left, right = (s.permute(lhs, transposed) if adj_x else lhs), (rhs if adj_y else s.permute(rhs, transposed))
     depth = left.shape[-1]
     left, right = s.restate(left, (math.prod(left.shape[:-1]), depth)), _flat(s, right)
     numbers = np.arange(math.prod(batch)).reshape(batch or (1,))

@@ -127,8 +127,8 @@ def surround(s: Sketch, x: Tensor, paddings: Array, value: float) -> Tensor:
 @decomposition(Op.MIRROR_PAD)
 def mirror_pad(s: Sketch, input: Tensor, paddings: Array, mode: int) -> Tensor:
     for axis, around in enumerate(paddings.tolist()):
-        places = np.pad(np.arange(input.shape[axis]), around, mode="symmetric" if mode else "reflect")
-        input = s.pick(input, axis, places.tolist())
+        indices = np.pad(np.arange(input.shape[axis]), around, mode="symmetric" if mode else "reflect")
+        input = s.pick(input, axis, indices.tolist())
     return input
 
 

@@ -45,8 +45,8 @@ def local_response_normalization(
     order = [*(i for i in range(rank) if i != axis), axis]
     x = s.permute(input, order)
     size = x.shape[-1]
-    places = np.arange(size)
-    band = (np.abs(places - places[:, None]) <= radius).astype(np.float32)
+    indices = np.arange(size)
+    band = (np.abs(indices - indices[:, None]) <= radius).astype(np.float32)
     rows = s.restate(s.mul(x, x, 0), (math.prod(x.shape) // size, size))
     sums = s.restate(s.fully_connected(rows, s.constant(band), s.constant(np.zeros(size, np.float32)), 0), x.shape)
     base = s.add(s.mul(sums, s.number(x, alpha), 0), s.number(x, bias), 0)

@@ -208,7 +208,7 @@ class Context(lowering.Context, ABC):
 
     def requantize(self, tensor: Tensor, like: Tensor) -> Tensor:
         """The same values with the scale and the zero point of ``like``; a tensor without a scale itself."""
-        if not tensor.is_quantized or tensor.same_codes(like):
+        if not tensor.is_quantized or tensor.same_quantization(like):
             return tensor
         require(like.type in ("u8", "i8"), f"TensorFlow Lite does not requantize {like.type}")
         target = tensor.like(type=like.type, scale=like.scale, zero_point=like.zero_point)

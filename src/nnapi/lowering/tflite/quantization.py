@@ -19,7 +19,7 @@ def convert(context: Context, input: Tensor) -> Tensor:
 def cast(context: Context, input: Tensor) -> Tensor:
     """An integer that a byte cannot hold becomes the nearest that it can; TensorFlow Lite drops the higher bits."""
     out = context.result()
-    if input.same_codes(out):
+    if input.same_quantization(out):
         return context.reshape(input, out.shape, out)
     require("i8" not in (input.type, out.type), "TensorFlow Lite casts signed bytes in another way")
     if (input.type, out.type) == ("i32", "u8"):

@@ -19,11 +19,11 @@ from nnapi.codes import BYTE_SIZE_OF_CACHE_TOKEN
 from nnapi.drivers.base import CacheEntry, Prepared, PrepareOptions
 from nnapi.errors import BadDataError, UnexpectedNullError, need
 from nnapi.model.content_hash import hash_content, is_as_hashed
-from nnapi.model.memory import Memory, give_back
+from nnapi.model.memory import Memory, release_pages
 from nnapi.model.model import Model
 from nnapi.runtime.device import Device
 from nnapi.store.digest import digest, sha256
-from nnapi.store.entry import Content, Label, make_room, mark_used, read_entry, spell, write_entry
+from nnapi.store.entry import Content, Label, mark_used, prune_if_full, read_entry, spell, write_entry
 from nnapi.trace.log import Log
 
 log = Log("nnapi.CompilationCache")
@@ -129,7 +129,7 @@ class Cache:
         if path not in self._contents:
             content = self._contents[path] = read_entry(path, Memory.from_file)
             if content is not None:
-                give_back([content.file.view()])  # the digest has read all of it, an engine will map it again
+                release_pages([content.file.view()])  # the digest has read all of it, an engine will map it again
         return self._contents[path]
 
     def _write(
@@ -145,7 +145,7 @@ class Cache:
         label = Label(model.name, device.name, device.version, time.time())
         try:
             write_entry(path, label, Content(_describe_purpose(model, options), plan, payload))
-            make_room(self.directory, self.limit)
+            prune_if_full(self.directory, self.limit)
         except OSError as error:
             say = log.info if self.is_own else log.warning
             say("%s not written: %s", path, error)

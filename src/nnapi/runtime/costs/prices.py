@@ -13,7 +13,7 @@ from nnapi.drivers.base import Capabilities, Performance
 from nnapi.drivers.timings import Cost, Timed, Timings, find_fault, find_processor
 from nnapi.drivers.workload import Work, find_work
 from nnapi.model.model import Model, OperationCall
-from nnapi.model.nesting import list_called, list_nested
+from nnapi.model.nesting import list_call_references, list_nested
 from nnapi.runtime.device import REFERENCE, Device
 from nnapi.trace.log import Log
 
@@ -96,10 +96,10 @@ class Prices(NamedTuple):
                 return self.seconds(model, call, preference)
             is_if = call.code == OperationCode.IF
             own = NOMINAL.operation * _find_factor(self.declared.if_ if is_if else self.declared.while_, preference)
-            inner = sum(totals[each] for each in list_called(model, call)) * (0.5 if is_if else 1.0)
+            inner = sum(totals[each] for each in list_call_references(model, call)) * (0.5 if is_if else 1.0)
             return own + min(inner, MOST)
 
-        for inner in list_called(model, call):
+        for inner in list_call_references(model, call):
             for each in list_nested(inner):
                 if each not in totals:
                     totals[each] = sum(seconds(each, other) for other in each.operations)

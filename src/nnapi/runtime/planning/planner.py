@@ -9,7 +9,7 @@ from nnapi.codes import CONTROL_FLOW, DeviceTypeCode, OperationCode, PreferenceC
 from nnapi.drivers.base import Variants, Verdict
 from nnapi.errors import need_value
 from nnapi.model.model import Model, OperationCall
-from nnapi.model.nesting import depths, list_called
+from nnapi.model.nesting import depths, list_call_references
 from nnapi.runtime.costs.prices import Tables
 from nnapi.runtime.device import Device
 from nnapi.runtime.planning.candidates import candidates
@@ -131,7 +131,7 @@ def _is_divisible(model: Model, call: OperationCall, owner: Device) -> bool:
         call.code in CONTROL_FLOW
         and owner.type == DeviceTypeCode.DEVICE_CPU
         and not has_open_control_flow(model, call)
-        and max(depths(inner)[inner] for inner in list_called(model, call)) < DIVIDED
+        and max(depths(inner)[inner] for inner in list_call_references(model, call)) < DIVIDED
     )
 
 

@@ -13,7 +13,7 @@ from nnapi.drivers.openvino.value import Value, number
 from nnapi.lowering.lower import require
 from nnapi.model.operation import Operation
 from nnapi.ops import activation, prelu
-from nnapi.ops.quantization import code_bounds, dequantize, same_quantization
+from nnapi.ops.quantization import dequantize, quantized_range, same_quantization
 
 COARSE = 100
 """Times the result's scale: beyond, a computed slope of 0 shows, because it is dequantized to a float next to 0."""
@@ -23,10 +23,10 @@ def _limit(operation: Operation, to: FuseCode) -> None:
     @lower(operation)
     def rule(context: Context, input: Value) -> Value:
         first = input.is_channels_first
-        (kept,) = context.call.kept_results()
+        (kept,) = context.call.requantized_results()
         if same_quantization(input.type, kept):
             return context.result(activate(input.real(first), to, input.type), first=first)
-        low, high = map(input.type.dtype.type, code_bounds(input.type, to))
+        low, high = map(input.type.dtype.type, quantized_range(input.type, to))
         quantized = op.maximum(input.node("stored", first), op.constant(low))  # a finer scale shows limits of floats
         return Value.of(op.minimum(quantized, op.constant(high)), input.type, "stored", first=first)
 

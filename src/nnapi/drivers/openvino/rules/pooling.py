@@ -16,7 +16,7 @@ from nnapi.ops.shapes import Padding, Pair
 def average_pool(context: Context, input: Value, padding: Padding, stride: Pair, size: Pair) -> Value:
     """Halves between quantized values are rounded up: a value that is computed twice must be rounded alike. The engine
     rounds signed ones away from 0, one step off, which is many steps of a finer scale."""
-    made, kept = context.type(), context.call.kept_results()[0]
+    made, kept = context.type(), context.call.requantized_results()[0]
     require(
         made.code != OperandCode.TENSOR_QUANT8_ASYMM_SIGNED or made.scale <= kept.scale,
         f"the result is kept in steps of {kept.scale:g}, the rule's halves may be a step of {made.scale:g} off",

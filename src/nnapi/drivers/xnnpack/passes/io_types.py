@@ -15,7 +15,7 @@ from nnapi.lowering.tflite.context import SHIFT
 def keep_unsigned_io(graph: Graph) -> Graph:
     """The same graph with such inputs and outputs, which are flipped no more."""
     around: dict[Tensor, list[Operator]] = {
-        end: [] for end, flipped in zip(graph.ends, graph.flipped, strict=False) if flipped
+        end: [] for end, flipped in zip(graph.inputs_and_outputs, graph.flipped, strict=False) if flipped
     }
     if not around:
         return graph
@@ -23,14 +23,14 @@ def keep_unsigned_io(graph: Graph) -> Graph:
         for tensor in operator.tensors:
             if tensor in around:
                 around[tensor].append(operator)
-    ends = Counter(graph.ends)
+    ends = Counter(graph.inputs_and_outputs)
     changed: dict[Tensor, Tensor] = {}
     for tensor, operators in around.items():
         is_alone = ends[tensor] == 1 and (tensor in graph.inputs or len(operators) == 1)
         if operators and is_alone and all(map(_takes_both, operators)):
             changed[tensor] = unsigned = tensor.like(type="u8", zero_point=tensor.zero_point + SHIFT)
             others = [other for operator in operators for other in operator.tensors]
-            changed.update(dict.fromkeys((other for other in others if other.same_codes(unsigned)), unsigned))
+            changed.update(dict.fromkeys((other for other in others if other.same_quantization(unsigned)), unsigned))
     return _replace(graph, changed) if changed else graph
 
 
@@ -51,5 +51,7 @@ def _replace(graph: Graph, changed: Mapping[Tensor, Tensor]) -> Graph:
         if new.inputs[:1] != new.outputs[:1]:
             operators.append(new)
     inputs, outputs = ([changed.get(tensor, tensor) for tensor in side] for side in (graph.inputs, graph.outputs))
-    flipped = tuple(flip and end not in changed for end, flip in zip(graph.ends, graph.flipped, strict=False))
+    flipped = tuple(
+        flip and end not in changed for end, flip in zip(graph.inputs_and_outputs, graph.flipped, strict=False)
+    )
     return Graph(operators, inputs, outputs, flipped)

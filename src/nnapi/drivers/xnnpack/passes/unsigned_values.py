@@ -25,7 +25,7 @@ def has_unsigned_filters(graph: Graph) -> bool:
 
 def can_be_unsigned(graph: Graph) -> bool:
     """Return whether all quantized values can be unsigned, and are unsigned in the inputs and outputs."""
-    ends = zip(graph.ends, graph.flipped, strict=False)
+    ends = zip(graph.inputs_and_outputs, graph.flipped, strict=False)
     return all(end.type != "i8" or flipped for end, flipped in ends) and all(map(is_possible, graph.operators))
 
 
@@ -45,7 +45,7 @@ def make_unsigned(graph: Graph) -> Graph:
     """Return the graph with unsigned values."""
     change = Change()
     operators = list(map(change.rewrite, graph.operators))
-    flipped = (False,) * len(graph.ends)
+    flipped = (False,) * len(graph.inputs_and_outputs)
     return Graph(operators, list(map(change, graph.inputs)), list(map(change, graph.outputs)), flipped, graph.name)
 
 

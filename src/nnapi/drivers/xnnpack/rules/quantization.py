@@ -39,7 +39,7 @@ def _round(context: Context, number: Tensor, out: Tensor) -> Tensor:
 
 
 def _number(context: Context, input: Tensor, out: Tensor) -> Tensor:
-    if input.same_codes(out):
+    if input.same_quantization(out):
         return context.reshape(input, out.shape, out)
     require(out.type != "i8", "the engine does not cast to quantized values")
     if input.type != "i8":

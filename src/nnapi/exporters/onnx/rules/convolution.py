@@ -23,8 +23,8 @@ def conv_2d(context: Context, input: Value, filter: Value, bias: Value, num_grou
 def depthwise_conv_2d(
     context: Context, input: Value, filter: Value, bias: Value, multiplier: int, **window: Any
 ) -> Value:
-    turned = context.transpose(filter, CHANNELS_FIRST)
-    return convolve(context, "Conv", input, turned, bias, group=input.shape[3], **window)
+    transposed = context.transpose(filter, CHANNELS_FIRST)
+    return convolve(context, "Conv", input, transposed, bias, group=input.shape[3], **window)
 
 
 @lower(Op.TRANSPOSE_CONV_2D)
@@ -32,8 +32,8 @@ def transpose_conv_2d(
     context: Context, input: Value, filter: Value, bias: Value, padding: Padding, stride: Pair
 ) -> Value:
     zeros, padding = surround(padding, stride)
-    surrounded, turned = context.pad(input, [(0, 0), *zeros, (0, 0)], 0), context.transpose(filter, CHANNELS_FIRST)
-    return convolve(context, "ConvTranspose", surrounded, turned, bias, padding=padding, stride=stride)
+    surrounded, transposed = context.pad(input, [(0, 0), *zeros, (0, 0)], 0), context.transpose(filter, CHANNELS_FIRST)
+    return convolve(context, "ConvTranspose", surrounded, transposed, bias, padding=padding, stride=stride)
 
 
 def convolve(

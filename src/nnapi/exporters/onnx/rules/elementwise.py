@@ -120,8 +120,8 @@ def quantize(context: Context, input: Value) -> Value:
 
 @lower(Op.DEQUANTIZE)
 def dequantize(context: Context, input: Value) -> Value:
-    codes = input.meaning
-    real = context.dequantize(input, codes, codes.channel.dimension if codes.channel else 0)
+    quantization = input.meaning
+    real = context.dequantize(input, quantization, quantization.channel.dimension if quantization.channel else 0)
     return context.cast(real, context.result().element)
 
 

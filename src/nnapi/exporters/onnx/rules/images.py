@@ -30,14 +30,14 @@ def resize(context: Context, input: Value, size: Pair, align_corners: bool, half
     """The nearest cell is the one in which a position lies, with aligned corners that whose center is nearest."""
     is_nearest = context.kind == "RESIZE_NEAREST_NEIGHBOR"
     x = context.to_nchw(input if is_nearest else context.real(input))
-    place = "align_corners" if align_corners else "half_pixel" if half_pixel_centers else "asymmetric"
+    mode = "align_corners" if align_corners else "half_pixel" if half_pixel_centers else "asymmetric"
     rounding = "round_prefer_ceil" if align_corners or half_pixel_centers else "floor"
     made = context.emit(
         "Resize",
         [x, None, None, constant([*x.shape[:2], *size])],
         x.like((*x.shape[:2], *size)),
         mode="nearest" if is_nearest else "linear",
-        coordinate_transformation_mode=place,
+        coordinate_transformation_mode=mode,
         **({"nearest_mode": rounding} if is_nearest else {}),
     )
     return context.to_nhwc(made if is_nearest else context.store(made))

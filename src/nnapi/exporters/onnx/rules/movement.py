@@ -59,8 +59,8 @@ def pad(context: Context, input: Value, paddings: Array) -> Value:
 
 @lower(Op.PAD_V2)
 def pad_v2(context: Context, input: Value, paddings: Array, pad_value: float) -> Value:
-    codes = input.codes
-    number = pad_value if codes is None else (pad_value - codes.zero_point) * codes.scale
+    quantization = input.quantized
+    number = pad_value if quantization is None else (pad_value - quantization.zero_point) * quantization.scale
     return context.pad(input, paddings.tolist(), number)
 
 
@@ -80,8 +80,8 @@ def strided_slice(context: Context, input: Value, begin: Array, end: Array, stri
         if end_mask >> axis & 1:
             ends[axis] = size if step > 0 else FARTHEST
     shape = [len(steps) for steps in slice_steps(input.shape, begin, end, strides, begin_mask, end_mask)]
-    places = [constant(begins), constant(ends), constant(range(len(shape))), constant(strides)]
-    taken = context.emit("Slice", [input, *places], input.like(shape))
+    bounds = [constant(begins), constant(ends), constant(range(len(shape))), constant(strides)]
+    taken = context.emit("Slice", [input, *bounds], input.like(shape))
     return context.reshape(taken, context.result().shape)
 
 
@@ -98,5 +98,5 @@ def tile(context: Context, input: Value, multiples: Array) -> Value:
 @lower(Op.REVERSE)
 def reverse(context: Context, input: Value, axis: Array) -> Value:
     axes = [axis_of(int(each), len(input.shape)) for each in np.asarray(axis).reshape(-1)]
-    places = [constant([start] * len(axes)) for start in (-1, FARTHEST)]
-    return context.move("Slice", [input, *places, constant(axes), constant([-1] * len(axes))])
+    bounds = [constant([start] * len(axes)) for start in (-1, FARTHEST)]
+    return context.move("Slice", [input, *bounds, constant(axes), constant([-1] * len(axes))])

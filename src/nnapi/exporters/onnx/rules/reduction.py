@@ -27,7 +27,7 @@ def reduce(context: Context, input: Value, axes: Array, keep_dims: int) -> Value
     kind = KINDS[context.call.operation.code]
     along = sorted({axis_of(int(axis), len(input.shape)) for axis in axes})
     out = context.result()
-    require(out.codes is None or kind != "ReduceMean", "its mean of quantized values is rounded down")
+    require(out.quantized is None or kind != "ReduceMean", "its mean of quantized values is rounded down")
     is_whole = len(along) == len(input.shape) and not keep_dims  # which leaves one dimension, to ONNX none
     x = context.real(input)
     if out.element == np.bool_:
@@ -41,7 +41,7 @@ def reduce(context: Context, input: Value, axes: Array, keep_dims: int) -> Value
 
 
 @lower(Op.ARGMAX, Op.ARGMIN)
-def extreme_place(context: Context, input: Value, axis: int) -> Value:
+def arg_extreme(context: Context, input: Value, axis: int) -> Value:
     out, axis = context.result(), axis_of(axis, len(input.shape))
     kind = "ArgMax" if context.kind == "ARGMAX" else "ArgMin"
     shape = [1 if i == axis else size for i, size in enumerate(input.shape)]
@@ -53,12 +53,12 @@ def extreme_place(context: Context, input: Value, axis: int) -> Value:
 @lower(Op.TOPK_V2)
 def top_k(context: Context, input: Value, k: int) -> list[Value]:
     """NNAPI promises no order among equals."""
-    values, places = context.result(0), context.result(1)
+    values, indices = context.result(0), context.result(1)
     x = context.real(input)
     found, where = x.like(values.shape), x.like(values.shape, element=np.int64)
     context.emit("TopK", [x, constant([k])], found, axis=len(x.shape) - 1)
     context.operators[-1].outputs.append(where)
-    narrow = context.emit("Cast", [where], places, to=places.element)
+    narrow = context.emit("Cast", [where], indices, to=indices.element)
     return [context.store(found, 0, activated=False), narrow]
 
 
@@ -71,9 +71,9 @@ def local_response_normalization(
     rank, size = len(input.shape), 2 * radius + 1
     axis = axis_of(axis, rank)
     whole = context.reshape(input, (1,) * (4 - rank) + input.shape)
-    place = axis + 4 - rank
-    order = [0, place, *(i for i in range(1, 4) if i != place)] if place else [1, 0, 2, 3]
-    turned = context.cast(context.transpose(whole, order), np.float32)
+    axis_of_four = axis + 4 - rank
+    order = [0, axis_of_four, *(i for i in range(1, 4) if i != axis_of_four)] if axis_of_four else [1, 0, 2, 3]
+    transposed = context.cast(context.transpose(whole, order), np.float32)
     options = {"alpha": float(alpha) * size, "beta": float(beta), "bias": float(bias), "size": size}
-    made = context.cast(context.emit("LRN", [turned], turned.like(), **options), input.element)
+    made = context.cast(context.emit("LRN", [transposed], transposed.like(), **options), input.element)
     return context.reshape(context.transpose(made, np.argsort(order).tolist()), input.shape)

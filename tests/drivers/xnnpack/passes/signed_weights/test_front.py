@@ -56,7 +56,7 @@ def test_a_graph_that_is_faster_so_altogether_is_left_whole() -> None:
     graph = chain(4, 8, 8)
     with use_figures(SHALLOW):
         found = keep_front_unsigned(graph, Outliers())
-    assert {end.type for end in found.ends} == {"u8"}
+    assert {end.type for end in found.inputs_and_outputs} == {"u8"}
     assert found.flipped == (False, False)
 
 

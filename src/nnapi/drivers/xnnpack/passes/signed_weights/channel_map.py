@@ -135,7 +135,7 @@ def _find_families(graph: Graph) -> Iterable[_Family]:
 
 def _surround(graph: Graph, alike: Iterable[Sequence[Tensor]], family: Callable[[Tensor], _Family]) -> None:
     """Tell each family which operators surround it, and which of them it cannot pass copies to."""
-    for tensor in graph.ends:
+    for tensor in graph.inputs_and_outputs:
         family(tensor).is_closed = False
     for operator, tensors in zip(graph.operators, alike, strict=True):
         if tensors:

@@ -28,7 +28,7 @@ def keep_front_unsigned(graph: Graph, outliers: Outliers) -> Graph:
 def _count_front(graph: Graph, outliers: Outliers) -> int:
     """Return the number of operators in the front; 0 where signed values are faster from the start."""
     last = {tensor: place for place, operator in enumerate(graph.operators) for tensor in operator.inputs if tensor}
-    kept = {end for end, flipped in zip(graph.ends, graph.flipped, strict=False) if not flipped}
+    kept = {end for end, flipped in zip(graph.inputs_and_outputs, graph.flipped, strict=False) if not flipped}
     best, least, gained, crossing = 0, 0.0, 0.0, {}
     for place, operator in enumerate(graph.operators):
         codes = [tensor for tensor in operator.tensors if tensor.type == "i8"]
@@ -74,5 +74,7 @@ def _rewrite(graph: Graph, count: int) -> Graph:
         if unsigned.type != tensor.type and tensor in wanted and not tensor.is_constant
     ]
     turned = [operator for pair in crossing for operator in turn(*pair)]
-    flipped = tuple(flip and end not in change for end, flip in zip(graph.ends, graph.flipped, strict=False))
+    flipped = tuple(
+        flip and end not in change for end, flip in zip(graph.inputs_and_outputs, graph.flipped, strict=False)
+    )
     return Graph([*front, *turned, *rest], inputs, outputs, flipped, graph.name)

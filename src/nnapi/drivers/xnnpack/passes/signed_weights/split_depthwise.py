@@ -38,7 +38,7 @@ def _choose(graph: Graph, outliers: Outliers) -> dict[Tensor, list[int]]:
     for operator in graph.operators:
         for tensor in filter(None, operator.inputs):
             readers[tensor].append(operator)
-    ends = {*graph.ends}
+    ends = {*graph.inputs_and_outputs}
     chosen: dict[Tensor, list[int]] = {}
     for operator in graph.operators:
         conv = Conv(operator)

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nnapi.model.memory import Memory, give_back
+from nnapi.model.memory import Memory, release_pages
 
 SIZE = 1 << 22
 
@@ -31,7 +31,7 @@ def test_pages_go_and_come_back(tmp_path: Path) -> None:
     views = [memory.view(0, SIZE).view(np.float32).reshape(-1, 4), memory.view(64, 64)]
     assert (memory.view() == data).all()
     assert resident(views[0]) >= SIZE
-    give_back(views)
+    release_pages(views)
     assert resident(views[0]) < SIZE / 4
     assert (memory.view() == data).all()
 
@@ -42,7 +42,7 @@ def test_a_view_of_a_view_through_a_buffer_is_one_of_the_file(tmp_path: Path) ->
     content = Memory.from_file(tmp_path / "file").view().data.toreadonly()
     view: np.ndarray = np.ndarray((4, 4), np.float32, content, 64)
     assert not np.frombuffer(content, np.uint8).any()
-    give_back([view])
+    release_pages([view])
     assert resident(view) < SIZE / 4
 
 
@@ -53,7 +53,7 @@ def test_what_was_written_to_a_mapped_file_stays(tmp_path: Path) -> None:
         memory = Memory.from_fd(SIZE, mmap.PROT_READ | mmap.PROT_WRITE, file.fileno())
     view = memory.view()
     view[:] = 7
-    give_back([view])
+    release_pages([view])
     assert (view == 7).all()
 
 
@@ -62,6 +62,6 @@ def test_other_memory_is_left_alone() -> None:
     mapped = np.frombuffer(private, np.uint8)
     mapped[:] = 3
     plain = np.full(SIZE, 5, np.uint8)
-    give_back([mapped, plain, plain[::2], np.frombuffer(b"bytes", np.uint8)])
+    release_pages([mapped, plain, plain[::2], np.frombuffer(b"bytes", np.uint8)])
     assert (mapped == 3).all()
     assert (plain == 5).all()

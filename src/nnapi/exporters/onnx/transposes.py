@@ -1,4 +1,4 @@
-"""Transposes sink through what does not care for the order of axes, and cancel: images are turned once at each end."""
+"""Move Transposes behind operators that ignore the order of axes, where they cancel out."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ EACH_ELEMENT = frozenset(_EACH_ELEMENT.split())
 """Operators that compute each element from the elements at the same index; Concat too, once its axis is adapted."""
 
 
-def sink_transposes(graph: Graph, is_open: bool = False) -> Graph:
+def sink_transposes(graph: Graph, is_dynamic: bool = False) -> Graph:
     """The same graph with fewer Transposes; where dimensions are open, one of 1 may be another."""
-    return _Sinking(is_open).run(graph)
+    return _TransposeSinker(is_dynamic).run(graph)
 
 
-class _Sinking:
-    """``turned`` maps each value that no node has written yet to the source of its Transpose."""
+class _TransposeSinker:
+    """``transposed`` maps each value that no node has written yet to the source of its Transpose."""
 
-    def __init__(self, is_open: bool) -> None:
-        self.is_open = is_open
+    def __init__(self, is_dynamic: bool) -> None:
+        self.is_dynamic = is_dynamic
         self.nodes: list[Node] = []
-        self.turned: dict[Value, tuple[Value, Order]] = {}
+        self.transposed: dict[Value, tuple[Value, Order]] = {}
 
     def run(self, graph: Graph) -> Graph:
         for node in graph.nodes:
@@ -39,29 +39,29 @@ class _Sinking:
 
     def _take(self, node: Node) -> None:
         if node.kind == "Transpose":
-            self._turn(node)
+            self._add_transpose(node)
         elif node.kind in EACH_ELEMENT and self._sink(node):
             return
         else:
             for value in node.read():
                 self._write(value)
             inner = {
-                name: sink_transposes(each, self.is_open)
+                name: sink_transposes(each, self.is_dynamic)
                 for name, each in node.attributes.items()
                 if isinstance(each, Graph)
             }
             node.attributes.update(inner)
             self.nodes.append(node)
 
-    def _turn(self, node: Node) -> None:
+    def _add_transpose(self, node: Node) -> None:
         (given,), order = node.inputs, tuple(node.attributes["perm"])
         assert given is not None
-        source, before = self.turned.get(given, (given, tuple(range(len(order)))))
-        self.turned[node.output] = source, tuple(before[axis] for axis in order)
+        source, before = self.transposed.get(given, (given, tuple(range(len(order)))))
+        self.transposed[node.output] = source, tuple(before[axis] for axis in order)
 
     def _sink(self, node: Node) -> bool:
-        """Apply the node to what its inputs are Transposes of, where they agree; the result is turned instead."""
-        orders = {self.turned[value][1] for value in node.inputs if value in self.turned}
+        """Apply the node to what its inputs are Transposes of, where they agree; the result is transposed instead."""
+        orders = {self.transposed[value][1] for value in node.inputs if value in self.transposed}
         if len(orders) != 1:
             return False
         (order,) = orders
@@ -77,20 +77,20 @@ class _Sinking:
         if node.kind == "Concat":
             attributes["axis"] = order[attributes["axis"]]
         self.nodes.append(Node(node.kind, inputs, [source], attributes))
-        self.turned[node.output] = source, order
+        self.transposed[node.output] = source, order
         return True
 
     def _as_source(self, value: Value | None, order: Order, node: Node) -> Value | None:
         """Return an input before its transposition by that order; None where that is not free."""
         if value is None:
             return None
-        if value in self.turned:
-            return self.turned[value][0]
+        if value in self.transposed:
+            return self.transposed[value][0]
         if value.data is None:
             return None
         if value.size == 1 and node.kind != "Concat":
             return constant(value.data.reshape(()), value.element)
-        if value.codes is None and node.kind in ("QuantizeLinear", "DequantizeLinear"):
+        if value.quantized is None and node.kind in ("QuantizeLinear", "DequantizeLinear"):
             return None
         data = value.data.reshape((1,) * (len(order) - len(value.shape)) + value.shape)
         data = np.ascontiguousarray(data.transpose(np.argsort(order)))
@@ -98,12 +98,12 @@ class _Sinking:
 
     def _write(self, value: Value) -> None:
         """Have a value that is read in its own order."""
-        if value not in self.turned:
+        if value not in self.transposed:
             return
-        source, order = self.turned.pop(value)
+        source, order = self.transposed.pop(value)
         if order == tuple(range(len(order))):
             self.nodes.append(Node("Identity", [source], [value]))
-        elif not self.is_open and _moves_nothing(source.shape, order):
+        elif not self.is_dynamic and _moves_nothing(source.shape, order):
             self.nodes.append(Node("Reshape", [source, constant(value.shape)], [value]))
         else:
             self._write(source)

@@ -33,7 +33,7 @@ class Written(Protocol):
     inputs: list[Any]
 
 
-def is_open(model: Model) -> bool:
+def is_dynamic(model: Model) -> bool:
     """Whether a model leaves dimensions of its inputs open."""
     return not all(model.operands[index].type.is_known for index in model.inputs)
 
@@ -43,7 +43,7 @@ def other_shapes(model: Model) -> list[Shape]:
     return [tuple(size or OTHER for size in model.operands[index].type.dimensions) for index in model.inputs]
 
 
-def settle(
+def generalize(
     first: Sequence[Written],
     second: Sequence[Written],
     parameters: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]],
@@ -55,22 +55,22 @@ def settle(
     for a, b, (ours, theirs) in zip(first, second, parameters, strict=True):
         if a.kind != b.kind or ours != theirs:
             raise _refusal(a, format)
-        for place, (x, y) in enumerate(zip(a.inputs, b.inputs, strict=True)):
+        for index, (x, y) in enumerate(zip(a.inputs, b.inputs, strict=True)):
             if x is None or x.data is None or x.data is y.data or np.array_equal(x.data, y.data):
                 continue
-            data = _common(a.kind, place, x.data, y.data)
+            data = _common(a.kind, index, x.data, y.data)
             if data is None:
                 raise _refusal(a, format)
-            a.inputs[place] = x.like(data=data)
+            a.inputs[index] = x.like(data=data)
 
 
-def _common(kind: str, place: int, ones: Array, others: Array) -> Array | None:
+def _common(kind: str, index: int, ones: Array, others: Array) -> Array | None:
     """A constant that means the same as both, None where there is none."""
     if ones.shape != others.shape or ones.ndim != 1:
         return None
     differing = ones != others
-    says_rest = (kind.upper() == "RESHAPE" and place == 1 and differing.sum() == 1) or (kind == "SLICE" and place == 2)
-    return np.where(differing, ones.dtype.type(REST), ones) if says_rest else None
+    is_rest = (kind.upper() == "RESHAPE" and index == 1 and differing.sum() == 1) or (kind == "SLICE" and index == 2)
+    return np.where(differing, ones.dtype.type(REST), ones) if is_rest else None
 
 
 def _refusal(operator: Written, format: str) -> BadDataError:
