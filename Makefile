@@ -75,7 +75,8 @@ clean:
 
 # The stamp is written last, so that a set-up that was interrupted is done again. An environment is made anew when it is
 # another Python's or was left without pip.
-$(READY): pyproject.toml constraints.txt setup.py $(wildcard native/*) src/nnapi/capi/functions.py src/nnapi/capi/prototype.py
+$(READY): pyproject.toml constraints.txt setup.py $(wildcard native/*) $(wildcard src/nnapi/capi/include/*.h src/nnapi/capi/include/android/*.h) \
+		src/nnapi/capi/functions.py src/nnapi/capi/prototype.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "$(PYTHON) is Python $(VERSION); nnapi needs 3.11 or newer: name one, as in PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \

@@ -12,6 +12,7 @@ import cffi
 NATIVE = Path(__file__).resolve().parent
 SOURCE = NATIVE.parent / "src"
 INCLUDE = SOURCE / "nnapi" / "capi" / "include"
+SUPPORT_LEVEL = 7  # not 8: TensorFlow Lite's loader refuses a higher level, and those that know 8 accept 7
 
 STRUCTURES = """
 typedef struct { float execTime, powerUsage; } SL_ANeuralNetworksPerformanceInfo;
@@ -50,31 +51,34 @@ def declarations(header: str) -> str:
     return re.sub(r"^#.*$", "", (NATIVE / header).read_text(), flags=re.MULTILINE)
 
 
-def tables():
-    """The functions, and the module of the support library, without importing the package, whose dependencies need not
-    be there yet."""
+def table():
+    """Return the exported functions, without importing the package, whose dependencies may not be installed yet."""
     for name in ("nnapi", "nnapi.capi"):
         package = ModuleType(name)
         package.__path__ = [str(SOURCE.joinpath(*name.split(".")))]
         sys.modules.setdefault(name, package)
-    from nnapi.capi import support
     from nnapi.capi.functions import FUNCTIONS
 
-    return FUNCTIONS, support
+    return FUNCTIONS
 
 
 def asked():
-    """The functions that Python answers; an entry of the bridge has the number of its place among them."""
-    return [function for function in tables()[0] if not function.answer]
+    """Return the functions that Python answers, in the order of the bridge's entries."""
+    return [function for function in table() if not function.answer]
+
+
+def pointers() -> list[str]:
+    """Return the functions in a support library's table of pointers, in its order."""
+    text = (INCLUDE / "NeuralNetworksSupportLibraryImpl.h").read_text()
+    return re.findall(r"^    .* \(\*(\w+)\)\(.*\);$", text, re.MULTILINE)
 
 
 def forward() -> str:
     """One exported function per row: answer at once, or enter Python's world and call the entry; and the pointers to
     them that a support library gives."""
     lines = []
-    table, support = tables()
     numbers = {function.name: number for number, function in enumerate(asked())}
-    for function in table:
+    for function in table():
         declared = ", ".join(f"{p.type} {p.name}" for p in function.parameters) or "void"
         words = ", ".join(p.word for p in function.parameters) or "void"
         given = ", ".join(f"({p.word}){p.name}" for p in function.parameters)
@@ -88,9 +92,9 @@ def forward() -> str:
             lines += [f"    if ({condition}enter(__func__)) {call};", "}"]
         else:
             lines += [f"    return enter(__func__) ? {call} : ({function.result}){failure};", "}"]
-    values = "".join(f"    .{function.name} = {function.name},\n" for function in support.pointers(table))
-    level = f"    .base = {{ANEURALNETWORKS_FEATURE_LEVEL_{support.LEVEL}}},\n"
-    lines += [f"static NnApiSLDriverImplFL{support.LEVEL} support_library = {{\n{level}{values}}};"]
+    values = "".join(f"    .{name} = {name},\n" for name in pointers())
+    level = f"    .base = {{ANEURALNETWORKS_FEATURE_LEVEL_{SUPPORT_LEVEL}}},\n"
+    lines += [f"static NnApiSLDriverImplFL{SUPPORT_LEVEL} support_library = {{\n{level}{values}}};"]
     return "\n".join(lines) + "\n"
 
 

@@ -28,7 +28,6 @@ TESTED_BY = {
     "capi/calls.py": "capi/test_functions.py",
     "capi/diagnostics.py": "clients/test_clients.py",
     "capi/raw_arguments.py": "capi/test_strace.py",
-    "capi/support.py": "clients/test_clients.py",
     "capi/support_answers.py": "clients/test_clients.py",
     "cli/run_results.py": "cli/test_run.py",
     "cli/lib.py": "capi/test_installation.py",

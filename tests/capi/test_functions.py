@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 
+from nnapi import codes
 from nnapi.capi import installation
 from nnapi.capi.functions import FUNCTIONS
 from nnapi.capi.handles import Handles
 from nnapi.capi.library import device_at
+from nnapi.capi.prototype import PROTOTYPES
 from nnapi.errors import BadDataError
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
@@ -26,8 +28,19 @@ from nnapi.runtime.device import Device
 from nnapi.runtime.event import Event
 from nnapi.runtime.execution import Execution
 from nnapi.runtime.memory import HardwareBuffer, MemoryDesc
-from tools import headers
 
+ENUMS = (
+    codes.OperandCode,
+    codes.OperationCode,
+    codes.FuseCode,
+    codes.PaddingCode,
+    codes.PreferenceCode,
+    codes.DeviceTypeCode,
+    codes.FeatureLevelCode,
+    codes.ResultCode,
+    codes.DurationCode,
+    codes.PriorityCode,
+)
 CLASSES: dict[str, Any] = {
     "model": Model,
     "compilation": Compilation,
@@ -50,12 +63,16 @@ def api(shared: Path) -> Any:
 
 @pytest.mark.shared
 def test_every_function_of_the_specification_is_there(api: Any) -> None:
+    introduced = {
+        name: (int(level), path.name)
+        for path in installation.include().glob("*.h")
+        for level, name in re.findall(r"Since\s+feature\s+level\s+(\d)\.\s+\*/\n\w[\w *]* (\w+)\(", path.read_text())
+    }
     ours = {
         function.name: (
             function.result,
             [[parameter.type, parameter.name] for parameter in function.parameters],
-            function.since,
-            function.header,
+            *introduced[function.name],
         )
         for function in FUNCTIONS
         if function.name.startswith("ANeuralNetworks")
@@ -75,7 +92,7 @@ def test_every_function_of_the_specification_is_there(api: Any) -> None:
 
 @pytest.mark.shared
 def test_header_has_every_number(api: Any) -> None:
-    text = headers.headers()["NeuralNetworks.h"]
+    text = (installation.include() / "NeuralNetworks.h").read_text()
     numbers = {
         name: int(value) for name, value in re.findall(r"^    (ANEURALNETWORKS_\w+) = (-?\d+),", text, re.MULTILINE)
     }
@@ -87,8 +104,28 @@ def test_header_has_every_number(api: Any) -> None:
         assert numbers[constant["name"]] == constant["value"]
 
 
-def test_committed_headers_are_those_of_the_table() -> None:
-    assert {name: (installation.include() / name).read_text() for name in headers.headers()} == headers.headers()
+def test_codes_of_the_header_are_those_of_python() -> None:
+    text = (installation.include() / "NeuralNetworks.h").read_text()
+    for enum in ENUMS:
+        members = "".join(f"    ANEURALNETWORKS_{name} = {int(code)},\n" for name, code in enum.__members__.items())
+        assert f"typedef enum {{\n{members}}} {enum.__name__};\n" in text
+    for name in ("MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES", "BYTE_SIZE_OF_CACHE_TOKEN"):
+        assert f"    ANEURALNETWORKS_{name} = {getattr(codes, name)},\n" in text
+
+
+def test_table_answers_every_prototype_of_the_headers() -> None:
+    in_c = {"ASharedMemory_create", "ASharedMemory_getSize", "ANeuralNetworks_getSLDriverImpl", "nnapi_last_error"}
+    assert {function.name for function in FUNCTIONS} == PROTOTYPES.keys() - in_c
+
+
+def test_support_library_has_the_types_of_the_prototypes() -> None:
+    text = (installation.include() / "NeuralNetworksSupportLibraryImpl.h").read_text()
+    members = re.findall(r"^    (.*) \(\*(\w+)\)\((.*)\);$", text, re.MULTILINE)
+    assert len(members) == 104
+    for result, name, types in members:
+        declared, parameters = PROTOTYPES[name]
+        assert result == declared
+        assert types == (", ".join(each.rpartition(" ")[0] for each in parameters.split(", ")) or "void")
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.name)

@@ -1,4 +1,4 @@
-"""C prototypes as values: a function's name, result and parameters, and what each parameter is for.
+"""The C prototypes of the headers as values: a function's result and parameters.
 
 This module imports nothing of the package: the C build reads it before the package is installed.
 """
@@ -9,6 +9,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
+
+PROTOTYPES: dict[str, tuple[str, str]] = {
+    name: (result, " ".join(parameters.split()))
+    for path in sorted(Path(__file__).resolve().with_name("include").rglob("*.h"))
+    for result, name, parameters in re.findall(
+        r"^(\w[\w *]*) (\w+)\(([^;]*)\);$", path.read_text("utf-8"), re.MULTILINE
+    )
+}
+"""The result and the parameters of each function that the headers declare."""
 
 OBJECTS = ("Burst", "Compilation", "Device", "Event", "Execution", "Memory", "MemoryDesc", "Model")
 HANDLES = {f"ANeuralNetworks{name}": name for name in OBJECTS} | {"AHardwareBuffer": "HardwareBuffer"}
@@ -75,39 +85,26 @@ class Function:
 
     ``call`` is a Python expression over the converted parameters; its value is stored through the output parameter, or
     returned. ``guard`` is evaluated before a structure is read; ``otherwise`` is stored by a failing call, by result
-    code. ``nullable`` names pointers that may be null. ``since`` is the feature level that introduced it, None if it
-    does not belong to NNAPI; ``failure`` is returned when the call fails without a result code of its own. ``answer``
-    is a C expression that replaces the call into Python, so that it never waits for the interpreter.
+    code. ``nullable`` names pointers that may be null. ``failure`` is returned when the call fails without a result
+    code of its own. ``answer`` is a C expression that replaces the call into Python, so that it never waits for the
+    interpreter.
     """
 
-    prototype: str
-    call: str
-    since: int | None
-    about: str
-    header: str = "NeuralNetworks.h"
+    name: str
+    call: str = ""
     guard: str = ""
     otherwise: Mapping[int, str] = field(default_factory=dict)
     nullable: tuple[str, ...] = ()
     failure: int | None = None
     answer: str = ""
 
-    @cached_property
-    def _parts(self) -> tuple[str, str, str]:
-        match = re.fullmatch(r"([\w *]+) (\w+)\((.*)\)", self.prototype)
-        assert match, self.prototype
-        return match[1], match[2], match[3]
-
     @property
     def result(self) -> str:
-        return self._parts[0]
-
-    @property
-    def name(self) -> str:
-        return self._parts[1]
+        return PROTOTYPES[self.name][0]
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
-        text = self._parts[2]
+        text = PROTOTYPES[self.name][1]
         pairs = [part.rpartition(" ")[::2] for part in text.split(", ")] if text != "void" else []
         names = {name for _, name in pairs}
         return tuple(

@@ -1,4 +1,3 @@
-/* Made by tools.headers from the tables of the package; not to be edited. */
 #ifndef NNAPI_NEURALNETWORKS_H
 #define NNAPI_NEURALNETWORKS_H
 
@@ -520,8 +519,8 @@ int ANeuralNetworksExecution_burstCompute(ANeuralNetworksExecution* execution, A
 /* Run in the background; the event brings the end. Since feature level 1. */
 int ANeuralNetworksExecution_startCompute(ANeuralNetworksExecution* execution, ANeuralNetworksEvent** event);
 
-/* Run once other events have happened, within so many nanoseconds from then; 0 for no limit. Since feature level 4.
-   */
+/* Run once other events have happened, within so many nanoseconds from then; 0 for no limit. Since feature
+   level 4. */
 int ANeuralNetworksExecution_startComputeWithDependencies(
     ANeuralNetworksExecution* execution,
     const ANeuralNetworksEvent* const* dependencies,

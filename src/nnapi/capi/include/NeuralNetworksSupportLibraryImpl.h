@@ -1,4 +1,3 @@
-/* Made by tools.headers from the tables of the package; not to be edited. */
 #ifndef NNAPI_NEURALNETWORKSSUPPORTLIBRARYIMPL_H
 #define NNAPI_NEURALNETWORKSSUPPORTLIBRARYIMPL_H
 
