@@ -39,7 +39,7 @@ def _nominal_figures() -> Iterator[None]:
     from nnapi.drivers.xnnpack.passes.signed_weights import cost_model  # not before the environment above is set
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cost_model, "FIGURES", {})
+        patch.setattr(cost_model, "KERNEL_TIMINGS", {})
         yield
 
 

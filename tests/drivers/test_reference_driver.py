@@ -12,7 +12,7 @@ from nnapi import Model, OperandCode, OperandType, OperationCode, device, tensor
 from nnapi.codes import DeviceTypeCode
 from nnapi.drivers.base import Capabilities, Driver, PrepareOptions, Request
 from nnapi.drivers.reference import program as program_module
-from nnapi.drivers.reference.program import PROGRAMS_KEPT, PreparedReference
+from nnapi.drivers.reference.program import CACHED_PROGRAMS, PreparedReference
 from nnapi.errors import BadDataError, MissedDeadlinePersistentError, MissedDeadlineTransientError, OpFailedError
 from nnapi.model.builder import Builder
 from tests.graphs import finished
@@ -77,10 +77,10 @@ def test_programs_are_kept_within_bounds_the_last_used_ones() -> None:
     first = np.ones((1, 2), np.float32)
     run(prepared, first)
     (made,) = programs(prepared)
-    for rows in range(2, 3 * PROGRAMS_KEPT):
+    for rows in range(2, 3 * CACHED_PROGRAMS):
         run(prepared, np.ones((rows, 2), np.float32))
         run(prepared, first)
-    assert len(programs(prepared)) == PROGRAMS_KEPT
+    assert len(programs(prepared)) == CACHED_PROGRAMS
     assert made in programs(prepared)
 
 

@@ -15,7 +15,7 @@ from nnapi import Builder, Device, NnapiError, OperandCode, OperationCode, compi
 from nnapi.codes import DeviceTypeCode, FuseCode
 from nnapi.drivers.base import Capabilities, DeviceInfo, Driver, Outcome, Performance, PrepareOptions, Request, Verdict
 from nnapi.drivers.limited import Limited
-from nnapi.drivers.prepared import SHAPES_KEPT, PerShapes, Pool, PreparedPerShapes, Shapes, check_deadline
+from nnapi.drivers.prepared import CACHED_SHAPES, PerShapes, Pool, PreparedPerShapes, Shapes, check_deadline
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
 from nnapi.lowering.lower import Context, Lowering, Rules, assume_shapes, need_supported, require
 from nnapi.model.call import Call
@@ -317,10 +317,10 @@ def test_a_model_with_open_dimensions_is_prepared_once_for_each_shape() -> None:
         x = np.ones((rows, 3), np.float32)
         np.testing.assert_array_equal(prepared.execute(Request([x])).outputs[0], np.tanh(x))
     five = prepared.prepare_for(((5, 3),))
-    for rows in range(10, 10 + SHAPES_KEPT - 1):
+    for rows in range(10, 10 + CACHED_SHAPES - 1):
         prepared.prepare_for(((rows, 3),))
     assert prepared.prepare_for(((5, 3),)) is five
-    for rows in range(10, 10 + SHAPES_KEPT):
+    for rows in range(10, 10 + CACHED_SHAPES):
         prepared.prepare_for(((rows, 3),))
     assert prepared.prepare_for(((5, 3),)) is not five
 

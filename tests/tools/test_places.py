@@ -14,7 +14,7 @@ SOURCE = size.REPOSITORY / "src" / "nnapi"
 ELSEWHERE = (
     "testing/",  # what draws and judges operations
     "drivers/profiles/",  # data of devices
-    "drivers/webgpu/proven_forms.txt",
+    "drivers/webgpu/proven_patterns.txt",
     "drivers/xnnpack/sampling.py",  # what is timed
     "capi/include/",
 )

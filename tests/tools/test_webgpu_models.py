@@ -3,11 +3,11 @@
 import numpy as np
 
 import nnapi
-from nnapi.drivers.webgpu.forms import describe_form
 from nnapi.drivers.webgpu.lowering import WebGpuLowering
+from nnapi.drivers.webgpu.patterns import describe_pattern
 from nnapi.drivers.xnnpack.lowering import lower_model
-from tools.webgpu_forms import find_difference
 from tools.webgpu_models import draw_inputs, make_models
+from tools.webgpu_patterns import find_difference
 
 
 def test_networks_are_made_of_what_they_are_made_of() -> None:
@@ -15,7 +15,7 @@ def test_networks_are_made_of_what_they_are_made_of() -> None:
     names = {model.operations[-1].name for model in models}
     assert {"ADD", "CONCATENATION", "MEAN", "PAD", "RESHAPE", "SOFTMAX", "TRANSPOSE"} <= names
     found = {
-        describe_form(each) for model in models for each in lower_model(model, None, WebGpuLowering).graph.operators
+        describe_pattern(each) for model in models for each in lower_model(model, None, WebGpuLowering).graph.operators
     }
     assert {"ADD i8[4] > i8[4]", "CONCATENATION f32[4] > f32[4] at3", "MEAN f32[4] i32[1]c > f32[4] at1 at2"} <= found
 

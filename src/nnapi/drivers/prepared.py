@@ -23,7 +23,7 @@ T = TypeVar("T")
 P = TypeVar("P", bound=Prepared)
 
 CLOSED = "the prepared model is closed"
-SHAPES_KEPT = 4
+CACHED_SHAPES = 4
 """The number of sets of shapes for which a model with dynamic dimensions stays prepared."""
 
 
@@ -60,7 +60,7 @@ class Pool(Generic[T]):
 class PerShapes(Generic[T]):
     """A cache of objects made for each set of shapes; the last few are cached."""
 
-    def __init__(self, make: Callable[[Shapes], T], most: int = SHAPES_KEPT) -> None:
+    def __init__(self, make: Callable[[Shapes], T], most: int = CACHED_SHAPES) -> None:
         self._make, self._most = make, most
         self._made: OrderedDict[Shapes, T] = OrderedDict()
         self._closed = False

@@ -70,7 +70,7 @@ def test_examples_are_right(gpu: Device, corpus: Corpus) -> None:
     }
 
 
-def test_what_is_not_proven_is_refused_with_the_form(gpu: Device) -> None:
+def test_what_is_not_proven_is_refused_with_the_pattern(gpu: Device) -> None:
     net = Builder("topk")
     x = net.input(tensor("float32", (1, 4)))
     net.output(*net.topk_v2(x, 2))

@@ -1,11 +1,11 @@
-"""The graph that the accelerator is handed: without XNNPACK's rewrites, and only in forms that are proven."""
+"""The graph that the accelerator is handed: without XNNPACK's rewrites, and only in patterns that are proven."""
 
 import numpy as np
 import pytest
 
 import nnapi.drivers.webgpu.lowering as lowering
 from nnapi import Builder, Model, tensor
-from nnapi.drivers.webgpu.lowering import WebGpuLowering, part_padding, write_graph
+from nnapi.drivers.webgpu.lowering import WebGpuLowering, separate_padding, write_graph
 from nnapi.drivers.webgpu.rules import RULES
 from nnapi.drivers.xnnpack.context import RULES as XNNPACK
 from nnapi.drivers.xnnpack.lowering import Lowered, lower_model
@@ -15,7 +15,7 @@ from nnapi.model.operation import REGISTRY
 
 
 class Unchecked(WebGpuLowering):
-    def is_proven(self, form: str) -> bool:
+    def is_proven(self, pattern: str) -> bool:
         return True
 
 
@@ -73,11 +73,11 @@ def test_slices_go_forwards_only() -> None:
     assert verdict.reason == "STRIDED_SLICE (#0): the accelerator slices forwards only"
 
 
-def test_a_form_that_is_not_proven_is_refused_with_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pattern_that_is_not_proven_is_refused_with_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     model = model_of("sqrt", 2, 3)
-    monkeypatch.setattr(lowering, "proven_forms", lambda: {"SQRT f32[2] > f32[2]"})
+    monkeypatch.setattr(lowering, "proven_patterns", lambda: {"SQRT f32[2] > f32[2]"})
     assert [verdict.supported for verdict in lower(model, WebGpuLowering).verdicts] == [True]
-    monkeypatch.setattr(lowering, "proven_forms", lambda: {"SQRT f32[3] > f32[3]"})
+    monkeypatch.setattr(lowering, "proven_patterns", lambda: {"SQRT f32[3] > f32[3]"})
     (verdict,) = lower(model, WebGpuLowering).verdicts
     assert verdict.reason == "SQRT (#0): the accelerator is not known to compute SQRT f32[2] > f32[2]"
 
@@ -89,7 +89,7 @@ def test_padding_is_kept_apart_from_pooling(between: bool) -> None:
     again = padded.like()
     reshape = [Operator("RESHAPE", [padded, constant(again.shape)], [again])] if between else []
     pool = Operator("AVERAGE_POOL_2D", [again if between else padded], [result])
-    found = part_padding(Graph([pad, *reshape, pool], [x], [result])).operators
+    found = separate_padding(Graph([pad, *reshape, pool], [x], [result])).operators
     assert [operator.kind for operator in found] == ["PAD", *(["RESHAPE"] if between else []), "MUL", "AVERAGE_POOL_2D"]
     assert found[-2].input(1).value.tolist() == [1.0]
     assert found[-1].inputs == found[-2].outputs

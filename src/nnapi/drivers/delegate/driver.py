@@ -23,7 +23,7 @@ from nnapi.drivers.delegate.probing import PASSES, judge
 from nnapi.drivers.installed import version
 from nnapi.drivers.litert.artifact import unpack
 from nnapi.drivers.prepared import PreparedPerShapes
-from nnapi.drivers.xnnpack.compile import assume_shapes, compile_graph, is_closed, lower_model
+from nnapi.drivers.xnnpack.compile import assume_shapes, compile_graph, is_static, lower_model
 from nnapi.lowering.lower import need_supported
 from nnapi.model.model import Model
 from nnapi.model.operand import Shape
@@ -49,7 +49,7 @@ class DelegateDriver(HostMemory):
         self, model: Model, options: PrepareOptions
     ) -> PreparedDelegated | PreparedPerShapes[PreparedDelegated]:
         shapes = assume_shapes(model)
-        if is_closed(model):
+        if is_static(model):
             return self._prepare_graph(model, shapes, shapes)
         return PreparedPerShapes(lambda given: self._prepare_graph(model, given, shapes), tuple(shapes))
 

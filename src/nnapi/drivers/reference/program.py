@@ -31,7 +31,7 @@ from nnapi.trace.log import Log
 
 log = Log("nnapi.CpuExecutor")
 
-PROGRAMS_KEPT = 8
+CACHED_PROGRAMS = 8
 """Programs kept for different input shapes of one model."""
 
 
@@ -206,7 +206,7 @@ class PreparedReference:
         _keep_freed_memory()
         self.model = model
         self._lock = make_lock()
-        self._programs = PerShapes(self._make, PROGRAMS_KEPT)
+        self._programs = PerShapes(self._make, CACHED_PROGRAMS)
         self._references: dict[int, PreparedReference] = {}
         declared = [model.operands[index].type for index in model.inputs]
         if all(type.is_known for type in declared):

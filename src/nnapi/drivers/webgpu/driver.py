@@ -68,25 +68,25 @@ class WebGpuDriver(HostMemory):
     def verdicts(self, model: Model) -> Sequence[Verdict]:
         return self.lower(model).verdicts
 
-    def prepare(self, model: Model, options: PrepareOptions) -> PreparedModel | OpenModel:
-        from nnapi.drivers.xnnpack.lowering import assume_shapes, is_closed
+    def prepare(self, model: Model, options: PrepareOptions) -> PreparedModel | DynamicModel:
+        from nnapi.drivers.xnnpack.lowering import assume_shapes, is_static
 
         shapes = tuple(assume_shapes(model))
-        assumed = None if is_closed(model) else shapes
+        assumed = None if is_static(model) else shapes
         make = partial(self._prepare_for, model, assumed=assumed)
-        return make(shapes) if assumed is None else OpenModel(make, shapes)
+        return make(shapes) if assumed is None else DynamicModel(make, shapes)
 
     def cache_entry(self, prepared: Prepared) -> bytes | None:
         """The file, that for the assumed dimensions where the model leaves some open."""
-        first = prepared.first if isinstance(prepared, OpenModel) else prepared
+        first = prepared.first if isinstance(prepared, DynamicModel) else prepared
         return pack(first.compiled) if isinstance(first, PreparedModel) else None
 
-    def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> PreparedModel | OpenModel:
+    def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> PreparedModel | DynamicModel:
         found = unpack(entry)
         prepared = PreparedModel(found)
         if found.assumed is None:
             return prepared
-        return OpenModel(partial(self._prepare_for, model, assumed=found.assumed), found.assumed, prepared)
+        return DynamicModel(partial(self._prepare_for, model, assumed=found.assumed), found.assumed, prepared)
 
     def _prepare_for(
         self, model: Model, shapes: Sequence[Shape | None], assumed: tuple[Shape | None, ...] | None
@@ -119,5 +119,5 @@ class PreparedModel:
         self._instance = None
 
 
-class OpenModel(PreparedPerShapes[PreparedModel]):
+class DynamicModel(PreparedPerShapes[PreparedModel]):
     """A model whose inputs have dimensions, or are omitted, as only a run decides: a file for each case."""

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nnapi.drivers.webgpu.forms import describe_form, proven_forms
+from nnapi.drivers.webgpu.adapting import adapt
+from nnapi.drivers.webgpu.patterns import describe_pattern, proven_patterns
 from nnapi.drivers.webgpu.rules import RULES, WebGpuContext
-from nnapi.drivers.webgpu.suiting import suit
 from nnapi.drivers.xnnpack.lowering import TfliteLowering
 from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
@@ -32,9 +32,9 @@ class WebGpuLowering(TfliteLowering):
         super().__init__(model, shapes)
         self._padded: set[Tensor] = set()
 
-    def is_proven(self, form: str) -> bool:
+    def is_proven(self, pattern: str) -> bool:
         """Whether the accelerator is known to compute such operators right."""
-        return form in proven_forms()
+        return pattern in proven_patterns()
 
     def check_operator(self, operator: Operator) -> None:
         super().check_operator(operator)
@@ -42,10 +42,10 @@ class WebGpuLowering(TfliteLowering):
             self._padded.add(operator.output)
         elif operator.kind in POOLS and operator.inputs[0] in self._padded and operator.output.type != "f32":
             raise Unsupported(f"the accelerator takes PAD before {operator.kind} for padding that does not count")
-        for suited in suit([operator]):
-            form = describe_form(suited)
-            if not self.is_proven(form):
-                raise Unsupported(f"the accelerator is not known to compute {form}")
+        for adapted in adapt([operator]):
+            pattern = describe_pattern(adapted)
+            if not self.is_proven(pattern):
+                raise Unsupported(f"the accelerator is not known to compute {pattern}")
 
 
 def write_graph(graph: Graph) -> bytes:
@@ -54,19 +54,19 @@ def write_graph(graph: Graph) -> bytes:
     None of the passes for XNNPACK is applied. Inputs and outputs get names, by which the accelerator identifies them,
     and no input is an output as well.
     """
-    graph = suit_graph(part_padding(_part_ends(graph)))
+    graph = adapt_graph(separate_padding(_separate_outputs(graph)))
     for letter, tensors in (("t", graph.tensors()), ("i", graph.inputs), ("o", graph.outputs)):
         for number, tensor in enumerate(tensors):
             tensor.name = f"{letter}{number}"
     return serialize(graph, write_named_tensors)
 
 
-def suit_graph(graph: Graph) -> Graph:
+def adapt_graph(graph: Graph) -> Graph:
     """The graph as the accelerator takes it, without what nobody reads."""
-    return remove_dead_operators(graph.with_operators(suit(graph.operators)))
+    return remove_dead_operators(graph.with_operators(adapt(graph.operators)))
 
 
-def part_padding(graph: Graph) -> Graph:
+def separate_padding(graph: Graph) -> Graph:
     """The graph with a multiplication by one between PAD and pooling, which the accelerator joins otherwise: as if the
     padding were the pooling's own, whose windows leave it out."""
     operators: list[Operator] = []
@@ -88,7 +88,7 @@ def _is_padded(operator: Operator, padded: set[Tensor]) -> bool:
     return operator.kind in PADS or (operator.kind == "RESHAPE" and operator.inputs[0] in padded)
 
 
-def _part_ends(graph: Graph) -> Graph:
+def _separate_outputs(graph: Graph) -> Graph:
     """Return the graph with a separate tensor for each output, which is neither an input nor a constant."""
     taken = set(graph.inputs)
     outputs, copies = [], []

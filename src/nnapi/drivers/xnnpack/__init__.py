@@ -20,7 +20,7 @@ from nnapi.drivers.base import (
 )
 from nnapi.drivers.installed import version
 from nnapi.drivers.litert.artifact import unpack
-from nnapi.drivers.xnnpack.prepared import OpenGraph, PreparedGraph
+from nnapi.drivers.xnnpack.prepared import DynamicGraph, PreparedGraph
 from nnapi.model.memory import release_pages
 from nnapi.model.model import Model
 from nnapi.model.operand import Shape
@@ -37,7 +37,7 @@ WORTH_SHARING = 10_000_000
 UNSIGNED = "unsigned as stored"
 """The variant of a model without signed filters."""
 MIXED = "types by the processor"
-"""The variant of a quantized model that computes each sum on signed or unsigned values or in float32, as the figures of
+"""The variant of a quantized model that computes each sum on signed or unsigned values or in float32, as the timings of
 the processor predict. The usual variant computes all on signed values, on every processor."""
 IN_FLOAT = "sums in float32"
 """The variant of a quantized model that computes sums on dequantized values."""
@@ -73,23 +73,23 @@ class XnnpackDriver(HostMemory):
         if asked is not None and asked[0] is model:
             self._asked = None
 
-    def prepare(self, model: Model, options: PrepareOptions) -> PreparedGraph | OpenGraph:
-        from nnapi.drivers.xnnpack.compile import assume_shapes, is_closed
+    def prepare(self, model: Model, options: PrepareOptions) -> PreparedGraph | DynamicGraph:
+        from nnapi.drivers.xnnpack.compile import assume_shapes, is_static
 
         shapes = assume_shapes(model)
-        if is_closed(model):
+        if is_static(model):
             return self._prepare_graph(model, shapes, shapes, options)
-        return OpenGraph(lambda given: self._prepare_graph(model, given, shapes, options), tuple(shapes))
+        return DynamicGraph(lambda given: self._prepare_graph(model, given, shapes, options), tuple(shapes))
 
     def list_variants(self, model: Model) -> Sequence[str]:
         """List the other variants of a model: quantized sums as stored, on signed values or in float32, and quantized
         weights beside a float input as float weights."""
-        from nnapi.drivers.xnnpack.compile import is_closed, is_dynamic_range, lower_model
-        from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import find_figures
+        from nnapi.drivers.xnnpack.compile import is_dynamic_range, is_static, lower_model
+        from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import find_kernel_timings
         from nnapi.drivers.xnnpack.passes.unsigned_values import can_be_unsigned, has_unsigned_filters
         from nnapi.formats.tflite.operators import facts
 
-        if not is_closed(model):
+        if not is_static(model):
             return []
         asked = self._asked
         is_asked = asked is not None and asked[0]() is model
@@ -97,7 +97,7 @@ class XnnpackDriver(HostMemory):
         graph = lowered.graph
         variants = [UNSIGNED] if has_unsigned_filters(graph) and can_be_unsigned(graph) else []
         if any(facts(operator.kind).sums and operator.input(0).type == "i8" for operator in graph.operators):
-            variants += [MIXED, IN_FLOAT] if find_figures().is_measured else [IN_FLOAT]
+            variants += [MIXED, IN_FLOAT] if find_kernel_timings().is_measured else [IN_FLOAT]
         return [*variants, FLOAT_WEIGHTS] if any(map(is_dynamic_range, graph.operators)) else variants
 
     def predict_variant(self, model: Model) -> str:
@@ -111,17 +111,17 @@ class XnnpackDriver(HostMemory):
 
     def cache_entry(self, prepared: Prepared) -> bytes | None:
         """The serialized graph, that for the assumed dimensions where the model leaves some open."""
-        graph = prepared.first if isinstance(prepared, OpenGraph) else prepared
+        graph = prepared.first if isinstance(prepared, DynamicGraph) else prepared
         return bytes(graph.compiled.content) if isinstance(graph, PreparedGraph) else None
 
-    def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> PreparedGraph | OpenGraph:
+    def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> PreparedGraph | DynamicGraph:
         """Hand the engine a graph that was serialized before, without a look at the model."""
         found = unpack(entry)
         graph = PreparedGraph(model, found, self._choose_threads(options, found.work))
         if found.assumed is None:
             return graph
         shapes = tuple(found.assumed)
-        return OpenGraph(lambda given: self._prepare_graph(model, given, shapes, options), shapes, graph)
+        return DynamicGraph(lambda given: self._prepare_graph(model, given, shapes, options), shapes, graph)
 
     def _prepare_graph(
         self, model: Model, shapes: Sequence[Shape | None], assumed: Sequence[Shape | None], options: PrepareOptions
@@ -134,7 +134,7 @@ class XnnpackDriver(HostMemory):
             find_large_constants,
             lower_model,
         )
-        from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import ALL_FLOAT, ALL_SIGNED, find_figures
+        from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import ALL_FLOAT, ALL_SIGNED, find_kernel_timings
         from nnapi.lowering.lower import need_supported
 
         model.need_mapped()  # some dimensions are known at a run only, and its files may have changed by then
@@ -146,8 +146,8 @@ class XnnpackDriver(HostMemory):
         del asked
         need_supported(result.verdicts)
         passes = {UNSIGNED: UNSIGNED_PASSES, FLOAT_WEIGHTS: FLOAT_PASSES}.get(options.variant, PASSES)
-        figures = {MIXED: find_figures(), IN_FLOAT: ALL_FLOAT}.get(options.variant, ALL_SIGNED)
-        found = compile_graph(model, result.graph, shapes, assumed, passes, figures)
+        timings = {MIXED: find_kernel_timings(), IN_FLOAT: ALL_FLOAT}.get(options.variant, ALL_SIGNED)
+        found = compile_graph(model, result.graph, shapes, assumed, passes, timings)
         release_pages(find_large_constants(model))
         del result  # and with it what was made of the constants
         return PreparedGraph(model, found, self._choose_threads(options, found.work))

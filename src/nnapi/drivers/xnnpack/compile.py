@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 
 from nnapi.drivers.litert.artifact import VERSION, Compiled, write_facts
 from nnapi.drivers.xnnpack import rules  # noqa: F401  (registers the lowering rules)
-from nnapi.drivers.xnnpack.lowering import Lowered, assume_shapes, is_closed, lower_model
+from nnapi.drivers.xnnpack.lowering import Lowered, assume_shapes, is_static, lower_model
 from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
 from nnapi.drivers.xnnpack.passes.dynamic_range import is_dynamic_range, use_faster_weights, use_float_weights
 from nnapi.drivers.xnnpack.passes.io_types import keep_unsigned_io
 from nnapi.drivers.xnnpack.passes.lstm_unroll import unroll_lstm
 from nnapi.drivers.xnnpack.passes.quantized_reductions import reduce_quantized
 from nnapi.drivers.xnnpack.passes.recompose import recompose
-from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import NOMINAL, Figures, count_macs, use_figures
+from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import NOMINAL, KernelTimings, count_macs, use_timings
 from nnapi.drivers.xnnpack.passes.signed_weights.in_float import compute_in_float
 from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
 from nnapi.drivers.xnnpack.passes.signed_weights.width_to_depth import move_width_to_depth
@@ -33,8 +33,8 @@ __all__ = [
     "assume_shapes",
     "compile_graph",
     "find_large_constants",
-    "is_closed",
     "is_dynamic_range",
+    "is_static",
     "lower_model",
 ]
 
@@ -68,11 +68,11 @@ def compile_graph(
     shapes: Sequence[Shape | None],
     assumed: Sequence[Shape | None],
     passes: Sequence[Pass] = PASSES,
-    figures: Figures = NOMINAL,
+    timings: KernelTimings = NOMINAL,
 ) -> Compiled:
     """The graph that the model was lowered to, rewritten and serialized: for inputs of those ``shapes``, None for one
     that is omitted. ``assumed`` are those that are tried first, where runs may differ."""
-    with use_figures(figures):
+    with use_timings(timings):
         for rewrite in passes:
             if rewrite is unroll_lstm:
                 graph = unroll_lstm(graph, rounds_states=model.rounded_states)
@@ -83,7 +83,7 @@ def compile_graph(
         tuple(tensor.shape for tensor in graph.outputs),
         tuple(find_origins(graph)),
         count_macs(graph),
-        None if is_closed(model) else tuple(assumed),
+        None if is_static(model) else tuple(assumed),
     )
     return Compiled(serialize(graph, tail=write_facts(VERSION, *told)), *told)
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, TypeVar
 
 from nnapi.codes import OperandCode
 from nnapi.drivers.windows import limit_steps, too_wide
-from nnapi.drivers.xnnpack import whole_range
+from nnapi.drivers.xnnpack import float_functions
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.formats.tflite.operators import facts
 from nnapi.lowering import tflite
@@ -55,11 +55,11 @@ class Context(canonical.Context):
         value_of: Callable[[int], Array | None],
         tensor_at: Callable[[int], Tensor],
         findings: dict[Any, Any],
-        open: Container[int],
-        find_codes: Callable[[int], Tensor | None],
+        dynamic: Container[int],
+        find_quantized: Callable[[int], Tensor | None],
     ) -> None:
         super().__init__(call, value_of, tensor_at)
-        self._findings, self._open, self._find_codes = findings, open, find_codes
+        self._findings, self._dynamic, self._find_quantized = findings, dynamic, find_quantized
 
     # What only this engine's rules ask
 
@@ -71,13 +71,13 @@ class Context(canonical.Context):
             result = self._findings[key] = look(*tensors)
         return result
 
-    def find_codes(self, name: str) -> Tensor | None:
+    def find_quantized(self, name: str) -> Tensor | None:
         """The constant quantized values behind an argument, where the engine may compute with those."""
-        return self._find_codes(self.call.operands[name][0])
+        return self._find_quantized(self.call.operands[name][0])
 
-    def is_open(self, name: str) -> bool:
+    def is_dynamic(self, name: str) -> bool:
         """Whether a run may bring other dimensions of an argument than those that are tried."""
-        return any(index in self._open for index in self.call.operands.get(name, ()))
+        return any(index in self._dynamic for index in self.call.operands.get(name, ()))
 
     # What is done otherwise than in files
 
@@ -88,7 +88,7 @@ class Context(canonical.Context):
         return value - SHIFT if self.type(name).code in UNSIGNED else value
 
     def map(self, kind: str, x: Tensor, out: Tensor | None = None) -> Tensor:
-        compute = whole_range.FUNCTIONS.get(kind) if x.type == "f32" else None
+        compute = float_functions.FUNCTIONS.get(kind) if x.type == "f32" else None
         return super().map(kind, x, out) if compute is None else compute(self, x, out or x.like())
 
     def fit_windows(

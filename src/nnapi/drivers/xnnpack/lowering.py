@@ -48,7 +48,7 @@ def lower_model(
     work.dynamic_range = dynamic_range
     if shapes is None and not all(model.operands[index].type.is_known for index in model.inputs):
         work.when = "with 1 for each dimension that the model leaves open"
-        work.open = frozenset(
+        work.dynamic = frozenset(
             operand.index
             for operand in model.operands
             if not operand.type.is_known and operand.lifetime is not Lifetime.NO_VALUE
@@ -62,7 +62,7 @@ def assume_shapes(model: Model) -> list[Shape | None]:
     return lowering.assume_shapes(model, find_omissible(model))
 
 
-def is_closed(model: Model) -> bool:
+def is_static(model: Model) -> bool:
     """Whether one graph is enough for every run."""
     return all(model.operands[index].type.is_known for index in model.inputs) and not find_omissible(model)
 
@@ -78,7 +78,7 @@ class TfliteLowering(Lowering[Tensor, Context]):
     def __init__(self, model: Model, shapes: Sequence[Shape | None]) -> None:
         super().__init__(model, shapes)
         self.graph = Graph()
-        self.open: frozenset[int] = frozenset()
+        self.dynamic: frozenset[int] = frozenset()
         """Operands of which a run may bring other dimensions than those assumed."""
         self.dynamic_range = False
         self._findings: dict[Any, Any] = {}
@@ -94,10 +94,10 @@ class TfliteLowering(Lowering[Tensor, Context]):
         return self.graph
 
     def context(self, call: Call) -> Context:
-        find_codes = self._find_codes if self.dynamic_range else _find_none
-        return self.context_type(call, self.find_constant, self.value, self._findings, self.open, find_codes)
+        find_quantized = self._find_quantized if self.dynamic_range else _find_none
+        return self.context_type(call, self.find_constant, self.value, self._findings, self.dynamic, find_quantized)
 
-    def _find_codes(self, index: int) -> Tensor | None:
+    def _find_quantized(self, index: int) -> Tensor | None:
         """Return the quantized constant that the operand is dequantized from, if any."""
         codes = self.codes.get(index)
         return None if codes is None else self.value(codes)

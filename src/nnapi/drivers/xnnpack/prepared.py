@@ -64,7 +64,7 @@ class PreparedGraph:
         self._pool.close()
 
 
-class OpenGraph(PreparedPerShapes[PreparedGraph]):
+class DynamicGraph(PreparedPerShapes[PreparedGraph]):
     """A model whose inputs have dimensions, or are omitted, as only a run decides: a graph for each case."""
 
 

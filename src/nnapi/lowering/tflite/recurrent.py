@@ -21,7 +21,7 @@ def lstm_operator(
     kind: str, input: Tensor, states: Sequence[Tensor], outputs: list[Tensor], arguments: Mapping[str, Any]
 ) -> Operator:
     """Return a cell with the operands and options among ``arguments``; Unsupported for those it does not take."""
-    need_room(arguments["projection_weights"])
+    check_projection(arguments["projection_weights"])
     activation = arguments["activation"]
     refusal = f"activation is {activation}, the engine's LSTM computes 1 (RELU), 3 (RELU6) and 4 (TANH)"
     require(activation in ACTIVATIONS, refusal)
@@ -32,7 +32,7 @@ def lstm_operator(
     return Operator(kind, inputs, outputs, options)
 
 
-def need_room(projection: Tensor | None) -> None:
+def check_projection(projection: Tensor | None) -> None:
     """Refuse a projection to more outputs than there are cells: they are added up in a buffer for as many."""
     outputs, cells = (0, 0) if projection is None else projection.shape
     refusal = f"{cells} cells are projected to {outputs} outputs, more than the engine keeps room for"

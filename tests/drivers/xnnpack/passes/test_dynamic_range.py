@@ -8,7 +8,7 @@ from nnapi.drivers.base import PrepareOptions, Request
 from nnapi.drivers.xnnpack.compile import lower_model
 from nnapi.drivers.xnnpack.passes.dynamic_range import is_dynamic_range, use_faster_weights, use_float_weights
 from nnapi.drivers.xnnpack.passes.lstm_unroll import unroll_lstm
-from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import NOMINAL, Dense, Figures, use_figures
+from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import NOMINAL, Dense, KernelTimings, use_timings
 from nnapi.drivers.xnnpack.passes.unsigned_values import can_be_unsigned
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from tests.drivers.xnnpack.engine_cases import engine
@@ -55,7 +55,7 @@ def test_numbers_are_those_behind_the_codes_along_their_axis() -> None:
 
 
 @pytest.mark.parametrize(
-    ("figures", "filters"),
+    ("timings", "filters"),
     [
         (SLOW_ON_BYTES, ["f32", "i8", "f32"]),
         (FAST_ON_BYTES, ["i8", "i8", "i8"]),
@@ -63,8 +63,8 @@ def test_numbers_are_those_behind_the_codes_along_their_axis() -> None:
     ],
     ids=["slow on bytes", "fast on bytes", "not measured"],
 )
-def test_the_choice_follows_the_figures(figures: Figures, filters: list[str]) -> None:
-    with use_figures(figures):
+def test_the_choice_follows_the_timings(timings: KernelTimings, filters: list[str]) -> None:
+    with use_timings(timings):
         assert list_filters(use_faster_weights(make_graph())) == filters
 
 

@@ -15,10 +15,10 @@ from nnapi.formats.tflite.operators import facts
 
 def is_dynamic_range(operator: Operator) -> bool:
     """Return whether an operator multiplies a float input by quantized constants."""
-    return bool(facts(operator.kind).weights) and operator.input(0).type == "f32" and bool(_find_codes(operator))
+    return bool(facts(operator.kind).weights) and operator.input(0).type == "f32" and bool(_find_quantized(operator))
 
 
-def _find_codes(operator: Operator) -> list[Tensor]:
+def _find_quantized(operator: Operator) -> list[Tensor]:
     """Return the weights that are quantized constants."""
     weights = [operator.inputs[position] for position in facts(operator.kind).weights]
     return [each for each in weights if each is not None and each.type == "i8" and each.data is not None]
@@ -32,7 +32,7 @@ def use_float_weights(graph: Graph) -> Graph:
 def use_faster_weights(graph: Graph) -> Graph:
     """Return the graph with weights dequantized where the measured costs of the processor favor that; cells are
     decomposed by then."""
-    if not any(map(is_dynamic_range, graph.operators)) or not cost_model.figures().is_measured:
+    if not any(map(is_dynamic_range, graph.operators)) or not cost_model.timings().is_measured:
         return graph
     return _rewrite(
         graph,
@@ -49,7 +49,7 @@ def _rewrite(graph: Graph, chosen: list[bool]) -> Graph:
     operators: list[Operator] = []
     for operator, is_chosen in zip(graph.operators, chosen, strict=True):
         if is_chosen:
-            numbers |= {codes: dequantize_filter(codes) for codes in _find_codes(operator) if codes not in numbers}
+            numbers |= {codes: dequantize_filter(codes) for codes in _find_quantized(operator) if codes not in numbers}
             operator = operator.like([x and numbers.get(x, x) for x in operator.inputs])
         operators.append(operator)
     return graph.with_operators(operators)
@@ -58,6 +58,6 @@ def _rewrite(graph: Graph, chosen: list[bool]) -> Graph:
 def dequantize_filter(filter: Tensor) -> Tensor:
     """Dequantize a filter of signed values with zero point 0."""
     scales = np.asarray(filter.scale, np.float32)
-    shape = [-1 if place == filter.axis else 1 for place in range(len(filter.shape))]
+    shape = [-1 if index == filter.axis else 1 for index in range(len(filter.shape))]
     factors = scales.reshape(shape) if scales.ndim else scales
     return filter.like(type="f32", scale=0.0, axis=0, data=filter.value.astype(np.float32) * factors)

@@ -50,7 +50,7 @@ def unroll_lstm(graph: Graph, *, rounds_states: bool = False) -> Graph:
     operators: list[Operator] = []
     for operator in graph.operators:
         is_cell = operator.kind in (STEP, SEQUENCE) and is_plain(operator, operator.outputs[1] in read, rounds_states)
-        operators += _Cell(operator).write_out() if is_cell else [operator]
+        operators += _Cell(operator).decompose() if is_cell else [operator]
     return graph.with_operators(operators)
 
 
@@ -101,7 +101,7 @@ class _Cell:
         self.seen_again = self._join(RECURRENT)
         self.is_cut_once = not self.is_integer and self._remembers_little()
 
-    def write_out(self) -> list[Operator]:
+    def decompose(self) -> list[Operator]:
         """Return the operators of the decomposition."""
         summed = self._sum_inputs()
         self._deliver([self._step(self._add_recurrent(summed, time)) for time in range(self.length)])

@@ -40,7 +40,7 @@ def _fuse(operator: Operator, makers: Makers) -> list[Operator] | None:
         reduction = makers.get(reduction.inputs[0])
     if reduction is None or reduction.kind not in SUMS:
         return None
-    codes, out, real = _find_codes(reduction, makers), operator.output, reduction.output
+    codes, out, real = _find_quantized(reduction, makers), operator.output, reduction.output
     if codes is None or out.type != "i8" or not RATIOS[0] <= codes.unit / out.unit <= RATIOS[1]:
         return None
     if reduction.kind == "SUM" and codes.size > MOST_SUMMED * real.size:
@@ -56,7 +56,7 @@ def _fuse(operator: Operator, makers: Makers) -> list[Operator] | None:
 def _swap(operator: Operator, makers: Makers) -> list[Operator] | None:
     """Return the replacement of an operator that computes the maximum or minimum of dequantized values; None for any
     other."""
-    codes = _find_codes(operator, makers) if operator.kind in ENDS else None
+    codes = _find_quantized(operator, makers) if operator.kind in ENDS else None
     if codes is None:
         return None
     real = operator.output
@@ -66,7 +66,7 @@ def _swap(operator: Operator, makers: Makers) -> list[Operator] | None:
     return [reduced, Operator("DEQUANTIZE", [found], [real])]
 
 
-def _find_codes(reduction: Operator, makers: Makers) -> Tensor | None:
+def _find_quantized(reduction: Operator, makers: Makers) -> Tensor | None:
     """Return the signed quantized tensor whose dequantized values are reduced."""
     source = makers.get(reduction.inputs[0])
     codes = source.inputs[0] if source is not None and source.kind == "DEQUANTIZE" else None

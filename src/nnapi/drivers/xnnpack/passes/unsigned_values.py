@@ -43,13 +43,13 @@ def _has_one_scale(tensor: Tensor) -> bool:
 
 def make_unsigned(graph: Graph) -> Graph:
     """Return the graph with unsigned values."""
-    change = Change()
+    change = UnsignedTensors()
     operators = list(map(change.rewrite, graph.operators))
     flipped = (False,) * len(graph.inputs_and_outputs)
     return Graph(operators, list(map(change, graph.inputs)), list(map(change, graph.outputs)), flipped, graph.name)
 
 
-class Change(dict[Tensor, Tensor]):
+class UnsignedTensors(dict[Tensor, Tensor]):
     """The unsigned replacement of each tensor."""
 
     def __call__(self, tensor: Tensor) -> Tensor:
@@ -62,7 +62,7 @@ class Change(dict[Tensor, Tensor]):
         return operator.like([tensor and self(tensor) for tensor in operator.inputs], list(map(self, operator.outputs)))
 
 
-def turn(source: Tensor, target: Tensor) -> list[Operator]:
+def flip_signedness(source: Tensor, target: Tensor) -> list[Operator]:
     """Return operators that convert signed values to unsigned ones of the same meaning, or back.
 
     The conversion is exact. Except for few elements it goes through float32, for which the engine has faster kernels.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack import whole_range
+from nnapi.drivers.xnnpack import float_functions
 from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.lowering.lower import require
@@ -87,4 +87,4 @@ def _is_within(kind: str, x: Tensor, y: Tensor, out: Tensor) -> bool:
 
 @lower(Op.POW)
 def power(context: Context, base: Tensor, exponent: Tensor) -> Tensor:
-    return whole_range.power(context, base, exponent, context.result())
+    return float_functions.power(context, base, exponent, context.result())

@@ -57,7 +57,7 @@ def make_constant_filter(context: Context, name: str, channel: int) -> tuple[Ten
 def find_quantized_filter(context: Context, name: str, channel: int) -> Tensor | None:
     """The codes of a float filter, for the engine to multiply a quantized input by; None where it has none such, or
     does not take them: codes around another number than zero, scales along another axis, or beyond its limits."""
-    codes = context.find_codes(name)
+    codes = context.find_quantized(name)
     if codes is None or codes.data is None or codes.zero_point:
         return None
     if isinstance(codes.scale, float):
@@ -137,7 +137,9 @@ def _offsets(context: Context, scales: float | Array, faint: Array, is_repeated:
 def read_computed_filter(context: Context, name: str, channel: int) -> tuple[Tensor, Tensor]:
     """The numbers behind a filter that is not constant, whose units lie along the axis ``channel``, and behind its
     bias, as float32."""
-    require(not context.is_open(name), f"{name} is computed, and may come too large for its sums to be exact in float")
+    require(
+        not context.is_dynamic(name), f"{name} is computed, and may come too large for its sums to be exact in float"
+    )
     type, input, out = context.type(name), context.type("input"), context.call.results[0]
     scales = np.array(type.channel.scales if type.channel else [type.scale], np.float32)
     count = math.prod(type.dimensions) // type.dimensions[channel]
@@ -175,7 +177,7 @@ class FilterContext(Context):
 
 def along(scales: Array, axis: int, rank: int = 4) -> Array:
     """A number for each slice of a tensor along an axis, for :func:`times`."""
-    return scales.reshape([-1 if place == axis else 1 for place in range(rank)])
+    return scales.reshape([-1 if index == axis else 1 for index in range(rank)])
 
 
 def times(context: Context, tensor: Tensor, factors: Array) -> Tensor:

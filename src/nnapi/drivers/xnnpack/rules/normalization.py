@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack import whole_range
+from nnapi.drivers.xnnpack import float_functions
 from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.lowering.lower import require
@@ -28,7 +28,7 @@ def local_response_normalization(
         sums = _in_windows(context, around, 2 * reach + 1)
         sums = context.combine("MUL", sums, context.fill(x, alpha))
         sums = context.combine("ADD", sums, context.fill(x, bias))
-        factors = whole_range.power(context, sums, context.fill(x, -beta), x.like())
+        factors = float_functions.power(context, sums, context.fill(x, -beta), x.like())
         return context.combine("MUL", x, factors)
 
     require(alpha >= 0, f"alpha is {alpha}: the engine loses precision where sums come near 0")

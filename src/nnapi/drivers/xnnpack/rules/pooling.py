@@ -6,7 +6,7 @@ import numpy as np
 
 from nnapi.codes import FuseCode
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack import whole_range
+from nnapi.drivers.xnnpack import float_functions
 from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.formats.tflite.options import pooling_options
@@ -31,7 +31,7 @@ def l2_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, 
             f"steps of {stride} leave gaps between windows of {size}, whose means the engine never lets be infinite",
         )
         means = average(context, squares, out, padding, stride, size, FuseCode.FUSED_NONE)
-    return whole_range.root(context, means, context.result(), context.activation)
+    return float_functions.root(context, means, context.result(), context.activation)
 
 
 @lower(Op.MAX_POOL_2D)

@@ -91,22 +91,22 @@ def _append(
 ) -> None:
     _need_static_projection(context)
     operator = canonical.lstm_operator(kind, input, states, outputs, arguments)
-    context.operators.append(_use_codes(context, operator))
+    context.operators.append(_use_quantized_weights(context, operator))
 
 
-def _use_codes(context: Context, operator: Operator) -> Operator:
+def _use_quantized_weights(context: Context, operator: Operator) -> Operator:
     """Use the quantized weights of a decomposed cell, where that is permitted: the engine's own cell takes one scale
     only."""
-    places = {name: place for place, name in enumerate(MATRICES, 1) if operator.inputs[place] is not None}
-    codes = {place: find_quantized_filter(context, name, 0) for name, place in places.items()}
+    positions = {name: index for index, name in enumerate(MATRICES, 1) if operator.inputs[index] is not None}
+    codes = {index: find_quantized_filter(context, name, 0) for name, index in positions.items()}
     if not is_plain(operator, state_is_read=True) or None in codes.values():
         return operator
-    return operator.like([codes.get(place, x) for place, x in enumerate(operator.inputs)])
+    return operator.like([codes.get(index, x) for index, x in enumerate(operator.inputs)])
 
 
 def _need_static_projection(context: Context) -> None:
     weights = [name for name in context.call.operands if name.endswith("projection_weights")]
-    require(not any(map(context.is_open, weights)), "the projection may come wider than the engine keeps room for")
+    require(not any(map(context.is_dynamic, weights)), "the projection may come wider than the engine keeps room for")
 
 
 @lower(Op.QUANTIZED_LSTM)
@@ -119,7 +119,7 @@ def quantized_lstm(
     )
     cell: Cell[Tensor] = cell_of(others)
     _need_static_projection(context)
-    canonical.need_room(cell.projection)
+    canonical.check_projection(cell.projection)
     for gate, scale in gate_scales(others).items():
         _need_exact(context, cell, gate, input, output_in, scale)
         _need_exact_state(cell, gate, cell_state_in, scale)

@@ -39,6 +39,6 @@ def _steps_agree(dimension: int, out: int) -> bool:
 
 def _sources(dimension: int, out: int) -> Array:
     """Which cell along an axis each new one is taken from."""
-    places = np.floor(np.arange(out, dtype=np.float32) * (np.float32(dimension) / np.float32(out)))
-    sources: Array = np.minimum(places, dimension - 1).astype(np.int32)
+    positions = np.floor(np.arange(out, dtype=np.float32) * (np.float32(dimension) / np.float32(out)))
+    sources: Array = np.minimum(positions, dimension - 1).astype(np.int32)
     return sources

@@ -33,8 +33,8 @@ def test_every_channel_is_where_it_is_said_to_be(order: Order) -> None:
     whole = list(order)
     assert len(whole) == len(order)
     for channel in range(DEPTH):
-        assert order.places(channel) == [place for place, held in enumerate(whole) if held == channel]
-    assert all(order.places(channel) == places for channel, places in order.find_displaced().items())
+        assert order.find_indices(channel) == [place for place, held in enumerate(whole) if held == channel]
+    assert all(order.find_indices(channel) == places for channel, places in order.find_displaced().items())
 
 
 def test_a_longer_order_has_the_new_channels_last() -> None:

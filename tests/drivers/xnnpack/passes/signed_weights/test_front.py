@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outliers
-from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import NOMINAL, Dense, Depthwise, Figures, use_figures
+from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import NOMINAL, Dense, Depthwise, KernelTimings, use_timings
 from nnapi.drivers.xnnpack.passes.signed_weights.front import keep_front_unsigned
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.formats.tflite.options import convolution_options
@@ -37,8 +37,8 @@ def chain(*depths: int) -> Graph:
     return Graph(operators, tensors[:1], tensors[-1:], (True, True))
 
 
-def kinds(graph: Graph, figures: Figures = SHALLOW) -> list[str]:
-    with use_figures(figures):
+def kinds(graph: Graph, timings: KernelTimings = SHALLOW) -> list[str]:
+    with use_timings(timings):
         found = keep_front_unsigned(graph, Outliers())
     return [f"{op.kind} {op.input(0).type}" for op in found.operators]
 
@@ -54,7 +54,7 @@ def test_nothing_is_left_where_the_first_ones_are_deep() -> None:
 
 def test_a_graph_that_is_faster_so_altogether_is_left_whole() -> None:
     graph = chain(4, 8, 8)
-    with use_figures(SHALLOW):
+    with use_timings(SHALLOW):
         found = keep_front_unsigned(graph, Outliers())
     assert {end.type for end in found.inputs_and_outputs} == {"u8"}
     assert found.flipped == (False, False)
@@ -77,9 +77,9 @@ def test_an_operator_without_unsigned_kernels_ends_the_front() -> None:
 
 
 def test_turning_can_cost_more_than_is_gained() -> None:
-    assert kinds(chain(4, 8, 400, 400), SHALLOW._replace(converted=1e-6)) == ["CONV_2D i8"] * 3
+    assert kinds(chain(4, 8, 400, 400), SHALLOW._replace(conversion=1e-6)) == ["CONV_2D i8"] * 3
 
 
-@pytest.mark.parametrize("figures", [NOMINAL, SHALLOW._replace(unsigned=None)])
-def test_nothing_is_left_where_nothing_is_known_of_unsigned_codes(figures: Figures) -> None:
-    assert kinds(chain(4, 8, 400), figures) == ["CONV_2D i8"] * 2
+@pytest.mark.parametrize("timings", [NOMINAL, SHALLOW._replace(unsigned=None)])
+def test_nothing_is_left_where_nothing_is_known_of_unsigned_codes(timings: KernelTimings) -> None:
+    assert kinds(chain(4, 8, 400), timings) == ["CONV_2D i8"] * 2

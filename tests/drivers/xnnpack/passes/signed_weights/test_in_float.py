@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import NOMINAL, Dense, Figures, use_figures
+from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import NOMINAL, Dense, KernelTimings, use_timings
 from nnapi.drivers.xnnpack.passes.signed_weights.in_float import compute_in_float
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 
@@ -24,8 +24,8 @@ def two_readers(type: str = "i8") -> Graph:
     return Graph([Operator("CONV_2D", [x, filter, make_bias(3)], [end]) for end in ends], [x], ends)
 
 
-def rewritten(graph: Graph, figures: Figures = FLOAT) -> Graph:
-    with use_figures(figures):
+def rewritten(graph: Graph, timings: KernelTimings = FLOAT) -> Graph:
+    with use_timings(timings):
         return compute_in_float(graph)
 
 
@@ -42,9 +42,9 @@ def test_filters_and_biases_are_the_numbers_behind_the_codes() -> None:
 
 
 def test_it_has_to_be_worth_it() -> None:
-    alike = FLOAT._replace(real=FLOAT.signed._replace(made=0.9 * FLOAT.signed.made), converted=0.0)
-    for figures in (NOMINAL, FLOAT._replace(unsigned=None), alike._replace(signed=Dense(1e-8, 0.0, 0.0))):
-        assert [op.kind for op in rewritten(two_readers(), figures).operators] == ["CONV_2D", "CONV_2D"]
+    alike = FLOAT._replace(real=FLOAT.signed._replace(output=0.9 * FLOAT.signed.output), conversion=0.0)
+    for timings in (NOMINAL, FLOAT._replace(unsigned=None), alike._replace(signed=Dense(1e-8, 0.0, 0.0))):
+        assert [op.kind for op in rewritten(two_readers(), timings).operators] == ["CONV_2D", "CONV_2D"]
 
 
 def test_other_codes_stay() -> None:

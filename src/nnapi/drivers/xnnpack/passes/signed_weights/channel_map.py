@@ -153,7 +153,7 @@ def _find_alike(operator: Operator) -> list[Tensor]:
     y, count = operator.output, facts(operator.kind).channelwise
     if len(y.shape) != 4 or not (count or Conv(operator).is_constant_depthwise):
         return []
-    inputs = [operator.input(place) for place in range(count or 1)]
+    inputs = [operator.input(index) for index in range(count or 1)]
     is_whole = count < 2 or all(x.shape == y.shape and x.data is None for x in inputs)
     return [*inputs, y] if is_whole else []
 

@@ -27,37 +27,37 @@ class Order:
         return len(self.span) + len(self.behind)
 
     def __iter__(self) -> Iterator[int]:
-        for place, channel in enumerate(self.span):
-            yield self.instead.get(place, channel)
+        for index, channel in enumerate(self.span):
+            yield self.instead.get(index, channel)
         yield from self.behind
 
     def departures(self) -> list[tuple[int, int]]:
-        """Place and channel wherever the order is not that of ``span``."""
+        """Index and channel wherever the order is not that of ``span``."""
         return [*self.instead.items(), *enumerate(self.behind, len(self.span))]
 
     def find_displaced(self) -> dict[int, list[int]]:
         """Return, for each displaced channel, all its indices in ascending order."""
         found: dict[int, list[int]] = {}
-        for place, channel in self.departures():
-            found.setdefault(channel, self._home(channel)).append(place)
-        return {channel: sorted(places) for channel, places in found.items()}
+        for index, channel in self.departures():
+            found.setdefault(channel, self._home(channel)).append(index)
+        return {channel: sorted(indices) for channel, indices in found.items()}
 
-    def places(self, channel: int) -> list[int]:
+    def find_indices(self, channel: int) -> list[int]:
         """Return the indices of a channel, in ascending order."""
-        places = self._home(channel)
+        indices = self._home(channel)
         if self.instead and channel in self.instead.values():
-            places = sorted(places + [place for place, held in self.instead.items() if held == channel])
+            indices = sorted(indices + [index for index, held in self.instead.items() if held == channel])
         count = self.behind.count(channel) if self.behind else 0
         if count == 1:  # mostly, and there may be as many behind as there are channels
-            places.append(len(self.span) + self.behind.index(channel))
+            indices.append(len(self.span) + self.behind.index(channel))
         elif count:
-            places += [place for place, held in enumerate(self.behind, len(self.span)) if held == channel]
-        return places
+            indices += [index for index, held in enumerate(self.behind, len(self.span)) if held == channel]
+        return indices
 
     def _home(self, channel: int) -> list[int]:
         """Return the index at which ``span`` has a channel, unless another replaces it there."""
-        place = channel - self.span.start
-        return [place] if channel in self.span and place not in self.instead else []
+        index = channel - self.span.start
+        return [index] if channel in self.span and index not in self.instead else []
 
     def extend(self, channels: Sequence[int]) -> Order:
         """With more channels behind."""
@@ -81,9 +81,9 @@ def _gather(data: Array, order: Order, axis: int) -> Array:
     result[(*before, slice(depth))] = span
     departures = order.departures()
     if len(departures) < FEW:
-        for place, channel in departures:
-            result[(*before, place)] = data[(*before, channel)]
+        for index, channel in departures:
+            result[(*before, index)] = data[(*before, channel)]
     else:
-        places, channels = zip(*departures, strict=True)
-        result[(*before, list(places))] = data[(*before, list(channels))]
+        indices, channels = zip(*departures, strict=True)
+        result[(*before, list(indices))] = data[(*before, list(channels))]
     return result

@@ -21,9 +21,9 @@ FEW = 32
 UNCOVERED = "a number that does not fit has too few copies of its channel"
 ROW = 16384
 """Numbers of which the least or greatest is looked for at a time."""
-Places = list[int] | Array
+Offsets = list[int] | Array
 """Offsets in a flattened filter: a list of few, an array of many."""
-found: WeakKeyDictionary[Tensor, Places] = WeakKeyDictionary()
+found: WeakKeyDictionary[Tensor, Offsets] = WeakKeyDictionary()
 """The offsets of values that do not fit, for filters that a lowering rule has scanned: a scan takes as long as reading
 the filter."""
 
@@ -37,7 +37,7 @@ class Split:
     """
 
     filter: Tensor
-    outliers: Places = field(repr=False)
+    outliers: Offsets = field(repr=False)
     channels: list[int]
 
     def join(self, order: Order, units: Order | None = None) -> Tensor:
@@ -58,8 +58,8 @@ class Split:
         self._write_rows(own, order)
         departures = units.departures() if units else []
         if departures:
-            places, held = zip(*departures, strict=True)
-            result[list(places)] = own[list(held)]
+            indices, held = zip(*departures, strict=True)
+            result[list(indices)] = own[list(held)]
 
     def _write_rows(self, result: Array, order: Order) -> None:
         codes, zero_point = self.filter.value, np.uint8(self.filter.zero_point)
@@ -84,9 +84,9 @@ class Split:
             self._share_out_columns(rows, order)
             return
         codes = self.filter.value.reshape(-1)
-        for place in self.outliers:
-            row, channel = divmod(place, self.filter.shape[-1])
-            number, targets = int(codes[place]) - self.filter.zero_point, order.places(channel)
+        for offset in self.outliers:
+            row, channel = divmod(offset, self.filter.shape[-1])
+            number, targets = int(codes[offset]) - self.filter.zero_point, order.find_indices(channel)
             for target in targets:
                 rows[row, target] = part = max(-REACH, min(number, REACH))
                 number -= part
@@ -95,26 +95,26 @@ class Split:
     def _share_out_columns(self, rows: Array, order: Order) -> None:
         codes = self.filter.value.reshape(len(rows), -1)
         for channel in dict.fromkeys(self.channels):
-            numbers, targets = codes[:, channel].astype(np.int16) - self.filter.zero_point, order.places(channel)
+            numbers, targets = codes[:, channel].astype(np.int16) - self.filter.zero_point, order.find_indices(channel)
             for target in targets:
                 rows[:, target] = part = numbers.clip(-REACH, REACH)
                 numbers -= part
             assert not (targets and numbers.any()), UNCOVERED
 
 
-def split(filter: Tensor, places: Places) -> Split:
+def split(filter: Tensor, offsets: Offsets) -> Split:
     """Split an unsigned filter whose values at those offsets do not fit."""
     codes, depth = filter.value.reshape(-1), filter.shape[-1]
-    if isinstance(places, list):
-        once = {place % depth for place in places}
-        twice = {place % depth for place in places if abs(int(codes[place]) - filter.zero_point) > 2 * REACH}
+    if isinstance(offsets, list):
+        once = {offset % depth for offset in offsets}
+        twice = {offset % depth for offset in offsets if abs(int(codes[offset]) - filter.zero_point) > 2 * REACH}
     else:
-        is_far = abs(codes[places].astype(np.int16) - filter.zero_point) > 2 * REACH
-        once, twice = (set(np.unique(each % depth).tolist()) for each in (places, places[is_far]))
-    return Split(filter, places, sorted([*once, *twice]))
+        is_far = abs(codes[offsets].astype(np.int16) - filter.zero_point) > 2 * REACH
+        once, twice = (set(np.unique(each % depth).tolist()) for each in (offsets, offsets[is_far]))
+    return Split(filter, offsets, sorted([*once, *twice]))
 
 
-def find_outliers(codes: Array, zero_point: int) -> Places:
+def find_outliers(codes: Array, zero_point: int) -> Offsets:
     """Return the offsets of the bytes that differ too much from the zero point.
 
     They can only be on one side, and mostly there are one or two: rows without one are scanned at memory speed.
@@ -130,20 +130,20 @@ def find_outliers(codes: Array, zero_point: int) -> Places:
     suspects = (extremes < bound if is_low else extremes > bound).nonzero()[0]
     if len(suspects) > FEW:
         return _few((codes < bound if is_low else codes > bound).nonzero()[0])
-    places: list[int] = []
+    offsets: list[int] = []
     for start in (*(suspects * ROW).tolist(), whole):
         row = codes[start : start + ROW]
         found = (row < bound if is_low else row > bound).nonzero()[0]
         if len(found):
-            places += (found + start).tolist()
-    return places if len(places) <= FEW else np.array(places)
+            offsets += (found + start).tolist()
+    return offsets if len(offsets) <= FEW else np.array(offsets)
 
 
-def _few(places: Array) -> Places:
-    return places.tolist() if len(places) <= FEW else places
+def _few(offsets: Array) -> Offsets:
+    return offsets.tolist() if len(offsets) <= FEW else offsets
 
 
-class Outliers(dict[Tensor, Places]):
+class Outliers(dict[Tensor, Offsets]):
     """The offsets of values that do not fit in flattened unsigned filters, found at first use.
 
     ``own`` are filters that were made here, so that nothing else reads them.
@@ -152,10 +152,10 @@ class Outliers(dict[Tensor, Places]):
     def __init__(self) -> None:
         self.own: set[Tensor] = set()
 
-    def __missing__(self, filter: Tensor) -> Places:
-        places = found.get(filter)
-        self[filter] = places = find_outliers(filter.value, filter.zero_point) if places is None else places
-        return places
+    def __missing__(self, filter: Tensor) -> Offsets:
+        offsets = found.get(filter)
+        self[filter] = offsets = find_outliers(filter.value, filter.zero_point) if offsets is None else offsets
+        return offsets
 
     def find_slices(self, operator: Operator, axis: int) -> list[int]:
         """Return the slices of the operator's filter along an axis that have such values; none where it is signed."""
@@ -163,10 +163,10 @@ class Outliers(dict[Tensor, Places]):
         if filter is None:
             return []
         dimension, within = filter.shape[axis], math.prod(filter.shape[axis + 1 :])
-        places = self[filter]
-        if isinstance(places, list):
-            return sorted({place // within % dimension for place in places})
-        slices: list[int] = np.unique(places // within % dimension).tolist()
+        offsets = self[filter]
+        if isinstance(offsets, list):
+            return sorted({offset // within % dimension for offset in offsets})
+        slices: list[int] = np.unique(offsets // within % dimension).tolist()
         return slices
 
     def gather(self, filter: Tensor, order: Order, axis: int) -> Tensor:
@@ -175,19 +175,19 @@ class Outliers(dict[Tensor, Places]):
         if filter.type != "u8":
             return result
         self.own.update([result] if order.departures() else [])
-        places = self[filter]
-        if isinstance(places, list):
+        offsets = self[filter]
+        if isinstance(offsets, list):
             dimension, within = filter.shape[axis], math.prod(filter.shape[axis + 1 :])
             self[result] = [
                 (outer * len(order) + new) * within + inner
-                for place in places
-                for outer, inner in [(place // (within * dimension), place % within)]
-                for new in order.places(place // within % dimension)
+                for offset in offsets
+                for outer, inner in [(offset // (within * dimension), offset % within)]
+                for new in order.find_indices(offset // within % dimension)
             ]
         return result
 
 
-def replace_codes(filter: Tensor, codes: Array) -> Tensor:
+def replace_values(filter: Tensor, codes: Array) -> Tensor:
     """Return an unsigned filter with those signed values instead, each channel with a scale of its own."""
     scales = _repeat(filter.unit, codes.shape[filter.axis])
     return filter.like(type="i8", shape=codes.shape, scale=scales, zero_point=0, data=codes)
@@ -196,7 +196,7 @@ def replace_codes(filter: Tensor, codes: Array) -> Tensor:
 def make_signed(filter: Tensor, is_own: bool = False) -> Tensor:
     """Return an unsigned filter whose values all fit as a signed one; it is converted in place if ``is_own``."""
     codes = filter.value
-    return replace_codes(
+    return replace_values(
         filter, np.subtract(codes, np.uint8(filter.zero_point), out=codes if is_own else None).view(np.int8)
     )
 

@@ -1,7 +1,6 @@
 """Predicted seconds of the ways to compute an exact sum of products, relative to a signed filter that just fits.
 
-They predict which variant of a model to try first. The :class:`Figures` belong to one core of a processor and ship with
-the package: ``benchmarks/operator_costs.py`` measures them. Trials compare the variants themselves.
+They predict the variant of a model to try first. ``benchmarks/operator_costs.py`` measures the :class:`KernelTimings`.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ class Dense(NamedTuple):
     """Seconds of a convolution for each output value, for each of its filter taps, and for each MAC. The channels of a
     ``tile`` are computed together, whether they are used or not."""
 
-    made: float
-    place: float
+    output: float
+    tap: float
     mac: float
     tile: int = 16
 
     def seconds(self, count: float, units: int, taps: int, depth: int) -> float:
         """Seconds of so many pixels of so many channels."""
-        each = self.made + taps * (self.place + depth * self.mac)
+        each = self.output + taps * (self.tap + depth * self.mac)
         return count * round_up(units, self.tile) * each
 
 
@@ -39,7 +38,7 @@ class Depthwise(NamedTuple):
     tile: float
 
 
-class Figures(NamedTuple):
+class KernelTimings(NamedTuple):
     """Seconds of the engine on a processor. Without those of unsigned values only single rows are computed on them."""
 
     signed: Dense = Dense(7.9e-11, 0.0, 2e-12)
@@ -48,13 +47,13 @@ class Figures(NamedTuple):
     signed_depthwise: Depthwise = Depthwise(1.6e-9, 3.9e-10)
     real_depthwise: Depthwise = Depthwise(1.6e-9, 3.2e-10)
     unsigned_depthwise: Depthwise | None = None
-    sliced: float = 2.6e-9
+    slicing: float = 2.6e-9
     """For each pixel: slicing a channel off."""
-    joined: float = 2.1e-9
+    concatenation: float = 2.1e-9
     """Seconds for each pixel of each concatenated tensor."""
-    moved: float = 8e-12
+    copying: float = 8e-12
     """Seconds for each concatenated byte."""
-    converted: float = 2e-11
+    conversion: float = 2e-11
     """Seconds for each value that is converted between quantized and float32 in a cache."""
 
     @property
@@ -63,10 +62,10 @@ class Figures(NamedTuple):
         return self.unsigned is not None
 
 
-NOMINAL = Figures()
+NOMINAL = KernelTimings()
 """Of one core of an AMD EPYC with AVX-512 VNNI."""
-FIGURES: Mapping[Processor, Figures] = {
-    Processor.AMX: Figures(
+KERNEL_TIMINGS: Mapping[Processor, KernelTimings] = {
+    Processor.AMX: KernelTimings(
         Dense(2e-10, 3.8e-11, 2.4e-13, 64),
         Dense(1.5e-11, 8e-11, 1e-11),
         Dense(2.5e-10, 2.5e-11, 1.2e-11),
@@ -82,7 +81,7 @@ FIGURES: Mapping[Processor, Figures] = {
 """Measured on one core of an Intel Xeon with AMX."""
 ALL_SIGNED = NOMINAL
 """Lead to signed filters wherever they are exact: nothing is computed on unsigned values or in float32."""
-ALL_FLOAT = Figures(
+ALL_FLOAT = KernelTimings(
     Dense(1e-6, 0.0, 1e-9),
     Dense(1e-12, 0.0, 1e-13),
     Dense(1e-6, 0.0, 1e-9),
@@ -91,25 +90,25 @@ ALL_FLOAT = Figures(
     Depthwise(1e-6, 1e-6),
 )
 """Lead to sums of products in float32."""
-_current: ContextVar[Figures] = ContextVar("nnapi.xnnpack.figures", default=NOMINAL)
+_current: ContextVar[KernelTimings] = ContextVar("nnapi.xnnpack.timings", default=NOMINAL)
 
 
 @contextmanager
-def use_figures(figures: Figures) -> Iterator[None]:
+def use_timings(timings: KernelTimings) -> Iterator[None]:
     """Use those costs inside the ``with`` block."""
-    token = _current.set(figures)
+    token = _current.set(timings)
     try:
         yield
     finally:
         _current.reset(token)
 
 
-def find_figures() -> Figures:
+def find_kernel_timings() -> KernelTimings:
     """Return the measured costs of this processor."""
-    return FIGURES.get(find_processor(), NOMINAL)
+    return KERNEL_TIMINGS.get(find_processor(), NOMINAL)
 
 
-def figures() -> Figures:
+def timings() -> KernelTimings:
     """Return the costs in use."""
     return _current.get()
 
@@ -118,7 +117,7 @@ UNSIGNED_MAC = 6.5
 """Of a single row with the filter as it is: times as long as that of a signed one that is in a cache."""
 FAR_FILTER = 500_000
 """Numbers of a filter that, doubled, comes from beyond the caches of a core, at half the speed."""
-TURNED = 3e-7
+ROW_FLIP = 3e-7
 """Seconds of converting the values of a row to unsigned ones, or back."""
 FAR = 1.15
 """Times as long does a depthwise filter in float32 take on a tensor that comes from memory."""
@@ -160,25 +159,29 @@ def estimate_dense(operator: Operator, taps: int | None = None, depth: int | Non
     own_taps, own_depth = _count_taps(operator)
     out = operator.output
     depth = round_up(depth or own_depth, STEP)
-    return figures().signed.seconds(pixels(out), out.shape[-1], taps or own_taps, depth)
+    return timings().signed.seconds(pixels(out), out.shape[-1], taps or own_taps, depth)
 
 
 def estimate_slices(operator: Operator, copies: int) -> float:
     """Return the time of slicing copies off and concatenating them to the input, and of the added depth."""
     x = operator.input(0)
-    each = 2 * figures().joined + figures().sliced * copies
-    return pixels(x) * each + x.size * figures().moved + _estimate_depth(operator, copies)
+    each = 2 * timings().concatenation + timings().slicing * copies
+    return pixels(x) * each + x.size * timings().copying + _estimate_depth(operator, copies)
 
 
 def estimate_doubling(operator: Operator) -> float:
     """Return the time of concatenating the input with itself, and of the added depth."""
     x = operator.input(0)
-    return pixels(x) * 2 * figures().joined + 2 * x.size * figures().moved + _estimate_depth(operator, x.shape[-1])
+    return (
+        pixels(x) * 2 * timings().concatenation
+        + 2 * x.size * timings().copying
+        + _estimate_depth(operator, x.shape[-1])
+    )
 
 
 def estimate_rejoining(operator: Operator, copies: int) -> float:
     """Return the time of ``copies`` more channels in an input that is a concatenation already."""
-    each = figures().joined + copies * figures().moved
+    each = timings().concatenation + copies * timings().copying
     return pixels(operator.input(0)) * each + _estimate_depth(operator, copies)
 
 
@@ -192,8 +195,8 @@ def estimate_float(operator: Operator, copies: int = 0) -> float:
         return more + conversions
     taps, depth = _count_taps(operator)
     count, units = pixels(out), out.shape[-1] + copies
-    more = figures().real.seconds(count, units, taps, depth)
-    return more - figures().signed.seconds(count, units, taps, round_up(depth, STEP)) + conversions
+    more = timings().real.seconds(count, units, taps, depth)
+    return more - timings().signed.seconds(count, units, taps, round_up(depth, STEP)) + conversions
 
 
 def estimate_dynamic_range(operator: Operator) -> float:
@@ -201,8 +204,8 @@ def estimate_dynamic_range(operator: Operator) -> float:
     float products."""
     taps, depth = _count_taps(operator)
     count, units = pixels(operator.output), operator.output.shape[-1]
-    signed = figures().signed.seconds(count, units, taps, round_up(depth, STEP))
-    return signed + 2 * _estimate_conversion(operator.input(0).size) - figures().real.seconds(count, units, taps, depth)
+    signed = timings().signed.seconds(count, units, taps, round_up(depth, STEP))
+    return signed + 2 * _estimate_conversion(operator.input(0).size) - timings().real.seconds(count, units, taps, depth)
 
 
 def estimate_unsigned(operator: Operator) -> float:
@@ -214,15 +217,15 @@ def estimate_unsigned(operator: Operator) -> float:
     out = operator.output
     taps, depth = _count_taps(operator)
     if out.size > out.shape[-1]:
-        turned = estimate_turning(operator.input(0)) + estimate_turning(out)
-        return estimate_unsigned_dense(operator) - estimate_dense(operator) + turned
+        flips = estimate_sign_flip(operator.input(0)) + estimate_sign_flip(out)
+        return estimate_unsigned_dense(operator) - estimate_dense(operator) + flips
     numbers = out.shape[-1] * taps * depth
     if numbers < FAR_FILTER:
         return math.inf
-    return numbers * UNSIGNED_MAC * figures().signed.mac + 2 * TURNED - estimate_dense(operator)
+    return numbers * UNSIGNED_MAC * timings().signed.mac + 2 * ROW_FLIP - estimate_dense(operator)
 
 
-def estimate_turning(tensor: Tensor) -> float:
+def estimate_sign_flip(tensor: Tensor) -> float:
     """Return the time of converting unsigned values to signed ones, or back, through float32: the engine has no faster
     way."""
     return 2 * _estimate_conversion(tensor.size)
@@ -230,7 +233,7 @@ def estimate_turning(tensor: Tensor) -> float:
 
 def estimate_unsigned_dense(operator: Operator) -> float:
     """Return the time of a convolution on unsigned values."""
-    unsigned, out = figures().unsigned, operator.output
+    unsigned, out = timings().unsigned, operator.output
     if unsigned is None:
         return math.inf
     return unsigned.seconds(pixels(out), out.shape[-1], *_count_taps(operator))
@@ -238,7 +241,7 @@ def estimate_unsigned_dense(operator: Operator) -> float:
 
 def estimate_unsigned_depthwise(operator: Operator) -> float:
     """Return the time of a depthwise filter on unsigned values."""
-    unsigned = figures().unsigned_depthwise
+    unsigned = timings().unsigned_depthwise
     return _count_tiles(operator, operator.output.shape[-1], unsigned) if unsigned else math.inf
 
 
@@ -248,7 +251,7 @@ def estimate_branches(operator: Operator, apart: int) -> float:
     depth = out.shape[-1]
     parts = _estimate_tiles(operator, depth - apart) + _estimate_real_tiles(operator, apart)
     conversions = _estimate_conversion(pixels(x) * apart) + _estimate_conversion(pixels(out) * apart)
-    joined = pixels(out) * 2 * figures().joined + out.size * figures().moved
+    joined = pixels(out) * 2 * timings().concatenation + out.size * timings().copying
     return parts - _estimate_tiles(operator, depth) + conversions + joined
 
 
@@ -261,7 +264,7 @@ def estimate_pairs(operator: Operator, taps: int) -> float:
     """Return the time of a convolution of few channels as a dense one of ``taps`` that computes pairs of pixels."""
     out = operator.output
     depth = round_up(operator.input(1).shape[-1], STEP)
-    return figures().signed.seconds(pixels(out) / 2, 2 * out.shape[-1], taps, depth)
+    return timings().signed.seconds(pixels(out) / 2, 2 * out.shape[-1], taps, depth)
 
 
 def estimate_reading(operator: Operator, copies: int) -> float:
@@ -275,20 +278,20 @@ def estimate_writing(operator: Operator, copies: int, in_float: bool = False) ->
     out = operator.output
     if operator.kind == "DEPTHWISE_CONV_2D":
         return _estimate_tiles(operator, out.shape[-1] + copies) - _estimate_tiles(operator, out.shape[-1])
-    dense = figures().real if in_float else figures().signed
+    dense = timings().real if in_float else timings().signed
     count, units = pixels(out), out.shape[-1]
     return dense.seconds(count, units + copies, taps, depth) - dense.seconds(count, units, taps, depth)
 
 
 def _estimate_tiles(operator: Operator, depth: int) -> float:
     """A signed depthwise filter for so many channels."""
-    return _count_tiles(operator, depth, figures().signed_depthwise)
+    return _count_tiles(operator, depth, timings().signed_depthwise)
 
 
 def _estimate_real_tiles(operator: Operator, depth: int) -> float:
     """The same in float32."""
     taps, _ = _count_taps(operator)
-    pixel, tile = figures().real_depthwise
+    pixel, tile = timings().real_depthwise
     tile *= 1 if 4 * pixels(operator.input(0)) * depth <= CACHE else FAR
     tile *= 2 if 8 * taps * depth > NEAREST_CACHE else 1
     return (UNALIGNED if depth % TILE else 1.0) * _count_tiles(operator, depth, Depthwise(pixel, tile))
@@ -300,7 +303,7 @@ def _count_tiles(operator: Operator, depth: int, each: Depthwise) -> float:
 
 
 def _estimate_conversion(numbers: int) -> float:
-    return numbers * figures().converted * (1 if 4 * numbers <= CACHE else FAR_CONVERSION)
+    return numbers * timings().conversion * (1 if 4 * numbers <= CACHE else FAR_CONVERSION)
 
 
 def _estimate_depth(operator: Operator, copies: int) -> float:
@@ -309,12 +312,12 @@ def _estimate_depth(operator: Operator, copies: int) -> float:
     if not steps:
         return 0.0
     out = operator.output
-    signed = figures().signed
+    signed = timings().signed
     return pixels(out) * round_up(out.shape[-1], signed.tile) * taps * steps * signed.mac
 
 
 def _count_taps(operator: Operator) -> tuple[int, int]:
-    """Places of a filter, and channels that it sums over at each."""
+    """Offsets of a filter, and channels that it sums over at each."""
     shape = operator.input(1).shape
     if operator.kind == "DEPTHWISE_CONV_2D":
         return math.prod(shape[:-1]), 1

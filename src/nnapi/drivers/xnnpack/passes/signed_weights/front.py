@@ -12,14 +12,14 @@ from nnapi.drivers.xnnpack.passes.signed_weights import cost_model
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_map import estimate_alone
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outliers, split
 from nnapi.drivers.xnnpack.passes.signed_weights.space_to_depth import estimate_pairing
-from nnapi.drivers.xnnpack.passes.unsigned_values import Change, is_possible, turn
+from nnapi.drivers.xnnpack.passes.unsigned_values import UnsignedTensors, flip_signedness, is_possible
 from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator
 
 
 def keep_front_unsigned(graph: Graph, outliers: Outliers) -> Graph:
     """Return the graph with unsigned values in its first operators, as many as the estimate favors."""
-    if not cost_model.figures().is_measured:
+    if not cost_model.timings().is_measured:
         return graph
     count = _count_front(graph, outliers)
     return _rewrite(graph, count) if count else graph
@@ -27,19 +27,19 @@ def keep_front_unsigned(graph: Graph, outliers: Outliers) -> Graph:
 
 def _count_front(graph: Graph, outliers: Outliers) -> int:
     """Return the number of operators in the front; 0 where signed values are faster from the start."""
-    last = {tensor: place for place, operator in enumerate(graph.operators) for tensor in operator.inputs if tensor}
+    last = {tensor: index for index, operator in enumerate(graph.operators) for tensor in operator.inputs if tensor}
     kept = {end for end, flipped in zip(graph.inputs_and_outputs, graph.flipped, strict=False) if not flipped}
     best, least, gained, crossing = 0, 0.0, 0.0, {}
-    for place, operator in enumerate(graph.operators):
+    for index, operator in enumerate(graph.operators):
         codes = [tensor for tensor in operator.tensors if tensor.type == "i8"]
         if not is_possible(operator) or not kept.isdisjoint(codes):
             break
         gained += _estimate_gain(operator, outliers)
-        crossing.update({tensor: last.get(tensor, place) for tensor in codes})
-        open = [tensor for tensor, end in crossing.items() if end > place and not tensor.is_constant]
-        seconds = sum(map(cost_model.estimate_turning, open)) - gained
+        crossing.update({tensor: last.get(tensor, index) for tensor in codes})
+        open = [tensor for tensor, end in crossing.items() if end > index and not tensor.is_constant]
+        seconds = sum(map(cost_model.estimate_sign_flip, open)) - gained
         if seconds < least:
-            best, least = place + 1, seconds
+            best, least = index + 1, seconds
     return best
 
 
@@ -63,7 +63,7 @@ def _estimate_gain(operator: Operator, outliers: Outliers) -> float:
 
 def _rewrite(graph: Graph, count: int) -> Graph:
     """Return the graph with ``count`` operators on unsigned values, and conversions of those that others read."""
-    change = Change()
+    change = UnsignedTensors()
     front = [change.rewrite(operator) for operator in graph.operators[:count]]
     rest = graph.operators[count:]
     wanted = {tensor for operator in rest for tensor in operator.inputs}
@@ -73,7 +73,7 @@ def _rewrite(graph: Graph, count: int) -> Graph:
         for tensor, unsigned in change.items()
         if unsigned.type != tensor.type and tensor in wanted and not tensor.is_constant
     ]
-    turned = [operator for pair in crossing for operator in turn(*pair)]
+    turned = [operator for pair in crossing for operator in flip_signedness(*pair)]
     flipped = tuple(
         flip and end not in change for end, flip in zip(graph.inputs_and_outputs, graph.flipped, strict=False)
     )

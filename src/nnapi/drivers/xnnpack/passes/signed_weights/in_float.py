@@ -19,7 +19,7 @@ WORTH = 0.2
 
 def compute_in_float(graph: Graph) -> Graph:
     """Return the graph with such convolutions on dequantized values; each result is rounded to a quantized value."""
-    if not cost_model.figures().is_measured:
+    if not cost_model.timings().is_measured:
         return graph
     reals: dict[Tensor, Tensor] = {}
     operators: list[Operator] = []
@@ -57,5 +57,5 @@ def _rewrite(conv: Conv, reals: dict[Tensor, Tensor]) -> list[Operator]:
 def _multiply(numbers: Array, scale: float | Array, axis: int) -> Array:
     """Numbers times the one scale of all, or times that of each slice along an axis."""
     factors = np.asarray(scale, np.float32)
-    shape = [-1 if place == axis else 1 for place in range(numbers.ndim)]
+    shape = [-1 if index == axis else 1 for index in range(numbers.ndim)]
     return numbers * (factors.reshape(shape) if factors.ndim else factors)

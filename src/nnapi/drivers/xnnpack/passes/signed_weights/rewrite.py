@@ -31,7 +31,7 @@ from nnapi.drivers.xnnpack.passes.signed_weights.dead_channels import clear_weig
 from nnapi.drivers.xnnpack.passes.signed_weights.front import keep_front_unsigned
 from nnapi.drivers.xnnpack.passes.signed_weights.space_to_depth import move_space_to_depth
 from nnapi.drivers.xnnpack.passes.signed_weights.split_depthwise import split_depthwise
-from nnapi.drivers.xnnpack.passes.unsigned_values import turn
+from nnapi.drivers.xnnpack.passes.unsigned_values import flip_signedness
 from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.lowering.tflite.context import SHIFT
@@ -176,7 +176,7 @@ class _Rewriting:
             return self._concatenate(long, tensors), part[1]
         if way == "doubled":
             return self._concatenate(long, [long, long]), list(order)
-        slices = [self._slice_channel(long, order.places(channel)[0]) for channel in channels]
+        slices = [self._slice_channel(long, order.find_indices(channel)[0]) for channel in channels]
         return self._concatenate(long, [long, *slices]), list(channels)
 
     def _find_part(self, x: Tensor, channels: Sequence[int]) -> tuple[int, range] | None:
@@ -228,9 +228,9 @@ class _Rewriting:
         filter = self._write_copies(conv, self._read_once(conv.filter, conv.input))
         above, below = (end.like(type="u8", zero_point=end.zero_point + SHIFT) for end in (x, y))
         inputs = [above, filter, self._write_copies(conv, conv.bias)]
-        self.operators += turn(x, above)
+        self.operators += flip_signedness(x, above)
         self.operators.append(conv.operator.like(inputs, [below]))
-        self.operators += turn(below, y)
+        self.operators += flip_signedness(below, y)
 
     def _dequantize(self, tensor: Tensor) -> Tensor:
         if tensor not in self._reals:
@@ -240,4 +240,4 @@ class _Rewriting:
 
 
 def _covers(order: Order, wanted: Sequence[int]) -> bool:
-    return all(len(order.places(channel)) > wanted.count(channel) for channel in wanted)
+    return all(len(order.find_indices(channel)) > wanted.count(channel) for channel in wanted)

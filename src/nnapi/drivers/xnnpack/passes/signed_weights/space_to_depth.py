@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from nnapi.drivers.xnnpack.passes.signed_weights import cost_model
-from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import REACH, repeat_scale, replace_codes
+from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import REACH, repeat_scale, replace_values
 from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.formats.tflite.schema import SAME, VALID
@@ -170,5 +170,5 @@ class _Pairs:
                 data[:, 2 + copy, pair, second] = self.rest[:, row, column]
         codes = data.reshape(units, *self.size, 2 * depth)
         if self.filter.type == "u8":
-            return replace_codes(self.filter, codes)
+            return replace_values(self.filter, codes)
         return self.filter.like(shape=codes.shape, data=codes)

@@ -134,6 +134,6 @@ def _cut(depth: int, slow: Sequence[int]) -> tuple[Order, Order, Order]:
     fast, others = dict(zip(early, late, strict=True)), dict(zip(late, early, strict=True))
     return (
         Order(range(begin), fast),
-        Order(range(begin, depth), {place - begin: channel for place, channel in others.items()}),
+        Order(range(begin, depth), {index - begin: channel for index, channel in others.items()}),
         Order(range(depth), fast | others),
     )

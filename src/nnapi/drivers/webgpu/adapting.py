@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nnapi.drivers.xnnpack.passes.unsigned_values import Change
+from nnapi.drivers.xnnpack.passes.unsigned_values import UnsignedTensors
 from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Operator, Tensor, constant
 from nnapi.lowering.tflite.context import flip_sign
@@ -20,26 +20,26 @@ REPEATING = "CONCATENATION"
 """The operator that takes a tensor twice."""
 
 
-def suit(operators: Sequence[Operator]) -> list[Operator]:
+def adapt(operators: Sequence[Operator]) -> list[Operator]:
     """Return the operators as the accelerator takes them, with operators around them that convert signedness or copy
     inputs.
 
     Unused ones of these are removed by :func:`remove_dead_operators`.
     """
-    suited: list[Operator] = []
-    unsigned = Change()
+    adapted: list[Operator] = []
+    unsigned = UnsignedTensors()
     for operator in operators:
         if operator.kind in UNSIGNED and Conv(operator).unsigned_filter is not None:
             source, result = operator.input(0), operator.output
             if source not in unsigned:
-                suited.append(Operator("QUANTIZE", [source], [unsigned(source)]))
-            suited += [unsigned.rewrite(operator), Operator("QUANTIZE", [unsigned(result)], [result])]
+                adapted.append(Operator("QUANTIZE", [source], [unsigned(source)]))
+            adapted += [unsigned.rewrite(operator), Operator("QUANTIZE", [unsigned(result)], [result])]
         else:
-            suited += part_inputs(sign_constants(operator))
-    return suited
+            adapted += copy_repeated_inputs(sign_constants(operator))
+    return adapted
 
 
-def part_inputs(operator: Operator) -> list[Operator]:
+def copy_repeated_inputs(operator: Operator) -> list[Operator]:
     """The operator after copies of what it reads more than once."""
     if operator.kind == REPEATING or len(set(operator.inputs)) == len(operator.inputs):
         return [operator]

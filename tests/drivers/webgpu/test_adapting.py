@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from nnapi import Builder, tensor
-from nnapi.drivers.webgpu.lowering import WebGpuLowering, suit_graph
-from nnapi.drivers.webgpu.suiting import sign_constants, suit
+from nnapi.drivers.webgpu.adapting import adapt, sign_constants
+from nnapi.drivers.webgpu.lowering import WebGpuLowering, adapt_graph
 from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 
@@ -27,7 +27,7 @@ def types(operator: Operator) -> list[str]:
 
 def test_a_convolution_is_unsigned_as_a_whole() -> None:
     x, y = image(1, 2, 2, 1), image(1, 2, 2, 1)
-    before, conv, after = suit([use_filter("CONV_2D", x, y)])
+    before, conv, after = adapt([use_filter("CONV_2D", x, y)])
     assert types(conv) == ["u8", "u8", "i32", "u8"]
     assert conv.options == {"stride_w": 1}
     assert conv.input(1).value.item() == 200
@@ -40,13 +40,13 @@ def test_a_convolution_is_unsigned_as_a_whole() -> None:
 def test_nothing_is_turned_over_between_two(second: str) -> None:
     x, y, z = (image(1, 2, 2, 1) for _ in range(3))
     graph = Graph([use_filter("CONV_2D", x, y), use_filter(second, y, z)], [x], [z], (True, True))
-    assert [operator.kind for operator in suit_graph(graph).operators] == ["QUANTIZE", "CONV_2D", second, "QUANTIZE"]
+    assert [operator.kind for operator in adapt_graph(graph).operators] == ["QUANTIZE", "CONV_2D", second, "QUANTIZE"]
 
 
 def test_what_others_read_is_turned_back() -> None:
     x, y, z = (image(1, 2, 2, 1) for _ in range(3))
     relu = Operator("RELU", [y], [z])
-    found = suit_graph(Graph([use_filter("CONV_2D", x, y), relu], [x], [z], (True, True))).operators
+    found = adapt_graph(Graph([use_filter("CONV_2D", x, y), relu], [x], [z], (True, True))).operators
     assert [operator.kind for operator in found] == ["QUANTIZE", "CONV_2D", "QUANTIZE", "RELU"]
     assert found[-1] is relu
 
@@ -54,7 +54,7 @@ def test_what_others_read_is_turned_back() -> None:
 @pytest.mark.parametrize("kind", ["FULLY_CONNECTED", "TRANSPOSE_CONV"])
 def test_of_others_the_filter_is_signed_and_nothing_else_changes(kind: str) -> None:
     operator = use_filter(kind, image(1, 2, 2, 1), image(1, 2, 2, 1))
-    (signed,) = suit([operator])
+    (signed,) = adapt([operator])
     assert signed.inputs[::2] == operator.inputs[::2]
     assert signed.outputs == operator.outputs
     assert signed.options == operator.options
@@ -65,7 +65,7 @@ def test_of_others_the_filter_is_signed_and_nothing_else_changes(kind: str) -> N
 
 def test_an_input_that_comes_twice_is_copied() -> None:
     x, y = image(1, 2, 2, 1), image(1, 2, 2, 1)
-    copy, add = suit([Operator("ADD", [x, x], [y], {"activation": 0})])
+    copy, add = adapt([Operator("ADD", [x, x], [y], {"activation": 0})])
     assert (copy.kind, copy.inputs[0], copy.input(1).value.tolist()) == ("RESHAPE", x, [1, 2, 2, 1])
     assert (add.inputs, add.outputs, add.options) == ([x, *copy.outputs], [y], {"activation": 0})
     assert copy.output is not x
@@ -74,7 +74,7 @@ def test_an_input_that_comes_twice_is_copied() -> None:
 def test_concatenation_takes_an_input_twice() -> None:
     x = image(1, 2, 2, 1)
     operator = Operator("CONCATENATION", [x, x], [image(1, 2, 2, 2)], {"axis": 3})
-    assert suit([operator]) == [operator]
+    assert adapt([operator]) == [operator]
 
 
 def test_a_convolution_is_taken_where_all_that_it_becomes_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,9 +84,9 @@ def test_a_convolution_is_taken_where_all_that_it_becomes_is_proven(monkeypatch:
     bias = net.constant(np.zeros(25, np.int32), tensor("int32", (25,), 0.25))
     net.output(net.conv_2d(x, filter, bias, padding_scheme=1, stride_w=1, stride_h=1, scale=50.0, zero_point=9))
     model = net.finish()
-    forms = {"QUANTIZE i8[4] > u8[4]", "CONV_2D u8[4] u8[4]c i32[1]c > u8[4]", "QUANTIZE u8[4] > i8[4]"}
-    monkeypatch.setattr("nnapi.drivers.webgpu.lowering.proven_forms", lambda: forms)
+    patterns = {"QUANTIZE i8[4] > u8[4]", "CONV_2D u8[4] u8[4]c i32[1]c > u8[4]", "QUANTIZE u8[4] > i8[4]"}
+    monkeypatch.setattr("nnapi.drivers.webgpu.lowering.proven_patterns", lambda: patterns)
     assert [verdict.supported for verdict in lower_model(model, None, WebGpuLowering).verdicts] == [True]
-    monkeypatch.setattr("nnapi.drivers.webgpu.lowering.proven_forms", lambda: forms - {"QUANTIZE u8[4] > i8[4]"})
+    monkeypatch.setattr("nnapi.drivers.webgpu.lowering.proven_patterns", lambda: patterns - {"QUANTIZE u8[4] > i8[4]"})
     (verdict,) = lower_model(model, None, WebGpuLowering).verdicts
     assert verdict.reason == "CONV_2D (#0): the accelerator is not known to compute QUANTIZE u8[4] > i8[4]"

@@ -1,12 +1,11 @@
-"""``python -m tools.webgpu_forms [NAME]``: which forms of operators the WebGPU accelerator computes right, written to
-``drivers/webgpu/proven_forms.txt``.
+"""``python -m tools.webgpu_patterns [NAME]``: write the operator patterns that the WebGPU accelerator computes right
+to ``drivers/webgpu/proven_patterns.txt``.
 
-Each conformance example whose operations have lowering rules is run on the accelerator, whatever form they have, and
-the small models of :mod:`tools.webgpu_models` beside the reference. A form is proven by what is right. Of what is wrong
-those forms are to blame that smaller models blame, else those that no other proves, else those that are right only
-beside all the others, else those that no model of one operator proves. Run it with the adapter that all can have,
-Mesa's lavapipe, and NNAPI_WEBGPU_SOFTWARE=1: it takes a quarter of an hour. With a NAME only examples with that in
-theirs are run, and only what is wrong is shown.
+Run each conformance example whose operations have lowering rules on the accelerator, whatever its patterns, and the
+small models of :mod:`tools.webgpu_models` beside the reference. A right result proves its patterns. A wrong one blames
+those that smaller models blame, else those that no other result proves, else those that are right only beside all the
+others, else those that no model of one operator proves. Run it with Mesa's lavapipe and NNAPI_WEBGPU_SOFTWARE=1: it
+takes a quarter of an hour. With a NAME, run only the examples with it in their names, and print only wrong results.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from nnapi.drivers.base import Driver, DriverDiedError
 from nnapi.drivers.isolated import Isolated
 from nnapi.drivers.webgpu import search
 from nnapi.drivers.webgpu.driver import WebGpuDriver
-from nnapi.drivers.webgpu.forms import describe_form
-from nnapi.drivers.webgpu.lowering import WebGpuLowering, suit_graph
+from nnapi.drivers.webgpu.lowering import WebGpuLowering, adapt_graph
+from nnapi.drivers.webgpu.patterns import describe_pattern
 from nnapi.drivers.xnnpack.lowering import Lowered, lower_model
 from nnapi.errors import NnapiError
 from nnapi.model.model import Model
@@ -39,7 +38,7 @@ from tools import size
 from tools.webgpu_models import draw_inputs, make_models
 
 BROKEN = "refuses what it made itself"
-FILE = size.REPOSITORY / "src" / "nnapi" / "drivers" / "webgpu" / "proven_forms.txt"
+FILE = size.REPOSITORY / "src" / "nnapi" / "drivers" / "webgpu" / "proven_patterns.txt"
 PATIENCE = 60.0
 """Seconds after which the accelerator counts as hanging."""
 
@@ -47,7 +46,7 @@ PATIENCE = 60.0
 class UncheckedLowering(WebGpuLowering):
     """When nothing is known of the accelerator yet."""
 
-    def is_proven(self, form: str) -> bool:
+    def is_proven(self, pattern: str) -> bool:
         return True
 
 
@@ -61,10 +60,10 @@ class Unchecked(WebGpuDriver):
 
 
 class Trial(NamedTuple):
-    """An example that was run: the forms of its operators, and what came of it."""
+    """An example that was run: the patterns of its operators, and what came of it."""
 
     name: str
-    forms: frozenset[str]
+    patterns: frozenset[str]
     is_right: bool
     reason: str
 
@@ -77,13 +76,13 @@ def try_examples(driver: Driver, is_wanted: Callable[[str], bool]) -> Iterator[T
         if not VARIANTS["plain"].applies(example.harness):
             continue
         try:
-            forms = find_forms(build(example))
+            patterns = find_patterns(build(example))
         except NnapiError:
             continue
-        if forms:
+        if patterns:
             result = check(example, VARIANTS["plain"], setting)
             if not is_refused(result):
-                yield Trial(example.name, forms, result.status == Status.PASSED, result.reason)
+                yield Trial(example.name, patterns, result.status == Status.PASSED, result.reason)
     device.close()
 
 
@@ -92,18 +91,18 @@ def try_models(driver: Driver) -> Iterator[Trial]:
     device = nnapi.Device(Isolated(driver, known=driver, patience=PATIENCE))
     reference = nnapi.device("nnapi-reference")
     for model in make_models():
-        forms = find_forms(model)
-        if forms:
+        patterns = find_patterns(model)
+        if patterns:
             inputs = draw_inputs(model)
             try:
                 found = nnapi.compile(model, device).run(*inputs)
             except NnapiError as error:
                 if DriverDiedError.__name__ in type(error).__name__ or BROKEN in str(error):
-                    yield Trial(model.name, forms, False, str(error))
+                    yield Trial(model.name, patterns, False, str(error))
                 continue
             wanted = nnapi.compile(model, reference).run(*inputs)
             reason = find_difference(model, found, wanted)
-            yield Trial(model.name, forms, not reason, reason)
+            yield Trial(model.name, patterns, not reason, reason)
     device.close()
 
 
@@ -116,34 +115,36 @@ def find_difference(model: Model, found: Sequence[Array], wanted: Sequence[Array
     return ""
 
 
-def find_forms(model: Model) -> frozenset[str]:
-    """The forms of the operators of a model; none where one of its operations has no rule, or is refused by it."""
+def find_patterns(model: Model) -> frozenset[str]:
+    """The patterns of the operators of a model; none where one of its operations has no rule, or is refused by it."""
     found = lower_model(model, None, UncheckedLowering)
     if not all(verdict.supported for verdict in found.verdicts):
         return frozenset()
-    return frozenset(map(describe_form, suit_graph(found.graph).operators))
+    return frozenset(map(describe_pattern, adapt_graph(found.graph).operators))
 
 
 def is_refused(result: Result) -> bool:
-    """Whether an example was not computed at all, which says nothing of its forms but that one of them is refused."""
+    """Whether an example was not computed at all, so that one of its patterns is refused."""
     reason = result.reason
     is_broken = DriverDiedError.__name__ in reason or BROKEN in reason
     return result.status == Status.SKIPPED or ("failed to prepare" in reason and not is_broken)
 
 
-def judge_forms(trials: Iterable[Trial]) -> tuple[set[str], Counter[str]]:
-    """The forms that are proven, and those that are to blame for what is wrong, with how often."""
+def judge_patterns(trials: Iterable[Trial]) -> tuple[set[str], Counter[str]]:
+    """The patterns that are proven, and those that are to blame for what is wrong, with how often."""
     trials = list(trials)
-    proven = set().union(*(trial.forms for trial in trials if trial.is_right))
-    right = {trial.forms for trial in trials if trial.is_right}
-    alone = set().union(*(forms for forms in right if len(forms) == 1))
+    proven = set().union(*(trial.patterns for trial in trials if trial.is_right))
+    right = {trial.patterns for trial in trials if trial.is_right}
+    alone = set().union(*(patterns for patterns in right if len(patterns) == 1))
     blamed: Counter[str] = Counter()
-    for trial in sorted(trials, key=lambda trial: len(trial.forms)):
+    for trial in sorted(trials, key=lambda trial: len(trial.patterns)):
         if not trial.is_right:
-            forms = trial.forms
-            known = forms & set(blamed)
-            bound = {form for form in forms if all(forms <= others for others in right if form in others)}
-            blamed.update(known or (forms - proven) or bound or (forms - alone) or forms)
+            patterns = trial.patterns
+            known = patterns & set(blamed)
+            bound = {
+                pattern for pattern in patterns if all(patterns <= others for others in right if pattern in others)
+            }
+            blamed.update(known or (patterns - proven) or bound or (patterns - alone) or patterns)
     return proven - set(blamed), blamed
 
 
@@ -153,10 +154,10 @@ def main() -> None:
     assert isinstance(found, WebGpuDriver)
     with TemporaryDirectory() as kept:  # what ended a process once is tried again, and blamed again
         os.environ["NNAPI_CACHE_DIR"] = kept
-        prove_forms(found, part)
+        prove_patterns(found, part)
 
 
-def prove_forms(found: WebGpuDriver, part: str) -> None:
+def prove_patterns(found: WebGpuDriver, part: str) -> None:
     """Try what has that in its name; the table is written where nothing was left out."""
     trials = []
     for trial in try_examples(Unchecked(found.info.version, found.is_software), lambda name: part in name):
@@ -165,16 +166,16 @@ def prove_forms(found: WebGpuDriver, part: str) -> None:
             print(f"{trial.name}: {trial.reason}", flush=True)
     if not part:
         trials += try_models(Unchecked(found.info.version, found.is_software))
-    proven, blamed = judge_forms(trials)
-    for form, count in sorted(blamed.items()):
-        print(f"wrong, {count}: {form}")
-    print(f"{len(trials)} examples were computed, {len(proven)} forms are proven")
+    proven, blamed = judge_patterns(trials)
+    for pattern, count in sorted(blamed.items()):
+        print(f"wrong, {count}: {pattern}")
+    print(f"{len(trials)} examples were computed, {len(proven)} patterns are proven")
     if not part:
-        head = f"# Made by python -m tools.webgpu_forms on {found.info.version}."
+        head = f"# Made by python -m tools.webgpu_patterns on {found.info.version}."
         FILE.write_text("\n".join([head, *sorted(proven)]) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    from tools.webgpu_forms import main as main_by_name  # so that the device's process finds the class above
+    from tools.webgpu_patterns import main as main_by_name  # so that the device's process finds the class above
 
     main_by_name()

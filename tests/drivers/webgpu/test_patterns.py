@@ -1,12 +1,12 @@
-"""Forms of operators: what makes a difference to the accelerator, and the table of those that it computes right."""
+"""Patterns of operators: what makes a difference to the accelerator, and the table of those that it computes right."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import nnapi.drivers.webgpu.forms as forms
-from nnapi.drivers.webgpu.forms import describe_form, proven_forms
+import nnapi.drivers.webgpu.patterns as patterns
+from nnapi.drivers.webgpu.patterns import describe_pattern, proven_patterns
 from nnapi.formats.tflite.graph import Operator, Tensor, constant
 
 
@@ -43,9 +43,9 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("form", CASES)
-def test_a_form_says_what_makes_a_difference(form: str) -> None:
-    assert describe_form(CASES[form]) == form
+@pytest.mark.parametrize("pattern", CASES)
+def test_a_pattern_says_what_makes_a_difference(pattern: str) -> None:
+    assert describe_pattern(CASES[pattern]) == pattern
 
 
 def test_what_networks_are_made_of_is_proven() -> None:
@@ -57,17 +57,21 @@ def test_what_networks_are_made_of_is_proven() -> None:
         "DEPTHWISE_CONV_2D i8[4] i8[4]c i32[1]c > i8[4]",
         "FULLY_CONNECTED i8[2] i8[2]c i32[1]c > i8[2]",
         "SOFTMAX f32[2] > f32[2]",
-    } <= proven_forms()
+    } <= proven_patterns()
 
 
 def test_what_was_seen_to_be_wrong_is_not() -> None:
-    found = proven_forms()
-    assert not [form for form in found if "grouped" in form or "quantized" in form or form.startswith("TOPK_V2 f32[2]")]
-    assert not [form for form in found if form.startswith("PAD") and form.endswith("at0 at1 at2 at3")]
+    found = proven_patterns()
+    assert not [
+        pattern
+        for pattern in found
+        if "grouped" in pattern or "quantized" in pattern or pattern.startswith("TOPK_V2 f32[2]")
+    ]
+    assert not [pattern for pattern in found if pattern.startswith("PAD") and pattern.endswith("at0 at1 at2 at3")]
 
 
 def test_the_table_is_in_order_and_says_where_it_is_from() -> None:
-    head, *lines = Path(forms.__file__).with_name("proven_forms.txt").read_text().splitlines()
-    assert head.startswith("# Made by python -m tools.webgpu_forms on LiteRT ")
+    head, *lines = Path(patterns.__file__).with_name("proven_patterns.txt").read_text().splitlines()
+    assert head.startswith("# Made by python -m tools.webgpu_patterns on LiteRT ")
     assert lines == sorted(set(lines))
     assert len(lines) > 100

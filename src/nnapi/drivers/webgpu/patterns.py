@@ -1,8 +1,7 @@
 """The patterns of operators that the accelerator was seen to compute within NNAPI's tolerances.
 
-A form is an operator's kind, the types and ranks of its tensors, which of them are constant, and what else was seen to
-make a difference. ``proven_forms.txt`` has one a line; ``python -m tools.webgpu_forms`` makes it from the conformance
-examples.
+A pattern is an operator's kind, the types, ranks and constness of its tensors, and other traits that matter.
+``python -m tools.webgpu_patterns`` writes ``proven_patterns.txt``, one pattern a line, from the conformance examples.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from nnapi.formats.tflite.operators import OPTION, facts
 
 
 @cache
-def proven_forms() -> frozenset[str]:
-    """The forms that are taken."""
-    lines = Path(__file__).with_name("proven_forms.txt").read_text(encoding="utf-8").splitlines()
+def proven_patterns() -> frozenset[str]:
+    """The patterns that are taken."""
+    lines = Path(__file__).with_name("proven_patterns.txt").read_text(encoding="utf-8").splitlines()
     return frozenset(line for line in lines if line and not line.startswith("#"))
 
 
-def describe_form(operator: Operator) -> str:
-    """The form of an operator as a line."""
+def describe_pattern(operator: Operator) -> str:
+    """The pattern of an operator as a line."""
     ends = [" ".join(_describe_tensors(tensors)) for tensors in (operator.inputs, operator.outputs)]
     return " ".join([operator.kind, *filter(None, [ends[0], ">", ends[1]]), *_list_traits(operator)])
 
