@@ -15,7 +15,7 @@ from typing import Any
 
 
 class StandIn(ModuleType):
-    """A drop-in replacement of a module: our names in front of its own. This library itself gets the module's own."""
+    """A drop-in replacement of a module: our names, else its own. This library itself gets only the module's own."""
 
     def __init__(self, name: str, ours: Mapping[str, object]) -> None:
         super().__init__(name)
@@ -36,7 +36,7 @@ class StandIn(ModuleType):
 
 
 def put_in_place(name: str, ours: Mapping[str, object]) -> None:
-    """Replace the module ``name``, installed or not, for every import from now on."""
+    """Replace the module ``name``, installed or not, for every later import."""
     parent, _, last = name.rpartition(".")
     module = sys.modules[name] = StandIn(name, ours)
     if parent:
@@ -48,7 +48,7 @@ def put_in_place(name: str, ours: Mapping[str, object]) -> None:
 
 
 class AfterImport(MetaPathFinder):
-    """Patch a module as soon as a program has imported it."""
+    """Patch a module right after its import."""
 
     def __init__(self, name: str, change: Callable[[ModuleType], None]) -> None:
         self._name, self._change = name, change

@@ -27,7 +27,7 @@ COMMANDS = {
     "cache": "See and prune what is kept on disk.",
     "trace": "Record a trace of a model's runs (`nnapi trace MODEL -o FILE`), or read one (`nnapi trace parse FILE`).",
 }
-"""The subcommands, each in a module of its name, and what help says of them: the beginning of their own."""
+"""The subcommands, each in a module of its name, and the beginning of their help."""
 SETTINGS: dict[str, Any] = {
     "no_args_is_help": True,
     "add_completion": False,
@@ -37,15 +37,13 @@ SETTINGS: dict[str, Any] = {
 
 
 class Commands(Nnapi):
-    """Knows all subcommands by name, and loads the one that is called."""
-
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, _, rest = super().resolve_command(ctx, args)
         return name, load_command(str(name)), rest
 
 
 def load_command(name: str) -> Any:
-    """The subcommand that a module defines: as its ``app``, where it has subcommands itself, else as one function."""
+    """Return the subcommand of a module: its ``app`` if it has subcommands itself, else its function."""
     with pause_collecting():
         module = import_module(f"{__name__}.{name}")
         loaded = typer.Typer(**SETTINGS | {"no_args_is_help": False})
@@ -84,6 +82,5 @@ def _options(
 
 
 def main() -> None:
-    """Run the command with the process's arguments, and exit."""
     streams.prepare()
     app(prog_name="nnapi")

@@ -1,4 +1,4 @@
-"""Accuracy on labeled inputs: from a data set to a function that judges an engine's answers."""
+"""Accuracy on labeled inputs."""
 
 from __future__ import annotations
 
@@ -21,14 +21,12 @@ from nnapi.vision.outputs import class_count, output_operands, real
 from nnapi.vision.pictures import PLAIN, Pixels
 
 Metrics = Callable[[Sequence[Sequence[Array]]], Mapping[str, float]]
-"""From the real values of all outputs for every example to the metrics."""
+"""From the float values of all outputs for every example to the metrics."""
 
 
 def judge(model: Model, examples: Sequence[Example], pixels: Pixels = PLAIN) -> Judge:
-    """A function that runs an engine on every example and gives the metrics that fit the labels.
-
-    Raises Mistake where the labels are not such as the model's outputs can be compared with.
-    """
+    """Return a function that runs an engine on every example and computes the metrics for the labels; Mistake if the
+    labels do not fit the model's outputs."""
     metrics = _prepare(model, examples)
     (operand,) = input_operands(model)
 
@@ -46,7 +44,7 @@ def judge(model: Model, examples: Sequence[Example], pixels: Pixels = PLAIN) -> 
 def judge_on(
     cluster: Cluster, model: Model, examples: Sequence[Example], step: Step, pixels: Pixels = PLAIN
 ) -> JudgeDevices:
-    """As :func:`judge`, for devices of ours on the workers of a cluster; ``step`` is told of each example."""
+    """Do the same as :func:`judge` with our devices on the workers of a cluster."""
     metrics = _prepare(model, examples)
     files = [[example.file] for example in examples]
 
@@ -64,7 +62,7 @@ def judge_on(
 
 
 def _prepare(model: Model, examples: Sequence[Example]) -> Callable[[Iterable[Sequence[Array]]], Mapping[str, float]]:
-    """From the outputs for every example, as they are stored, to the metrics."""
+    """Return a function from the stored outputs for every example to the metrics."""
     if len(model.inputs) != 1:
         raise Mistake(f"a data set is for models with one input, {model.name} has {len(model.inputs)}")
     metrics, outputs = _metrics(model, examples), output_operands(model)
@@ -122,7 +120,7 @@ def _boxes(model: Model, given: Sequence[Boxes]) -> Metrics:
 
 
 def detector(model: Model) -> tuple[int, int, int, int] | None:
-    """The indexes of scores, boxes, classes and count among the outputs; None where the model is not a detector."""
+    """Return the indexes of scores, boxes, classes and count among the outputs; None if the model is not a detector."""
     writers = {index: call for call in model.operations for index in call.outputs}
     roles: dict[int, int] = {}
     for place, output in enumerate(model.outputs):

@@ -1,4 +1,4 @@
-"""Many runs: on all cores, past files that cannot be read, and recorded line by line so that a later call goes on."""
+"""Many runs on all cores, which a record in a file lets a later call continue."""
 
 from __future__ import annotations
 
@@ -18,19 +18,17 @@ from nnapi.errors import Mistake, NnapiError
 from nnapi.model.operand import Array
 
 UNRUNNABLE = (Mistake, OSError, NnapiError)
-"""Errors of one input that leave the others alone."""
+"""Errors of one input that do not stop the others."""
 QUICK, AGAIN = 0.3, 3
-"""Seconds of a first run below which so many others are timed, of which the shortest counts."""
+"""If the first run is shorter than QUICK seconds, AGAIN others are timed, and the shortest counts."""
 
 
 class Failure(NamedTuple):
-    """A run that failed, with the error."""
-
     error: Exception
 
 
 def list_files(paths: Sequence[Path]) -> list[Path]:
-    """The files; for a folder its pictures, arrays and recordings, by name, or a Mistake where there are none."""
+    """Replace each folder by its pictures, arrays and recordings, sorted by name; Mistake if it has none."""
     files = []
     for path in paths:
         if not path.is_dir():
@@ -49,10 +47,7 @@ def list_files(paths: Sequence[Path]) -> list[Path]:
 def run_batch(
     compilation: nnapi.Compilation, planned: Sequence[Sequence[Path]], read: Callable[[Sequence[Path]], list[Given]]
 ) -> Iterator[Ended | Failure]:
-    """Each run as it ended, in order, or its failure.
-
-    The first run is alone, and timed; of the others several compute at once, while this thread reads inputs.
-    """
+    """Yield each finished run in order, or its failure. The first run is alone and timed; others run at once."""
     waiting: deque[list[Given] | Failure] = deque()
     if planned:
         yield _run_one(compilation, planned[0], read)
@@ -85,7 +80,7 @@ def run_batch(
 def _run_one(
     compilation: nnapi.Compilation, paths: Sequence[Path], read: Callable[[Sequence[Path]], list[Given]]
 ) -> Ended | Failure:
-    """A run with all cores, and the time of others where the first, which sets the engine up, is quick."""
+    """Run alone and time it; if the run, which sets the engine up, is quick, time further ones."""
     try:
         begun = time.perf_counter()
         given = read(paths)
@@ -108,7 +103,7 @@ def _time(compilation: nnapi.Compilation, arrays: Sequence[Array]) -> float:
 
 
 def run_windows(compilation: nnapi.Compilation, files: Sequence[Path], rate: int) -> Iterator[Ended | Failure]:
-    """Each recording, window by window on all cores; ``rate`` is the model's, 0 where it is unknown."""
+    """Run each recording window by window on all cores; ``rate`` is the model's, 0 if unknown."""
     (operand,) = input_operands(compilation.model)
     for file in files:
         try:
@@ -125,8 +120,8 @@ def run_windows(compilation: nnapi.Compilation, files: Sequence[Path], rate: int
 
 
 class Kept:
-    """A file with a line of JSON for each run. Runs that succeeded are not repeated. Lines of runs that failed are
-    removed before the first run, and so is a last line that was cut off, as by a kill."""
+    """A file with a line of JSON for each run. Runs that succeeded are not repeated; lines of failed or cut-off ones
+    are removed before the first run."""
 
     def __init__(self, file: Path, model: str) -> None:
         self.file, self.model = file, model
@@ -160,7 +155,6 @@ class Kept:
         return isinstance(paths, list) and _key(paths) in self._keys
 
     def clean(self) -> None:
-        """Leave only the lines of runs that succeeded."""
         good = b"".join(self._lines)
         if self.file.exists() and self.file.read_bytes() != good:
             part = self.file.with_name(self.file.name + ".part")
@@ -169,7 +163,7 @@ class Kept:
         self.file.touch()
 
     def add(self, paths: Sequence[Path], found: dict[str, Any]) -> None:
-        """A line for the run on these files, on its way to the disk before the next begins."""
+        """Append a line for the run on these files before the next run begins."""
         line = json.dumps({"model": self.model, "files": list(_key(paths)), **found}, ensure_ascii=False)
         with self.file.open("ab") as opened:
             opened.write(line.encode("utf-8", "replace") + b"\n")

@@ -1,4 +1,4 @@
-"""``nnapi bench``: models on our devices beside other engines, measured in turns in one run."""
+"""``nnapi bench``: models on our devices beside other engines, measured in alternating rounds."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ MODELS = "run"
 
 
 class _Bench(TyperGroup):
-    """``nnapi bench MODEL…`` is ``nnapi bench run MODEL…``: a word that names no command begins a list of models."""
+    """``nnapi bench MODEL…`` means ``nnapi bench run MODEL…``."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         named = bool(args) and args[0] in self.commands
@@ -153,7 +153,6 @@ def _show_step(step: Step, title: str, text: str) -> None:
 
 
 def _ours(devices: Sequence[str] | None, profile: str | None, weights: Weights | None) -> list[Engine]:
-    """A row for each device, and one for a profile beside the CPU; one for all devices together where none is named."""
     rows = [tuple(add_profile(profile, None) or ())] if profile else []
     rows += [(name,) for name in dict.fromkeys(devices or ())]
     for name in chain.from_iterable(rows):
@@ -163,8 +162,6 @@ def _ours(devices: Sequence[str] | None, profile: str | None, weights: Weights |
 
 @dataclass(frozen=True)
 class _Session:
-    """The engines with their versions and the data set, perhaps on a cluster, for each of several models."""
-
     engines: dict[Engine, str]
     settings: Settings
     weights: Weights | None
@@ -174,7 +171,7 @@ class _Session:
     cluster: Cluster | None
 
     def measure(self, file: Path, step: Step) -> tuple[ModelResult, bool]:
-        """Everything about one model, and whether the user interrupted it. A model we cannot read is told as a note."""
+        """Measure one model; also return whether the user interrupted it."""
         step("reading the model")
         result = ModelResult(file.name, str(file), file.stat().st_size, 0, "", "", ())
         try:
@@ -231,7 +228,7 @@ def _type(model: nnapi.Model, index: int) -> str:
 def _trace_plan(
     model: nnapi.Model, engine: Nnapi, inputs: Sequence[Any], threads: int
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """The graph of the plan, and what happened when in one run of it, where anything was recorded."""
+    """Return the graph of the plan and, if anything was recorded, the timeline of one run."""
     compilation = nnapi.compile(model, engine.devices, threads=threads)
     compilation.run(*inputs)
     with recording() as recorder:
@@ -241,7 +238,7 @@ def _trace_plan(
 
 
 def _write(file: Path | None, benchmark: Benchmark) -> None:
-    """All figures as JSON; the file is never half written, whatever happens."""
+    """Write the JSON to a file beside and rename it, so that the file is never incomplete."""
     if file is None:
         return
     beside = file.with_name(f".{file.name}.part")
@@ -285,7 +282,6 @@ def _show(out: Console, result: ModelResult) -> None:
 
 
 def _show_summary(out: Console, benchmark: Benchmark) -> None:
-    """All models in one table: the shortest runs in milliseconds, and how many times as fast we are."""
     lines = summarize(benchmark)
     engines = list(dict.fromkeys(name for line in lines for name in line.times))
     ratios = ["× best other", "× litert"]
@@ -302,7 +298,6 @@ def _show_summary(out: Console, benchmark: Benchmark) -> None:
 
 
 def _show_settings(out: Console, benchmark: Benchmark) -> None:
-    """The facts that hold for all tables."""
     for name, reason in benchmark.absent.items():
         out.print(f"[dim]{escape(name)} left out: {escape(reason)}[/]")
     settings = benchmark.settings

@@ -1,4 +1,4 @@
-"""``nnapi bench diff``: whether one run differs from another by more than chance."""
+"""``nnapi bench diff``: significant differences between two runs."""
 
 from __future__ import annotations
 
@@ -88,7 +88,6 @@ def _show(out: Console, found: Difference, all_figures: bool) -> None:
 
 
 def _count(found: Difference) -> str:
-    """``3 figures of 6 did not change, 2 have fewer than 4 samples``."""
     verdicts = [change.verdict for change in found.changes]
     same, unknown = verdicts.count(Verdict.SAME), verdicts.count(Verdict.UNKNOWN)
     words = f"{say_count(same, 'figure')} of {len(found.changes)} did not change"

@@ -1,4 +1,4 @@
-"""``nnapi cache``: what is kept on disk, in a directory or by default, and making room there."""
+"""``nnapi cache``: list and prune the caches on disk."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from nnapi.store.entry import prune as remove
 app = typer.Typer(help="See and prune what is kept on disk.", rich_markup_mode="markdown")
 
 COMPILATIONS = "compilations"
-"""Contents of entries that lie in the directory itself."""
+"""The contents of entries in the directory itself."""
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]?)(i?)b?", re.IGNORECASE)
 
 Directory = Annotated[Path | None, typer.Argument(metavar="[DIRECTORY]", help="A cache directory.", show_default=False)]
 Found = Sequence[tuple[str, Entry]]
-"""Entries, and what they hold."""
+"""Entries and their contents."""
 
 
 @app.callback(invoke_without_command=True)
 def cache(context: typer.Context) -> None:
-    """See and prune what is kept on disk; without a command, list what is kept of this machine and its models."""
+    """List and prune the caches on disk; without a command, list those of this machine and its models."""
     if context.invoked_subcommand is None:
         show()
 
 
 @app.command(name="list")
 def show(directory: Directory = None, as_json: Json = False) -> None:
-    """List what is kept, the one used longest ago first: size, last use, model, device and its driver's version.
+    """List the entries of the cache, least recently used first: size, last use, model, device and its driver's version.
 
     Without a directory it is the default one (NNAPI_CACHE_DIR, or nnapi in the user's cache directory): measured costs
     of devices, measured plans, known model files, and compilations, if it was also given as a cache.
@@ -84,7 +84,6 @@ def prune(
 
 
 def _find_places(directory: Path | None) -> dict[str, str | Path]:
-    """The folders to look into, and what they hold."""
     if directory is None:
         places = {str(kind): directory_of(kind) for kind in HOLDS} | {COMPILATIONS: default_directory()}
         return {name: place for name, place in places.items() if Path(place).is_dir()}
@@ -99,7 +98,7 @@ def _find(directory: Path | None) -> Found:
 
 
 def parse_size(text: str) -> int:
-    """Bytes: ``0``, ``500MB``, ``1.5 GB``, ``1GiB``; a Mistake for anything else."""
+    """Return a number of bytes from ``0``, ``500MB``, ``1.5 GB`` or ``1GiB``; Mistake for anything else."""
     match = SIZE.fullmatch(text.strip())
     if match is None:
         raise Mistake(f"{text!r} is not a size; write 500MB, 2GB or a number of bytes")

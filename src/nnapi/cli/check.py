@@ -1,4 +1,4 @@
-"""``nnapi check``: run conformance examples, or random models, on a device and say where it is wrong."""
+"""``nnapi check``: conformance examples or random models on a device."""
 
 from __future__ import annotations
 
@@ -104,7 +104,6 @@ def check(
 
 
 def _collect(running: Iterable[Result], count: int) -> list[Result]:
-    """All results of so many examples, with a step of progress for each example."""
     results = []
     failed = 0
     with progress(console(), count) as step:
@@ -118,7 +117,7 @@ def _collect(running: Iterable[Result], count: int) -> list[Result]:
 
 
 def outcome(results: Sequence[Result], corpus: Path, devices: list[str] | None, variants: list[str]) -> dict[str, Any]:
-    """The outcome as JSON; ``device`` is null where the runtime chose."""
+    """Return the outcome as JSON; ``device`` is null if the runtime chose."""
     counts = _count(results, lambda result: (result.variant,))
     return {
         "device": ",".join(devices) if devices else None,
@@ -168,7 +167,6 @@ def _print_slowest(out: Console, results: list[Result]) -> None:
 
 
 def _print_reasons(out: Console, results: list[Result]) -> None:
-    """Each failure with its reason; what was skipped by reason."""
     skipped = Counter((result.variant, result.reason) for result in results if result.status == Status.SKIPPED)
     for (variant, reason), count in skipped.items():
         out.print(Text(f"{say_count(count, 'run')} skipped, {variant}: {reason}", "yellow"))

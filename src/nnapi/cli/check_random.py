@@ -23,7 +23,6 @@ from nnapi.testing.random.session import VALUES, Failure, Report, run
 from nnapi.testing.random.wording import describe
 
 REASONS = 10
-"""Reasons of refusals that are listed."""
 
 
 def check_random(
@@ -37,7 +36,7 @@ def check_random(
     as_json: bool,
     output: Path | None,
 ) -> None:
-    """Random models for so many seconds on each device; exit with 1 where something failed."""
+    """Test each device with random models for ``seconds``; exit with 1 if anything failed."""
     if values not in VALUES:
         raise Mistake(f"no values are called {values}; there are: {', '.join(VALUES)}")
     only = _operations(operation)
@@ -71,7 +70,7 @@ def _operations(name: str | None) -> tuple[Operation, ...]:
 
 
 def _teller(out: Console, step: Callable[[str], None]) -> Callable[[Report], None]:
-    """Move the bar on, second by second, and print each failure when it is known."""
+    """Advance the bar by one step a second, and print each failure at once."""
     told, moved = 0, 0
 
     def tell(report: Report) -> None:
@@ -106,7 +105,6 @@ def _print(out: Console, report: Report, verbose: bool) -> None:
 
 
 def outcome(report: Report, values: str) -> dict[str, object]:
-    """The report about a device as JSON."""
     return {
         "device": report.device,
         "seed": report.seed,

@@ -1,4 +1,4 @@
-"""Runs on the workers of a cluster: each reads its inputs, runs them and sends back what came out."""
+"""Runs on the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ On: TypeAlias = Annotated[
 
 @dataclass(frozen=True)
 class ReadAndRun:
-    """Read the files of one run on a worker, and run the model on them; the inputs come back without their values."""
+    """Read the files of one run on a worker and run the model; the inputs come back without their values."""
 
     predictor: nnapi.Predictor
     pixels: Pixels
@@ -47,7 +47,6 @@ class ReadAndRun:
 
 @contextmanager
 def connect_if(place: str | None) -> Iterator[Cluster | None]:
-    """The cluster that an option names, None where it names none."""
     if place is None:
         yield None
         return
@@ -64,7 +63,7 @@ def run_on(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> RunMany:
-    """Each run as it ended, in order. All workers use those devices, with one thread each: all compute the same."""
+    """Run on the devices with one thread for each worker; results are in order and identical on all workers."""
     predictor = nnapi.Predictor(model, devices, cache=True)
     files = [[file.absolute() for file in run] for run in runs]
     return cluster.map(ReadAndRun(predictor, pixels, seed), files, progress)

@@ -30,7 +30,7 @@ REFERENCE = "nnapi-reference"
 DIFFERS, INCOMPLETE = 1, 3
 """Exit codes; 2 is a wrong call."""
 SUFFIXES = {"litert": ".tflite", "onnxruntime": ".onnx"}
-"""The engines of others that can be tried, and the files that they read."""
+"""The other engines that ``--against`` accepts, and their file formats."""
 
 
 def compare(
@@ -124,7 +124,6 @@ def compare(
 
 
 def _compare_recording(model: nnapi.Model, recording: Path, devices: str | None, as_json: bool) -> int:
-    """Show how far each run is from the recording; gives the exit code."""
     names = (devices or REFERENCE).split(",")
     if len(names) > 1:
         raise Mistake(f"--devices takes one name beside a recording, not {len(names)}")
@@ -150,7 +149,7 @@ def _compare_recording(model: nnapi.Model, recording: Path, devices: str | None,
 
 
 def _find_devices(devices: str | None, against: str | None) -> list[nnapi.Device]:
-    """Return the device that is right, and the one that is tried."""
+    """Return the reference device and the device under test."""
     names = devices.split(",") if devices else [REFERENCE if against else "xnnpack-cpu"]
     most = 1 if against else 2
     if len(names) > most:
@@ -169,8 +168,7 @@ def _find_devices(devices: str | None, against: str | None) -> list[nnapi.Device
 def _measure_file(
     file: Path, model: nnapi.Model, inputs: Sequence[Any], against: str | None, base: nnapi.Device
 ) -> tuple[Distance | None, str]:
-    """Return how far the engine's outputs are off where the model's own file is of a kind that it reads, or why it does
-    not run that."""
+    """Run the model's own file on the other engine if it reads that format: the distance, or why it does not run."""
     if against is None or file.suffix != SUFFIXES[against]:
         return None, ""
     try:

@@ -1,4 +1,4 @@
-"""A model beside a recording, as NNAPI_RECORD writes them: what came out elsewhere of the same inputs."""
+"""A model beside a recording of NNAPI_RECORD."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ SUFFIX = ".npz"
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """One run of the recording: how far this model's outputs are from those, and the first place beyond the tolerance
-    of the recording, "" where there is none."""
+    """One run of a recording: the distance of this model's outputs, and the first value out of tolerance or ""."""
 
     name: str
     distance: Distance
@@ -29,7 +28,7 @@ class RecordedRun:
 
 
 def compare_recording(model: Model, recording: Path, on: nnapi.Device) -> list[RecordedRun]:
-    """All runs whose inputs and outputs are of the model's types; a Mistake where there are none."""
+    """Compare with all runs that have the model's input and output types; Mistake if there are none."""
     fitting = [each for each in Corpus(recording).examples() if each.harness.generated and _fits(model, each)]
     if not fitting:
         raise Mistake(f"{recording.name} has no run with the inputs and outputs of {model.name}")
@@ -44,7 +43,7 @@ def compare_recording(model: Model, recording: Path, on: nnapi.Device) -> list[R
 
 
 def _fits(model: Model, example: Example) -> bool:
-    """Whether both take and give the same types; dimensions that are open on one side may be any."""
+    """Return whether both have the same input and output types; unspecified dimensions match any."""
     values = {**example.outputs, **example.inputs}
     sides = ((model.inputs, example.main.inputs), (model.outputs, example.main.outputs))
     return all(

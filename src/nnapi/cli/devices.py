@@ -67,7 +67,7 @@ def _save_profile(names: Sequence[str], file: Path) -> None:
 
 
 def _find_timings() -> dict[str, Timings | None]:
-    """The timings that drivers ship for this processor."""
+    """Return the timings that drivers ship for this processor."""
     drivers = {device.name: device.driver for device in nnapi.devices()}
     return {name: driver.timings() if isinstance(driver, Timed) else None for name, driver in drivers.items()}
 
@@ -78,7 +78,6 @@ def _describe_timings(known: Timings) -> dict[str, Any]:
 
 
 def _list_costs() -> RenderableType:
-    """A table of costs on one thread for each device."""
     parts: list[RenderableType] = [f"predicted on one thread of a processor with {find_processor()}", ""]
     for name, known in _find_timings().items():
         heading = f"[bold]{escape(name)}[/]"
@@ -128,7 +127,7 @@ def _details(device: nnapi.Device) -> Table:
 
 
 def _by_performance(declared: Capabilities) -> list[tuple[list[str], Performance]]:
-    """The declared figures of the device, equal ones together."""
+    """Group the types and operations with equal declared performance."""
     groups: dict[Performance, list[str]] = {}
     for name, performance in _figures(declared).items():
         groups.setdefault(Performance(*performance), []).append(name)
@@ -136,7 +135,7 @@ def _by_performance(declared: Capabilities) -> list[tuple[list[str], Performance
 
 
 def _figures(declared: Capabilities) -> dict[str, Performance]:
-    """Every declared figure by what it is for; ``other types`` are the operand types that are not listed."""
+    """Return every declared performance by its name; ``other types`` are the operand types that are not listed."""
     return {
         **{OperandCode(code).name: performance for code, performance in declared.by_type.items()},
         "other types" if declared.by_type else "all types": declared.default,
@@ -151,7 +150,7 @@ def _performance(performance: Performance) -> str:
 
 
 def _home(device: nnapi.Device) -> tuple[str, str]:
-    """The module of the driver's class, and the file it was loaded from."""
+    """Return the module of the driver's class and its file."""
     module = type(device.driver).__module__
     return module, getattr(sys.modules.get(module), "__file__", None) or "unknown"
 

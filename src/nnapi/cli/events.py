@@ -1,4 +1,4 @@
-"""Events in a recording: classes of its windows, from the beginning of each to its end."""
+"""Events in a recording: runs of windows of the same class."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from nnapi.model.operand import Array
 from nnapi.vision.view import Picture, View, name_class
 
 LEAST = 0.3
-"""Share from which on a class is heard in a window."""
+"""Share from which on a window has a class."""
 MOST = 8
-"""Classes that are drawn at most."""
 ROW, LABEL, AXIS = 22, 150, 20
-"""Pixels: the height of a class, the width of names, the height of the seconds below."""
+"""Pixels: height of a class, width of the names, height of the seconds below."""
 WIDTH = 640
-"""Pixels of the time that is drawn."""
+"""Pixels of the time axis."""
 
 
 def view_events(
     shares: Array, step: float, length: float, labels: Sequence[str] | None, least: float | None = None
 ) -> View:
-    """The events in words, drawn and as data; ``shares`` has a row for each window."""
+    """Return the events as words, picture and data; ``shares`` is (windows, classes)."""
     events = find_events(shares, step, length, least)
     names = [name_class(number, labels) for number in range(shares.shape[1])]
     data = [
@@ -34,7 +33,7 @@ def view_events(
 
 
 class Event(NamedTuple):
-    """A class from a second to another; ``share`` is the largest of its windows."""
+    """A class from ``start`` to ``end`` in seconds; ``share`` is the greatest of its windows."""
 
     number: int
     start: float
@@ -43,7 +42,7 @@ class Event(NamedTuple):
 
 
 def find_events(shares: Array, step: float, length: float, least: float | None = None) -> list[Event]:
-    """A row of shares for each window; windows beside each other with the same class are one event."""
+    """Join adjacent windows of the same class; ``shares`` is (windows, classes)."""
     least = LEAST if least is None else least
     found = []
     for number in np.flatnonzero(shares.max(0) >= least).tolist():
@@ -56,13 +55,13 @@ def find_events(shares: Array, step: float, length: float, least: float | None =
 
 
 def say_events(events: Sequence[Event], names: Sequence[str]) -> str:
-    """``dog 0.0–1.5 s, cat 2.0–3.0 s``."""
+    """Return ``dog 0.0–1.5 s, cat 2.0–3.0 s``."""
     said = [f"{name} {event.start:.1f}–{event.end:.1f} s" for event, name in zip(events, names, strict=True)]
     return ", ".join(said) or "nothing"
 
 
 def draw_events(shares: Array, step: float, length: float, names: Sequence[str]) -> Picture:
-    """A row for each of the strongest classes, the darker the likelier, over seconds; ``names`` are of all classes."""
+    """Draw a row for each of the strongest classes over seconds, darker for likelier; ``names`` are of all classes."""
     from PIL import Image, ImageDraw, ImageFont
 
     strongest = np.argsort(-shares.max(0), kind="stable")[:MOST].tolist()

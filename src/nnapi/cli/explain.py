@@ -1,4 +1,4 @@
-"""``nnapi explain``: which operation of a model runs where, why not elsewhere, at what cost."""
+"""``nnapi explain``: the plan of a model with reasons and costs."""
 
 from __future__ import annotations
 

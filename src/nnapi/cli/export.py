@@ -1,4 +1,4 @@
-"""``nnapi export``: a model, or every model of a recording, written as .tflite or .onnx."""
+"""``nnapi export``: write a model, or every model of a recording, as .tflite or .onnx."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ def export(
 
 
 def _export_recording(recording: Path, folder: Path, suffix: str) -> None:
-    """Write what can be written; then say which models cannot."""
     if folder.suffix in FORMATS:
         raise Mistake("a recording holds several models: name a folder")
     folder.mkdir(parents=True, exist_ok=True)

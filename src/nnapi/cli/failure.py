@@ -1,4 +1,4 @@
-"""Failures of the command: one line on stderr and an exit code, never a traceback."""
+"""Failures of the command: one line on stderr and an exit code."""
 
 from __future__ import annotations
 
@@ -18,14 +18,11 @@ EXTRAS = {
     "PIL": ("pictures need Pillow", "images"),
     "scipy": ("comparing benchmark runs needs SciPy", "report"),
 }
-"""Libraries that only some subcommands need: why, and the extra of the package that installs them."""
+"""Libraries that only some subcommands need: the reason, and the extra that installs them."""
 
 
 class Nnapi(TyperGroup):
-    """The command. Exit code 0 when it did what was asked, 1 when it could not, 2 when it was called wrongly.
-
-    An error is one line on stderr; with NNAPI_DEBUG=1 in the environment the traceback comes before it.
-    """
+    """The command. Exit code 0 for success, 1 for a failure, 2 for wrong usage; NNAPI_DEBUG=1 prints the traceback."""
 
     def main(  # type: ignore[override]  # the positions of the other arguments differ between versions of Typer
         self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **extra: Any
@@ -50,7 +47,7 @@ class Nnapi(TyperGroup):
 
 
 def _flush() -> None:
-    """Write what was printed now; where that fails it is said once, not again when Python ends."""
+    """Flush standard output; after an error redirect it, so that Python does not report the error again at exit."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -59,24 +56,23 @@ def _flush() -> None:
 
 
 def fail(words: str, code: int) -> int:
-    """Say what went wrong; gives the exit code."""
+    """Print the message and return the exit code."""
     if words:
         warn(words)
     return code
 
 
 def warn(words: str) -> None:
-    """Say on stderr what is wrong."""
     print(f"nnapi: {printable(words, keeps_lines=True)}", file=sys.stderr)
 
 
 def _is_usage(error: Exception) -> bool:
-    """Whether the argument parser raised it. Its classes have no public home, so they are known by what they offer."""
+    """Return whether the argument parser raised it; its classes are private, so this checks an attribute."""
     return hasattr(error, "format_message")
 
 
 def message(error: Exception) -> str:
-    """The error in words, on one line unless it is a list; empty where help was printed instead."""
+    """Return the message of an error, on one line unless it is a list; empty if help was printed instead."""
     if _is_usage(error):
         context = getattr(error, "ctx", None)
         path = context.command_path if context else "nnapi"

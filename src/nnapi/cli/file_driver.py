@@ -1,4 +1,4 @@
-"""An engine of others as a device: each model that it is given is written to a file, which it reads and runs."""
+"""Another engine as a device: it runs each model from a file in its own format."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nnapi.report.engines import Engine, Run, UnsuitableError
 
 
 class FileDriver:
-    """Takes models whole, or none of their operations. ``suffix`` says in which format they are written."""
+    """Accept whole models or none of their operations; ``suffix`` is the format of the files."""
 
     is_measured = False
 
@@ -52,8 +52,6 @@ class FileDriver:
 
 
 class PreparedFile:
-    """A file that the engine has read."""
-
     def __init__(self, run: Run, types: Sequence[OperandType]) -> None:
         self._run, self._types = run, types
 
@@ -62,4 +60,4 @@ class PreparedFile:
         return Outcome([np.array(array, type.dtype) for array, type in zip(outputs, self._types, strict=True)])
 
     def close(self) -> None:
-        """The file goes with the last reference."""
+        """Do nothing: the last reference releases the file."""

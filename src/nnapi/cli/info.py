@@ -1,4 +1,4 @@
-"""``nnapi info``: what a model file asks for and gives, and what a device must be able to do."""
+"""``nnapi info``: inputs, outputs, operations and the feature level of a model."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from nnapi.testing.example import Example
 
 EXAMPLES = ".npz"
 ANDROID = {1: "Android 8.1", 2: "Android 9", 3: "Android 10", 4: "Android 11", 5: "Android 12"}
-"""The release that a feature level came with; later levels came between releases."""
+"""The Android release of a feature level; later levels came between releases."""
 
 
 @dataclass(frozen=True)
 class Reason:
-    """A need for a feature level: a facet, and the operations of one kind that have it (none for an operand)."""
+    """A need for a feature level: a facet, and the operations that have it (none for an operand)."""
 
     operation: str
     numbers: tuple[int, ...]
@@ -62,7 +62,7 @@ def info(
 
 
 def examples_by_model(path: Path) -> list[list[Example]]:
-    """The examples of a file, those that are runs of one model together."""
+    """Return the examples of a file, grouped by model."""
     groups: dict[str, list[Example]] = defaultdict(list)
     for example in Corpus(path).examples():
         groups[example.name.partition("_run_")[0]].append(example)
@@ -120,7 +120,6 @@ def _print_operations(out: Console, model: nnapi.Model) -> None:
 
 
 def _counts(model: nnapi.Model) -> dict[str, int]:
-    """How often each operation occurs, the most frequent first."""
     return dict(Counter(call.name for call in model.operations).most_common())
 
 
@@ -143,7 +142,7 @@ def _print_level(out: Console, model: nnapi.Model) -> None:
 
 
 def find_reasons(model: nnapi.Model, level: int) -> list[Reason]:
-    """The parts of the model that need that level: facets of operations, and where none does, operands."""
+    """Return the facets of operations that need the level; if there are none, those of operands."""
     numbers: dict[tuple[str, str], set[int]] = defaultdict(set)
     for call in model.operations:
         is_new = call.code in REGISTRY and first_level(REGISTRY[call.code]) == level
@@ -156,14 +155,14 @@ def find_reasons(model: nnapi.Model, level: int) -> list[Reason]:
 
 
 def first_level(operation: Operation) -> int:
-    """The level that an operation came with: the lowest of its first input's types."""
+    """Return the level that introduced an operation: the lowest of its first input's types."""
     slots = [form.inputs[0] for form in operation.overloads]
     parameters = [slot.parameter if isinstance(slot, Several) else slot for slot in slots]
     return min(min(parameter.types.values(), default=1) for parameter in parameters)
 
 
 def lower_level(model: nnapi.Model) -> int:
-    """The level that would do without what forces the present one."""
+    """Return the level that the model would need without the facets of its present level."""
     levels = {facet.level for facet in model.facets}
     return max(levels - {model.feature_level}, default=1)
 

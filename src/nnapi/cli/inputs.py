@@ -1,4 +1,4 @@
-"""Inputs of a run: files, by their content, or random values, as arrays of an input's type."""
+"""Inputs of a run: files, recognized by their content, or random values."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ from nnapi.ops.quantization import quantize
 from nnapi.vision.pictures import Pixels, read_picture
 
 LONGEST = 200
-"""Characters of NumPy's messages that are shown."""
 
 
 @dataclass(frozen=True)
 class Given:
-    """A value for one input: its source and, in words, the conversions that made it fit."""
+    """An array for one input, its source and a description of its conversion."""
 
     array: Array
     source: str
@@ -34,11 +33,11 @@ class Given:
 
 
 class Ended(NamedTuple):
-    """A run: its inputs, its outputs, and the seconds that it took alone.
+    """A finished run.
 
-    ``seconds`` is None where other runs computed beside it. ``first`` is the first run of a compilation, which also
-    sets the engine up, where others were timed after it; ``preparation`` reads and converts the inputs. The outputs for
-    the ``windows`` of a recording lie one after the other in the first dimension.
+    ``seconds`` is None if other runs computed at the same time. ``first`` is the first run of a compilation, which sets
+    the engine up, if others were timed after it. ``preparation`` reads and converts the inputs. The outputs for the
+    ``windows`` of a recording are concatenated along the first dimension.
     """
 
     given: list[Given]
@@ -54,11 +53,8 @@ def input_operands(model: Model) -> list[Operand]:
 
 
 def runs(model: Model, files: Sequence[Path]) -> list[list[Path]]:
-    """Which files each run takes: each file a run where the model has one input, else all files one run.
-
-    Raises Mistake where a model with several inputs is given another number of files. No files at all mean one run
-    on random values.
-    """
+    """Assign files to runs: one file each if the model has one input, else all files to one run; Mistake for a wrong
+    count. Without files there is one run on random values."""
     count = len(model.inputs)
     if count == 1 and files:
         return [[file] for file in files]
@@ -69,7 +65,7 @@ def runs(model: Model, files: Sequence[Path]) -> list[list[Path]]:
 
 
 def read_inputs(model: Model, files: Sequence[Path], pixels: Pixels, seed: int = 0) -> list[Given]:
-    """A value for each input of the model: from files, or random ones where there are none."""
+    """Return a value for each input: from files, or random without any."""
     operands = input_operands(model)
     if not files:
         return [random_input(operand, seed) for operand in operands]
@@ -77,7 +73,7 @@ def read_inputs(model: Model, files: Sequence[Path], pixels: Pixels, seed: int =
 
 
 def read(file: Path, operand: Operand, pixels: Pixels) -> Given:
-    """The file as a value of the operand; a Mistake, naming both, where it cannot be one."""
+    """Read the file as a value of the operand; Mistake, with both names, if it does not fit."""
     with file.open("rb") as opened:
         is_array = opened.read(6) == b"\x93NUMPY"
     is_recording = is_sound(file)
@@ -96,7 +92,7 @@ def read(file: Path, operand: Operand, pixels: Pixels) -> Given:
 
 
 def _read_array(file: Path, type: OperandType) -> tuple[Array, str]:
-    """A .npy of the stored type, or of numbers that become it; leading dimensions of 1 may be missing."""
+    """Read a .npy of the stored type, or of values to convert; leading dimensions of 1 may be missing."""
     array = _map_array(file)
     dimensions = (1,) * (type.rank - array.ndim) + array.shape
     shape = () if type.is_scalar else combine(type.dimensions, dimensions)
@@ -108,7 +104,7 @@ def _read_array(file: Path, type: OperandType) -> tuple[Array, str]:
 
 
 def _map_array(file: Path) -> Array:
-    """The array in a .npy file, mapped: the header may ask for more than there is memory."""
+    """Map the array in a .npy file: the header may claim more than there is memory."""
     try:
         return np.asarray(np.load(file, mmap_mode="r", allow_pickle=False))
     except OSError:
@@ -119,7 +115,7 @@ def _map_array(file: Path) -> Array:
 
 
 def _convert(array: Array, type: OperandType) -> tuple[Array, str]:
-    """The array as the type stores it: as it is, quantized, or converted where nothing but precision is lost."""
+    """Convert to the stored type; Mistake if more than precision would be lost."""
     found, wanted = array.dtype, type.dtype
     if found == wanted or (found == np.bool_ and wanted == np.uint8):
         return array.view(wanted), f"{found} as it is"
@@ -133,7 +129,7 @@ def _convert(array: Array, type: OperandType) -> tuple[Array, str]:
 
 
 def random_input(operand: Operand, seed: int) -> Given:
-    """Values of the operand's type, the same for the same seed, operand and NumPy; unknown dimensions become 1."""
+    """Return values that depend only on the seed, the operand and NumPy; unspecified dimensions become 1."""
     type = operand.type
     if not type.is_scalar and not type.rank:
         raise Mistake(f"{operand} is of unknown rank: give a .npy file")

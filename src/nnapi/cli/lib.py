@@ -1,4 +1,4 @@
-"""``nnapi lib``: where libneuralnetworks.so is, and how programs find it."""
+"""``nnapi lib``: the path of libneuralnetworks.so, and options for its use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, and the model that they name."""
+"""Arguments and options that several commands share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nnapi.errors import Mistake
 from nnapi.runtime.device import REFERENCE
 
 PROFILE = ".toml"
-"""The suffix of files that describe devices."""
+"""The suffix of device profiles."""
 Names: TypeAlias = list[str] | None
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)]
 ModelFiles = Annotated[list[Path], typer.Argument(metavar="MODEL...", help="Model files.", show_default=False)]
@@ -52,12 +52,11 @@ InputShapes = Annotated[
 
 
 def device_option(help: str) -> Any:
-    """The option that names devices; a command says what it does with them."""
     return typer.Option("--device", "-d", help=help)
 
 
 def split_names(text: str, kind: str, known: Collection[str]) -> list[str]:
-    """The names in a list with commas, each once; a Mistake for those that are not known."""
+    """Split a list with commas, without duplicates; Mistake for unknown names."""
     names = list(dict.fromkeys(filter(None, map(str.strip, text.split(",")))))
     if unknown := [name for name in names if name not in known]:
         raise Mistake(f"no {kind} {', '.join(unknown)}; there are: {', '.join(known)}")
@@ -65,7 +64,7 @@ def split_names(text: str, kind: str, known: Collection[str]) -> list[str]:
 
 
 def add_profile(profile: str | None, devices: Sequence[str] | None) -> list[str] | None:
-    """The names of the devices to choose among: the profile's with those given, or with the CPU as on a phone."""
+    """Return the devices to choose among: the profile's beside those given, or beside the CPU."""
     if profile is None:
         return None if devices is None else list(devices)
     return [profile if profile.endswith(PROFILE) else profile + PROFILE, *(devices or [REFERENCE])]
@@ -74,7 +73,6 @@ def add_profile(profile: str | None, devices: Sequence[str] | None) -> list[str]
 def load(
     file: Path, int16_as_float: bool = False, shapes: Sequence[str] | None = None, weights: Weights | None = None
 ) -> nnapi.Model:
-    """The model in a file; ``shapes`` are as the option has them."""
     return nnapi.load(file, dict(map(_read_shape, shapes or ())), int16_as_float=int16_as_float, weights=weights)
 
 

@@ -1,4 +1,4 @@
-"""A progress bar for what takes longer than a second; without a terminal, a line for each minute."""
+"""A progress bar for work that takes longer than a second; without a terminal, a line a minute."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from nnapi.printable import printable
 
 PATIENCE = 1.0
-"""Seconds before the bar shows."""
+"""Seconds before the bar appears."""
 PAUSE = 60.0
-"""Seconds between the lines that take its place where no terminal is."""
+"""Seconds between lines without a terminal."""
 
 
 @contextmanager
 def progress(
     out: Console, total: int, patience: float = PATIENCE, pause: float = PAUSE
 ) -> Iterator[Callable[[str], None]]:
-    """A bar of ``total`` steps that shows itself only when work lasts; call what is yielded as each step begins.
+    """Show a bar of ``total`` steps while work lasts; call the yielded function at the beginning of each step.
 
-    It is drawn where results go if that is a terminal, else on stderr if that is one. If neither is, stderr gets a line
-    now and then, also in the middle of a long step, for those who read the log of a long run.
+    The bar is on the terminal of the results, else on that of stderr. Without either, stderr gets a line each
+    ``pause``.
     """
     where = out if out.is_terminal else Console(file=sys.stderr)
     bar = Progress(
@@ -71,7 +71,7 @@ def progress(
 
 
 def _estimate(elapsed: float, done: int, total: int) -> str:
-    """The time that the rest takes at the pace so far; nothing before a minute has passed."""
+    """Return the remaining time at the pace so far; nothing in the first minute."""
     if not done or elapsed < PAUSE:
         return ""
     minutes = round(elapsed / done * (total - done) / 60)

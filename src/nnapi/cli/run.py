@@ -1,4 +1,4 @@
-"""``nnapi run``: run a model and say what it sees."""
+"""``nnapi run``: run a model and show its results."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def start(
     planned: Sequence[Sequence[Path]],
     cluster: Cluster | None,
 ) -> Iterator[Ended | Failure]:
-    """The runs on a cluster, on windows of recordings, or on all cores of this machine."""
+    """Run on a cluster, on windows of recordings, or on all cores of this machine."""
     if cluster:
         names = [each.name for each in compilation.devices]
         return run_on(cluster, subject.model, names, planned, subject.pixels, options.seed)
@@ -77,7 +77,7 @@ def start(
 
 @dataclass
 class Results:
-    """Prints, draws and records each run as it ends."""
+    """Print, draw and record each run at its end."""
 
     options: RunOptions
     subject: Subject
@@ -91,7 +91,7 @@ class Results:
     begun: float = field(default_factory=perf_counter)
 
     def add(self, paths: Sequence[Path], ended: Ended | Failure) -> None:
-        """The next run; a failure ends the command unless it is recorded."""
+        """Add the next run; a failure ends the command unless it is recorded."""
         self.number += 1
         if isinstance(ended, Failure):
             if self.kept is None:
@@ -112,7 +112,7 @@ class Results:
             write(self.options.output, ran, name_files(ran, self.count, self.number))
 
     def finish(self) -> None:
-        """Say what concerns all runs; a Mistake where recorded runs failed."""
+        """Print the notes on all runs; Mistake if recorded runs failed."""
         if self.kept:
             self._finish_record(self.kept)
         elif self.options.as_json:

@@ -19,8 +19,6 @@ from nnapi.vision.task import Task
 
 @dataclass
 class RunOptions:
-    """The arguments and options of ``nnapi run``, as Typer reads them."""
-
     model: ModelFile
     inputs: Annotated[
         list[Path] | None,
@@ -77,14 +75,13 @@ class RunOptions:
     ] = None
 
     def check(self) -> None:
-        """Raise Mistake where options contradict each other."""
+        """Raise Mistake if options contradict each other."""
         if self.on and self.profile:
             raise Mistake("--profile is of this machine, and --on of others: give one of them")
         if self.range and (self.mean or self.std):
             raise Mistake("--range says the same as --mean and --std: give one of them")
 
     def pixels(self) -> Pixels:
-        """How the options want pictures to become inputs."""
         if self.range:
             limits = _numbers("--range", self.range) or ()
             if len(limits) != 2 or limits[0] == limits[1]:
@@ -97,7 +94,7 @@ class RunOptions:
 
 
 def with_options(command: Callable[[RunOptions], None]) -> Callable[..., None]:
-    """The function as a command whose options on the command line are the fields of its argument."""
+    """Turn the function into a command whose options are the fields of its argument."""
 
     def call(**values: Any) -> None:
         command(RunOptions(**values))

@@ -27,14 +27,13 @@ from nnapi.vision.task import Task
 from nnapi.vision.view import Picture, View, percent
 
 WIDEST = 80
-"""Columns of a picture in a terminal at most."""
+"""Maximum columns of a picture in a terminal."""
 MOST_PAIRS = 10
-"""Pairs of embeddings that are compared at most."""
 
 
 @dataclass(frozen=True)
 class Ran:
-    """One run and its results; ``offered`` are tasks that would show outputs that no family of models has."""
+    """The results of one run; ``offered`` are tasks that would show outputs that no family recognizes."""
 
     ended: Ended
     ranks: list[Rank]
@@ -52,7 +51,7 @@ class Ran:
 
     @property
     def seen(self) -> str:
-        """The answer in words: the likeliest class, else the outputs, or the first of many, in numbers."""
+        """Return the likeliest class, else a summary of the outputs, or of the first of many."""
         if self.view:
             return self.view.words
         if self.ranks:
@@ -63,7 +62,7 @@ class Ran:
 
 
 def draw(file: Path, view: View | None) -> None:
-    """Write the picture of the results; a Mistake where there is none."""
+    """Write the picture of the results; Mistake if there is none."""
     if view is None or view.picture is None:
         raise Mistake(f"{file} is not written: the results have no picture")
     try:
@@ -94,7 +93,6 @@ def show(out: Console, ran: Ran, compilation: nnapi.Compilation) -> None:
 
 
 def _say_time(ended: Ended) -> str:
-    """The time of the run alone, and apart from it those of the first run and of reading the inputs."""
     if ended.seconds is None:
         return ""
     apart = [f"{words} {duration(s)}" for words, s in (("first", ended.first), ("inputs", ended.preparation)) if s]
@@ -119,7 +117,7 @@ def _events(found: Sequence[Mapping[str, Any]]) -> RenderableType:
 
 
 def compare_vectors(done: Sequence[Ran]) -> list[tuple[str, str, float]]:
-    """The cosine of the angle between each two of the first embeddings."""
+    """Return the cosine similarity of the first pairs of embeddings."""
     seen = [(ran.source, ran.view.data.get("vector")) for ran in done if ran.view]
     vectors = [(source, np.array(vector)) for source, vector in seen if vector is not None]
     found = []
@@ -139,7 +137,7 @@ def _outputs(found: Sequence[Summary]) -> RenderableType:
 
 
 def name_files(ran: Ran, count: int, number: int) -> str:
-    """A file name for the run's outputs: the input's, numbered where several runs might share it."""
+    """Return a file name for the run's outputs: the input's, with a number if there are several runs."""
     first = ran.given[0].file
     stem = first.stem if first else "random"
     return f"{number}-{stem}" if count > 1 else stem
@@ -156,7 +154,7 @@ def write(folder: Path, ran: Ran, stem: str) -> None:
 def describe_runs(
     file: Path, compilation: nnapi.Compilation, done: Sequence[Ran], notes: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """All runs for programs to read; ``notes`` are guesses about the model."""
+    """Return all runs as JSON; ``notes`` are guesses about the model."""
     found: dict[str, Any] = {
         "model": str(file),
         "notes": list(notes),
@@ -169,7 +167,7 @@ def describe_runs(
 
 
 def describe_run(model: nnapi.Model, ran: Ran) -> dict[str, Any]:
-    """One run for programs to read."""
+    """Return one run as JSON."""
     kinds = [operand.type for operand in output_operands(model)]
     described: dict[str, Any] = {
         "inputs": [{"source": given.source, "done": given.done} for given in ran.given],
@@ -204,7 +202,7 @@ def describe_run(model: nnapi.Model, ran: Ran) -> dict[str, Any]:
 
 
 def _describe_picture(picture: Picture) -> dict[str, Any]:
-    """A picture that the model made, as PNG in base64."""
+    """Return a picture of the model as PNG in base64."""
     stored = io.BytesIO()
     picture.save(stored, "PNG")
     png = base64.b64encode(stored.getvalue()).decode()

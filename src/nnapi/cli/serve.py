@@ -1,4 +1,4 @@
-"""``nnapi serve``: hold the devices of this machine for several applications."""
+"""``nnapi serve``: share this machine's devices between applications."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recordings as the input of a model that takes samples."""
+"""Recordings as the input of a model."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from nnapi.vision.pictures import FLOATS
 from nnapi.vision.ranges import stored_limits
 
 FEWEST = 400
-"""Samples below which an input is taken for something else: 25 ms at 16 kHz, the shortest frame of speech in use."""
+"""Minimum samples of a sound input: 25 ms at 16 kHz, the shortest frame of speech in use."""
 
 FEWEST_OF_EVENTS = 4000
-"""Samples from which on an input is taken for sound, without a recording beside it: a quarter of a second at 16 kHz."""
+"""Minimum samples of an input that is recognized as sound without a recording: 0.25 s at 16 kHz."""
 
 FEATURES = {
     (1960,): "49×40 spectrogram energies (30 ms every 20 ms, as micro_speech has them)",
@@ -30,14 +30,13 @@ FEATURES = {
     (30, 40): "30×40 log-mel energies",
     (257,): "257 magnitudes of a spectrum (as DTLN has them)",
 }
-"""Features of sounds by the dimensions of the inputs that take them, without ones."""
+"""Features of sounds by the dimensions of their inputs, without ones."""
 REACH = 0.5
-"""An input of samples stores at least this much on both sides of silence."""
+"""Minimum amplitude that an input of samples must store on both sides of 0."""
 
 
 class Windows(NamedTuple):
-    """A recording cut into inputs, each half over the one before: values, the seconds between beginnings, those that
-    one lasts, and what was done in words."""
+    """Overlapping windows of a recording: values, seconds between starts, seconds of each, and a description."""
 
     inputs: list[Array]
     step: float
@@ -46,12 +45,11 @@ class Windows(NamedTuple):
 
 
 def find_features(type: OperandType) -> str:
-    """The features of a sound that an input of these dimensions takes; "" where it takes none that are known."""
+    """Return the features of a sound that such an input takes; "" if unknown."""
     return FEATURES.get(tuple(dimension for dimension in type.dimensions if dimension > 1), "")
 
 
 def _stores_samples(type: OperandType) -> bool:
-    """Whether quantization leaves room for samples from -1 to 1."""
     if not type.is_quantized:
         return True
     low, high = stored_limits(type)
@@ -59,7 +57,7 @@ def _stores_samples(type: OperandType) -> bool:
 
 
 def takes_samples(type: OperandType) -> bool:
-    """Whether an input is so long a row of numbers that it is sound."""
+    """Return whether an input is a vector long enough for sound."""
     dimensions = [dimension for dimension in type.dimensions if dimension != 1]
     return len(dimensions) == 1 and dimensions[0] >= FEWEST_OF_EVENTS and (type.code in FLOATS or type.is_quantized)
 
@@ -71,7 +69,7 @@ def is_sound(file: Path) -> bool:
 
 
 def read_windows(file: Path, type: OperandType, rate: int = 0) -> Windows:
-    """A .wav file in as many inputs as it fills, the last with silence after it; ``rate`` is the model's, or 0."""
+    """Cut a .wav file into inputs that overlap by half, the last padded with silence; ``rate`` is the model's, or 0."""
     samples, found, words = _read(file)
     if rate and rate != found:
         samples, words = _resample(samples, found, rate), f"{words} resampled to {rate} Hz"
@@ -87,11 +85,11 @@ def read_windows(file: Path, type: OperandType, rate: int = 0) -> Windows:
 
 
 LOBES = 16
-"""Zero crossings of the resampling filter on either side of a sample."""
+"""Zero crossings of the resampling filter on each side of a sample."""
 
 
 def _resample(samples: Array, before: int, after: int) -> Array:
-    """Resample by a Hann-windowed sinc; frequencies that the lower of both rates cannot hold are removed."""
+    """Resample by a Hann-windowed sinc; frequencies above half of the lower rate are removed."""
     cutoff = min(1.0, after / before)
     reach = math.ceil(LOBES / cutoff)
     padded = np.pad(samples.astype(np.float32), reach)
@@ -110,9 +108,9 @@ def _store(samples: Array, type: OperandType) -> Array:
 
 
 def read_sound(file: Path, type: OperandType) -> tuple[Array, str]:
-    """A .wav file as samples from -1 to 1 in an input [N] or [1, N], and what was done to it.
+    """Read a .wav file as samples from -1 to 1 of an input [N] or [1, N], and describe the conversion.
 
-    Channels are averaged; what is too long is cut, what is too short is followed by silence; the rate is kept.
+    Channels are averaged; samples are cut or padded with silence, and not resampled.
     """
     dimensions = [dimension for dimension in type.dimensions if dimension != 1]
     if len(dimensions) > 1 or not type.rank or (type.code not in FLOATS and not type.is_quantized):
@@ -133,7 +131,7 @@ def read_sound(file: Path, type: OperandType) -> tuple[Array, str]:
 
 
 def _read(file: Path) -> tuple[Array, int, str]:
-    """Samples from -1 to 1, one channel, how many a second has, and the recording in words."""
+    """Return one channel of samples from -1 to 1, samples a second, and a description."""
     try:
         with wave.open(str(file)) as opened:
             rate, channels, width = opened.getframerate(), opened.getnchannels(), opened.getsampwidth()
@@ -152,7 +150,7 @@ def _read(file: Path) -> tuple[Array, int, str]:
 
 
 def _real(data: bytes, width: int) -> Array:
-    """Whole samples of 1 (unsigned), 2, 3 or 4 bytes as floats."""
+    """Convert whole samples of 1 (unsigned), 2, 3 or 4 bytes to floats."""
     if width == 1:
         return (np.frombuffer(data, np.uint8).astype(np.float32) - 128) / 128
     raw = np.frombuffer(data, np.uint8).reshape(-1, width)

@@ -1,4 +1,4 @@
-"""``nnapi strace``: the calls of a program to libneuralnetworks.so, as they happen."""
+"""``nnapi strace``: show a program's calls to libneuralnetworks.so."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from nnapi.codes import ResultCode
 from nnapi.errors import Mistake
 
 LONGEST = 1 << 20
-"""Bytes of a message at most."""
+"""Maximum bytes of a message."""
 FAILED = {code.name for code in ResultCode if code}
 
 
@@ -64,7 +64,7 @@ def strace(
 
 
 def listen(program: Sequence[str], add: Callable[[Begin | End], None]) -> int:
-    """Run the program until it ends, and take in what is told meanwhile; its exit code, negative for a signal."""
+    """Run the program and pass its messages to ``add``; return its exit code, negative for a signal."""
     with TemporaryDirectory(prefix="nnapi-strace-") as folder, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
         address = f"{folder}/calls"
         told.bind(address)
@@ -86,7 +86,7 @@ def listen(program: Sequence[str], add: Callable[[Begin | End], None]) -> int:
 
 
 def _say_when_over(running: subprocess.Popen[bytes], address: str) -> None:
-    """An empty message comes after all that the program has told."""
+    """Send an empty message after the program's last one."""
     running.wait()
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
         end.sendto(b"", address)
@@ -94,7 +94,7 @@ def _say_when_over(running: subprocess.Popen[bytes], address: str) -> None:
 
 @dataclass
 class Count:
-    """The calls of a function: their number, failures and time."""
+    """Number, failures and time of a function's calls."""
 
     calls: int = 0
     failures: int = 0
@@ -110,7 +110,7 @@ class Count:
 
 @dataclass
 class Calls:
-    """The calls that were told: each a line of ``lines``, if there is such a file, and counted by function."""
+    """The calls so far, counted by function, and printed to ``lines`` if that is a file."""
 
     lines: TextIO | None
     filters: Sequence[str]
@@ -130,14 +130,14 @@ class Calls:
             self._print(begin, _say_end(message))
 
     def end(self) -> None:
-        """The program is over; what was begun and has not ended never will."""
+        """Report the calls that the program began and did not finish."""
         for begin in chain.from_iterable(self._begun.values()):
             if is_wanted(begin.function, self.filters):
                 self.unfinished += 1
                 self._print(begin, "unfinished")
 
     def summarize(self) -> str:
-        """``112 calls of 23 functions in 3.2 ms, 1 failed; most time in … (2.1 ms)``."""
+        """Return ``112 calls of 23 functions in 3.2 ms, 1 failed; most time in … (2.1 ms)``."""
         calls = sum(count.calls for count in self.counts.values())
         if not calls and not self.unfinished:
             return "no call to libneuralnetworks.so" + (" that the filter lets through" if self.filters else "")
@@ -153,7 +153,6 @@ class Calls:
         return words
 
     def print_counts(self, file: TextIO) -> None:
-        """A table of the functions, those that took longest first."""
         numbers = ("ms", "µs a call", "longest", "calls", "failed")
         rows = table(*numbers, "function", right=numbers)
         for name, count in sorted(self.counts.items(), key=lambda item: -item[1].nanoseconds):
@@ -163,7 +162,7 @@ class Calls:
         Console(file=file, width=WIDE, highlight=False).print(rows)
 
     def _print(self, begin: Begin, end: str) -> None:
-        """A line; from the second thread on it says which thread that was."""
+        """Print a line; from the second thread on, it names its thread."""
         if self.lines is None:
             return
         thread = begin.process, begin.thread
@@ -173,7 +172,7 @@ class Calls:
 
 
 def is_wanted(function: str, filters: Sequence[str]) -> bool:
-    """Whether a pattern matches the name, if there is any, and none with ``!`` in front does."""
+    """Return whether any pattern without ``!`` matches, if there is one, and no pattern with ``!`` does."""
     names = function, function.removeprefix("ANeuralNetworks")
 
     def matches(pattern: str) -> bool:

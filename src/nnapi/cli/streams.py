@@ -1,4 +1,4 @@
-"""Standard output and error, whatever the caller has made of them."""
+"""Standard output and error in any environment."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from nnapi.cli.failure import fail
 
 
 def prepare() -> None:
-    """Let characters that the locale lacks, and names that are not text, be printed with question marks instead.
-
-    Without a standard output the process ends: the first file that is opened would become it. Nobody misses messages.
-    """
+    """Print question marks for characters outside the locale's encoding. Exit if standard output is closed: the first
+    file opened would replace it."""
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  (open for as long as the process lives)
     if sys.stdout is None or sys.stdout.closed:
@@ -26,7 +24,7 @@ def prepare() -> None:
 
 
 class _Named(io.FileIO):
-    """A file whose errors say what it is."""
+    """A file whose errors name it."""
 
     def __init__(self, number: int, words: str) -> None:
         super().__init__(number, "wb", closefd=False)
@@ -40,7 +38,6 @@ class _Named(io.FileIO):
 
 
 def _prefix_errors(stream: TextIO, words: str) -> TextIO:
-    """A stream to the same file, whose errors begin with those words."""
     if not isinstance(stream, io.TextIOWrapper):
         return stream
     binary = io.BufferedWriter(_Named(stream.fileno(), words))

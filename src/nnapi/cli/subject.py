@@ -1,4 +1,4 @@
-"""The model of ``nnapi run``: its task, its family, how its inputs are made, and the names of its classes."""
+"""The model of ``nnapi run`` with its task, family, preparation of inputs and labels."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from nnapi.vision.task import Task
 from nnapi.vision.view import Hints
 
 DRAWN = (Task.DETECTION, Task.SEGMENTATION, Task.AUDIO_EVENTS)
-"""Tasks whose labels may be more than the classes that one result distinguishes."""
+"""Tasks with possibly more labels than the classes that one result distinguishes."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A model and the facts that its results are shown by; ``notes`` are the guesses among them."""
+    """A model and the facts that its results are shown by; ``notes`` are guesses."""
 
     model: nnapi.Model
     task: Task | None
@@ -43,7 +43,7 @@ class Subject:
 
 
 def study(options: RunOptions) -> Subject:
-    """Load the model of the options and find out how to show its results."""
+    """Load the model and find out how to show its results."""
     pixels = options.pixels()
     model = load(options.model, options.int16_as_float, options.shapes, options.weights)
     said = describe(options.model)
@@ -69,7 +69,7 @@ def _task_of_classifier(model: nnapi.Model) -> Task | None:
 
 
 def count_labels(model: nnapi.Model, task: Task | None) -> int | None:
-    """How many classes the model distinguishes, for that task; None where nothing says."""
+    """Return the number of classes for a task; None if unknown."""
     if task is Task.SEGMENTATION:
         return count_classes(model)
     if task is Task.DETECTION:
@@ -86,7 +86,7 @@ def count_labels(model: nnapi.Model, task: Task | None) -> int | None:
 def _labels(
     model: nnapi.Model, file: Path | None, task: Task | None, said: Description
 ) -> tuple[Sequence[str] | None, list[str]]:
-    """Names of the classes from the option, the model's own file or a data set of so many classes, and the guesses."""
+    """Return the labels from the option, the model's file or a known data set, and the guesses."""
     count = count_labels(model, task)
     if file is not None:
         names = read_labels(file)

@@ -1,4 +1,4 @@
-"""The outputs of a run in words, numbers and pictures, by the task of the model."""
+"""The results of a run, by the task of the model."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from nnapi.vision.task import Task
 from nnapi.vision.view import Picture, View
 
 CAPTION = 3
-"""Classes below a picture."""
+"""Maximum classes below a picture."""
 
 
 def tell(subject: Subject, ended: Ended, top: int) -> Ran:
-    """The results of a run, with so many classes."""
+    """Return the results of a run, with at most ``top`` classes."""
     model, task, outputs, hints = subject.model, subject.task, ended.outputs, subject.hints
     found = summaries(model, outputs)
     if ended.windows:
@@ -41,7 +41,6 @@ def tell(subject: Subject, ended: Ended, top: int) -> Ran:
 
 
 def _view_windows(subject: Subject, ended: Ended) -> View:
-    """The events of a recording."""
     assert ended.windows
     shares = to_shares(subject.model, ended.outputs[0])
     inputs, step, length, _ = ended.windows
@@ -51,6 +50,5 @@ def _view_windows(subject: Subject, ended: Ended) -> View:
 
 
 def _find_picture(given: Sequence[Given]) -> Picture | None:
-    """The picture that went in, at its own size; None where none did."""
     files = (value.file for value in given if value.file and value.is_picture)
     return next((open_picture(file, 3) for file in files), None)

@@ -1,4 +1,4 @@
-"""Small pictures in terminals: by kitty's protocol or as sixels where these are offered, else as half blocks."""
+"""Pictures in terminals: kitty's protocol or sixels if supported, else half blocks."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from nnapi.vision.view import Picture
 
 KITTY = ("xterm-kitty", "xterm-ghostty")
 SIXEL = ("foot", "mlterm", "yaft", "contour", "xterm-sixel")
-"""Beginnings of TERM in terminals that show pictures in these ways."""
+"""Prefixes of TERM in terminals that support each protocol."""
 CELL = 8
-"""Pixels that a column of the terminal is taken to have."""
+"""Assumed pixels of a terminal column."""
 PIECE = 4096
-"""Characters of kitty's protocol in one go."""
+"""Maximum characters in one message of kitty's protocol."""
 STEPS = 6
 """Shades of a channel in sixels and in the 256 colors of older terminals."""
 
 
 def draw_in_terminal(picture: Picture, width: int, variables: Mapping[str, str]) -> str:
-    """The picture in so many columns as escape sequences of the terminal in the environment; "" for one without."""
+    """Return the picture as escape sequences for the terminal in the environment; "" if it has none."""
     term = variables.get("TERM", "")
     if term == "dumb":
         return ""
@@ -36,7 +36,7 @@ def draw_in_terminal(picture: Picture, width: int, variables: Mapping[str, str])
 
 
 def to_blocks(picture: Picture, width: int, is_colored: bool = True) -> str:
-    """A picture as lines of half blocks, two pixels one above the other in each, in all colors or the 256 of old."""
+    """Return lines of half blocks, two pixels above each other in each, in 24-bit color or the 256 colors."""
     height = max(2, round(picture.height * width / picture.width / 2) * 2)
     pixels = np.asarray(picture.convert("RGB").resize((width, height)))
     code = _code_of_all if is_colored else _code_of_256
@@ -57,7 +57,7 @@ def _code_of_256(pixel: list[int]) -> str:
 
 
 def to_kitty(picture: Picture, width: int) -> str:
-    """A PNG in pieces of base64, shown in so many columns."""
+    """Return a PNG in base64, divided into messages."""
     stored = io.BytesIO()
     shown = picture.convert("RGB")
     shown.thumbnail((width * CELL, 2 * width * CELL))
@@ -72,7 +72,7 @@ def to_kitty(picture: Picture, width: int) -> str:
 
 
 def to_sixels(picture: Picture, width: int) -> str:
-    """Bands of six rows: each color in turn draws its pixels of a band."""
+    """Return bands of six rows; each color draws its pixels of a band."""
     height = max(1, round(picture.height * width / picture.width))
     pixels = np.asarray(picture.convert("RGB").resize((width, height))).astype(np.int64)
     shades = (pixels * (STEPS - 1) + 127) // 255
@@ -91,6 +91,6 @@ def to_sixels(picture: Picture, width: int) -> str:
 
 
 def _repeat(bits: list[int]) -> str:
-    """A band's columns as characters, with counts where the same comes several times."""
+    """Encode a band's columns with run lengths."""
     runs = [(chr(63 + bit), len(list(run))) for bit, run in groupby(bits)]
     return "".join(f"!{count}{character}" if count > 3 else character * count for character, count in runs)

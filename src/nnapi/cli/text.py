@@ -1,4 +1,4 @@
-"""Words, numbers and tables as the command prints them."""
+"""Tables and values as the command prints them."""
 
 from __future__ import annotations
 
@@ -19,25 +19,24 @@ from rich.text import Text
 from nnapi.printable import CONTROLS_BUT_LINES, printable
 
 WIDE = 200
-"""Columns where no terminal sets them: what reads a pipe wants no wrapped lines."""
+"""Columns without a terminal, where lines must not wrap."""
 
 
 class Console(rich.console.Console):
-    """A console that shows control characters in text, which may be a file's, instead of obeying them."""
+    """A console that escapes control characters, which may come from files."""
 
     def print(self, *objects: Any, **options: Any) -> None:
         super().print(*map(_printable, objects), **options)
 
 
 class Table(rich.table.Table):
-    """A table that does so in its cells, each of which is one line."""
+    """A table that escapes control characters; each cell is one line."""
 
     def add_row(self, *cells: Any, **options: Any) -> None:
         super().add_row(*(_printable(cell, keeps_lines=False) for cell in cells), **options)
 
 
 def _printable(shown: Any, keeps_lines: bool = True) -> Any:
-    """Text or a string without control characters; other things as they are."""
     if isinstance(shown, str):
         return printable(shown, keeps_lines=keeps_lines)
     if isinstance(shown, Text) and (safe := printable(shown.plain, keeps_lines=keeps_lines)) != shown.plain:
@@ -46,17 +45,13 @@ def _printable(shown: Any, keeps_lines: bool = True) -> Any:
 
 
 def console() -> Console:
-    """The console for results: the terminal with its colors and width, or a pipe without."""
     wide = None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDE
     return Console(highlight=False, soft_wrap=False, width=wide)
 
 
 def print_json(value: Any) -> None:
-    """Print a value as JSON; numbers that JSON lacks (infinities, NaN) become null.
-
-    Text that standard output cannot encode (in the C locale, or names of files that are not text) is escaped, and so
-    are control characters.
-    """
+    """Print JSON with null for infinities and NaN, and escaped control characters. Text that standard output cannot
+    encode is escaped as well."""
     text = json.dumps(finite(value), indent=2, ensure_ascii=False)
     text = CONTROLS_BUT_LINES.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     try:
@@ -67,7 +62,7 @@ def print_json(value: Any) -> None:
 
 
 def finite(value: Any) -> Any:
-    """The value with null for the numbers that JSON lacks."""
+    """Replace infinities and NaN by null."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
@@ -78,7 +73,7 @@ def finite(value: Any) -> Any:
 
 
 def table(*headings: str, right: Iterable[str] = (), has_header: bool = True) -> Table:
-    """An empty table without frame; the headings named in ``right`` are aligned right."""
+    """Return an empty table without frame; ``right`` names right-aligned columns."""
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", show_header=has_header)
     numbers = set(right)
     for heading in headings:
@@ -87,7 +82,7 @@ def table(*headings: str, right: Iterable[str] = (), has_header: bool = True) ->
 
 
 def count_table(heading: str, counts: Mapping[str, Counter[Any]], kinds: type[StrEnum]) -> Table:
-    """A row for each name: the total and the counts by kind, red where any failed."""
+    """Return a row for each name with the total and the counts by kind, red if any failed."""
     rows = table(heading, "total", *kinds, right=["total", *kinds])
     for name, count in counts.items():
         style = "red" if count["failed"] else ""
@@ -96,12 +91,11 @@ def count_table(heading: str, counts: Mapping[str, Counter[Any]], kinds: type[St
 
 
 def indent(rows: rich.table.Table) -> Padding:
-    """The table two columns to the right."""
     return Padding(rows, (0, 0, 0, 2), expand=False)
 
 
 def size(count: float) -> str:
-    """Bytes for people: ``2.65 MB``."""
+    """Format bytes: ``2.65 MB``."""
     for unit in ("B", "KB", "MB", "GB"):
         if count < 1000 or unit == "GB":
             break
@@ -110,7 +104,7 @@ def size(count: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds for people: ``0.213 ms``, ``152 ms``, ``2.31 s``."""
+    """Format seconds: ``0.213 ms``, ``152 ms``, ``2.31 s``."""
     return f"{1000 * seconds:.3g} ms" if seconds < 0.9995 else f"{seconds:.3g} s"
 
 

@@ -1,4 +1,4 @@
-"""``nnapi trace``: record what a model's runs consist of, and print the timing table of a trace."""
+"""``nnapi trace``: record a model's runs, and print the timing table of a trace."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from nnapi.trace.table import detail, table, to_json
 
 
 class Trace(TyperGroup):
-    """The command's two forms: ``nnapi trace MODEL`` records, ``nnapi trace parse FILE`` reads."""
+    """``nnapi trace MODEL`` records, ``nnapi trace parse FILE`` reads."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         is_record = args and args[0] not in self.commands and args[0] not in ctx.help_option_names
@@ -128,7 +128,6 @@ def _show(out: Console, report: Report, total_times: bool, per_execution: bool, 
 
 
 def _print_notes(report: Report, *, runs_too: bool) -> None:
-    """Say on stderr what could not be told."""
     notes = list(report.notes)
     if runs_too:
         notes += [f"{run.mark or 'the trace'}: {note}" for run in report.runs for note in run.notes]

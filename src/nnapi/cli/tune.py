@@ -1,4 +1,4 @@
-"""``nnapi tune``: find the fastest plans of models before they are needed."""
+"""``nnapi tune``: find the fastest plans of models in advance."""
 
 from __future__ import annotations
 

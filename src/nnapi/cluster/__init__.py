@@ -1,1 +1,1 @@
-"""Runs outside of the process that asks for them: a callable for other programs' workers, shards on Ray."""
+"""Runs in other processes: a picklable callable, and shards on Ray."""

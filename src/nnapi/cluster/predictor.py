@@ -1,8 +1,5 @@
-"""A model as a callable that can be pickled: what Ray Data's ``map_batches``, joblib or Spark send to their workers.
-
-What travels is the model, as a path with its digest or as bytes, and how to compile it. It is compiled at the first
-call in each process, once for all copies of the callable that come there, and stays ready for the next call.
-"""
+"""A model as a picklable callable for Ray Data's ``map_batches``, joblib or Spark. Each process compiles it at the
+first call, once for all copies."""
 
 from __future__ import annotations
 
@@ -29,15 +26,13 @@ from nnapi.runtime.device import Device
 from nnapi.runtime.run_many import RunMany
 
 MOST_READY = 4
-"""Models that a process keeps compiled for its predictors: those that were called last."""
+"""Compilations that a process caches, the most recently used."""
 
 Batch = Mapping[str, Any]
 """Columns by name, with one row for each example."""
 
 
 class Settings(NamedTuple):
-    """The settings of the compilation in each process."""
-
     devices: tuple[str, ...] | None
     preference: PreferenceCode | None
     threads: int | None
@@ -46,26 +41,26 @@ class Settings(NamedTuple):
 
 
 class Pickled(NamedTuple):
-    """A model as it travels."""
+    """A pickled model."""
 
     content: bytes
 
 
 @dataclass(frozen=True)
 class Source:
-    """A model and what tells it from all others: a file by its path, else its bytes or the model itself."""
+    """A model with its digest: the path of a file, its bytes or the model itself."""
 
     digest: bytes
     path: str | None = None
     content: bytes | Model | Pickled | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A model stays pickled until it is needed: most often what comes to a process is compiled there already."""
+        """Pickle a model separately: mostly the receiving process has already compiled it."""
         content = Pickled(pickle.dumps(self.content)) if isinstance(self.content, Model) else self.content
         return Source, (self.digest, self.path, content)
 
     def load(self) -> Model:
-        """The model; BadDataError where the path leads to another file here."""
+        """Return the model; BadDataError if the file at the path has another digest."""
         if isinstance(self.content, Model):
             return self.content
         if isinstance(self.content, Pickled):
@@ -84,11 +79,10 @@ class Predictor:
     """A compiled model that can be sent to other processes: called with arrays, or with a batch as a dictionary of
     columns.
 
-    ``model`` is a path, which must lead to the same file in every process, the bytes of a file, or a model; the latter
-    two travel with the callable. ``devices`` are names; other options are as for :func:`nnapi.compile`, but a run has
-    one thread by default, as there are mostly as many workers as cores. The ``~`` of a ``cache`` is the home directory
-    of the calling process. ``columns`` names the columns of a batch that are the model's inputs, in their order, if
-    their names differ; ``requests`` is the number of rows that run at once.
+    ``model`` is a path, valid in every process, the bytes of a file, or a model; the latter two travel with the
+    callable. ``devices`` are names. Other options are as for :func:`nnapi.compile`, with one thread by default. The
+    ``~`` of a ``cache`` is the home directory of the calling process. ``columns`` names the columns of a batch for the
+    model's inputs in order, if their names differ; ``requests`` is the number of concurrent rows.
     """
 
     def __init__(
@@ -117,18 +111,15 @@ class Predictor:
         return _compile_once(self.source, self.settings)
 
     def __call__(self, *inputs: Any) -> Any:
-        """Return the outputs for arrays, one per input of the model; or, for a dictionary of columns, a dictionary of
-        as many rows.
-
-        That has the outputs by their names, and the columns that are not inputs, unchanged. Leading dimensions of 1 may
-        be missing from a row, and are then missing from the outputs' rows.
-        """
+        """Return the outputs for arrays, one per input; or, for a dictionary of columns, one of as many rows: the
+        outputs by name, and the other columns unchanged. Leading dimensions of 1 may be missing from a row, and then
+        from the outputs' rows."""
         if len(inputs) == 1 and isinstance(inputs[0], Mapping):
             return self._predict_batch(inputs[0])
         return self.compilation.run(*inputs)
 
     def run_many(self, inputs: Iterable[Any]) -> RunMany:
-        """As :meth:`Compilation.run_many`: what takes an iterator and gives one, as Spark's ``mapPartitions`` wants."""
+        """Run as :meth:`Compilation.run_many`: from an iterator to an iterator, as Spark's ``mapPartitions`` needs."""
         return self.compilation.run_many(inputs, requests=self._requests)
 
     def _predict_batch(self, batch: Batch) -> dict[str, Any]:
@@ -145,7 +136,6 @@ class Predictor:
         return kept | dict(zip(name_outputs(model), _join(model, results), strict=True))
 
     def _find_columns(self, batch: Batch) -> Sequence[str]:
-        """The columns of a batch that are the model's inputs."""
         model = self.compilation.model
         names = self._columns or [model.operands[index].name for index in model.inputs]
         need(
@@ -169,7 +159,7 @@ class Predictor:
 
 
 def name_outputs(model: Model) -> list[str]:
-    """Return the names of the model's outputs in a batch: their own where each has one."""
+    """Return the outputs' names in a batch: their own if all differ, else ``output0`` on."""
     names = [model.operands[index].name for index in model.outputs]
     is_told_apart = all(names) and len(set(names)) == len(names)
     return names if is_told_apart else [f"output{number}" for number in range(len(names))]
@@ -195,7 +185,6 @@ def _hash_file(path: str) -> bytes:
 
 
 def _add_dimensions(row: Any, rank: int) -> Any:
-    """A row of a column with the leading dimensions of 1 that it lacks."""
     if row is None:
         return None
     array = np.asarray(row)
@@ -203,7 +192,7 @@ def _add_dimensions(row: Any, rank: int) -> Any:
 
 
 def _join(model: Model, results: Sequence[Sequence[Array]]) -> list[Any]:
-    """From the outputs of each row to a column for each output: an array, or a list where they differ in shape."""
+    """Return a column for each output: an array, or a list if shapes differ."""
     columns: list[Any] = []
     for place in range(len(model.outputs)):
         rows = [outputs[place] for outputs in results]

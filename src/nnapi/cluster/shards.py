@@ -1,8 +1,4 @@
-"""Inputs in shards on the workers of a Ray cluster; each worker caches its compilation.
-
-Ray runs each shard as a task. If a worker dies, another runs its shard again; other results remain. Results come in the
-order of the inputs, and a bounded number of shards runs ahead of the next result.
-"""
+"""Inputs in shards, each a task on a Ray cluster. If a worker dies, another runs its shard again."""
 
 from __future__ import annotations
 
@@ -19,33 +15,30 @@ from nnapi.errors import BadDataError, OpFailedError, need
 from nnapi.runtime.run_many import Progress, RunMany, count_inputs
 
 Work: TypeAlias = Callable[[Any], Any]
-"""The work on each input of a shard: it travels to the worker, and what it caches there stays in memory."""
+"""The work on each input of a shard; a worker keeps what it caches in memory."""
 
 RAY = "ray"
 SHARD = 16
 """Inputs in a shard."""
 SHARDS_AHEAD = 3
-"""Shards for each processor of the cluster that may be begun before the first of them is given back."""
+"""Shards for each processor that may run ahead of the next result."""
 RETRIES = 3
-"""Attempts for a shard whose worker died before it counts as the cause."""
+"""Retries of a shard whose worker died."""
 LOOPBACK = "127.0.0.1"
 
 
 class Failure(NamedTuple):
-    """The exception that an input raised on its worker."""
+    """An exception on a worker."""
 
     error: Exception
 
 
 class Cluster:
-    """A connection to Ray."""
-
     def __init__(self, ray: Any) -> None:
         self._ray = ray
 
     @property
     def processors(self) -> int:
-        """Shards that run at once."""
         return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
     def map(self, work: Work, inputs: Iterable[Any], progress: Progress | None = None) -> RunMany:
@@ -75,7 +68,7 @@ class Cluster:
                 ray.cancel(waiting, force=False)
 
     def _wait(self, shard: Any, first: int, last: int) -> Any:
-        """The results of a shard; OpFailedError where it ends its workers, or the cluster is gone."""
+        """Return the results of a shard; OpFailedError if its workers die, or the cluster is gone."""
         try:
             return self._ray.get(shard)
         except self._ray.exceptions.RayError as error:
@@ -86,7 +79,7 @@ class Cluster:
 
 
 def run_shard(work: Work, shard: Iterable[Any]) -> list[Any]:
-    """Run one input after the other on a worker; return each result or exception."""
+    """Run the inputs one after the other on a worker; return each result or exception."""
     return [_run_one(work, given) for given in shard]
 
 
@@ -103,11 +96,11 @@ def _run_one(work: Work, given: Any) -> Any:
 
 @contextmanager
 def connect(place: str) -> Iterator[Cluster]:
-    """The cluster at ``ray://HOST:PORT``; for ``ray`` alone the one that RAY_ADDRESS names, else one of this machine's
-    processors that ends with the block and listens to nobody else.
+    """Connect to ``ray://HOST:PORT``; for ``ray`` to RAY_ADDRESS, else to a private cluster of this machine's
+    processors that ends with the block.
 
-    Ray's own reports of its use are switched off, unless RAY_USAGE_STATS_ENABLED says otherwise. OpFailedError where
-    Ray is not installed or does not answer.
+    Ray's usage reports are off unless RAY_USAGE_STATS_ENABLED is set. OpFailedError if Ray is missing or does not
+    answer.
     """
     need(
         place == RAY or place.startswith(f"{RAY}://"),

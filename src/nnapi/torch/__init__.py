@@ -1,7 +1,6 @@
 """``torch.compile(model, backend="nnapi")``: PyTorch's inference graphs on this library's devices.
 
-PyTorch finds the backend by itself (entry point group ``torch_dynamo_backends``). This is the way on from its own NNAPI
-converter, which it has deprecated.
+PyTorch finds the backend through the entry point group ``torch_dynamo_backends``.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ def options(
     *,
     strict: bool = False,
 ) -> dict[str, Any]:
-    """Options of this backend in ``torch.compile(…, options=…)``.
+    """Options of this backend for ``torch.compile(…, options=…)``.
 
-    ``devices``, ``threads`` and ``cache`` are those of :func:`nnapi.compile`. With ``strict``, a graph that cannot run
-    here is an error; otherwise PyTorch runs it, and a warning gives the reason.
+    ``devices``, ``threads`` and ``cache`` are those of :func:`nnapi.compile`. With ``strict``, an unsuitable graph is
+    an error; otherwise PyTorch runs it, with a warning.
     """
     named = [devices] if isinstance(devices, str) else devices
     return {"devices": named, "threads": threads, "cache": cache, "strict": strict}

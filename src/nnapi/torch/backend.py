@@ -1,4 +1,4 @@
-"""One graph of PyTorch's: exported to ONNX for the shapes that it is called with, and run by a session."""
+"""A graph of PyTorch's, exported to ONNX for the shapes of its inputs, and run by a session."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nnapi.torch.open_dimensions import OpenDimensions, find_open_dimensions
 
 log = logging.getLogger("nnapi.torch")
 MOST_SHAPES = 8
-"""For so many combinations of inputs a graph keeps what it compiled, the latest ones."""
+"""Combinations of inputs whose compilations a graph caches."""
 ROUNDING = 1e-3
 """Tolerated difference of a dynamic graph from PyTorch's result."""
 
@@ -27,19 +27,19 @@ Run = Callable[[Tensors], tuple[Any, ...]]
 
 
 def compile_graph(graph: Any, examples: Tensors, *, options: Mapping[str, Any] | None = None) -> Callable[..., Any]:
-    """The callable that PyTorch calls instead of a graph; it compiles at the first call, and again for other shapes."""
+    """Return a callable that compiles a graph at the first call, and again for other shapes."""
     weights = [is_weight(each) for each in examples]
     return CompiledGraph(graph, weights, find_open_dimensions(graph), options or {})
 
 
 def is_weight(tensor: Any) -> bool:
-    """Whether an input of a graph is a parameter or buffer of the model, which calls do not change."""
+    """Return whether an input of a graph is a parameter or buffer, which calls do not change."""
     is_static = getattr(tensor, "_dynamo_static_input_type", None) is not None
     return isinstance(tensor, torch.nn.Parameter) or (isinstance(tensor, torch.Tensor) and is_static)
 
 
 class CompiledGraph:
-    """A graph and what was compiled of it, by the shapes of its inputs and the state of the model's weights."""
+    """A graph and its runs, cached by the shapes of inputs and the versions of weights."""
 
     def __init__(
         self, graph: Any, weights: Sequence[bool], open: OpenDimensions | None, options: Mapping[str, Any]
@@ -50,7 +50,7 @@ class CompiledGraph:
         self._is_strict = bool(options.get("strict"))
         self._runs: dict[Any, Run] = {}
         self._for_any: tuple[Any, InferenceSession] | None = None
-        """The session with dynamic dimensions, and the state of the weights that it was made of."""
+        """The versions of weights and their session with dynamic dimensions."""
         self._lock = make_lock()
 
     def __call__(self, *inputs: Any) -> tuple[Any, ...]:
@@ -63,7 +63,7 @@ class CompiledGraph:
         return run(inputs)
 
     def _make(self, inputs: Tensors) -> Run:
-        """The run of such inputs here, or by PyTorch with a warning."""
+        """Return the run of such inputs here, or by PyTorch with a warning."""
         try:
             need_inference(self._graph, inputs)
             return self._make_for_any(inputs) or self._bind(self._prepare(inputs, NOTHING_OPEN), inputs)
@@ -74,10 +74,10 @@ class CompiledGraph:
             return lambda inputs: tuple(self._graph(*inputs))
 
     def _make_for_any(self, inputs: Tensors) -> Run | None:
-        """Return the run of the graph that is exported once for any size.
+        """Return the run of the graph with dynamic dimensions, exported once for any size.
 
-        None if no dimension is dynamic, or if its results differ from PyTorch's for this size, from then on for all:
-        the exporter treats values that Python computes from sizes as constants.
+        None if no dimension is dynamic, or if its results ever differ from PyTorch's: the exporter treats values that
+        Python computes from sizes as constants.
         """
         if self._open is None:
             return None
@@ -96,7 +96,6 @@ class CompiledGraph:
         return None
 
     def _identify_for_any(self, place: int, value: Any) -> Any:
-        """As :func:`_identify`, for any size."""
         assert self._open is not None
         if self._weights[place] or not (isinstance(value, torch.Tensor) or place in self._open.sizes):
             return _identify(value, self._weights[place])
@@ -123,8 +122,7 @@ class CompiledGraph:
 
 
 def _identify(value: Any, is_fixed: bool) -> Any:
-    """Return the key under which two runs are the same: the state of a weight, the shape and type of a tensor, a
-    number."""
+    """Return a cache key: the version of a weight, the shape and type of a tensor, or a scalar."""
     if not isinstance(value, torch.Tensor):
         return value
     if is_fixed:
@@ -133,7 +131,6 @@ def _identify(value: Any, is_fixed: bool) -> Any:
 
 
 def _is_close(ours: Any, theirs: Any) -> bool:
-    """Whether two results are the same but for rounding."""
     if (ours.dtype, ours.shape) != (theirs.dtype, theirs.shape):
         return False
     largest = float(theirs.abs().max()) if theirs.numel() and theirs.dtype.is_floating_point else 0.0

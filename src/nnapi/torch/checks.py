@@ -1,4 +1,4 @@
-"""Whether a graph of PyTorch's is inference and nothing else."""
+"""Checks that a graph of PyTorch's is pure inference."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 
 class Unfit(Exception):
-    """A graph is not for NNAPI; the message says why."""
+    """A graph that NNAPI cannot run, with the reason."""
 
 
 class _Random(TorchDispatchMode):  # type: ignore[misc]  # PyTorch may be missing when types are checked
@@ -25,7 +25,7 @@ class _Random(TorchDispatchMode):  # type: ignore[misc]  # PyTorch may be missin
 
 
 def _is_without_dropout(function: Any, args: Sequence[Any], named: Mapping[str, Any]) -> bool:
-    """Whether dropout is all that could be random in a function, and there is none."""
+    """Return whether dropout is a function's only random element, and is off."""
     for place, argument in enumerate(function._schema.arguments):
         if argument.name == "dropout_p":
             given = args[place] if place < len(args) else named.get("dropout_p", argument.default_value)
@@ -35,9 +35,7 @@ def _is_without_dropout(function: Any, args: Sequence[Any], named: Mapping[str, 
 
 def need_inference(graph: Any, inputs: Sequence[Any]) -> None:
     """Raise Unfit if a graph is trained, changes its inputs, draws random values, or returns anything but tensors.
-
-    The graph is walked without computing anything.
-    """
+    Nothing is computed."""
     tensors = [each for each in inputs if isinstance(each, torch.Tensor)]
     if torch.is_grad_enabled() and any(each.requires_grad for each in tensors):
         raise Unfit("gradients are wanted: call it under torch.no_grad()")

@@ -1,4 +1,4 @@
-"""A graph of PyTorch's as the bytes of an ONNX model, by PyTorch's own exporter."""
+"""Export of a graph to ONNX by PyTorch's own exporter."""
 
 from __future__ import annotations
 
@@ -41,10 +41,8 @@ class _Frozen(torch.nn.Module):  # type: ignore[misc]  # PyTorch may be missing 
 
 
 def export_graph(graph: Any, inputs: Sequence[Any], live: Sequence[int], open: OpenDimensions = NOTHING_OPEN) -> bytes:
-    """Return the graph for inputs of these shapes, or of any size where ``open`` marks a dimension.
-
-    ``live`` are the indices of inputs that calls pass, named ``input0`` on.
-    """
+    """Return the graph as ONNX for inputs of these shapes; ``live`` are the indices of inputs that calls pass, named
+    ``input0`` on."""
     frozen = _Frozen(graph, inputs, live, open).eval()
     samples = tuple(inputs[place].detach().clone() for place in live)
     names = [f"input{number}" for number in range(len(live))]

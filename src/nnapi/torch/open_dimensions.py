@@ -9,18 +9,14 @@ import torch
 
 
 class OpenDimensions(NamedTuple):
-    """The names of dynamic dimensions by tensor and axis, and of the sizes that are inputs.
-
-    Tensors and sizes are positions among a graph's inputs.
-    """
+    """Names of dynamic dimensions by input and axis, and the (input, axis) of inputs that are sizes."""
 
     names: Mapping[int, Mapping[int, str]]
     sizes: Mapping[int, tuple[int, int]]
 
 
 def find_open_dimensions(graph: Any) -> OpenDimensions | None:
-    """Return the dynamic dimensions of a graph's inputs; None if there are none, or if a dynamic size belongs to no
-    tensor."""
+    """Return the dynamic dimensions of a graph's inputs; None if there are none, or if a size belongs to no tensor."""
     examples = [node.meta.get("example_value") for node in graph.graph.nodes if node.op == "placeholder"]
     names = {
         place: {axis: str(size) for axis, size in enumerate(each.shape) if isinstance(size, torch.SymInt)}

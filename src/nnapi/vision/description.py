@@ -1,4 +1,4 @@
-"""The metadata of a model's file, whatever its format: its task, how inputs are made, names of classes."""
+"""The metadata of a model's file: task, preparation of inputs, labels."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _from_onnx(file: Path) -> Description:
 
 
 def _read_names(text: str) -> tuple[str, ...]:
-    """Return names of classes from a list, or a dictionary by index, in Python's notation or JSON's; else none."""
+    """Return labels from a list, or a dictionary by index, as Python or JSON writes them; else none."""
     try:
         found = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):

@@ -14,7 +14,7 @@ from nnapi.vision.view import Box, Picture, Point, percent
 DEPTHS = ((20, 10, 80), (40, 90, 150), (40, 150, 130), (130, 200, 80), (255, 235, 60))
 """Colors from the least to the greatest depth."""
 OPACITY = 150
-"""Of masks, where 255 hides the picture."""
+"""Opacity of masks, 0 to 255."""
 
 
 def color_of(number: int) -> tuple[int, int, int]:
@@ -24,7 +24,7 @@ def color_of(number: int) -> tuple[int, int, int]:
 
 
 def draw_boxes(picture: Picture, boxes: Sequence[Box]) -> Picture:
-    """Each box with its label and score, the likeliest on top."""
+    """Draw each box with its label and score, the likeliest on top."""
     from PIL import ImageDraw, ImageFont
 
     drawn = picture.copy()
@@ -48,7 +48,7 @@ def draw_boxes(picture: Picture, boxes: Sequence[Box]) -> Picture:
 def draw_people(
     picture: Picture, people: Sequence[Sequence[Point]], bones: Sequence[tuple[int, int]], least: float, dot: int = 120
 ) -> Picture:
-    """The points with a score of ``least`` and the bones between them; dots are a share 1 / ``dot`` of the picture."""
+    """Draw points with a score of ``least`` and bones between them; a dot is 1 / ``dot`` of the picture."""
     from PIL import ImageDraw
 
     drawn = picture.copy()
@@ -70,7 +70,7 @@ def _draw_dot(draw: Any, y: float, x: float, size: float) -> None:
 
 
 def draw_classes(picture: Picture | None, classes: Array, background: int | None = 0) -> Picture:
-    """Each class in its color over the picture, or alone; the background stays as it is."""
+    """Draw each class in its color over the picture, or alone, except the background."""
     from PIL import Image
 
     palette = np.array([color_of(number) for number in range(256)], np.uint8)
@@ -85,7 +85,7 @@ def draw_classes(picture: Picture | None, classes: Array, background: int | None
 
 
 def draw_depths(depths: Array) -> Picture:
-    """The least dark blue, the greatest yellow, by way of green, so that it reads in gray as well."""
+    """Draw the least dark blue, the greatest yellow; lightness increases with depth."""
     from PIL import Image
 
     least, greatest = float(depths.min()), float(depths.max())
@@ -96,7 +96,7 @@ def draw_depths(depths: Array) -> Picture:
 
 
 def draw_caption(picture: Picture, lines: Sequence[str]) -> Picture:
-    """Lines of text on a strip below the picture."""
+    """Draw lines of text on a strip below the picture."""
     from PIL import Image, ImageDraw, ImageFont
 
     size = max(12, picture.width // 24)

@@ -1,4 +1,4 @@
-"""Names of classes: from a text file with one per line, or of well-known data sets."""
+"""Labels of classes: from a text file with one per line, or of well-known data sets."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from nnapi.vision.task import Task
 
 BACKGROUND = "background"
 ABSENT = "n/a"
-"""The name of indices that COCO does not use."""
+"""The label of indices that COCO does not use."""
 _NUMBERED = re.compile(r"\s*(\d+)(?:\s*[:,;]\s*|\s+)(\S.*)")
 
 
 def read_labels(file: Path) -> list[str]:
-    """Return the lines of the file, without their indices if each has one; raises Mistake if there are none."""
+    """Return the lines of the file, without their indices if each has one; Mistake if there are none."""
     try:
         text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
@@ -40,10 +40,9 @@ def split_labels(text: str) -> list[str]:
 
 
 def fit_labels(labels: Sequence[str], count: int, name: str) -> list[str]:
-    """One label for each of ``count`` classes.
+    """Return one label for each of ``count`` classes; Mistake for another number of labels.
 
-    A list that is one short lacks the class "background" that comes first, one that is one too long names it although
-    the model does not know it. Any other number is a Mistake.
+    The class "background" is added in front or removed if the number differs by one.
     """
     if len(labels) == count:
         return list(labels)
@@ -65,23 +64,22 @@ IMAGENET, COCO, VOC = Known("ImageNet", "imagenet"), Known("COCO", "coco"), Know
 ADE20K, FACE_PARTS = Known("ADE20K", "ade20k"), Known("CelebAMask-HQ", "face_parts")
 CITYSCAPES, CIFAR10 = Known("Cityscapes", "cityscapes"), Known("CIFAR-10", "cifar10")
 FREQUENT = 31
-"""Classes of ADE20K, the most frequent first, that smaller networks distinguish besides the background."""
+"""The most frequent classes of ADE20K, which smaller networks distinguish."""
 COUNTS: dict[Task, dict[int, Known]] = {
     Task.CLASSIFICATION: {1000: IMAGENET, 1001: IMAGENET},
     Task.DETECTION: {80: COCO, 90: COCO, 91: COCO},
     Task.SEGMENTATION: {21: VOC, 150: ADE20K, 151: ADE20K, FREQUENT + 1: ADE20K, 19: CITYSCAPES},
 }
-"""Data sets that are known by the count of their classes."""
+"""Data sets by the count of their classes."""
 SEGMENTATION_COUNTS = frozenset(COUNTS[Task.SEGMENTATION])
 SMALL = 32, 32
 """Height and width of the pictures of CIFAR-10."""
 
 
 def find_known(task: Task | None, count: int | None, picture: tuple[int, ...]) -> tuple[Known, list[str]] | None:
-    """Return the data set with so many classes, and their names; None if there is none.
+    """Return the data set with that many classes, and its labels; None if there is none.
 
-    ``picture`` is the height and width of the input. Nineteen classes belong to a face in a square picture, to a street
-    in others; ten of 32×32 pixels are CIFAR-10's.
+    ``picture`` is the input's height and width: 19 classes are CelebAMask-HQ's for squares, else Cityscapes'.
     """
     if task is None or count is None:
         return None
@@ -103,5 +101,5 @@ def _fit_known(known: Known, count: int) -> list[str]:
 
 
 def read_known(known: Known) -> list[str]:
-    """The names of a data set that comes with this package."""
+    """Return the labels of a data set from this package."""
     return (files("nnapi.vision") / "names" / f"{known.file}.txt").read_text("utf-8").splitlines()

@@ -1,4 +1,4 @@
-"""Summaries of a run's outputs, and the ranking of a classifier."""
+"""Summaries of outputs, and the ranking of a classifier."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from nnapi.ops.quantization import dequantize
 from nnapi.vision.view import percent
 
 TOP = 3
-"""Greatest values of an output that are shown."""
+"""Greatest values in a summary."""
 PROBABILITIES = {OperationCode.SOFTMAX, OperationCode.LOGISTIC}
 
 
 @dataclass(frozen=True)
 class Rank:
-    """A class with what the model gives it. ``share`` is its probability, by softmax where the model gives scores."""
+    """A class; ``share`` is its probability, by softmax if the model gives scores."""
 
     index: int
     label: str | None
@@ -31,7 +31,7 @@ class Rank:
 
     @property
     def name(self) -> str:
-        """The label's first synonym, or the class's number."""
+        """Return the label's first synonym, or the class's index."""
         return f"class {self.index}" if self.label is None else self.label.split(",")[0]
 
     def __str__(self) -> str:
@@ -42,8 +42,7 @@ class Rank:
 
 @dataclass(frozen=True)
 class Summary:
-    """A summary of an output; minimum, maximum and mean are of the float values, NaN if it is empty. ``top`` are the
-    greatest values with their indexes."""
+    """Minimum, maximum and mean of an output's float values, NaN if empty, and the greatest with their indexes."""
 
     name: str
     type: str
@@ -65,9 +64,9 @@ def output_operands(model: Model) -> list[Operand]:
 
 
 def class_count(model: Model) -> int | None:
-    """How many classes the model distinguishes; None where it is not a classifier.
+    """Return the number of classes; None if the model is not a classifier.
 
-    A classifier has one output, [N] or [1, N] with N of at least 2, that has not the dimensions of an input.
+    A classifier has one output, [N] or [1, N] with N of at least 2, and no input of the same dimensions.
     """
     if len(model.outputs) != 1:
         return None
@@ -78,7 +77,7 @@ def class_count(model: Model) -> int | None:
 
 
 def producer(model: Model, output: int = 0) -> int | None:
-    """Code of the operation that gives an output its meaning, whatever restates it afterwards."""
+    """Return the code of the operation that computes an output, before those that only restate it."""
     writers = {index: call for call in model.operations for index in call.outputs}
     call = writers.get(model.outputs[output])
     while call and call.code in REGISTRY and REGISTRY[call.code].does(Trait.RESTATES):
@@ -87,7 +86,7 @@ def producer(model: Model, output: int = 0) -> int | None:
 
 
 def rank(model: Model, output: Array, labels: Sequence[str] | None, top: int) -> list[Rank]:
-    """The ``top`` classes of a classifier's output, likeliest first."""
+    """Return the ``top`` classes of a classifier's output, likeliest first."""
     values = real(output_operands(model)[0].type, output).reshape(-1).astype(np.float64)
     code = producer(model)
     shares = values if code in PROBABILITIES else _softmax(values)
@@ -99,7 +98,7 @@ def rank(model: Model, output: Array, labels: Sequence[str] | None, top: int) ->
 
 
 def to_shares(model: Model, output: Array) -> Array:
-    """The last dimension of the first output as classes: a row of shares for each of what comes before."""
+    """Return probabilities (rows, classes) from the first output, whose last dimension is classes."""
     values = real(output_operands(model)[0].type, output).astype(np.float64)
     values = values.reshape(-1, values.shape[-1])
     if producer(model) in PROBABILITIES:
@@ -108,7 +107,6 @@ def to_shares(model: Model, output: Array) -> Array:
 
 
 def summaries(model: Model, outputs: Sequence[Array]) -> list[Summary]:
-    """Return a summary of every output."""
     found = []
     for number, (operand, array) in enumerate(zip(output_operands(model), outputs, strict=True)):
         values = real(operand.type, array)
@@ -121,7 +119,7 @@ def summaries(model: Model, outputs: Sequence[Array]) -> list[Summary]:
 
 
 def _top(values: Array) -> tuple[tuple[tuple[int, ...], float], ...]:
-    """The greatest values and where they are; none of a single value."""
+    """Return the greatest values with their indexes; none of a single value."""
     flat = values.reshape(-1).astype(np.float64)
     if flat.size < 2:
         return ()
@@ -131,7 +129,7 @@ def _top(values: Array) -> tuple[tuple[tuple[int, ...], float], ...]:
 
 
 def real(type: OperandType, array: Array) -> Array:
-    """An output dequantized."""
+    """Return an output dequantized."""
     return dequantize(type, array) if type.is_quantized else array
 
 

@@ -1,4 +1,4 @@
-"""Pictures as the input of a model: rotated upright, resized, with its channels and range of values."""
+"""Pictures as the input of a model."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from nnapi.ops.quantization import quantize
 from nnapi.vision.view import Picture
 
 MODES = {1: "L", 3: "RGB", 4: "RGBA"}
-"""Pillow's names of pictures of 1, 3 and 4 channels."""
+"""Pillow's modes by the number of channels."""
 FLOATS = (OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16)
 
 
 @dataclass(frozen=True)
 class Pixels:
-    """How pixel values 0 to 255 become float values: ``(pixel - mean) / std``, per channel where several are given.
+    """Map pixels 0 to 255 to float values: ``(pixel - mean) / std``, per channel or for all.
 
-    Both None means -1 to 1 for floats, and the pixel values as quantized values for 8-bit types. ``reason`` says how
-    that is known. With ``keeps_aspect`` a picture of another shape gets bars beside it, with ``has_mask`` the fourth
-    channel, the mask of the picture before, holds zeros; with ``is_bgr`` blue comes first.
+    If both are None, floats are -1 to 1, and 8-bit types store the pixel values. ``reason`` gives the source.
+    ``keeps_aspect`` adds bars; ``has_mask`` fills the fourth channel, the previous mask, with zeros; ``is_bgr`` puts
+    blue first.
     """
 
     mean: tuple[float, ...] | None = None
@@ -37,7 +37,7 @@ class Pixels:
 
     @classmethod
     def of_range(cls, low: float, high: float, reason: str = "", **flags: bool) -> Pixels:
-        """Black becomes ``low`` and white ``high``."""
+        """Map black to ``low`` and white to ``high``."""
         std = 255 / (high - low)
         return cls((-low * std,), (std,), reason, **flags)
 
@@ -47,7 +47,7 @@ class Pixels:
 
     @property
     def guess(self) -> str:
-        """The guess behind them in words, "" where they are not guessed."""
+        """Return how the values were guessed, "" if they were not."""
         return re.split("[,;]", self.reason)[0] if self.reason.startswith("guessed") else ""
 
 
@@ -55,10 +55,8 @@ PLAIN = Pixels()
 
 
 def layout(type: OperandType) -> str:
-    """Name the input's dimensions by a letter each: batch N, height H, width W, channels C (1 where not named).
-
-    Raises Mistake where one picture, gray or colored, does not fit.
-    """
+    """Return a letter for each dimension: batch N, height H, width W, channels C. Mistake if one gray or color picture
+    does not fit."""
     if type.code not in FLOATS and not type.is_quantized:
         raise Mistake("an input of this type takes no picture, give a .npy file")
     for letters in ("NHWC", "NCHW", "HWC", "NHW", "HW"):
@@ -70,10 +68,7 @@ def layout(type: OperandType) -> str:
 
 
 def read_picture(file: Path, type: OperandType, pixels: Pixels) -> tuple[Array, str]:
-    """The picture in a file of any common format as a value of that type, and what was done to it.
-
-    Dimensions that the model leaves open are the picture's own.
-    """
+    """Read a picture as a value of that type, and describe the conversion. Unspecified dimensions are the picture's."""
     letters = layout(type)
     wanted = dict(zip(letters, type.dimensions, strict=True))
     opened = open_picture(file, wanted.get("C", 1))
@@ -97,7 +92,7 @@ def read_picture(file: Path, type: OperandType, pixels: Pixels) -> tuple[Array, 
 
 
 def open_picture(file: Path, channels: int) -> Picture:
-    """Open the picture, upright as its camera recorded it, with that many channels."""
+    """Open the picture upright, as its camera recorded it, with that many channels."""
     from PIL import Image, ImageOps, UnidentifiedImageError
 
     try:
@@ -112,7 +107,7 @@ def open_picture(file: Path, channels: int) -> Picture:
 
 
 def _resize(picture: Picture, size: tuple[int, int], keeps_aspect: bool) -> tuple[Picture, str]:
-    """The picture at that size, stretched or in the middle with black bars beside it, and what was done."""
+    """Stretch the picture, or add black bars beside it; also describe the conversion."""
     from PIL import Image
 
     left, top, width, height = fit_inside(picture.size, size) if keeps_aspect else (0, 0, *size)
@@ -128,14 +123,14 @@ def _resize(picture: Picture, size: tuple[int, int], keeps_aspect: bool) -> tupl
 
 
 def fit_inside(inner: tuple[int, int], outer: tuple[int, int]) -> tuple[int, int, int, int]:
-    """Left, top, width and height of the largest picture of one size's shape in the middle of another."""
+    """Return left, top, width and height of the largest picture of the shape of ``inner``, centered in ``outer``."""
     scale = min(outer[0] / inner[0], outer[1] / inner[1])
     width, height = max(1, round(inner[0] * scale)), max(1, round(inner[1] * scale))
     return (outer[0] - width) // 2, (outer[1] - height) // 2, width, height
 
 
 def _with_channels(picture: Picture, channels: int) -> Picture:
-    """Convert to gray, color, or color with opacity; transparent areas become white if opacity is dropped."""
+    """Convert to gray, RGB or RGBA; transparent areas become white if opacity is dropped."""
     from PIL import Image
 
     if picture.mode.startswith("I;16") or picture.mode == "I":
@@ -148,7 +143,6 @@ def _with_channels(picture: Picture, channels: int) -> Picture:
 
 
 def _numbers(pixels: Array, type: OperandType, wanted: Pixels) -> tuple[Array, str]:
-    """Pixel values as the input stores them."""
     if not wanted.is_given:
         if type.code == OperandCode.TENSOR_QUANT8_ASYMM:
             return pixels, "pixels 0 to 255 as quantized values"
@@ -178,5 +172,5 @@ def _join(values: Array) -> str:
 
 
 def picture_size(shape: Shape) -> tuple[int, int]:
-    """Height and width of an input of that shape, 0 where it is not a picture's."""
+    """Return height and width of an input of that shape, 0 if it is not a picture's."""
     return (shape[1], shape[2]) if len(shape) == 4 else (0, 0)

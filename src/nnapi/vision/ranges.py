@@ -1,9 +1,4 @@
-"""The float values that a model's input takes for black and white, and how that is known.
-
-In this order: the file's metadata; the quantization of the input, or of what it is quantized to at once; the model's
-family; the limits of a picture that comes out; the first convolution; else -1 to 1. All but the first three are
-guesses, and the reason says so.
-"""
+"""The float values that a model's input takes for black and white."""
 
 from __future__ import annotations
 
@@ -24,22 +19,25 @@ from nnapi.vision.pictures import FLOATS, Pixels, layout
 from nnapi.vision.task import Task
 
 RANGES = ((0.0, 1.0), (-1.0, 1.0), (0.0, 255.0), (-128.0, 127.0))
-"""Black and white as networks are trained with."""
+"""Common values of black and white."""
 NEAR = 0.02
-"""Share of a range by which quantization may miss it."""
+"""Tolerance of a range, as a share of it."""
 IMAGENET = Pixels((123.675, 116.28, 103.53), (58.395, 57.12, 57.375))
 """ImageNet's mean and standard deviation, as PyTorch's networks take pictures."""
 IMAGENET_LIMITS = (-2.118, 2.64)
 BRIGHT = 20.0
-"""Mean of an input from which on its values are pixels; those scaled to 1 have a mean of about a half."""
+"""Mean of an input from which on its values are pixels; values scaled to 1 have a mean of about 0.5."""
 HALF = (0.25, 0.8)
-"""Mean of an input that is scaled to 0 to 1."""
+"""Limits of the mean of an input that is scaled to 0 to 1."""
 NOTHING = "guessed: the file does not say, --range does"
 
 
 def find_pixels(model: Model, given: Pixels, family: Family | None) -> Pixels:
-    """How pictures become the model's input; ``given`` is from its metadata. Quantized inputs take the pixels as they
-    are unless their quantization speaks against it."""
+    """Find out how pictures become the model's input; ``given`` is from its metadata.
+
+    In this order: metadata; the quantization of the input, or of the first operation; the family; then guesses: the
+    limits of an output picture, the first convolution, -1 to 1.
+    """
     operand = _find_picture_input(model)
     if operand is None:
         return Pixels()
@@ -72,7 +70,7 @@ def _choose(model: Model, operand: Operand, given: Pixels, family: Family | None
 
 
 def stored_limits(type: OperandType) -> tuple[float, float]:
-    """The least and the greatest float value that a quantized type stores."""
+    """Return the least and the greatest float value that a quantized type stores."""
     info = np.iinfo(type.dtype)
     return (info.min - type.zero_point) * type.scale, (info.max - type.zero_point) * type.scale
 
@@ -106,7 +104,7 @@ def _as_floats(type: OperandType) -> Pixels:
 
 
 def _find_reader(model: Model, index: int, code: OperationCode) -> OperationCall | None:
-    """The operation of that code that alone reads an operand, after at most three that only move or pad it."""
+    """Return the only reader of an operand if it has that code; up to three operations may move or pad it before."""
     for _ in range(4):
         readers = [call for call in model.operations if index in call.inputs]
         if len(readers) != 1 or readers[0].code == code:
@@ -119,7 +117,7 @@ def _find_reader(model: Model, index: int, code: OperationCode) -> OperationCall
 
 
 def _quantized_at_once(model: Model, index: int) -> OperandType | None:
-    """The 8-bit type that an input is quantized to before anything computes with it."""
+    """Return the 8-bit type that an input is quantized to before any computation."""
     call = _find_reader(model, index, OperationCode.QUANTIZE)
     type = model.operands[call.outputs[0]].type if call else None
     return type if type and type.dtype.itemsize == 1 else None
@@ -137,10 +135,10 @@ def _guess(model: Model, operand: Operand, family: Family | None) -> Pixels:
 
 
 def mean_of_input(model: Model, index: int) -> float | None:
-    """The mean of the inputs that a network was trained with, from its first convolution; None where it has none.
+    """Estimate the mean of the training inputs from the first convolution; None if there is none.
 
-    Normalization keeps what a filter gives for the mean of all pixels near zero, and is folded into the biases. So the
-    mean is the gray for which filters and biases cancel best, by least squares.
+    Batch normalization, folded into the biases, centers the filters' results. So the mean is the gray for which filters
+    and biases cancel best, by least squares.
     """
     call = _find_reader(model, index, OperationCode.CONV_2D)
     if call is None:

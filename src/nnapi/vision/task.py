@@ -1,11 +1,9 @@
-"""The purposes of models that can be shown."""
+"""The tasks of models."""
 
 from enum import StrEnum
 
 
 class Task(StrEnum):
-    """The purpose of a model."""
-
     DETECTION = "detection"
     SEGMENTATION = "segmentation"
     POSE = "pose"

@@ -1,4 +1,4 @@
-"""The outputs of one run as people and programs read them."""
+"""The outputs of one run as words, data and pictures."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLURALS = {"person": "people", "sheep": "sheep", "mouse": "mice", "knife": "kniv
 
 
 class Hints(NamedTuple):
-    """Facts beside the outputs: names of the classes, the score from which on a result counts, anchors of boxes."""
+    """Facts beside the outputs: labels, minimum score and anchors of boxes."""
 
     labels: Sequence[str] | None = None
     least: float | None = None
@@ -30,10 +30,7 @@ class Hints(NamedTuple):
 
 @dataclass(frozen=True)
 class View:
-    """The answer in words, the picture where there is one to draw on, and everything that is drawn as data.
-
-    ``result`` is a picture that the model itself made.
-    """
+    """The result in words, drawn if there is a picture, and as data; ``result`` is a picture that the model made."""
 
     words: str
     picture: Picture | None = None
@@ -42,7 +39,7 @@ class View:
 
 
 class Box(NamedTuple):
-    """A thing in the picture; top, left, bottom and right, and points (y, x), as shares of its height and width."""
+    """An object; top, left, bottom and right, and points (y, x), as shares of the picture's height and width."""
 
     label: str
     score: float
@@ -51,7 +48,6 @@ class Box(NamedTuple):
     points: tuple[tuple[float, float], ...] = ()
 
     def describe(self) -> dict[str, Any]:
-        """The box as data."""
         found = {"index": self.number, "label": self.label, "score": self.score, "place": list(self.place)}
         return found | ({"points": [{"y": y, "x": x} for y, x in self.points]} if self.points else {})
 
@@ -66,7 +62,7 @@ class Point(NamedTuple):
 
 
 class Skeleton(NamedTuple):
-    """Names of key points in the order in which a model gives them, and pairs of points that a bone connects."""
+    """Names of key points in the model's order, and the pairs of points that a bone connects."""
 
     points: tuple[str, ...] = ()
     bones: tuple[tuple[int, int], ...] = ()
@@ -79,12 +75,11 @@ def read_skeleton(name: str) -> Skeleton:
 
 
 def describe_points(people: Sequence[Sequence[Point]]) -> list[dict[str, Any]]:
-    """Key points as data, a list for each person."""
     return [{"points": [point._asdict() for point in person]} for person in people]
 
 
 def name_class(number: int, labels: Sequence[str] | None) -> str:
-    """The label of a class, or its number where it has none."""
+    """Return the label of a class, or ``class 5`` if it has none."""
     return labels[number] if labels and 0 <= number < len(labels) else f"class {number}"
 
 
@@ -100,7 +95,7 @@ def _plural(noun: str) -> str:
 
 
 def percent(share: float) -> str:
-    """A share for people: ``87 %``, ``0.4 %``, ``<0.1 %``."""
+    """Format a share: ``87 %``, ``0.4 %``, ``<0.1 %``."""
     if 0 < share < 0.001:
         return "<0.1 %"
     return f"{100 * share:.1f} %" if 0 < share < 0.01 else f"{100 * share:.0f} %"

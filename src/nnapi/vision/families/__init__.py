@@ -25,7 +25,7 @@ FAMILIES: tuple[Family, ...] = (
     *(POST_PROCESSED, *anchors.FAMILIES, POSENET, KEY_POINTS, *landmarks.FAMILIES),
     *(HAIR, MASK, HEAT_MAPS, CLASSES, IMAGES, EMBEDDING),
 )
-"""The first that recognizes a model has it."""
+"""The families in the order in which they are tried."""
 BY_TASK = {
     Task.DETECTION: (POST_PROCESSED, anchors.BESIDE_ANCHORS),
     Task.SEGMENTATION: (CLASSES,),
@@ -35,20 +35,20 @@ BY_TASK = {
     Task.DEPTH: (DEPTHS,),
     Task.EMBEDDING: (EMBEDDING,),
 }
-"""The families that may show a model whose task is given, whether they recognize it or not."""
+"""The families that may show a model of a given task, even if they do not recognize it."""
 OFFERED = (Task.SEGMENTATION, Task.POSE, Task.DEPTH, Task.IMAGE, Task.EMBEDDING, Task.CLASSIFICATION)
 """Tasks that a user may choose for outputs that no family recognizes."""
 
 
 def find_family(model: Model, task: Task | None = None) -> Family | None:
-    """The family that recognizes the model, among those of the task where one is given; None where none does."""
+    """Return the first family, of the task if given, that recognizes the model; None if there is none."""
     return next((each for each in FAMILIES if task in (None, each.task) and each.recognizes(model)), None)
 
 
 def see(model: Model, outputs: Sequence[Array], task: Task, hints: Hints, picture: Any) -> View:
-    """The outputs of a run by the family that recognizes the model, else by those of the task.
+    """View the outputs of a run by the family that recognizes the model, else by those of the task.
 
-    Raises Mistake where the outputs are not for the task.
+    Raise Mistake if the outputs do not fit the task.
     """
     numbers = [real(o.type, array) for o, array in zip(output_operands(model), outputs, strict=True)]
     found = find_family(model, task)
@@ -62,7 +62,7 @@ def see(model: Model, outputs: Sequence[Array], task: Task, hints: Hints, pictur
 
 
 def offer_tasks(model: Model, outputs: Sequence[Array]) -> list[Task]:
-    """The tasks that would show these outputs."""
+    """Return the tasks that can show these outputs."""
     offered = []
     for task in OFFERED:
         with suppress(Mistake):

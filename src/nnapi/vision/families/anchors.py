@@ -1,8 +1,4 @@
-"""Detectors that leave the last step to others: they give boxes beside anchors, one after the other.
-
-The file's metadata lists the anchors, or they follow from the size of the picture: each cell of a grid has boxes of
-several sizes around its middle.
-"""
+"""Detectors whose boxes are relative to anchors, from the file's metadata or a known grid."""
 
 from __future__ import annotations
 
@@ -23,19 +19,18 @@ from nnapi.vision.task import Task
 from nnapi.vision.view import Box, Hints, Picture, View, name_class
 
 LEAST = 0.5
-"""Score of a box that is shown."""
+"""Minimum score of a box."""
 OVERLAP = 0.3
-"""Intersection by union from which on a box is the same thing as a likelier one of its class."""
+"""Intersection over union from which on a box duplicates a likelier one of its class."""
 STEEPEST = 100.0
-"""Scores before the sigmoid function are cut there."""
+"""Limit of scores before the sigmoid function."""
 
 
 class Coding(NamedTuple):
     """The encoding of boxes.
 
-    ``anchors`` are rows of x, y, width and height; ``order`` gives the index of the same four in a row of the model's;
-    ``points`` is the number of key points (x, y) that follow; ``background`` is whether the first score is that of the
-    background.
+    ``anchors`` are rows of x, y, width and height; ``order`` gives their indexes in a row of the model's boxes.
+    ``points`` key points (x, y) follow. ``background`` tells whether the first score is the background's.
     """
 
     anchors: Array
@@ -48,9 +43,9 @@ class Coding(NamedTuple):
 
 
 class Detector(NamedTuple):
-    """A known detector: the picture's side (0 for any), values of a box, its layers, and the things that it finds.
+    """A known detector: the picture's side (0 for any), values of a box, and its label.
 
-    ``layers`` are the sizes of the anchors on each cell by the pixels between cells; 0 is as large as the picture.
+    ``layers`` are the anchor sizes of each cell by the pixels between cells; 0 is as large as the picture.
     """
 
     family: str
@@ -64,7 +59,7 @@ class Detector(NamedTuple):
         return sum(-(-height // step) * -(-width // step) * len(sizes) for step, sizes in self.layers.items())
 
     def coding(self, height: int, width: int) -> Coding:
-        """The anchors in a picture of that size, row by row of cells, and the encoding of boxes beside them."""
+        """Return the anchors for a picture of that size, in row-major order of cells, and the encoding of boxes."""
         anchors = np.concatenate(list(self._layers(height, width)))
         if self.is_slim:
             return Coding(np.clip(anchors, 0, 1), (10.0, 10.0, 5.0, 5.0), True, False, background=True)
@@ -97,7 +92,7 @@ DETECTORS = (
 
 
 def is_raw(shapes: Sequence[Shape]) -> bool:
-    """Whether outputs are boxes and scores for each of some anchors."""
+    """Return whether the outputs are boxes and scores for each anchor."""
     if len(shapes) != 2 or any(len(shape) != 3 for shape in shapes):
         return False
     boxes, scores = (shapes[i] for i in _sort(shapes))
@@ -105,7 +100,7 @@ def is_raw(shapes: Sequence[Shape]) -> bool:
 
 
 def find_detector(picture: Shape, shapes: Sequence[Shape]) -> Detector | None:
-    """The known detector that takes such a picture and gives such outputs; None where none does."""
+    """Return the known detector with such an input and such outputs; None if there is none."""
     if not is_raw(shapes) or len(picture) != 4 or 0 in picture[1:3]:
         return None
     boxes, scores = (shapes[i] for i in _sort(shapes))
@@ -118,14 +113,14 @@ def find_detector(picture: Shape, shapes: Sequence[Shape]) -> Detector | None:
 
 
 def coding_from(anchors: Anchors) -> Coding:
-    """Of a file's metadata, by which y comes before x, and height before width."""
+    """Return the encoding in a file's metadata, with y before x and height before width."""
     x, y, w, h = 1, 0, 3, 2
     rows = np.array(anchors.anchors, np.float64).reshape(-1, 4)
     return Coding(rows, anchors.scales, anchors.has_exponent, anchors.has_sigmoid, (x, y, w, h))
 
 
 def decode(outputs: Sequence[Array], coding: Coding, least: float, labels: Sequence[str] | None = None) -> list[Box]:
-    """The boxes with at least that score, likeliest first, one for each thing."""
+    """Return the boxes with a score of ``least``, likeliest first, one for each object."""
     raw, scores = (outputs[i][0].astype(np.float64) for i in _sort([array.shape for array in outputs]))
     if coding.has_sigmoid:
         scores = 1 / (1 + np.exp(-np.clip(scores, -STEEPEST, STEEPEST)))
@@ -154,8 +149,8 @@ def decode(outputs: Sequence[Array], coding: Coding, least: float, labels: Seque
 
 
 def _sort(shapes: Sequence[Shape]) -> tuple[int, int]:
-    """The indexes of boxes and scores among two outputs: scores of one class are one number each, boxes without key
-    points are four; else boxes come first."""
+    """Return the indexes of boxes and scores: one class has one score, boxes without points have 4 values; else boxes
+    are first."""
     first, second = shapes[0][2], shapes[1][2]
     is_second = first == 1 or (second == 4 and first not in (1, 4))
     return (1, 0) if is_second else (0, 1)
@@ -193,4 +188,4 @@ def _family(name: str, black: float, evidence: str = "") -> Family:
 
 FAMILIES = (_family(FACES_AND_PEOPLE, -1), _family(PALMS, 0), _family(SLIM, -1, "the number of its anchors"))
 BESIDE_ANCHORS = Family("detector with anchors", Task.DETECTION, lambda model: is_raw(output_shapes(model)), _see)
-"""Any other: its anchors are in the file's metadata, or it cannot be decoded."""
+"""Any other detector; it needs anchors in the file's metadata."""

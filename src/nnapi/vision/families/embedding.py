@@ -1,4 +1,4 @@
-"""Embeddings: one vector for a picture or a sound, near those of its like."""
+"""Embeddings of pictures or sounds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _see(model: Model, numbers: Sequence[Array], hints: Hints, picture: Picture 
 
 
 def _recognizes(model: Model) -> bool:
-    """A picture goes in, and features that were averaged over it come out."""
+    """Recognize a picture as input, and features averaged over it as output."""
     shapes = output_shapes(model)
     is_vector = len(shapes) == 1 and bool(shapes[0]) and prod(shapes[0]) == shapes[0][-1] >= FEWEST
     return is_vector and takes_picture(model) and producer(model) in POOLINGS

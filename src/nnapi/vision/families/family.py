@@ -1,4 +1,4 @@
-"""A kind of model, as a row of the table in ``families``."""
+"""A kind of model, as a row of the table of families."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from nnapi.vision.view import Hints, View
 class Family:
     """A kind of model.
 
-    ``see`` gets the model, its outputs as float values, hints and the picture that went in or None; it raises
-    ValueError or IndexError where the outputs are not for it. ``pixels`` is how pictures become inputs if the model's
-    file does not say. ``evidence`` says why a model counts as one of the family where that is a guess.
+    ``see`` takes the model, its outputs as float values, hints and the input picture or None; it raises ValueError or
+    IndexError if the outputs do not fit. ``pixels`` is the default preparation of pictures. ``evidence`` is the reason
+    of a guess.
     """
 
     name: str
@@ -31,21 +31,19 @@ class Family:
 
 
 def input_shape(model: Model) -> Shape:
-    """Dimensions of the first input."""
     return model.operands[model.inputs[0]].type.dimensions if model.inputs else ()
 
 
 def output_shapes(model: Model) -> list[Shape]:
-    """Dimensions of each output."""
     return [model.operands[index].type.dimensions for index in model.outputs]
 
 
 def takes_picture(model: Model) -> bool:
-    """Whether an input has the rank of pictures."""
+    """Return whether an input has the rank of pictures."""
     return any(len(model.operands[index].type.dimensions) == 4 for index in model.inputs)
 
 
 def names_of(model: Model) -> str:
-    """The names of inputs, outputs and what is computed before, in lower case."""
+    """Return the names of inputs, outputs and the last eight operations' results, in lower case."""
     indexes = {*model.inputs, *model.outputs, *(index for call in model.operations[-8:] for index in call.outputs)}
     return " ".join(model.operands[index].name or "" for index in sorted(indexes)).lower()

@@ -1,4 +1,4 @@
-"""Models that give a picture: larger, restored or in another style; and depths, which look like one."""
+"""Models that output a picture or depths."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from nnapi.vision.task import Task
 from nnapi.vision.view import Hints, Picture, View
 
 RANGES = {OperationCode.LOGISTIC: (0.0, 1.0), OperationCode.TANH: (-1.0, 1.0)}
-"""Operations whose results have these limits."""
+"""Limits of operations' results."""
 
 
 def find_limits(model: Model) -> tuple[float, float] | None:
-    """Black and white of a picture that comes out, by the operation that limits it; None where none does."""
+    """Return black and white of an output picture from the operation that limits it; None if there is none."""
     code = producer(model)
     if code in RANGES:
         return RANGES[OperationCode(code)]
@@ -39,8 +39,7 @@ def find_limits(model: Model) -> tuple[float, float] | None:
 
 
 def to_pixels(values: Array, limits: tuple[float, float] | None) -> Array:
-    """Float values as pixels 0 to 255: by the limits, else from their minimum to their maximum unless these lie within
-    0 to 255."""
+    """Scale values to pixels 0 to 255 by the limits, else by minimum and maximum unless these are within 0 to 255."""
     least, greatest = float(values.min()), float(values.max())
     if limits is None and (least < -1 or greatest > 255 or greatest <= 1.5):
         limits = least, greatest
@@ -50,7 +49,7 @@ def to_pixels(values: Array, limits: tuple[float, float] | None) -> Array:
 
 
 def first_picture(values: Array) -> Array:
-    """The first picture as rows of pixels, each with its channels."""
+    """Return the first picture (height, width, channels); ValueError if there is none."""
     if values.ndim not in (2, 3, 4):
         raise ValueError
     first = values[0] if values.ndim == 4 or (values.ndim == 3 and len(values) == 1) else values
@@ -82,7 +81,7 @@ def _see_depth(model: Model, numbers: Sequence[Array], hints: Hints, picture: Pi
 
 
 def _is_picture(model: Model) -> bool:
-    """A colored picture goes in, one of its size or larger comes out."""
+    """Recognize a color picture as input, and one of its size or larger as output."""
     shapes, given = output_shapes(model), input_shape(model)
     if len(shapes) != 1 or len(shapes[0]) != 4 or len(given) != 4 or shapes[0][3] != 3 or given[3] != 3:
         return False

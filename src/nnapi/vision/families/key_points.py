@@ -1,4 +1,4 @@
-"""Key points of people: MoveNet and its like give (y, x, score) of each, other networks a heat map for each point."""
+"""Key points of people: (y, x, score) of each, as of MoveNet, or a heat map for each."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from nnapi.vision.task import Task
 from nnapi.vision.view import Hints, Picture, Point, View, describe_points, read_skeleton
 
 LEAST = 0.25
-"""Score of a key point that is shown."""
+"""Minimum score of a key point."""
 COCO, BODY = read_skeleton("coco"), read_skeleton("body14")
 LEAST_HEAT = 0.2
-"""Value at the peak of a heat map from which on its point is shown."""
+"""Minimum peak of a heat map."""
 SKELETONS = {len(each.points): each for each in (COCO, BODY)}
 WORDS = ("pose", "hourglass", "heatmap", "heat_map", "keypoint")
 
@@ -26,7 +26,7 @@ WORDS = ("pose", "hourglass", "heatmap", "heat_map", "keypoint")
 def view_people(
     people: Sequence[Sequence[Point]], bones: Sequence[tuple[int, int]], least: float, picture: Picture | None
 ) -> View:
-    """People by their points with a score of ``least``; those without any are left out."""
+    """View people with any point with a score of ``least``."""
     shown = [person for person in people if any(point.score >= least for point in person)]
     said = [
         f"{len(seen)} of {len(person)} key points: {', '.join(seen)}"
@@ -52,7 +52,7 @@ KEY_POINTS = Family("MoveNet", Task.POSE, _recognizes, _see)
 
 
 def find_peaks(maps: Array, names: Sequence[str]) -> list[Point]:
-    """The peak of each channel, in the middle of its cell and a quarter of a cell towards the greater neighbor."""
+    """Return the peak of each channel, a quarter of a cell from its middle towards the greater neighbor."""
     height, width, _ = maps.shape
     points = []
     for number, name in enumerate(names):

@@ -1,4 +1,4 @@
-"""MediaPipe's landmarks of one face, eye, hand or person in a picture of it alone, beside a score that it is one."""
+"""MediaPipe's landmarks of one face, eye, hand or person, with a score of its presence."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ from nnapi.vision.task import Task
 from nnapi.vision.view import Hints, Picture, Point, Skeleton, View, describe_points, percent, read_skeleton
 
 LEAST = 0.5
-"""Score from which on there is such a thing, and from which on a landmark is seen."""
+"""Minimum score of presence and of visibility."""
 
 
 class Landmarks(NamedTuple):
-    """A model: the side of its picture, the size of each output that holds landmarks, the values of one landmark, and
-    the names and bones where they have any."""
+    """A model: the side of its picture, the sizes of its outputs with landmarks, and the values of one landmark."""
 
     thing: str
     side: int
@@ -65,7 +64,7 @@ def read_points(kind: Landmarks, numbers: Sequence[Array]) -> list[Point]:
 
 
 def _score(model: Model, numbers: Sequence[Array]) -> float:
-    """The probability that the thing is there: as it is, or by the logistic function of an output without one."""
+    """Return the probability of presence; the logistic function is applied if the model lacks it."""
     number = next(i for i, array in enumerate(numbers) if array.size == 1)
     value = float(numbers[number].reshape(-1)[0])
     is_share = producer(model, number) in (OperationCode.LOGISTIC, OperationCode.DIV)

@@ -1,4 +1,4 @@
-"""Segmentation: a class for each pixel, or one channel that says how likely the pixel belongs to the thing."""
+"""Segmentation: a class for each pixel, or one channel with the probability of the foreground."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from nnapi.vision.task import Task
 from nnapi.vision.view import Hints, Picture, View, name_class, percent
 
 HALF = 0.5
-"""Value of a one-channel mask from which on a pixel belongs to the thing."""
+"""Threshold of a one-channel mask."""
 LEAST_SHARE = 0.005
-"""Share of a picture that a class must cover to be mentioned."""
+"""Minimum share of the picture for a class in the words."""
 
 
 def to_classes(numbers: Array, least: float) -> Array:
-    """A class for each pixel of the first picture: the greatest channel, or 1 where a single channel is ``least``."""
+    """Return a class for each pixel of the first picture: the greatest channel, or a single channel's threshold."""
     if numbers.ndim == 2:
         return numbers
     if numbers.ndim not in (3, 4):
@@ -37,7 +37,7 @@ def to_classes(numbers: Array, least: float) -> Array:
 
 
 def count_classes(model: Model) -> int | None:
-    """How many classes a pixel may have; None where the outputs and the operation before do not say."""
+    """Return the number of classes from the output or the ARGMAX before it; None if unknown."""
     shape = output_shapes(model)[0]
     if len(shape) == 4:
         return shape[3]
@@ -49,7 +49,7 @@ def count_classes(model: Model) -> int | None:
 
 
 def to_runs(classes: Array) -> list[list[int]]:
-    """The pixels row by row as [class, count] for each run of the same class."""
+    """Return the pixels in row-major order as [class, count] runs."""
     flat = classes.reshape(-1)
     starts = np.flatnonzero(np.diff(flat, prepend=flat[0] - 1))
     counts = np.diff(starts, append=flat.size)
@@ -57,7 +57,7 @@ def to_runs(classes: Array) -> list[list[int]]:
 
 
 def view_classes(classes: Array, labels: Sequence[str] | None, picture: Picture | None) -> View:
-    """Return ``bird 12 %``: everything but the background, the largest first."""
+    """View classes as ``bird 12 %``: the largest first, without the background."""
     found, counts = np.unique(classes, return_counts=True)
     areas = sorted(zip((counts / classes.size).tolist(), found.tolist(), strict=True), reverse=True)
     has_background = labels is None or labels[0] == "background"
@@ -77,7 +77,7 @@ def view_classes(classes: Array, labels: Sequence[str] | None, picture: Picture 
 def _see(
     model: Model, numbers: Sequence[Array], hints: Hints, picture: Picture | None, thing: str | None = None
 ) -> View:
-    """Classes, or one thing on a background. A file may name the thing, with or without the background."""
+    """View classes, or one thing on a background; the labels may name it, with or without the background."""
     (found,) = numbers
     labels = hints.labels
     if thing:
@@ -87,7 +87,7 @@ def _see(
 
 
 def _is_classes(model: Model) -> bool:
-    """Whether outputs are masks: integers from ARGMAX, a channel for each class of a known list, or names of masks."""
+    """Recognize masks: integers from ARGMAX, the channels of a known list, or names of masks."""
     shapes = output_shapes(model)
     if len(shapes) != 1 or not takes_picture(model):
         return False
@@ -102,14 +102,14 @@ def _is_classes(model: Model) -> bool:
 
 
 def _is_mask(model: Model) -> bool:
-    """One channel from the logistic function, as large as the picture."""
+    """Recognize one channel of probabilities, as large as the picture."""
     shapes, picture = output_shapes(model), input_shape(model)
     is_one = len(shapes) == 1 and len(picture) == 4 and shapes[0][1:] == (*picture[1:3], 1)
     return is_one and producer(model) == OperationCode.LOGISTIC
 
 
 def _is_hair(model: Model) -> bool:
-    """A picture and the mask before go in, scores of two classes come out."""
+    """Recognize a picture and the previous mask as input, and scores of two classes as output."""
     shapes, picture = output_shapes(model), input_shape(model)
     return len(shapes) == 1 and len(picture) == 4 and picture[3] == 4 and shapes[0][-3:] == (*picture[1:3], 2)
 

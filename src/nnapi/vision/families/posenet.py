@@ -1,8 +1,4 @@
-"""PoseNet: heat maps of 17 points, offsets within their cells, and displacements along the bones.
-
-People are found one after the other: the strongest peak that belongs to nobody yet is a point of a new person, and the
-displacements lead from it to the others.
-"""
+"""PoseNet: heat maps of 17 points, offsets within their cells, and displacements along the bones."""
 
 from __future__ import annotations
 
@@ -20,20 +16,19 @@ from nnapi.vision.task import Task
 from nnapi.vision.view import Hints, Picture, Point, View
 
 LEAST = 0.5
-"""Score of a peak from which on it begins a person, and of a point that is shown."""
+"""Minimum score of a person's first point, and of a drawn point."""
 MOST = 10
-"""People at most."""
 NEAR = 20.0
-"""Pixels of the input within which two peaks of a point are of the same person."""
+"""Distance in input pixels within which two peaks of a point belong to the same person."""
 TREE = (
     *((0, 1), (1, 3), (0, 2), (2, 4), (0, 5), (5, 7), (7, 9), (5, 11)),
     *((11, 13), (13, 15), (0, 6), (6, 8), (8, 10), (6, 12), (12, 14), (14, 16)),
 )
-"""From which point to which each channel of the displacements leads."""
+"""Source and target point of each channel of the displacements."""
 
 
 class Maps(NamedTuple):
-    """The outputs as (rows, columns, channels); ``stride`` is the pixels of the input between cells."""
+    """The outputs as (rows, columns, channels); ``stride`` is the input pixels between cells."""
 
     scores: Array
     offsets: Array
@@ -42,7 +37,7 @@ class Maps(NamedTuple):
     stride: tuple[float, float]
 
     def place(self, y: int, x: int, point: int) -> tuple[float, float]:
-        """Return the exact position of a point near a cell, in pixels of the input."""
+        """Return the exact position of a point near a cell, in input pixels."""
         down, right = self.offsets[y, x, point], self.offsets[y, x, point + len(COCO.points)]
         return y * self.stride[0] + float(down), x * self.stride[1] + float(right)
 
@@ -53,7 +48,10 @@ class Maps(NamedTuple):
 
 
 def find_people(maps: Maps, least: float = LEAST) -> list[list[tuple[float, float, float]]]:
-    """Places (y, x, score) of the points of each person, in pixels of the input."""
+    """Return the points (y, x, score) of each person, in input pixels.
+
+    The strongest peak that belongs to nobody yet starts a person; displacements lead to the other points.
+    """
     people: list[list[tuple[float, float, float]]] = []
     for y, x, point in _peaks(maps.scores, least):
         begun = maps.place(y, x, point)
@@ -64,7 +62,7 @@ def find_people(maps: Maps, least: float = LEAST) -> list[list[tuple[float, floa
 
 
 def _peaks(scores: Array, least: float) -> list[tuple[int, int, int]]:
-    """Cells greater than their neighbors, strongest first."""
+    """Return cells greater than their neighbors, strongest first."""
     padded = np.pad(scores, ((1, 1), (1, 1), (0, 0)), constant_values=-np.inf)
     rows, columns, _ = scores.shape
     around = [padded[y : y + rows, x : x + columns] for y in range(3) for x in range(3)]
@@ -88,7 +86,7 @@ def _follow(maps: Maps, root: int, begun: tuple[float, float, float]) -> list[tu
 
 
 def _sort(shapes: Sequence[Shape]) -> list[int]:
-    """Indexes of heat maps, offsets, forward and backward displacements; the last two come in either order."""
+    """Return the indexes of heat maps, offsets and displacements; the last two come in either order."""
     channels = [shape[-1] for shape in shapes]
     return [channels.index(17), channels.index(34), *(i for i, count in enumerate(channels) if count == 32)]
 

@@ -1,4 +1,4 @@
-"""Detectors that give boxes, classes, scores and a count: SSD with TensorFlow Lite's post-processing."""
+"""Detectors with boxes, classes, scores and a count as outputs: SSD with TensorFlow Lite's post-processing."""
 
 from __future__ import annotations
 
@@ -13,15 +13,13 @@ from nnapi.vision.task import Task
 from nnapi.vision.view import Box, Hints, Picture, View, count_names, name_class
 
 LEAST = 0.4
-"""Score of a box that is shown."""
+"""Minimum score of a box."""
 NESTED = 0.8
-"""Overlap from which a box belongs to a likelier one of its class: models detect fragments of an object again, and
-suppress only boxes of similar size themselves."""
+"""Overlap from which a box belongs to a likelier one of its class: models suppress only boxes of similar size."""
 
 
 def find_boxes(outputs: Sequence[Array], labels: Sequence[str] | None, least: float | None = None) -> list[Box]:
-    """The boxes with a score of ``least`` (LEAST), of the first picture, one for each thing; outputs may come in either
-    order in use."""
+    """Return the boxes of the first picture with a score of ``least`` (LEAST), one for each object."""
     found = [box for box in read_boxes(outputs, labels) if box.score >= (LEAST if least is None else least)]
     kept: list[Box] = []
     for box in found:
@@ -31,7 +29,7 @@ def find_boxes(outputs: Sequence[Array], labels: Sequence[str] | None, least: fl
 
 
 def read_boxes(outputs: Sequence[Array], labels: Sequence[str] | None) -> list[Box]:
-    """All boxes of the first picture, likeliest first."""
+    """Return all boxes of the first picture, likeliest first; classes and scores come in either order."""
     (boxes,) = (array[0] for array in outputs if array.ndim == 3)
     (count,) = (int(array[0]) for array in outputs if array.ndim == 1)
     first, second = (array[0] for array in outputs if array.ndim == 2)
@@ -43,7 +41,7 @@ def read_boxes(outputs: Sequence[Array], labels: Sequence[str] | None) -> list[B
 
 
 def _share_inside(box: Box, other: Box) -> float:
-    """The share of a box that lies in another."""
+    """Return the share of a box that is inside another."""
     top, left, bottom, right = box.place
     high = min(bottom, other.place[2]) - max(top, other.place[0])
     wide = min(right, other.place[3]) - max(left, other.place[1])
@@ -51,7 +49,6 @@ def _share_inside(box: Box, other: Box) -> float:
 
 
 def _recognizes(model: Model) -> bool:
-    """Four outputs of the ranks that the operation for that gives."""
     shapes = output_shapes(model)
     found = any(call.code == OperationCode.DETECTION_POSTPROCESSING for call in model.operations)
     return _has_ranks(shapes) and (found or any(len(shape) == 3 and shape[-1] == 4 for shape in shapes))
@@ -68,7 +65,7 @@ def _see(model: Model, numbers: Sequence[Array], hints: Hints, picture: Picture 
 
 
 def view_boxes(boxes: Sequence[Box], all_boxes: Sequence[Box], picture: Picture | None) -> View:
-    """The boxes that count; where none does, the words name the likeliest of all."""
+    """View ``boxes``; if there are none, the words name the likeliest of ``all_boxes``."""
     words = count_names([box.label for box in boxes])
     if not boxes and all_boxes:
         best = max(all_boxes, key=lambda box: box.score)
