@@ -28,7 +28,7 @@ ROWS = [
     {"runtime"},
     {"importers"},
     {"compiling"},
-    {"exporters", "report", "stand_in", "testing", "vision"},
+    {"exporters", "report", "drop_in", "testing", "vision"},
     {"capi", "cluster", "onnx"},
     {"delegate", "litert", "torch"},
     {"nnapi"},

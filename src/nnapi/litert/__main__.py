@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from nnapi import litert, stand_in
+from nnapi import drop_in, litert
 
 MODULES = "ai_edge_litert.interpreter", "tflite_runtime.interpreter"
 INSIDE = "tensorflow.lite.python.interpreter"
@@ -40,17 +40,17 @@ def main() -> None:
             if options.explain:
                 print(self.explain(), file=sys.stderr)
 
-    _put_in_place({name: getattr(litert, name) for name in litert.__all__} | {"Interpreter": Interpreter})
-    stand_in.run_program(options.program, options.arguments)
+    _replace_modules({name: getattr(litert, name) for name in litert.__all__} | {"Interpreter": Interpreter})
+    drop_in.run_program(options.program, options.arguments)
 
 
-def _put_in_place(ours: dict[str, object]) -> None:
+def _replace_modules(ours: dict[str, object]) -> None:
     for name in MODULES:
-        stand_in.put_in_place(name, ours)
+        drop_in.replace_module(name, ours)
     if find_spec("tensorflow") is None:
         for name in ("tensorflow.lite", INSIDE):
-            stand_in.put_in_place(name, ours)
-        stand_in.put_in_place("tensorflow.lite.experimental", {"load_delegate": ours["load_delegate"]})
+            drop_in.replace_module(name, ours)
+        drop_in.replace_module("tensorflow.lite.experimental", {"load_delegate": ours["load_delegate"]})
         return
 
     def change(tensorflow: ModuleType) -> None:
@@ -61,7 +61,7 @@ def _put_in_place(ours: dict[str, object]) -> None:
         vars(interpreter).update(ours)
 
     for name, changes in (("tensorflow", change), (INSIDE, change_inside)):
-        sys.meta_path.insert(0, stand_in.AfterImport(name, changes))
+        sys.meta_path.insert(0, drop_in.AfterImport(name, changes))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import REMAINDER, ArgumentParser
 
-from nnapi import onnx, stand_in
+from nnapi import drop_in, onnx
 
 INSIDE = (
     *("Fail", "InvalidArgument", "InvalidProtobuf", "NoSuchFile", "NotImplemented"),
@@ -20,9 +20,11 @@ def main() -> None:
     parser.add_argument("arguments", nargs=REMAINDER)
     options = parser.parse_args()
     ours = {name: getattr(onnx, name) for name in onnx.__all__}
-    stand_in.put_in_place("onnxruntime", ours)
-    stand_in.put_in_place("onnxruntime.capi.onnxruntime_pybind11_state", {name: getattr(onnx, name) for name in INSIDE})
-    stand_in.run_program(options.program, options.arguments)
+    drop_in.replace_module("onnxruntime", ours)
+    drop_in.replace_module(
+        "onnxruntime.capi.onnxruntime_pybind11_state", {name: getattr(onnx, name) for name in INSIDE}
+    )
+    drop_in.run_program(options.program, options.arguments)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 
-class StandIn(ModuleType):
+class DropIn(ModuleType):
     """A drop-in replacement of a module: our names, else its own. This library itself gets only the module's own."""
 
     def __init__(self, name: str, ours: Mapping[str, object]) -> None:
@@ -35,15 +35,15 @@ class StandIn(ModuleType):
         return getattr(self._own, name)
 
 
-def put_in_place(name: str, ours: Mapping[str, object]) -> None:
+def replace_module(name: str, ours: Mapping[str, object]) -> None:
     """Replace the module ``name``, installed or not, for every later import."""
     parent, _, last = name.rpartition(".")
-    module = sys.modules[name] = StandIn(name, ours)
+    module = sys.modules[name] = DropIn(name, ours)
     if parent:
         with suppress(ImportError):
             importlib.import_module(parent)
         if parent not in sys.modules:
-            put_in_place(parent, {})
+            replace_module(parent, {})
         setattr(sys.modules[parent], last, module)
 
 

@@ -1,4 +1,4 @@
-"""Programs that find this library's modules in the place of others."""
+"""Programs that import this library's modules instead of others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nnapi import stand_in
+from nnapi import drop_in
 from tests.tflite_writer import T, single
 
 PROGRAM = """
@@ -64,7 +64,7 @@ def test_tensorflow_that_is_installed_gets_our_interpreter_inside_too(tmp_path: 
 def test_a_module_that_is_not_installed_has_our_names_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "no_such", None)
     monkeypatch.delitem(sys.modules, "no_such")
-    stand_in.put_in_place("no_such.inner", {"answer": 42})
+    drop_in.replace_module("no_such.inner", {"answer": 42})
     from no_such.inner import answer  # type: ignore[import-not-found]
 
     assert answer == 42
@@ -73,7 +73,7 @@ def test_a_module_that_is_not_installed_has_our_names_only(monkeypatch: pytest.M
 
 
 def test_the_library_itself_gets_the_module_s_own() -> None:
-    own = stand_in.StandIn("json", {"dumps": "ours"})
+    own = drop_in.DropIn("json", {"dumps": "ours"})
     names = {"__name__": "nnapi.drivers.some", "module": own}
     assert eval("module.dumps", names) is __import__("json").dumps
     assert own.dumps == "ours"
@@ -88,7 +88,7 @@ def test_a_module_is_changed_after_its_import(tmp_path: Path, monkeypatch: pytes
     def change(module: object) -> None:
         module.value += 1  # type: ignore[attr-defined]
 
-    sys.meta_path.insert(0, stand_in.AfterImport("changes_later", change))
+    sys.meta_path.insert(0, drop_in.AfterImport("changes_later", change))
     import changes_later  # type: ignore[import-not-found]
 
     assert changes_later.value == 2
@@ -101,6 +101,6 @@ def test_a_program_sees_its_arguments(
     monkeypatch.setattr(sys, "argv", [])
     monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / "program.py").write_text("import sys\nprint(__name__, sys.argv[1:])\n")
-    stand_in.run_program(str(tmp_path / "program.py"), ["-x", "1"])
+    drop_in.run_program(str(tmp_path / "program.py"), ["-x", "1"])
     assert capsys.readouterr().out == "__main__ ['-x', '1']\n"
     assert sys.path[0] == str(tmp_path)
