@@ -1,4 +1,4 @@
-"""How files become models: the importer is chosen by what a file contains, not by what it is called."""
+"""Load models from files; a file's content decides which importer reads it."""
 
 from __future__ import annotations
 
@@ -54,7 +54,6 @@ def load(
 
 
 def _open(source: Source) -> tuple[Memory, str]:
-    """The bytes of a model and what to call them."""
     if isinstance(source, bytes | bytearray | memoryview):
         return Memory.from_array(np.frombuffer(source, np.uint8)), "model"
     try:

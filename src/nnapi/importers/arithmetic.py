@@ -1,4 +1,4 @@
-"""Arithmetic in between, for rules of every format: an operation or a few of NNAPI's, and the value they give."""
+"""Arithmetic for rules of every format, as operations of NNAPI."""
 
 from __future__ import annotations
 
@@ -35,17 +35,16 @@ def times(node: Node, x: Value, number: float) -> Value:
 
 
 def truth(node: Node, code: OperationCode, x: Value, y: Value) -> Value:
-    """A comparison."""
     return node.apply(code, x, y, type=OperandType(BOOL8))
 
 
 def choose(node: Node, condition: Value, x: Value, y: Value) -> Value:
-    """x where the condition holds, else y; all of one shape."""
+    """Select x where the condition holds, else y; all have one shape."""
     return node.apply(OperationCode.SELECT, condition, x, y, type=x.type)
 
 
 def broadcast(node: Node, value: Value, shape: Shape) -> Value:
-    """A value repeated until it has ``shape``, to which its own must stretch."""
+    """Repeat a value until it has ``shape``."""
     if value.shape == shape:
         return value
     own = (1,) * (len(shape) - value.rank) + node.static_shape_of(value)
@@ -57,12 +56,11 @@ def broadcast(node: Node, value: Value, shape: Shape) -> Value:
 
 
 ERROR_FUNCTION = (4.51351881, 6.5769906, -0.188809052, -10.2517853, 23.5175648, -25.1055794, 10.6673126)
-"""Coefficients of u, u³, u⁵ and so on in what erf(4u) is the hyperbolic tangent of, for u from -1 to 1; fitted so that
-the largest error of erf is the smallest."""
+"""Coefficients of u, u³, u⁵, …: erf(4u) is about the hyperbolic tangent of their sum, u from -1 to 1."""
 
 
 def error_function(node: Node, x: Value, scale: float = 1.0) -> Value:
-    """erf(``scale`` x) as the hyperbolic tangent of a polynomial, at most 1.5e-7 off; beyond 4 it is that of 4."""
+    """Approximate erf(``scale`` x) by the hyperbolic tangent of a polynomial, at most 1.5e-7 off."""
     u = node.apply(OperationCode.RELU1, times(node, x, scale / 4))
     square = multiply(node, u, u)
     *rest, last = ERROR_FUNCTION

@@ -1,4 +1,4 @@
-"""From the graph of an import to a finished model: what the outputs depend on, described call by call."""
+"""Describe the graph of an import to a model."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def build(graph: Graph, model: Model, inputs: Sequence[Value], outputs: Sequence
 
 
 def _write_outputs(graph: Graph, inputs: Sequence[Value], outputs: Sequence[Value]) -> list[Value]:
-    """The outputs, each written by an operation of its own: NNAPI has no output that is an input or constant."""
+    """Give each output an operation that writes it: NNAPI has no output that is an input or constant."""
     taken = set(inputs)
     written = []
     for value in outputs:
@@ -74,7 +74,6 @@ def _describe(model: Model, value: Value) -> int:
 
 
 def _is_plain(type: OperandType) -> bool:
-    """Return whether the type has no scales per channel, or valid ones."""
     channel = type.channel
     return channel is None or (
         type.dimensions[channel.dimension : channel.dimension + 1] == (len(channel.scales),)

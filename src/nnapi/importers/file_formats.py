@@ -1,4 +1,4 @@
-"""The file formats that can be imported, one row each. A format is recognized by a file's content, not by its name."""
+"""The file formats that can be imported, recognized by their content."""
 
 from __future__ import annotations
 
@@ -13,20 +13,15 @@ from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 
 Content = memoryview
-"""The bytes of a file."""
 Shapes = Mapping[str, Sequence[int]]
-"""Dimensions that somebody gives to inputs, by name."""
+"""Dimensions of inputs, by name."""
 
 
 Weights = Literal["dynamic-range"]
-"""Ways besides the usual one to keep weights."""
 DYNAMIC_RANGE: Weights = "dynamic-range"
 
 
 class ImportOptions(NamedTuple):
-    """Options of an import: dimensions of inputs, whether 16-bit quantized values become floats, and how dynamic-range
-    weights are represented."""
-
     shapes: Shapes = MappingProxyType({})
     int16_as_float: bool = False
     weights: Weights | None = None
@@ -43,8 +38,7 @@ def is_dynamic_range(weights: str | None) -> bool:
 
 
 class FileFormat(NamedTuple):
-    """``recognize`` returns whether content has the format. ``read`` makes a model from a memory and the path of the
-    file; content without a file has a description instead of a path."""
+    """``read`` gets a memory and the path of the file, or a description where there is no file."""
 
     name: str
     recognize: Callable[[Content], bool]
@@ -68,17 +62,16 @@ def _read_onnx(memory: Memory, path: str, options: ImportOptions) -> Model:
 
 
 def _is_onnx(content: Content) -> bool:
-    """Whether a protocol buffer begins as ONNX's do: the version of the format, then another of its first fields."""
     return len(content) > 2 and content[0] == 0x08 and 0 < content[1] < 0x40 and content[2] in ONNX_FIELDS
 
 
 ONNX_FIELDS = (0x12, 0x1A, 0x22, 0x28, 0x32, 0x3A, 0x42, 0x72, 0xA2, 0xCA)
-"""First bytes of what may follow: producer, domain, version, documentation, graph, opsets, functions and so on."""
+"""First bytes of the fields that may follow the version."""
 FORMATS = [
     FileFormat("TensorFlow Lite", lambda content: content[4:8] == IDENTIFIER, _read_tflite),
     FileFormat("ONNX", _is_onnx, _read_onnx),
 ]
-"""In the order in which they are asked: those with an identifier first."""
+"""Formats with an identifier come first."""
 
 OTHERS = {
     b"PK\x03\x04": "a zip archive (a Keras, PyTorch or .task file?)",
@@ -86,11 +79,11 @@ OTHERS = {
     b"\x1f\x8b": "compressed with gzip",
     b"\x08": "perhaps a protocol buffer",
 }
-"""Names of other file formats, by their first bytes, for the message of a refusal."""
+"""Names of other file formats, by their first bytes, for error messages."""
 
 
 def read(memory: Memory, path: str, options: ImportOptions = NO_OPTIONS) -> Model:
-    """The model in a memory. BadDataError where no row recognizes the content, or where it is damaged."""
+    """Read the model in a memory; raise BadDataError where the content is unknown or damaged."""
     name = os.path.basename(path)
     try:
         with translate_errors(path):

@@ -1,9 +1,7 @@
-"""The model under construction: values, and the NNAPI operations that compute them.
+"""The graph under construction: values, and the NNAPI operations that compute them.
 
-Rules append operations through :meth:`Graph.emit`. The signature of an operation decides which types NNAPI takes and
-which quantization a result must have. Where the file has another quantization, ``emit`` inserts DEQUANTIZE before and
-QUANTIZE after the operation. Where an operation only moves booleans, it moves them as bytes. Operations on constants
-are computed during the import.
+:meth:`Graph.emit` inserts DEQUANTIZE and QUANTIZE around operations that lack the file's quantization, moves booleans
+as bytes, and computes operations on constants.
 """
 
 from __future__ import annotations
@@ -31,20 +29,19 @@ QUANT8 = OperandCode.TENSOR_QUANT8_ASYMM
 FLOATS = (FLOAT32, OperandCode.TENSOR_FLOAT16)
 
 MADE_UP = 64 << 20
-"""Bytes of constants that the importer may make up or compute, besides those in proportion to the file."""
+"""Bytes of constants that an import may create, besides those in proportion to the file."""
 MADE_UP_PER_BYTE = 8
 
 SAME_SCALE = 1e-6
-"""Relative difference up to which two scales are the same, written by tools that rounded differently."""
+"""Relative difference up to which two scales are the same: tools round differently."""
 
 
 @dataclass(eq=False, slots=True)
 class Value:
-    """Something an operation reads or writes. ``array`` is a constant's value, ``in_file`` whether it is a view of the
-    file.
+    """An operand. ``array`` is a constant's value, ``in_file`` whether it is a view of the file.
 
-    ``open_dimensions``: the array holds dimensions of a tensor, and -1 for those that only a run knows. ``row``: the
-    same elements under dimensions that NNAPI's operations take, of a value that has more and is not written itself.
+    ``is_dynamic_shape``: the array is a tensor's shape, with -1 for dynamic dimensions. ``row``: the elements of a
+    value beyond NNAPI's rank, which is not written itself.
     """
 
     type: OperandType
@@ -53,7 +50,7 @@ class Value:
     in_file: bool = False
     model: Model | None = None
     omitted: bool = False
-    open_dimensions: bool = False
+    is_dynamic_shape: bool = False
     row: Value | None = None
 
     @property
@@ -66,7 +63,7 @@ class Value:
 
     @property
     def constant(self) -> Array:
-        """The value of a constant; Refused where it is computed."""
+        """Return the value of a constant; raise Refused where it is computed."""
         if self.array is None:
             raise Refused(f"{self.name} is computed, NNAPI needs a constant")
         return self.array
@@ -77,12 +74,12 @@ class Value:
 
     @property
     def is_quantized(self) -> bool:
-        """Return whether the value is quantized; an int32 bias with a scale counts."""
+        """Return whether the value is quantized; an int32 bias with a scale is."""
         return self.type.is_quantized or (self.type.code == INT32 and self.type.scale > 0)
 
     @property
     def is_known(self) -> bool:
-        """Whether all dimensions are known, or there is nothing to know."""
+        """Return whether all dimensions are static."""
         dimensions = self.type.dimensions
         if dimensions:
             return 0 not in dimensions or self.omitted or (self.array is not None and self.array.size > 0)
@@ -91,7 +88,7 @@ class Value:
 
 @dataclass(eq=False, slots=True)
 class Step:
-    """One NNAPI operation, and how it fits its signature, where that has been found out."""
+    """One NNAPI operation, and its match with the signature where that is known."""
 
     code: OperationCode
     inputs: list[Value]
@@ -100,13 +97,13 @@ class Step:
 
 
 class Allowance:
-    """How many bytes of constants an import may still make up: a small file must not become a large model."""
+    """The bytes of constants that an import may still create: a small file must not become a large model."""
 
     def __init__(self, file_size: int, made_up: int = MADE_UP) -> None:
         self.left = made_up + MADE_UP_PER_BYTE * file_size
 
     def grants(self, count: int) -> bool:
-        """Whether ``count`` bytes are left; then they are taken."""
+        """Take ``count`` bytes if they are left; return whether they were."""
         if count > self.left:
             return False
         self.left -= count
@@ -114,8 +111,6 @@ class Allowance:
 
 
 class Graph:
-    """The steps of one model in the order in which they run."""
-
     def __init__(self, allowance: Allowance) -> None:
         self.allowance = allowance
         self.steps: list[Step] = []
@@ -127,7 +122,7 @@ class Graph:
     # Constants
 
     def scalar(self, code: OperandCode, value: Any) -> Value:
-        """A scalar operand; equal ones are shared."""
+        """Return a scalar operand; equal ones are shared."""
         found = self._scalars.get((code, value))
         if found is None:
             type = OperandType(code)
@@ -135,34 +130,33 @@ class Graph:
         return found
 
     def constant(self, array: Array, type: OperandType | None = None, name: str = "") -> Value:
-        """A constant tensor; without ``type`` of the one that the array's own type suggests (int32, float, bool)."""
+        """Return a constant tensor; the default type follows from the array (int32, float, bool)."""
         if type is None:
             codes = {"f4": FLOAT32, "f2": OperandCode.TENSOR_FLOAT16, "i4": INT32, "b1": BOOL8, "u1": BOOL8}
             type = OperandType(codes[array.dtype.str[1:]], array.shape)
         return Value(type, name, _freeze(np.ascontiguousarray(array.view(type.dtype).reshape(type.dimensions))))
 
     def reserve(self, count: int) -> None:
-        """Take from the allowance before making up a constant of ``count`` bytes; Refused where that is too much."""
+        """Take ``count`` bytes from the allowance; raise Refused where too few are left."""
         expressible(self.allowance.grants(count), f"it would take {count} bytes of constants that are not in the file")
 
     def full(self, type: OperandType, value: float = 0, name: str = "") -> Value:
-        """A constant tensor of one stored value all over; Refused where its size is open or too large."""
+        """Return a constant tensor of one stored value; raise Refused where its size is dynamic or too large."""
         expressible(type.is_known, f"{name or 'a constant'} has dynamic dimensions {list(type.dimensions)}")
         self.reserve(type.nbytes)
         return Value(type, name, _freeze(np.full(type.dimensions, value, type.dtype)))
 
     def ints(self, values: Sequence[int] | Sequence[Sequence[int]] | Array) -> Value:
-        """Return a TENSOR_INT32 constant of the shape of ``values``."""
         return self.constant(np.asarray(values, np.int32))
 
     def no_value(self, code: int = FLOAT32) -> Value:
-        """An optional operand that is not given."""
+        """Return an omitted optional operand."""
         return Value(OperandType(code, scale=float(code in ZERO_POINTS)), "", omitted=True)
 
     # Operations
 
     def emit(self, code: OperationCode, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
-        """Append an operation that writes ``outputs``; Refused, with NNAPI's message, where it cannot be expressed."""
+        """Append an operation that writes ``outputs``; raise Refused, with NNAPI's message, where it is not valid."""
         if code not in REGISTRY:
             raise Refused(f"NNAPI's {code.name} is not available")
         for value in inputs:
@@ -176,15 +170,15 @@ class Graph:
             raise Refused(f"NNAPI's {code.name}: {error.message}") from None
 
     def write_whole(self, value: Value) -> None:
-        """Let a value be written under its own dimensions that so far only has its elements in a row."""
+        """Reshape the row of a value into the value, unless that is done."""
         if value.row is not None and value not in self.written and value.array is None:
             self.emit(OperationCode.RESHAPE, [value.row, self.ints(value.shape)], [value])
 
     def _emit(self, code: OperationCode, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
-        """As the signature of the operation has it; BadDataError where that does not take the operands."""
-        operation, is_open, is_known = REGISTRY[code], False, True
+        """Append an operation by its signature; raise BadDataError where that does not take the operands."""
+        operation, is_dynamic_shape, is_known = REGISTRY[code], False, True
         for value in inputs:
-            is_open = is_open or value.open_dimensions
+            is_dynamic_shape = is_dynamic_shape or value.is_dynamic_shape
             is_known = is_known and value.is_known
         types, declared = [value.type for value in inputs], [value.type for value in outputs]
         references = [value.model for value in inputs]
@@ -194,10 +188,10 @@ class Graph:
             settled = self._compute(operation, match, inputs, outputs, settled)
         for value, type in zip(outputs, settled, strict=True):
             value.type = type
-        if is_open:
+        if is_dynamic_shape:
             expressible(_passes(operation, match, inputs, outputs), "it computes with dimensions that only a run knows")
             for value in outputs:
-                value.open_dimensions = value.array is not None
+                value.is_dynamic_shape = value.array is not None
         if any(value.array is None for value in outputs):
             known = KnownMatch(match, code, types, declared, references)
             self.steps.append(Step(code, list(inputs), list(outputs), known))
@@ -211,7 +205,7 @@ class Graph:
         outputs: Sequence[Value],
         declared: list[OperandType],
     ) -> list[OperandType]:
-        """The types with the dimensions that NNAPI computes; results of constants are computed altogether."""
+        """Compute the results' dimensions, and the results themselves where all inputs are constants."""
         arrays = [value.array for value in inputs]
         types = [None if value.omitted else value.type for value in inputs]
         count = len(inputs)
@@ -244,8 +238,7 @@ class Graph:
         return results
 
     def _emit_real(self, code: OperationCode, inputs: Sequence[Value], outputs: Sequence[Value]) -> bool:
-        """Compute on floats where NNAPI lacks the operation on these quantized types; return whether it has it on
-        floats."""
+        """Compute on floats where NNAPI lacks the operation on these quantized types; return whether it has it."""
         if not any(value.is_quantized for value in (*inputs, *outputs)):
             return False
         reals = [
@@ -262,7 +255,7 @@ class Graph:
         return True
 
     def _emit_bytes(self, code: OperationCode, inputs: Sequence[Value], outputs: Sequence[Value]) -> bool:
-        """Move booleans as bytes; whether NNAPI's operation takes those."""
+        """Move booleans as bytes; return whether NNAPI's operation takes those."""
         if not any(value.type.code == BOOL8 for value in outputs):
             return False
         moved = [Value(_byte_type(value.shape), f"{value.name}:bytes") for value in outputs]
@@ -291,18 +284,16 @@ class Graph:
             self._reals[value] = real
         return self._reals[value]
 
-    def real_at_run(self, codes: Value) -> Value:
-        """Return a quantized constant dequantized by an operation of the model, so that the model stores the quantized
-        values."""
-        if codes not in self._decoded:
-            real = self._decoded[codes] = Value(OperandType(FLOAT32, codes.shape), f"{codes.name}:real")
-            self.steps.append(Step(OperationCode.DEQUANTIZE, [codes], [real]))
+    def real_at_run(self, value: Value) -> Value:
+        """Dequantize a constant by an operation, so that the model stores the quantized values."""
+        if value not in self._decoded:
+            real = self._decoded[value] = Value(OperandType(FLOAT32, value.shape), f"{value.name}:real")
+            self.steps.append(Step(OperationCode.DEQUANTIZE, [value], [real]))
             self.written.add(real)
-        return self._decoded[codes]
+        return self._decoded[value]
 
     def widen(self, value: Value, target: Value) -> bool:
-        """Make ``target`` the float32 constant of another constant's values, as CAST does; return whether that was
-        possible."""
+        """Make ``target`` the float32 constant of another constant's values; return whether that was possible."""
         if value.array is None or target.type.code != FLOAT32 or target.shape != value.shape:
             return False
         granted = self.allowance.grants(target.type.nbytes)
@@ -311,7 +302,6 @@ class Graph:
         return granted
 
     def quantize(self, real: Value, target: Value) -> None:
-        """Quantize float values to the type of ``target``."""
         expressible(
             target.type.code in (QUANT8, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED),
             f"NNAPI quantizes to 8 bits, {target.name or 'the result'} is {type_name(target.type.code)}",
@@ -319,7 +309,7 @@ class Graph:
         self.emit(OperationCode.QUANTIZE, [real], [target])
 
     def bytes(self, value: Value) -> Value:
-        """A TENSOR_BOOL8 as bytes 0 and 1, of a type that every operation moves."""
+        """Return a TENSOR_BOOL8 as bytes 0 and 1."""
         type = _byte_type(value.shape)
         if value.array is not None:
             return Value(type, value.name, _freeze(np.not_equal(value.array, 0).astype(np.uint8)))
@@ -329,18 +319,17 @@ class Graph:
 
 
 def _passes(operation: Operation, match: Match, inputs: Sequence[Value], outputs: Sequence[Value]) -> bool:
-    """Return whether dynamic dimensions pass through: they belong to the values that are moved, not to those that
-    control the movement. At run time a shape may depend on them."""
+    """Return whether dynamic dimensions pass through: at run time only values, or a shape, depend on them."""
     moved = match.inputs.get(output_slot(operation, 0).like or "", ())
-    if all(i in moved for i, value in enumerate(inputs) if value.open_dimensions):
+    if all(i in moved for i, value in enumerate(inputs) if value.is_dynamic_shape):
         return operation.does(Trait.MOVES | Trait.RESTATES) and all(value.array is not None for value in outputs)
-    return operation.code == OperationCode.RESHAPE and not inputs[0].open_dimensions
+    return operation.code == OperationCode.RESHAPE and not inputs[0].is_dynamic_shape
 
 
 def _settle(
     operation: Operation, match: Match, inputs: Sequence[OperandType], outputs: Sequence[OperandType]
 ) -> list[OperandType]:
-    """The output types with the quantization that the operation fixes; BadDataError where they have another."""
+    """Return the output types with the quantization that the operation fixes; raise BadDataError where they differ."""
     settled = []
     for position, type in enumerate(outputs):
         slot = output_slot(operation, position)
@@ -371,10 +360,10 @@ def _byte_type(shape: Shape) -> OperandType:
     return OperandType(QUANT8, shape, 1.0, 0)
 
 
-def real_numbers(type: OperandType, codes: Array) -> Array:
+def real_numbers(type: OperandType, value: Array) -> Array:
     if type.code == INT32:
-        return codes.astype(np.float32) * np.float32(type.scale)
-    return dequantize(type, codes)
+        return value.astype(np.float32) * np.float32(type.scale)
+    return dequantize(type, value)
 
 
 def _freeze(array: Array) -> Array:

@@ -1,8 +1,4 @@
-"""A cache of imported files: the facts that compiling their models from a compilation cache needs.
-
-A file is identified by its device, inode, size and modification time, as in ``git status``. Its facts are cached when
-something made from its model enters a compilation cache. A file without cached facts is read.
-"""
+"""Cache the facts of imported files that compiling their models from a compilation cache needs."""
 
 from __future__ import annotations
 
@@ -28,11 +24,11 @@ from nnapi.store.sources import find_last_change
 from nnapi.trace import mute
 
 SETTLED = 2_000_000_000
-"""Nanoseconds after its last change from which a file's next change is certain to have another time."""
+"""Nanoseconds after a change from which the next change is certain to have another time."""
 
 
 class Origin(SourceFile):
-    """The file that a model was imported from, known again by path and digest, and others that it names."""
+    """The file that a model was imported from, and the files that it names."""
 
     def __init__(
         self,
@@ -40,12 +36,12 @@ class Origin(SourceFile):
         path: str | os.PathLike[str],
         others: Sequence[SourceFile] = (),
         *,
-        is_kept: bool = False,
+        is_cached: bool = False,
     ) -> None:
-        """``is_kept`` is true where the facts of the file are cached already."""
+        """``is_cached``: the facts of the file are cached already."""
         super().__init__(file, path)
         self.others = others
-        self._is_kept = is_kept
+        self._is_kept = is_cached
 
     def need_unchanged(self) -> None:
         super().need_unchanged()
@@ -54,15 +50,14 @@ class Origin(SourceFile):
 
     @property
     def is_same(self) -> bool:
-        """Return whether the file, and the other files that it names, are unchanged."""
         return super().is_same and all(other.is_same for other in self.others)
 
     def reduce(self, model: Model) -> tuple[Any, ...] | None:
-        """By path and digest, where the file is still there."""
+        """Pickle the path and the digest if the file is unchanged."""
         return (_load_again, (self.path, hash_content(model))) if self.is_same else None
 
     def keep(self, model: Model) -> None:
-        """Remember what is to be known of the model; not of a file that was changed a moment ago."""
+        """Cache the facts of the model, unless the file was changed a moment ago."""
         if self._is_kept:
             return
         file, others = self.file, [other.file for other in self.others]
@@ -75,22 +70,19 @@ class Origin(SourceFile):
 
 
 def make_key(file: Identity) -> str:
-    """Return the name of a file's record, which depends on the code that imports it."""
+    """Return the name of a file's record, which depends on the importer's code."""
     return f"{file.key} {find_last_change().hex()}"
 
 
 def _load_again(path: str, digest: bytes) -> Model:
-    """The model of a file, elsewhere: BadDataError where that is another one there."""
+    """Load an unpickled model's file; raise BadDataError where it holds another model."""
     model = load(Memory.from_file(path), path)
     need(hash_content(model) == digest, f"{path} does not hold the model that was pickled", BadDataError)
     return model
 
 
 def load(memory: Memory, path: str, options: ImportOptions = NO_OPTIONS) -> Model:
-    """The model in a memory: recalled where its file was imported before, else read.
-
-    A model that somebody asks something of is not that of its file alone and is read every time.
-    """
+    """Return the model in a memory, from the cache or else read; with options it is always read."""
     file = identify(memory)
     if file is None or options != NO_OPTIONS:
         return file_formats.read(memory, path, options)
@@ -102,14 +94,14 @@ def load(memory: Memory, path: str, options: ImportOptions = NO_OPTIONS) -> Mode
 
 
 def recall(file: Identity, memory: Memory, path: str) -> Model | None:
-    """The model of a file that was imported before, described when that is needed; None where nothing is known."""
+    """Return the cached model of a file, described on demand; None where it is not cached."""
     try:
         known = recall_record(RecordKind.MODELS, make_key(file), _parse)
     except OSError:  # no descriptor to look at the sources: reading the file says so in its own way
         known = None
     if known is None or known.file != file or not all(other.is_same for other in known.others):
         return None
-    name, origin = os.path.basename(path), Origin(file, path, known.others, is_kept=True)
+    name, origin = os.path.basename(path), Origin(file, path, known.others, is_cached=True)
     describe = partial(_read, origin, memory, path, known.digest)
     model = LazyModel(os.path.splitext(name)[0], *known.ends, describe)
     model.origin = origin
@@ -118,8 +110,7 @@ def recall(file: Identity, memory: Memory, path: str) -> Model | None:
 
 
 class Known(NamedTuple):
-    """The cached facts of a file: its identity, the digest of its model, the model's inputs and outputs, and the files
-    that it names."""
+    """The cached facts of a file."""
 
     file: Identity
     digest: bytes
@@ -134,10 +125,7 @@ def _parse(data: Any) -> Known:
 
 
 def _read(origin: Origin, memory: Memory, path: str, digest: bytes) -> Model:
-    """Read the model now; raise BadDataError where the file holds another model by now.
-
-    The read is muted in traces: it happens in a phase that reading a model does not belong to.
-    """
+    """Read the model without tracing it; raise BadDataError where the file holds another model by now."""
     with mute():
         model = file_formats.read(memory, path)
     now = identify(memory)
@@ -149,7 +137,7 @@ def _read(origin: Origin, memory: Memory, path: str, digest: bytes) -> Model:
 
 
 def _list_others(model: Model) -> Sequence[SourceFile]:
-    """The files besides the first that a model was read from."""
+    """Return the files besides the first that a model was read from."""
     return model.origin.others if isinstance(model.origin, SeveralFiles) else ()
 
 

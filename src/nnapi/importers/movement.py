@@ -1,7 +1,4 @@
-"""Moving elements, in whatever type they come: what rules need beyond NNAPI's signatures.
-
-NNAPI's TRANSPOSE and CONCATENATION do not take int32; PACK, SPLIT, GATHER and RESHAPE do.
-"""
+"""Move elements of any type: NNAPI's TRANSPOSE and CONCATENATION do not take int32."""
 
 from __future__ import annotations
 
@@ -17,11 +14,10 @@ from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Shape
 
 MOST_PIECES = 1024
-"""The largest number of pieces that an int32 tensor is split into before they are concatenated again."""
+"""The largest number of pieces that an int32 tensor is split into to concatenate it."""
 
 
 def transpose(node: Node, value: Value, order: Sequence[int], to: Value | None = None) -> Value:
-    """A value with its axes in another order."""
     shape = tuple(value.shape[i] for i in order)
     to = to or node.temporary(value.type.with_dimensions(shape), "transposed")
     if value.type.code != INT32:
@@ -35,7 +31,6 @@ def transpose(node: Node, value: Value, order: Sequence[int], to: Value | None =
 
 
 def concatenate(node: Node, values: Sequence[Value], axis: int, to: Value | None = None) -> Value:
-    """Concatenate values along an axis."""
     if to is None:
         shape = list(values[0].shape)
         shape[axis] = sum(value.shape[axis] for value in values)
@@ -56,7 +51,7 @@ def concatenate(node: Node, values: Sequence[Value], axis: int, to: Value | None
 
 
 def split(node: Node, value: Value, axis: int, count: int) -> list[Value]:
-    """A value cut along an axis into equal pieces."""
+    """Split a value along an axis into equal pieces."""
     if count == 1:
         return [value]
     expressible(count > 0, f"a cut into {count} pieces")
@@ -68,7 +63,7 @@ def split(node: Node, value: Value, axis: int, count: int) -> list[Value]:
 
 
 def take(node: Node, value: Value, begin: Sequence[int], size: Sequence[int], to: Value | None = None) -> Value:
-    """A block of a value; a size of -1 reaches to the end."""
+    """Slice a value; a size of -1 reaches to the end."""
     place = (node.graph.ints(list(begin)), node.graph.ints(list(size)))
     if to is not None:
         return node.emit(OperationCode.SLICE, value, *place, to=to)
@@ -80,8 +75,7 @@ def without_axis(shape: Shape, axis: int) -> Shape:
 
 
 def merge_axes(shape: Shape, order: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Fewer dimensions for the elements of a tensor, and the order of those that reorders its axes as ``order`` does:
-    axes that stay neighbors are one."""
+    """Merge axes that stay neighbors; return the merged shape, and the order of its axes."""
     runs: list[list[int]] = []
     for axis in (axis for axis in order if shape[axis] != 1):
         last = runs[-1][-1] if runs else axis

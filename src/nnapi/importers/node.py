@@ -1,7 +1,4 @@
-"""One operation of a file on its way into the graph: what rules of every format say.
-
-A format derives its own node, which knows how its files name inputs and parameters.
-"""
+"""An operation of a file during its import; each format derives its own node."""
 
 from __future__ import annotations
 
@@ -22,8 +19,7 @@ LIMIT = 2**31
 
 
 class Node(ABC):
-    """An operation of a file. ``outputs`` are the values that it is to write; its temporaries are named after the first
-    of them, or ``kind`` where there is none."""
+    """``outputs`` are the values to write; temporaries are named after the first, or after ``kind``."""
 
     def __init__(self, graph: Graph, kind: str, outputs: list[Value]) -> None:
         self.graph = graph
@@ -35,45 +31,45 @@ class Node(ABC):
     @property
     @abstractmethod
     def count(self) -> int:
-        """Number of inputs, omitted ones included."""
+        """Return the number of inputs, with omitted ones."""
 
     @abstractmethod
     def has(self, i: int) -> bool:
-        """Whether input ``i`` is given."""
+        """Return whether input ``i`` is given."""
 
     @abstractmethod
     def input(self, i: int) -> Value:
-        """Input ``i``; Refused where it is not given."""
+        """Return input ``i``; raise Refused where it is not given."""
 
     @abstractmethod
     def note(self, message: str) -> None:
-        """Record something about the import that the user of the model should know."""
+        """Record a note for the user of the model."""
 
     @property
     def inputs(self) -> list[Value]:
         return [self.input(i) for i in range(self.count)]
 
     def optional(self, i: int) -> Value:
-        """Input ``i``, or a value that is omitted."""
+        """Return input ``i``, or an omitted value."""
         return self.input(i) if self.has(i) else self.graph.no_value()
 
     def numbers(self, i: int) -> list[int]:
-        """The integers of a constant input; Refused where it is computed."""
+        """Return the integers of a constant input; raise Refused where it is computed."""
         value = self.input(i)
         array = value.constant
-        expressible(not value.open_dimensions, f"{value.name} depends on dimensions that only a run knows")
+        expressible(not value.is_dynamic_shape, f"{value.name} depends on dimensions that only a run knows")
         expressible(array.dtype.kind in "iu", f"{value.name} is not of integers")
         numbers: list[int] = array.reshape(-1).tolist()
         return numbers
 
     def number(self, i: int) -> int:
-        """The one integer of a constant input."""
+        """Return the one integer of a constant input."""
         found = self.numbers(i)
         expressible(len(found) == 1, f"{self.input(i).name} holds {len(found)} numbers, must be 1")
         return found[0]
 
     def axis(self, axis: int, rank: int) -> int:
-        """A possibly negative axis as 0 to ``rank`` - 1; Refused outside."""
+        """Return a possibly negative axis as 0 to ``rank`` - 1; raise Refused outside."""
         expressible(-rank <= axis < rank, f"axis {axis} is outside rank {rank}")
         return axis_of(axis, rank)
 
@@ -94,13 +90,13 @@ class Node(ABC):
         return self.graph.scalar(FLAG, bool(value))
 
     def real(self, value: float, like: Value) -> Value:
-        """A float scalar beside a tensor: FLOAT16 beside float16."""
+        """Return a float scalar beside a tensor: FLOAT16 beside float16."""
         return self.graph.scalar(OperandCode.FLOAT16 if like.type.code == FLOAT16 else REAL, float(value))
 
     # Tensors
 
     def like(self, value: Value, number: float) -> Value:
-        """A constant of one number in the type of a float or int32 tensor."""
+        """Return a constant of one element in the type of a float or int32 tensor."""
         type = OperandType(value.type.code, (1,))
         return self.graph.constant(np.full(1, number, type.dtype), type)
 
@@ -111,7 +107,7 @@ class Node(ABC):
     # Operations
 
     def emit(self, code: OperationCode, *inputs: Value, to: Value | Sequence[Value] | None = None) -> Value:
-        """Append an operation that writes ``to``, else the first output; gives what is written first."""
+        """Append an operation that writes ``to``, by default the first output; return the first value written."""
         targets = [self.output] if to is None else [to] if isinstance(to, Value) else list(to)
         self.graph.emit(code, inputs, targets)
         return targets[0]
@@ -130,8 +126,7 @@ class Node(ABC):
     def apply(
         self, code: OperationCode, *inputs: Value, shape: Shape | None = None, type: OperandType | None = None
     ) -> Value:
-        """The result of an operation in between: of the first input's type, or ``type``; ``shape`` where it is not
-        that of the operator's output."""
+        """Return an operation's result, by default of the first input's type and the node's output shape."""
         leader = type or inputs[0].type
         if shape is None:
             shape = self.output.shape
@@ -140,7 +135,7 @@ class Node(ABC):
         return result
 
     def reshape(self, value: Value, shape: Sequence[int], to: Value | None = None) -> Value:
-        """The same elements under other dimensions, of which one may be open (0)."""
+        """Reshape a value; one dimension may be dynamic (0)."""
         if list(shape).count(0) > 1:
             raise Refused(f"several dimensions of {list(shape)} are open")
         wanted = self.graph.ints([dimension or -1 for dimension in shape])
@@ -151,7 +146,7 @@ class Node(ABC):
         return self.emit(OperationCode.RESHAPE, value, wanted, to=to)
 
     def static_shape_of(self, value: Value) -> Shape:
-        """The dimensions of a value; Refused where one is open."""
+        """Return the dimensions of a value; raise Refused where one is dynamic."""
         if not value.type.is_known:
             raise Refused(f"{value.name} has dynamic dimensions {list(value.shape)}")
         return value.shape

@@ -1,4 +1,4 @@
-"""Refusals of what NNAPI cannot express: the exception that rules raise, and the one error that lists all of them."""
+"""Refusals of operations that NNAPI cannot express, and the error that lists them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nnapi.errors import BadDataError
 
 
 class Refused(Exception):
-    """An operation of the file cannot be expressed; ``reason`` says why, ``reasons`` all that was found."""
+    """An operation cannot be expressed, for ``reason``, the first of ``reasons``."""
 
     def __init__(self, reason: str, *further: str) -> None:
         super().__init__(reason)
@@ -24,7 +24,7 @@ def expressible(condition: object, reason: str) -> None:
 
 
 class Refusal(NamedTuple):
-    """An operation of the file that NNAPI cannot express: its kind, the tensor it writes, and why not."""
+    """A refused operation: its kind, the tensor that it writes, and the reason."""
 
     operation: str
     name: str
@@ -32,7 +32,7 @@ class Refusal(NamedTuple):
 
 
 class UnsupportedOperationsError(BadDataError):
-    """A file uses operations that NNAPI cannot express; ``refusals`` has one entry for each of them."""
+    """A file uses operations that NNAPI cannot express; ``refusals`` lists them."""
 
     def __init__(self, message: str, refusals: Sequence[Refusal] = ()) -> None:
         super().__init__(message)
@@ -40,7 +40,7 @@ class UnsupportedOperationsError(BadDataError):
 
     @classmethod
     def of(cls, name: str, refusals: Sequence[Refusal]) -> UnsupportedOperationsError:
-        """The error of the file ``name``: its message groups the operations by kind and reason."""
+        """Return the error of the file ``name``; its message groups operations by kind and reason."""
         groups: dict[tuple[str, str], list[str]] = {}
         for refusal in refusals:
             groups.setdefault((refusal.operation, refusal.reason), []).append(refusal.name)

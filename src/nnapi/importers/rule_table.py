@@ -1,4 +1,4 @@
-"""The rules of a format by their operations. A module of rules is imported when a file first needs one of them."""
+"""The rules of a format by operation; a module of rules is imported at first use."""
 
 from __future__ import annotations
 
@@ -10,11 +10,8 @@ Rule = TypeVar("Rule", bound=Callable[..., Any])
 
 
 class RuleTable(Generic[Rule]):
-    """The rules in the modules of a package.
-
-    ``families`` lists the operations of each module. The package's module ``inexpressible`` has ``REASONS`` for the
-    operations without a rule.
-    """
+    """The rules in a package's modules, whose operations ``families`` lists; its ``inexpressible.REASONS`` refuse
+    others."""
 
     def __init__(self, package: str, families: Mapping[str, Sequence[str]]) -> None:
         self.package = package
@@ -37,7 +34,7 @@ class RuleTable(Generic[Rule]):
         return register
 
     def __getitem__(self, kind: str) -> Rule:
-        """The rule of an operation that has one. Its module is imported whole by then, whichever thread does it."""
+        """Return the rule of an operation that has one, from a completely imported module, in any thread."""
         found = self._found.get(kind)
         if found is None:
             import_module(f"{self.package}.{self.modules[kind]}")  # waits where another thread is at it
@@ -45,12 +42,11 @@ class RuleTable(Generic[Rule]):
         return found
 
     def find(self, kind: str) -> Rule | None:
-        """The rule of an operation, None where there is none."""
         if kind not in self.modules:
             return None
         return self[kind]
 
     def reason(self, kind: str) -> str:
-        """Why an operation has no rule."""
+        """Return why an operation has no rule."""
         reasons: Mapping[str, str] = import_module(f"{self.package}.inexpressible").REASONS
         return reasons.get(kind, "NNAPI has no such operation")

@@ -1,7 +1,4 @@
-"""The files that models are imported from, and whether they are unchanged.
-
-A file is identified by its device, inode, size and modification time, as in ``git status``.
-"""
+"""The files that models are imported from; device, inode, size and modification time identify a file."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from nnapi.model.model import Model
 
 
 class Identity(NamedTuple):
-    """The identity of a file and its content. Times are in nanoseconds."""
+    """The identity of a file and its content; times are in nanoseconds."""
 
     device: int
     inode: int
@@ -25,12 +22,12 @@ class Identity(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Return the key under which the facts of the file are cached."""
+        """Return the file's key in caches."""
         return f"{self.device:x}-{self.inode:x}"
 
 
 def identify(memory: Memory) -> Identity | None:
-    """That of the file that a memory maps whole, None where it maps none."""
+    """Return the identity of the file that a memory maps whole, else None."""
     stat = memory.stat()
     return None if stat is None or stat.st_size != memory.size else _identify(stat)
 
@@ -40,28 +37,23 @@ def _identify(stat: os.stat_result) -> Identity:
 
 
 class SourceFile:
-    """A file, as it was."""
+    """A file in a known state."""
 
     def __init__(self, file: Identity, path: str | os.PathLike[str]) -> None:
         self.file, self.path = file, os.path.abspath(path)
 
     def need_unchanged(self) -> None:
-        """Raise BadDataError where the file was changed in place: the mapped constants are then no longer those of the
-        model.
-
-        Replacing the file by another one does no harm. Writes through a mapping may go undetected.
-        """
+        """Raise BadDataError where the file was changed in place; writes through a mapping may go undetected."""
         now = self.identify()
         if now and now[:2] == self.file[:2] and (now.size, now.modified) != (self.file.size, self.file.modified):
             raise BadDataError(f"{self.path} has changed since it was loaded: load it again")
 
     @property
     def is_same(self) -> bool:
-        """Whether what lies there now is what it was."""
+        """Return whether the file at the path is unchanged."""
         return self.identify() == self.file
 
     def identify(self) -> Identity | None:
-        """Return the identity of the file at the path now; None where there is none."""
         try:
             return _identify(os.stat(self.path))
         except OSError:
@@ -69,7 +61,7 @@ class SourceFile:
 
 
 class SeveralFiles:
-    """The files that a model was imported from, the first and ``others`` that it names."""
+    """The files that a model was imported from: the first, and ``others`` that it names."""
 
     def __init__(self, path: str, others: Sequence[str]) -> None:
         self.first, *self.others = [SourceFile(_identify(os.stat(each)), each) for each in (path, *others)]

@@ -1,4 +1,4 @@
-"""``python -m nnapi.onnx program.py …``: a program for ONNX Runtime, unchanged, with this library's session."""
+"""``python -m nnapi.onnx program.py …`` runs an unchanged program for ONNX Runtime with this library's session."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ INSIDE = (
 
 
 def main() -> None:
-    """Run the program that the command line names."""
     parser = ArgumentParser("python -m nnapi.onnx", description=__doc__)
     parser.add_argument("program")
     parser.add_argument("arguments", nargs=REMAINDER)

@@ -15,7 +15,7 @@ LIMITS = np.iinfo(np.int32)
 
 
 def check_input(end: NodeArg, value: Any) -> Array:
-    """Return an input as an array of the file's type. InvalidArgument where its type or shape differs."""
+    """Return an input as an array of the file's type; raise InvalidArgument where type or shape differ."""
     dtype = dtype_of(end)
     if isinstance(value, OrtValue):
         value = value.view()

@@ -1,14 +1,14 @@
-"""The exceptions of ONNX Runtime, by the same names."""
+"""The exceptions of ONNX Runtime."""
 
 from __future__ import annotations
 
 
 class Fail(Exception):
-    """Something failed that has no name of its own."""
+    """A failure without an exception of its own."""
 
 
 class InvalidArgument(Exception):
-    """An input or output is not as the model has it."""
+    """An input or output does not fit the model."""
 
 
 class InvalidProtobuf(Exception):

@@ -1,4 +1,4 @@
-"""Inputs and outputs that are bound before a run, so that results go where somebody wants them."""
+"""Inputs and outputs that are bound before a run."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ from nnapi.onnx.ort_value import OrtValue, dtype_from, need_host
 
 
 class Runs(Protocol):
-    """The session whose inputs and outputs are bound."""
-
     def run(self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any]) -> list[Array]:
-        """The outputs named, for inputs by name."""
+        """Return the named outputs."""
         ...
 
 
@@ -28,7 +26,7 @@ class IOBinding:
         self._session = session
         self.inputs: dict[str, Array] = {}
         self.outputs: dict[str, OrtValue | None] = {}
-        """By name, None where the run makes the memory."""
+        """By name; None where the run allocates the memory."""
         self._results: list[OrtValue] = []
 
     def bind_cpu_input(self, name: str, array: Array) -> None:
@@ -40,9 +38,8 @@ class IOBinding:
     def bind_input(
         self, name: str, device_type: str, device_id: int, element_type: Any, shape: Sequence[int], buffer_ptr: int
     ) -> None:
-        """Bind an input to the program's memory, which must live until it is bound anew.
-
-        ``element_type`` is a type of NumPy's or a number of TensorProto.DataType."""
+        """Bind an input to the program's memory, which must outlive the binding. ``element_type`` is a NumPy type or a
+        value of TensorProto.DataType."""
         need_host(device_type)
         self.inputs[name] = _at(buffer_ptr, element_type, shape)
 
@@ -69,13 +66,12 @@ class IOBinding:
         self.outputs.clear()
 
     def synchronize_inputs(self) -> None:
-        """All memory is the host's: nothing is under way."""
+        """Do nothing: all memory is the host's."""
 
     def synchronize_outputs(self) -> None:
-        """As for inputs."""
+        """Do nothing, as :meth:`synchronize_inputs`."""
 
     def run(self) -> None:
-        """Run the session on what is bound."""
         results = self._session.run(list(self.outputs), self.inputs)
         self._results = []
         for (name, bound), result in zip(self.outputs.items(), results, strict=True):
@@ -92,12 +88,11 @@ class IOBinding:
         return self._results
 
     def copy_outputs_to_cpu(self) -> list[Array]:
-        """The same as arrays of their own."""
+        """Return copies of the outputs."""
         return [value.numpy() for value in self._results]
 
 
 def _at(address: int, element_type: Any, shape: Sequence[int]) -> Array:
-    """The program's memory at an address, as an array."""
     dtype = dtype_from(element_type)
     length = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     return np.frombuffer(memoryview((c_char * length).from_address(address)), dtype).reshape(shape)

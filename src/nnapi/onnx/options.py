@@ -1,4 +1,4 @@
-"""The options of sessions and runs; those without a meaning here are accepted without effect."""
+"""The options of sessions and runs; those without a meaning here have no effect."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nnapi.onnx.ort_value import OrtValue
 
 
 class GraphOptimizationLevel(IntEnum):
-    """How far ONNX Runtime rewrites a graph; without effect here."""
+    """Optimization levels of ONNX Runtime, without effect."""
 
     ORT_DISABLE_ALL = 0
     ORT_ENABLE_BASIC = 1
@@ -21,7 +21,7 @@ class GraphOptimizationLevel(IntEnum):
 
 
 class ExecutionMode(IntEnum):
-    """Whether ONNX Runtime runs nodes beside each other; without effect here."""
+    """Execution modes of ONNX Runtime, without effect."""
 
     ORT_SEQUENTIAL = 0
     ORT_PARALLEL = 1
@@ -29,7 +29,7 @@ class ExecutionMode(IntEnum):
 
 @dataclass(slots=True)
 class SessionOptions:
-    """``intra_op_num_threads`` is how many threads a run may use, 0 for as many as the library likes."""
+    """``intra_op_num_threads`` is the number of threads of a run, 0 for the library's choice."""
 
     intra_op_num_threads: int = 0
     inter_op_num_threads: int = 0
@@ -50,11 +50,10 @@ class SessionOptions:
     """The path to which a session writes the imported model, as an .onnx file."""
     entries: dict[str, str] = field(default_factory=dict)
     dimensions: dict[str, int] = field(default_factory=dict)
-    """Sizes of dimensions, by the names that files give them."""
+    """Sizes of dimensions, by their names in files."""
     denotations: dict[str, int] = field(default_factory=dict)
-    """The same by what files say that dimensions mean."""
+    """Sizes of dimensions, by their denotations in files."""
     initializers: dict[str, OrtValue] = field(default_factory=dict)
-    """Constants that replace the file's."""
 
     def add_session_config_entry(self, key: str, value: str) -> None:
         self.entries[key] = value
@@ -63,11 +62,9 @@ class SessionOptions:
         return _find_entry(self.entries, key, "SessionOptions")
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
-        """Fix the dimensions to which a file gives this name."""
         self.dimensions[name] = size
 
     def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
-        """Fix the dimensions that a file says to mean this."""
         self.denotations[denotation] = size
 
     def add_initializer(self, name: str, value: OrtValue) -> None:
@@ -75,7 +72,7 @@ class SessionOptions:
         self.initializers[name] = value
 
     def add_external_initializers(self, names: Sequence[str], values: Sequence[OrtValue]) -> None:
-        """The same for several."""
+        """Replace several constants."""
         self.initializers.update(zip(names, values, strict=True))
 
 
@@ -86,11 +83,11 @@ STORED: dict[str, type] = {
     "graph_optimization_level": GraphOptimizationLevel,
     "enable_profiling": bool,
 }
-"""The options that a model may store, and their types."""
+"""The options that a model may store."""
 
 
 def read_stored_options(config: str) -> SessionOptions:
-    """Read the options in a model's ``ort_config``, a JSON text. RuntimeError for a value that is not valid."""
+    """Read the options in a model's ``ort_config``, a JSON text; raise RuntimeError for an invalid value."""
     options = SessionOptions()
     try:
         stored = json.loads(config).get("session_options", {})
@@ -106,7 +103,7 @@ def read_stored_options(config: str) -> SessionOptions:
 
 @dataclass(slots=True)
 class RunOptions:
-    """Of one run; without effect here."""
+    """Options of one run, without effect."""
 
     log_severity_level: int = -1
     log_verbosity_level: int = 0
@@ -122,11 +119,11 @@ class RunOptions:
 
 
 def set_default_logger_severity(severity: int) -> None:
-    """How much ONNX Runtime says; without effect, as this library tells Python's loggers."""
+    """Do nothing: this library logs by Python's ``logging``."""
 
 
 def _find_entry(entries: dict[str, str], key: str, who: str) -> str:
-    """RuntimeError where nobody added the entry, in the words that programs look for."""
+    """Raise RuntimeError, in the words of ONNX Runtime, where the entry does not exist."""
     if key not in entries:
         raise RuntimeError(f"{who} does not have configuration with key: {key}")
     return entries[key]

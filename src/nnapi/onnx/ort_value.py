@@ -1,4 +1,4 @@
-"""Tensors of a program in the memory of the host, and their types, devices and memory as ONNX Runtime calls them."""
+"""Tensors in the memory of the host, and their types and devices by ONNX Runtime's names."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from nnapi.model.operand import Array
 from nnapi.onnx.failures import InvalidArgument
 
 TYPES = {elem: f"tensor({NAMES[elem].lower()})" for elem in DTYPES}
-"""By TensorProto.DataType."""
 
 
 def dtype_from(element_type: Any) -> np.dtype[Any]:
-    """Return NumPy's type for one of its own, or for a number of TensorProto.DataType, else raise InvalidArgument."""
+    """Return the dtype for a NumPy type or a value of TensorProto.DataType, else raise InvalidArgument."""
     if not isinstance(element_type, int):
         dtype: np.dtype[Any] = np.dtype(element_type)
         return dtype
@@ -26,7 +25,7 @@ def dtype_from(element_type: Any) -> np.dtype[Any]:
 
 
 def type_of(dtype: np.dtype[Any]) -> str:
-    """Return ONNX's name of a type of NumPy's."""
+    """Return ONNX's name of a dtype."""
     elem = ELEM_OF.get(dtype)
     return str(dtype) if elem is None else TYPES[elem]
 
@@ -39,7 +38,7 @@ class OrtValue:
 
     @classmethod
     def ortvalue_from_numpy(cls, array: Array, device_type: str = "cpu", device_id: int = 0) -> OrtValue:
-        """The memory of an array itself."""
+        """Share the memory of an array."""
         need_host(device_type)
         return cls(np.ascontiguousarray(array))
 
@@ -47,22 +46,22 @@ class OrtValue:
     def ortvalue_from_shape_and_type(
         cls, shape: Sequence[int], element_type: Any, device_type: str = "cpu", device_id: int = 0
     ) -> OrtValue:
-        """Make memory for results; ``element_type`` is a type of NumPy's or a number of TensorProto.DataType."""
+        """Allocate memory; ``element_type`` is a NumPy type or a value of TensorProto.DataType."""
         need_host(device_type)
         return cls(np.zeros(shape, dtype_from(element_type)))
 
     def numpy(self) -> Array:
-        """A copy as an array."""
+        """Return a copy."""
         return self._array.copy()
 
     def update_inplace(self, array: Array) -> None:
-        """Overwrite the elements. InvalidArgument where the array is of another type or shape."""
+        """Overwrite the elements; raise InvalidArgument for another type or shape."""
         if (array.dtype, array.shape) != (self._array.dtype, self._array.shape):
             raise InvalidArgument(f"{_describe(array)} does not fit into {_describe(self._array)}")
         self._array[...] = array
 
     def view(self) -> Array:
-        """The memory itself."""
+        """Return the memory itself."""
         return self._array
 
     def shape(self) -> list[int]:
@@ -91,7 +90,7 @@ class OrtValue:
 
 
 def need_host(device_type: str) -> None:
-    """InvalidArgument for memory of other devices than the processor."""
+    """Raise InvalidArgument for memory of other devices than the host."""
     if device_type.lower() != "cpu":
         raise InvalidArgument(f"memory of {device_type} is not to be had, only that of cpu")
 
@@ -101,22 +100,18 @@ def _describe(array: Array) -> str:
 
 
 class OrtMemoryInfo(NamedTuple):
-    """The memory of one input or output."""
-
     name: str = "Cpu"
     device_id: int = 0
     device_vendor_id: int = 0
 
 
 class OrtDevice(NamedTuple):
-    """A device for the results of a run."""
-
     type: str = "cpu"
     id: int = 0
 
     @classmethod
     def make(cls, ort_device_name: str, device_id: int) -> OrtDevice:
-        """Return the device of that name; InvalidArgument for all but ``cpu``."""
+        """Return the device of that name; raise InvalidArgument for all but ``cpu``."""
         need_host(ort_device_name)
         return cls(ort_device_name, device_id)
 

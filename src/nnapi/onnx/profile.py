@@ -1,4 +1,4 @@
-"""The trace of a session that ONNX Runtime's programs ask for with ``enable_profiling``."""
+"""The trace that ``enable_profiling`` asks for."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Profile:
     """Record every call of the process until :meth:`end`."""
 
     def __init__(self, prefix: str) -> None:
-        """Start recording. Fail while another trace is being recorded."""
+        """Start recording; raise Fail while another trace is being recorded."""
         try:
             trace.start()
         except BadStateError as error:

@@ -1,4 +1,4 @@
-"""ONNX Runtime's execution providers, and the devices that stand for them here."""
+"""ONNX Runtime's execution providers, and their devices here."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any, NamedTuple
 from nnapi.runtime.device import devices
 
 CPU = "CPUExecutionProvider"
-"""Every device, where it stands alone; behind others what takes the rest."""
+"""Any device if it is the only provider, else the reference."""
 VERSION = "1.23.0"
 SUFFIX = "ExecutionProvider"
 REFERENCE = "nnapi-reference"
 
 
 class Choice(NamedTuple):
-    """The providers of a session as it calls them, and their devices: None for any."""
+    """The providers of a session, and their devices, None for any."""
 
     providers: list[str]
     devices: list[str] | None
 
 
 def get_available_providers() -> list[str]:
-    """The names of devices, and that of ONNX Runtime's provider for the processor."""
+    """Return the names of devices, and CPUExecutionProvider."""
     return [*(device.name for device in devices()), CPU]
 
 
@@ -36,12 +36,12 @@ def get_version_string() -> str:
 
 
 def get_device() -> str:
-    """Return the device type that ONNX Runtime reports for its build; here always the processor."""
+    """Return the device type of ONNX Runtime's build; always the host's."""
     return "CPU"
 
 
 def choose(providers: Sequence[str | tuple[str, Any]] | None) -> Choice:
-    """The devices of those providers that there are; ONNX Runtime warns of the others too."""
+    """Return the known providers with their devices; warn about unknown ones, as ONNX Runtime does."""
     if providers is None:
         return Choice(get_available_providers(), None)
     for name in list_unknown(providers):
@@ -57,7 +57,7 @@ def choose(providers: Sequence[str | tuple[str, Any]] | None) -> Choice:
 
 
 def list_unknown(providers: Sequence[str | tuple[str, Any]]) -> list[str]:
-    """The names of providers that no device stands for."""
+    """Return the names of providers without devices."""
     return [name for name in _list_names(providers) if not _find_devices(name)]
 
 
@@ -66,7 +66,7 @@ def _list_names(providers: Sequence[str | tuple[str, Any]]) -> list[str]:
 
 
 def _find_devices(provider: str) -> list[str]:
-    """The devices of a provider, by their own names or by that of their engine."""
+    """Return the devices of a provider, which is a device or an engine."""
     if provider == CPU:
         return [REFERENCE]
     stem = provider.removesuffix(SUFFIX).lower()

@@ -25,10 +25,7 @@ from nnapi.runtime.specializations import Specializations
 
 
 class InferenceSession:
-    """A model of ONNX, compiled at once where the file says every dimension, else for the shapes of each run.
-
-    Runs may be made from several threads.
-    """
+    """An ONNX model, compiled at once if its shapes are static, else for each run's; several threads may run it."""
 
     def __init__(
         self,
@@ -39,8 +36,8 @@ class InferenceSession:
         *,
         cache: str | os.PathLike[str] | None = None,
     ) -> None:
-        """``providers`` are names of devices, or those that ONNX Runtime has for their engines; ``cache`` is a
-        directory as :func:`nnapi.compile` takes it. ``provider_options`` are without effect."""
+        """``providers`` are names of devices, or ONNX Runtime's for their engines; ``cache`` is as in
+        :func:`nnapi.compile`. ``provider_options`` have no effect."""
         self._options = sess_options or SessionOptions()
         self._providers, self._devices = choose(providers)
         self._cache = cache
@@ -62,7 +59,7 @@ class InferenceSession:
         return list(self._file.outputs)
 
     def get_overridable_initializers(self) -> list[NodeArg]:
-        """Constants that the file lists as inputs too; here they are constants."""
+        """Return constants that the file lists as inputs too; they cannot be overridden."""
         return list(self._file.overridable)
 
     def get_modelmeta(self) -> ModelMetadata:
@@ -72,13 +69,13 @@ class InferenceSession:
         return list(self._providers)
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
-        """By provider; there are none."""
+        """Return no options for each provider."""
         return {name: {} for name in self._providers}
 
     def set_providers(
         self, providers: Sequence[str | tuple[str, Any]], provider_options: Sequence[Mapping[str, Any]] | None = None
     ) -> None:
-        """Compile for other devices. Raises RuntimeError, and changes nothing, where a provider does not exist."""
+        """Compile for other devices; raise RuntimeError, and change nothing, where a provider does not exist."""
         unknown = list_unknown(providers)
         if unknown:
             raise RuntimeError(f"Unknown Provider Type: {', '.join(unknown)}")
@@ -95,19 +92,17 @@ class InferenceSession:
         """Do nothing, as :meth:`disable_fallback`."""
 
     def get_input_memory_infos(self) -> list[OrtMemoryInfo]:
-        """Return the memory of each input: the processor's."""
         return [OrtMemoryInfo() for _ in self._file.inputs]
 
     def get_output_memory_infos(self) -> list[OrtMemoryInfo]:
-        """Return the memory of each output."""
         return [OrtMemoryInfo() for _ in self._file.outputs]
 
     def get_profiling_start_time_ns(self) -> int:
-        """Return when profiling began, in nanoseconds of the monotonic clock; 0 where the session is not profiled."""
+        """Return when profiling began, in nanoseconds of the monotonic clock; 0 without profiling."""
         return self._profile.start_ns if self._profile else 0
 
     def end_profiling(self) -> str:
-        """Write the trace to a file and return its name; an empty one where the session is not profiled any more."""
+        """Write the trace to a file and return its name; "" without profiling."""
         profile, self._profile = self._profile, None
         return profile.end() if profile else ""
 
@@ -123,7 +118,8 @@ class InferenceSession:
         input_feed: Mapping[str, Any],
         run_options: RunOptions | None = None,
     ) -> list[Array]:
-        """The outputs named, all where none are. InvalidArgument for what does not fit, ValueError for what lacks."""
+        """Return the named outputs, by default all; raise InvalidArgument for misfits, ValueError for missing
+        inputs."""
         wanted = self._places(output_names)
         arrays = [as_stored(array) for array in self._check(input_feed)]
         try:
@@ -139,7 +135,7 @@ class InferenceSession:
         input_dict_ort_values: Mapping[str, OrtValue],
         run_options: RunOptions | None = None,
     ) -> list[OrtValue]:
-        """As :meth:`run`, with values in and out."""
+        """Run on OrtValues, as :meth:`run`."""
         return [OrtValue(np.asarray(each)) for each in self.run(output_names, input_dict_ort_values, run_options)]
 
     def run_with_ortvaluevector(
@@ -151,7 +147,7 @@ class InferenceSession:
         fetches: list[OrtValue],
         fetch_devices: Sequence[Any],
     ) -> None:
-        """Run on ``feeds``; ``fetches`` gets the outputs named, in memory of the processor."""
+        """Run on ``feeds``; ``fetches`` gets the named outputs, in memory of the host."""
         feed = dict(zip(feed_names, feeds, strict=True))
         fetches[:] = self.run_with_ort_values(fetch_names, feed, run_options)
 
@@ -163,7 +159,7 @@ class InferenceSession:
         user_data: Any,
         run_options: RunOptions | None = None,
     ) -> None:
-        """Run on a thread of its own, which then calls back with the outputs and what went wrong, if anything did."""
+        """Run on a new thread, which calls back with the outputs and an error message, "" without an error."""
         self._places(output_names)
         self._check(input_feed)
 
@@ -177,7 +173,7 @@ class InferenceSession:
         threading.Thread(target=run, name="nnapi.onnx run_async").start()
 
     def explain(self) -> str:
-        """Which operation runs where, and why not elsewhere, for each combination of shapes that has run."""
+        """Return which operation runs on which device, and why, for each combination of shapes that has run."""
         return self._specializations.explain()
 
     def _places(self, names: Sequence[str] | None) -> list[int]:
@@ -190,7 +186,7 @@ class InferenceSession:
         return [known.index(name) for name in names]
 
     def _check(self, feed: Mapping[str, Any]) -> list[Array]:
-        """The inputs in the file's order."""
+        """Check the inputs and put them in the file's order."""
         ends = self._file.inputs
         missing = [end.name for end in ends if end.name not in feed]
         if missing:

@@ -1,4 +1,4 @@
-"""An ONNX file as a session describes it, and its model for given dimensions."""
+"""An ONNX file as a session describes it, and its model for static dimensions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from nnapi.onnx.options import SessionOptions
 from nnapi.onnx.ort_value import TYPES
 
 UNVERSIONED = (1 << 63) - 1
-"""The version that ONNX Runtime reports for a model without one."""
+"""ONNX Runtime's version of a model without one."""
 
 CONSTANTS_FILE = "session.optimized_model_external_initializers_file_name"
 LEAST_BYTES = "session.optimized_model_external_initializers_min_size_in_bytes"
@@ -32,18 +32,15 @@ LEAST_BYTES = "session.optimized_model_external_initializers_min_size_in_bytes"
 
 
 class NodeArg(NamedTuple):
-    """An input or output: a dimension is a number, the name that the file gives it, or None."""
+    """An input or output; a dimension is a number, its name in the file, or None."""
 
     name: str
     type: str
     shape: list[int | str | None]
     is_ranked: bool = True
-    """Whether the file says how many dimensions there are."""
 
 
 class ModelMetadata(NamedTuple):
-    """The metadata of a file."""
-
     producer_name: str
     graph_name: str
     domain: str
@@ -54,8 +51,6 @@ class ModelMetadata(NamedTuple):
 
 
 class SessionFile:
-    """A file that stays open for models of other dimensions."""
-
     def __init__(self, source: str | os.PathLike[str] | bytes, options: SessionOptions) -> None:
         self._path = "model" if isinstance(source, bytes) else os.fspath(source)
         try:
@@ -92,7 +87,6 @@ class SessionFile:
         )
 
     def model(self, shapes: Sequence[Shape]) -> Model:
-        """The model for inputs of those shapes."""
         fixed = {end.name: shape for end, shape in zip(self.inputs, shapes, strict=True) if not is_fixed(end) and shape}
         try:
             return read_file(self._file, self._path, fixed)
@@ -102,7 +96,7 @@ class SessionFile:
             raise Fail(f"{self._path}: {error}") from error
 
     def write(self, options: SessionOptions) -> None:
-        """The model as this library has it, as an .onnx file; large constants beside it where the options say so."""
+        """Write the imported model as an .onnx file; large constants go beside it if the options ask for that."""
         path, beside = options.optimized_model_filepath, options.entries.get(CONSTANTS_FILE)
         try:
             export(read_file(self._file, self._path), path)
@@ -118,12 +112,11 @@ class SessionFile:
 
 
 def is_fixed(end: NodeArg) -> bool:
-    """Whether the file says every dimension."""
     return end.is_ranked and all(isinstance(each, int) for each in end.shape)
 
 
 def dtype_of(end: NodeArg) -> np.dtype[Any]:
-    """How NumPy stores what ONNX calls ``tensor(…)``."""
+    """Return the dtype of ONNX's ``tensor(…)``."""
     found = next((elem for elem, name in TYPES.items() if name == end.type), None)
     if found is None:
         raise InvalidArgument(f"{end.name} is a {end.type}, which NNAPI does not have")
@@ -131,7 +124,7 @@ def dtype_of(end: NodeArg) -> np.dtype[Any]:
 
 
 def _fix_dimensions(graph: Any, options: SessionOptions) -> None:
-    """Give dimensions the sizes that the options have for their names, or for what they mean."""
+    """Set the sizes that the options have for names or denotations of dimensions."""
     for info in (*graph.input, *graph.output):
         for each in info.type.tensor_type.shape.dim:
             size = options.dimensions.get(each.dim_param) or options.denotations.get(each.denotation)
@@ -140,7 +133,7 @@ def _fix_dimensions(graph: Any, options: SessionOptions) -> None:
 
 
 def _replace_constants(graph: Any, options: SessionOptions) -> None:
-    """Replace the file's constants by those of the options; raise InvalidArgument where type or shape differ."""
+    """Replace constants by those of the options; raise InvalidArgument where type or shape differ."""
     for each in graph.initializer:
         value = options.initializers.get(each.name)
         if value is None:

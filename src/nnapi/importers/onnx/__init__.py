@@ -1,4 +1,4 @@
-"""ONNX models: protocol buffers whose operators map to operations of NNAPI, or to a few of them."""
+"""ONNX models."""
 
 from __future__ import annotations
 
@@ -14,13 +14,10 @@ __all__ = ["read", "read_file"]
 
 
 def read(memory: Memory, path: str, shapes: Shapes | None = None) -> Model:
-    """Read the model in a mapped ONNX file; ``shapes`` fixes dimensions of inputs that the file leaves dynamic.
+    """Read the model in a mapped ONNX file; ``shapes`` fixes dynamic dimensions of inputs.
 
-    Where operations depend on dimensions that are still dynamic, the model is a
-    :class:`~nnapi.model.dynamic_model.DynamicModel`.
-
-    Raises UnsupportedOperationsError listing the operators that NNAPI cannot express, BadDataError for a damaged file,
-    OpFailedError where the library onnx is not installed.
+    Return a DynamicModel if operations depend on other dynamic dimensions. Raise UnsupportedOperationsError listing
+    the operators that NNAPI cannot express, BadDataError for a damaged file, OpFailedError without the library onnx.
     """
     file = File(memory, path)
     try:

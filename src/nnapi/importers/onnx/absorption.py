@@ -1,8 +1,4 @@
-"""Fold constants that follow a linear operation into its filter and bias.
-
-A separate bias, a normalization with a sum and a factor for each channel, or a transposition each cost a pass over the
-whole tensor; within the filter they cost nothing.
-"""
+"""Fold constants after a linear operation into its filter and bias, which saves a pass over the tensor."""
 
 from __future__ import annotations
 
@@ -18,8 +14,7 @@ from nnapi.model.operand import Array, OperandType
 
 
 class Linear(NamedTuple):
-    """The input index of an operation's activation, the filter axis of its output channels, and whether their order is
-    fixed."""
+    """The input index of the activation, the filter axis of the output channels, and whether their order is fixed."""
 
     activation: int
     axis: int
@@ -39,7 +34,7 @@ FACTORS = {OperationCode.MUL: 1, OperationCode.DIV: -1}
 
 
 class Absorption:
-    """The steps of a graph, each by what it writes, and how often each value is read."""
+    """The steps of a graph by the values that they write, and how often each value is read."""
 
     def __init__(self, graph: Graph, outputs: Collection[Value]) -> None:
         self.graph = graph
@@ -49,12 +44,11 @@ class Absorption:
             self.counts[value] += 1
 
     def run(self) -> None:
-        """Let linear operations take what follows them."""
         kept = [step for step in self.graph.steps if not self._absorb(step)]
         self.graph.steps[:] = kept
 
     def _absorb(self, step: Step) -> bool:
-        """Whether the operation before a step now gives what that gave."""
+        """Fold a step into the operation before it; return whether that was possible."""
         value, numbers = _split(step)
         if value is None or numbers is None:
             return False
@@ -77,12 +71,11 @@ class Absorption:
         return True
 
     def _only_maker(self, value: Value) -> Step | None:
-        """Return the step that writes a value, if nothing else reads it."""
         return self.makers.get(value) if self.counts[value] == 1 else None
 
 
 def _split(step: Step) -> tuple[Value | None, Array | None]:
-    """The computed input of a step on one input and a constant for each channel, and that constant; None without."""
+    """Return the computed input and the constant per channel of a step; None where it has none."""
     if step.code == OperationCode.GATHER:
         value, axis, places = step.inputs
         if axis.array is None or value.array is not None or not value.rank or places.rank != 1:
@@ -99,7 +92,7 @@ def _split(step: Step) -> tuple[Value | None, Array | None]:
 
 
 def _is_open_to(maker: Step, last: Step) -> bool:
-    """Whether a step is linear, of constants, without an activation, and gives its channels last."""
+    """Return whether a step is linear, of constants, without an activation, and with its channels last."""
     kind = LINEAR.get(maker.code)
     if kind is None or len(maker.inputs) <= kind.activation:
         return False
@@ -116,7 +109,7 @@ def _plain(value: Value) -> OperandType:
 
 
 def _change(step: Step, maker: Step, numbers: Array) -> tuple[Array, Array] | None:
-    """The filter and the bias with which a linear operation gives what a step makes of its results."""
+    """Return the filter and bias that include a step; None where there are none."""
     filter, bias = maker.inputs[1].constant, maker.inputs[2].constant
     kind = LINEAR[maker.code]
     if step.code == OperationCode.GATHER:

@@ -1,4 +1,4 @@
-"""Subgraphs: inlined, or models of their own, which NNAPI's IF and WHILE refer to."""
+"""Subgraphs: inlined, or models that NNAPI's IF and WHILE refer to."""
 
 from __future__ import annotations
 
@@ -28,10 +28,7 @@ def inline_graph(outer: Scope, graph: onnx.GraphProto, inputs: Sequence[Tensor])
 
 
 class Branch:
-    """A subgraph with inputs like some tensors outside. What else it takes from outside are further inputs.
-
-    ``captured`` are those tensors; ``results`` its outputs, and ``values`` what the operation that refers to it gives.
-    """
+    """A subgraph with inputs like ``like``; tensors that it captures from outside become further inputs."""
 
     def __init__(self, outer: Scope, graph: onnx.GraphProto, like: Sequence[Tensor]) -> None:
         self.name = graph.name
@@ -44,7 +41,6 @@ class Branch:
         self.values: list[Value] = []
 
     def capture(self, name: str) -> Tensor:
-        """A tensor from outside by its name."""
         tensor = self.outer.tensors[name]
         if tensor.array is not None or tensor.is_refused:
             return tensor
@@ -57,8 +53,7 @@ class Branch:
         return Tensor(name, tensor.elem, tensor.dims, value=Value(value.type, name))
 
     def model(self, captured: Sequence[Tensor], results: Sequence[Tensor], *, counts: bool = False) -> Value:
-        """The subgraph as a model that takes its own inputs, then those captured. With ``counts`` it is the body of a
-        loop: its first input is the number of the step, and it gives the next, its results, and what was captured."""
+        """Return the subgraph as a model of its own inputs, then ``captured``; with ``counts`` it is a loop's body."""
         further = [self.captured.get(tensor) or self._input(tensor, tensor.name) for tensor in captured]
         outputs = [value_in_file_order(self.conversion, tensor) for tensor in results]
         inputs = [tensor.materialize() for tensor in (*self.own, *further)]
@@ -77,7 +72,7 @@ class Branch:
 
 
 class _Scope(dict[str, Tensor]):
-    """The tensors of a subgraph, and those outside."""
+    """The tensors of a subgraph, and those that it captures."""
 
     def __init__(self, branch: Branch) -> None:
         super().__init__()
@@ -97,8 +92,7 @@ def reference(model: Model) -> Value:
 
 
 def loop_condition(outer: Scope, states: Sequence[Value]) -> Value:
-    """The condition of a loop whose state begins with the number of the step and whether to go on, and ends with the
-    number of steps."""
+    """Return a loop's condition. The state begins with step and continuation flag, and ends with the step limit."""
     graph = Graph(outer.state.allowance)
     inputs = [Value(value.type.replace(), f"state {i}") for i, value in enumerate(states)]
     within, both = (Value(OperandType(OperandCode.TENSOR_BOOL8, (1,)), name) for name in ("within", "going on"))

@@ -1,4 +1,4 @@
-"""From the nodes of an ONNX graph to operations of NNAPI: apply their rules, collect what cannot be expressed."""
+"""Convert the nodes of an ONNX graph to operations of NNAPI, and collect refusals."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     import onnx
 
 INCONSISTENT = (ArithmeticError, LookupError, ValueError, TypeError, AttributeError, struct.error, AssertionError)
-"""The exceptions that inconsistent parameters cause."""
+"""Exceptions that inconsistent parameters cause."""
 DEEPEST = 20
-"""Functions may use others so deep."""
+"""Nesting depth of functions at most."""
 Method: TypeAlias = "Callable[[Node], Sequence[Result | None]]"
 
 
 class Conversion(Scope):
-    """The nodes of one graph, or of a function in their midst, on their way into the graph of a model."""
+    """The conversion of one graph, or of an inlined function."""
 
     def __init__(self, state: ImportState, graph: Graph, opsets: dict[str, int], depth: int = 0) -> None:
         need(depth <= DEEPEST, f"functions lie more than {DEEPEST} deep in each other", BadDataError)
         super().__init__(state, graph, opsets, depth)
 
     def begin(self, graph: onnx.GraphProto) -> None:
-        """Take up the constants of a graph. Names of a subgraph hide those outside."""
+        """Add the constants of a graph. Names of a subgraph hide those outside."""
         for name in {name for proto in graph.node for name in proto.output} & set(self.tensors):
             del self.tensors[name]
         for proto in graph.initializer:
@@ -61,7 +61,7 @@ class Conversion(Scope):
             self._convert(functions.resolve_attributes(proto, outer or {}))
 
     def run_subgraph(self, graph: onnx.GraphProto, inputs: Sequence[Tensor]) -> list[Tensor]:
-        """Convert a subgraph, or refuse the node that has it; return its outputs."""
+        """Convert a subgraph and return its outputs; raise Refused where a node cannot be expressed."""
         self.begin(graph)
         self.tensors.update(zip((info.name for info in graph.input), inputs, strict=True))
         self._run_whole("its subgraph uses", graph.node, [each.name for each in graph.output])
@@ -74,7 +74,7 @@ class Conversion(Scope):
         outputs: Sequence[str],
         outer: functions.Attributes | None = None,
     ) -> None:
-        """Convert all nodes, or refuse them as one, for a reason that begins so and names the first that cannot be."""
+        """Convert all nodes; raise Refused, with reasons that begin with ``reason``, where one cannot be expressed."""
         refusals, before = self.state.refusals, len(self.state.refusals)
         self.run(nodes, outputs, outer)
         if len(refusals) > before:
@@ -83,7 +83,7 @@ class Conversion(Scope):
             raise Refused(*dict.fromkeys(reasons))
 
     def _convert(self, proto: onnx.NodeProto) -> None:
-        """Apply the node's rule; whatever goes wrong becomes a refusal that names the node."""
+        """Apply the node's rule; every error becomes a refusal that names the node."""
         name = proto.name or next((name for name in proto.output if name), "without output")
         with self.refusing(proto.op_type, name):
             try:
@@ -97,7 +97,7 @@ class Conversion(Scope):
             self.tensors.setdefault(name, placeholder(name))
 
     def _bind(self, proto: onnx.NodeProto) -> None:
-        """Name a node's results; of a node that reads what was refused only look for a rule."""
+        """Convert a node and name its results; if an input was refused, only look for a rule."""
         domain = "" if proto.domain in DEFAULT else proto.domain
         tensors = self.find(proto.input)
         node = Node(self, proto, tensors, self.schema(proto.op_type, domain))
@@ -112,13 +112,12 @@ class Conversion(Scope):
                 self.tensors[name] = as_tensor(node, name, result)
 
     def _compute_constants(self, node: Node, domain: str) -> Sequence[Result | None] | None:
-        """The results of ONNX's operators that are known before a run."""
         if domain or (node.proto.domain, node.kind) in self.state.functions:
             return None
         return compute_constants(self.state.file, node.proto, self.opsets[""], node.tensors)
 
     def _find_method(self, node: Node, domain: str) -> Method:
-        """How a node is converted: by a function of the file, a rule, or the function that ONNX defines it by."""
+        """Return the conversion of a node: a function of the file, a rule, or ONNX's function."""
         local = self.state.functions.get((node.proto.domain, node.kind))
         if local is not None:
             return lambda node: self._inline(functions.local_body(local, node.proto, self.opsets), node)
@@ -139,7 +138,6 @@ class Conversion(Scope):
         return inline
 
     def _inline(self, body: functions.Body, node: Node) -> list[Result | None]:
-        """Insert the nodes of a function instead of the node that calls it."""
         inner = inside(self, body.opsets)
         given = dict(zip(body.inputs, node.tensors, strict=False))
         inner.tensors = {name: tensor for name, tensor in given.items() if tensor is not None}
@@ -150,14 +148,14 @@ class Conversion(Scope):
 
 
 def inside(outer: Scope, opsets: dict[str, int]) -> Conversion:
-    """A conversion of nodes that are inserted instead of a node outside."""
+    """Return a conversion of nodes that are inlined into another one."""
     inner = Conversion(outer.state, outer.graph, opsets, outer.depth + 1)
     inner.nhwc_images, inner.in_file_order = outer.nhwc_images, outer.in_file_order
     return inner
 
 
 def _without(proto: onnx.NodeProto, absent: set[str]) -> onnx.NodeProto:
-    """A node with those inputs left out that its function was not given."""
+    """Leave out inputs that the function was not given."""
     if absent.isdisjoint(proto.input):
         return proto
     copy = type(proto)()

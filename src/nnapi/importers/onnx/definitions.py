@@ -12,10 +12,7 @@ if TYPE_CHECKING:
 
 
 def need_defined(graph: onnx.GraphProto, outside: Set[str] = frozenset()) -> None:
-    """Raise BadDataError for the first node that reads a name which no input, constant or earlier node defines.
-
-    ``outside`` are the names that the graphs around a subgraph define.
-    """
+    """Raise BadDataError for the first node that reads an undefined name; ``outside`` are the outer graphs' names."""
     known = set(outside) | {each.name for each in (*graph.input, *graph.initializer)}
     known |= {each.values.name for each in graph.sparse_initializer}
     later = {name for node in graph.node for name in node.output}

@@ -1,4 +1,4 @@
-"""ONNX files whose operations depend on sizes that only a run knows, as models that are imported for each shape."""
+"""Import files whose operations depend on dynamic dimensions, for each shape anew."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nnapi.errors import NnapiError
 from nnapi.importers.onnx.import_state import Shapes
 from nnapi.importers.onnx.reader import File
 from nnapi.importers.onnx.static_import import read_file
-from nnapi.importers.onnx.tensors import CODES, OPEN, declared_shape, describe_shape, operand_type
+from nnapi.importers.onnx.tensors import CODES, DYNAMIC, declared_shape, describe_shape, operand_type
 from nnapi.importers.refusals import Refusal, UnsupportedOperationsError
 from nnapi.model.dynamic_model import DynamicModel
 from nnapi.model.dynamic_model import Shapes as InputShapes
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     import onnx
 
 GUESSES = (64, 1)
-"""Sizes that dynamic dimensions are tried with, to find out whether the file can be expressed at all."""
+"""Sizes that dynamic dimensions are tried with, to find out whether the file can be expressed."""
 
 
 def list_dynamic(file: File, shapes: Shapes) -> dict[str, Shape]:
-    """The inputs of a file with dynamic dimensions that nobody has fixed, by name."""
+    """Return the inputs with dynamic dimensions, by name, without those in ``shapes``."""
     declared = {info.name: info.type.tensor_type for info in file.inputs if info.name not in shapes}
     found = {name: declared_shape(type) for name, type in declared.items() if type.HasField("shape")}
-    return {name: shape for name, shape in found.items() if OPEN in shape}
+    return {name: shape for name, shape in found.items() if DYNAMIC in shape}
 
 
 def make_dynamic(file: File, path: str, shapes: Shapes, error: UnsupportedOperationsError) -> DynamicModel:
@@ -50,7 +50,6 @@ def make_dynamic(file: File, path: str, shapes: Shapes, error: UnsupportedOperat
 
 
 def _describe(info: onnx.ValueInfoProto, shapes: Shapes) -> tuple[str, OperandType]:
-    """The name and the type of an input or output of the file."""
     declared = info.type.tensor_type
     if not declared.HasField("shape"):
         return info.name, OperandType(CODES[declared.elem_type], tuple(shapes.get(info.name, ())))
@@ -59,14 +58,13 @@ def _describe(info: onnx.ValueInfoProto, shapes: Shapes) -> tuple[str, OperandTy
 
 
 def _read_for(file: File, path: str, shapes: Shapes, names: Sequence[str], inputs: InputShapes) -> Model:
-    """The model for shapes of its inputs."""
     scalars = {each.name for each in file.proto.graph.input if not each.type.tensor_type.shape.dim}
     given = {name: shape for name, shape in zip(names, inputs, strict=True) if name not in scalars}
     return read_file(file, path, {**given, **shapes})
 
 
 def _find_inexpressible(file: File, path: str, shapes: Shapes, dynamic: Mapping[str, Shape]) -> list[Refusal]:
-    """Return the refusals that do not depend on the sizes: reasons that name sizes differ between the guesses."""
+    """Return the refusals that do not depend on the sizes: those whose reasons are the same for every guess."""
     found: dict[Refusal, None] | None = None
     for size in GUESSES:
         guess = {name: tuple(each or size for each in shape) for name, shape in dynamic.items()}

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def begin(conversion: Conversion, graph: onnx.GraphProto) -> list[Value]:
-    """Take up the constants and inputs of the file's graph; return the inputs."""
+    """Add the constants and inputs of the file's graph; return the inputs."""
     conversion.begin(graph)
     for sparse in graph.sparse_initializer:
         name = sparse.values.name
@@ -66,7 +66,7 @@ def _read_input(scope: Scope, info: onnx.ValueInfoProto) -> Tensor:
 
 
 def end(scope: Scope, graph: onnx.GraphProto) -> list[Value]:
-    """The values of the outputs, each named as in the file."""
+    """Return the output values, each named as in the file."""
     taken: set[Value] = set()
     values = []
     for name in (each.name for each in graph.output):
@@ -86,7 +86,7 @@ def end(scope: Scope, graph: onnx.GraphProto) -> list[Value]:
 
 
 def _find_result(scope: Scope, tensor: Tensor) -> Value:
-    expressible(not tensor.is_open, "it depends on dimensions that only a run knows")
+    expressible(not tensor.is_dynamic_shape, "it depends on dimensions that only a run knows")
     value = value_in_file_order(scope, tensor)
     if tensor.elem not in BYTES:
         value = scope.graph.real(value)

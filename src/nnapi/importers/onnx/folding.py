@@ -1,4 +1,4 @@
-"""Results that are known before a run: constants, dimensions, and what ONNX's own reference computes of constants."""
+"""Results that are known during the import: constants, dimensions, and what ONNX's reference computes of constants."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ if TYPE_CHECKING:
     import onnx
 
 MOVES = words("Cast Concat Flatten Gather Identity Reshape Slice Split Squeeze Unsqueeze")
-"""Operators through which dimensions pass that only a run knows."""
+"""Operators that dynamic dimensions pass through."""
 NEVER = words(
     "Bernoulli DequantizeLinear If Loop Multinomial QuantizeLinear RandomNormal RandomNormalLike "
     "RandomUniform RandomUniformLike Scan SequenceMap"
 )
-"""Operators that are not computed here: random ones, those with subgraphs, those that say how constants are stored."""
+"""Operators that are never folded: random ones, those with subgraphs, those that store constants."""
 MAKERS = words(
     "BlackmanWindow ConstantOfShape EyeLike Expand HammingWindow HannWindow MelWeightMatrix OneHot Pad "
     "Range Resize Tile Upsample CenterCropPad Col2Im"
 )
 """Operators whose result may be larger than the product of their inputs' sizes."""
 KNOWN = words("Constant Shape Size")
-"""Operators that have no rule, as what they give is always known."""
+"""Operators without a rule, as their results are always known."""
 MOST = 1 << 24
-"""Elements of a result that is computed here at most."""
+"""Elements of a folded result at most."""
 NO_LARGER = words("Cast Flatten Identity Reshape Slice Split Squeeze Transpose Trilu Unsqueeze")
-"""Operators whose results have no more elements than their first input."""
-OPEN_SHAPES = "it computes with dimensions that only a run knows; fix them by load(shapes=…)"
+"""Operators whose results have at most as many elements as their first input."""
+DYNAMIC_SHAPES = "it computes with dimensions that only a run knows; fix them by load(shapes=…)"
 
 
 def can_fold(kind: str, tensors: Sequence[Tensor | None]) -> bool:
-    """Whether a node is computed here. Refused where it would compute with dimensions that are not known."""
+    """Return whether a node is folded; raise Refused where it computes with dynamic dimensions."""
     if kind in NEVER or any(tensor is not None and tensor.array is None for tensor in tensors):
         return False
-    if any(tensor is not None and tensor.is_open for tensor in tensors):
-        expressible(kind in MOVES, OPEN_SHAPES)
+    if any(tensor is not None and tensor.is_dynamic_shape for tensor in tensors):
+        expressible(kind in MOVES, DYNAMIC_SHAPES)
     arrays = [tensor.array for tensor in tensors if tensor is not None and tensor.array is not None]
     return _largest(kind, arrays) <= MOST
 
 
 def _largest(kind: str, arrays: Sequence[Array]) -> int:
-    """A bound for the number of elements of a result."""
+    """Return a bound for the number of elements of a result."""
     if kind in MAKERS:
         return max(math.prod(_estimate_shape(kind, arrays)), max((array.size for array in arrays), default=0))
     if kind in NO_LARGER or kind.startswith(("Scatter", "Reduce")):
@@ -71,7 +71,7 @@ def _broadcast(arrays: Sequence[Array]) -> int:
 
 
 def _estimate_shape(kind: str, arrays: Sequence[Array]) -> list[int]:
-    """The dimensions that an operator's constants ask for; too many where that is not simple."""
+    """Return the dimensions that an operator's constants ask for, or too large ones where that is not simple."""
     last = arrays[-1].reshape(-1) if arrays else np.zeros(0)
     if kind in ("ConstantOfShape", "BlackmanWindow", "HammingWindow", "HannWindow") and last.size <= 8:
         return [abs(int(each)) for each in last]
@@ -92,7 +92,7 @@ def _estimate_shape(kind: str, arrays: Sequence[Array]) -> list[int]:
 
 
 def fold(proto: onnx.NodeProto, opset: int, tensors: Sequence[Tensor | None]) -> list[Any]:
-    """The results of a node on constants; Refused where the reference cannot compute it."""
+    """Compute a node on constants; raise Refused where ONNX's reference cannot."""
     from onnx import helper
     from onnx.reference import ReferenceEvaluator
 
@@ -124,7 +124,7 @@ def _gather_elements(proto: onnx.NodeProto, data: Array, indices: Array) -> Arra
 def compute_constants(
     file: File, proto: onnx.NodeProto, opset: int, tensors: Sequence[Tensor | None]
 ) -> list[Tensor | None] | None:
-    """The results that are known before a run: those of constants, and dimensions."""
+    """Return results that are known now, constants and dimensions; None where they are not."""
     name = next(iter(proto.output), "")
     attributes = {each.name: each for each in proto.attribute}
     if proto.op_type in ("Shape", "Size") and tensors[0] is not None and tensors[0].array is None:
@@ -134,13 +134,13 @@ def compute_constants(
             return [constant(name, np.array(shape.prod(), np.int64))]
         begin, end = (attributes[key].i if key in attributes else None for key in ("start", "end"))
         part = shape[begin:end]
-        return [constant(name, part, is_open=bool((part < 0).any()))]
+        return [constant(name, part, is_dynamic_shape=bool((part < 0).any()))]
     if proto.op_type == "Constant" and "value" in attributes:
         value, in_file = file.array(attributes["value"].t)
         return [constant(name, value, in_file=in_file)]
     if not can_fold(proto.op_type, tensors):
         return None
-    is_open = any(tensor is not None and tensor.is_open for tensor in tensors)
+    is_dynamic_shape = any(tensor is not None and tensor.is_dynamic_shape for tensor in tensors)
     results: list[Tensor | None] = []
     for output, found in zip(proto.output, fold(proto, opset, tensors), strict=True):
         if not output:
@@ -149,5 +149,5 @@ def compute_constants(
         is_array = isinstance(found, np.ndarray | np.generic) and found.dtype in ELEM_OF
         expressible(is_array, f"its constant result {output} is of a type that NNAPI does not have")
         array = np.asarray(found)
-        results.append(constant(output, array, is_open=is_open and bool((array < 0).any())))
+        results.append(constant(output, array, is_dynamic_shape=is_dynamic_shape and bool((array < 0).any())))
     return results

@@ -1,4 +1,4 @@
-"""Functions: operators that are defined by other operators, by the file or by ONNX itself."""
+"""Functions: operators that the file or ONNX defines by other operators."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ Attributes = Mapping[str, "onnx.AttributeProto"]
 
 @dataclass(frozen=True)
 class Body:
-    """The body of a function: its operators, the names of its inputs and outputs, its opsets, and the attributes that
-    it may refer to."""
+    """The body of a function, and the attributes that it may refer to."""
 
     nodes: Sequence[onnx.NodeProto]
     inputs: Sequence[str]
@@ -29,7 +28,7 @@ class Body:
 def body_of(
     proto: onnx.NodeProto, schema: Any, opset: int, opsets: Mapping[str, int], tensors: Sequence[Tensor | None]
 ) -> Body | None:
-    """The function that ONNX defines an operator by, None where it does not; ``opset`` is that of its domain."""
+    """Return ONNX's function of an operator, or None; ``opset`` is that of its domain."""
     import onnx
 
     if schema is None:
@@ -50,13 +49,12 @@ def body_of(
 
 
 def _nearest(versions: Sequence[int], opset: int) -> int:
-    """Of the opsets that a function is written in the newest that a file may use. Where all are newer the oldest: the
-    operator means the same in every opset of its schema, and what the function uses is read by the function's opset."""
+    """Return the newest version up to ``opset``, else the oldest: within a schema the meaning is the same."""
     return max((each for each in versions if each <= opset), default=min(versions))
 
 
 def local_body(function: onnx.FunctionProto, proto: onnx.NodeProto, opsets: dict[str, int]) -> Body:
-    """A function that the file defines."""
+    """Return the body of a function of the file."""
     return _body(function, proto, {each.name: each for each in function.attribute_proto}, opsets)
 
 
@@ -67,7 +65,7 @@ def _body(function: onnx.FunctionProto, proto: onnx.NodeProto, defaults: Attribu
 
 
 def resolve_attributes(proto: onnx.NodeProto, attributes: Attributes) -> onnx.NodeProto:
-    """Return a node of a function with the attributes resolved that refer to the function's."""
+    """Return a node with attributes resolved that refer to the function's."""
     if not any(each.ref_attr_name for each in proto.attribute):
         return proto
     import onnx
@@ -85,7 +83,7 @@ def resolve_attributes(proto: onnx.NodeProto, attributes: Attributes) -> onnx.No
 
 
 def _type(tensor: Tensor | None) -> bytes:
-    """The type of a tensor as the functions of ONNX ask for it."""
+    """Return a tensor's type as ONNX's functions take it."""
     from onnx import helper
 
     if tensor is None:

@@ -1,4 +1,4 @@
-"""Nodes that fuse into the operation of the node before them: an activation, a quantization."""
+"""Nodes that fuse into the node before them: an activation, a quantization."""
 
 from __future__ import annotations
 
@@ -15,22 +15,20 @@ if TYPE_CHECKING:
     import onnx
 
 RECTIFIERS = {(0.0, 6.0): FuseCode.FUSED_RELU6, (-1.0, 1.0): FuseCode.FUSED_RELU1}
-"""The fused activation for bounds of Clip."""
+"""Fused activations, by the bounds of Clip."""
 
 
 class Fusion(NamedTuple):
-    """The fused activation after a node, and the quantized type of its result, None without one."""
+    """The fused activation after a node, and the quantized type of its result."""
 
     activation: FuseCode
-    codes: OperandType | None
+    quantized: OperandType | None
 
 
 NONE = Fusion(FuseCode.FUSED_NONE, None)
 
 
 class Readers:
-    """The readers of each name among the nodes of a graph."""
-
     def __init__(self, nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> None:
         self._readers: dict[str, list[onnx.NodeProto | None]] = {name: [None] for name in outputs}
         for node in nodes:
@@ -40,7 +38,7 @@ class Readers:
                 self._readers.setdefault(name, []).append(None)
 
     def fusion(self, name: str, tensors: Mapping[str, Tensor]) -> Fusion:
-        """Return the activation and quantization that follow a name, each only where it is the single reader."""
+        """Return the activation and quantization after a name, each only where it is the single reader."""
         node = self._only(name)
         activation = FuseCode.FUSED_NONE if node is None else _activation(node, tensors)
         if node is not None and activation != FuseCode.FUSED_NONE:
@@ -53,7 +51,6 @@ class Readers:
 
 
 def _names_in_subgraphs(node: onnx.NodeProto) -> set[str]:
-    """The names that the subgraphs of a node read."""
     found: set[str] = set()
     for attribute in node.attribute:
         for graph in (attribute.g, *attribute.graphs):
@@ -80,18 +77,18 @@ def _activation(node: onnx.NodeProto, tensors: Mapping[str, Tensor]) -> FuseCode
 
 
 def _codes(node: onnx.NodeProto, tensors: Mapping[str, Tensor]) -> OperandType | None:
-    """The type of what QuantizeLinear gives, where NNAPI has it."""
+    """Return the quantized type of QuantizeLinear's result, None where NNAPI has none."""
     if node.op_type != "QuantizeLinear" or node.domain or len(node.input) < 2:
         return None
     scale = tensors.get(node.input[1])
     point = tensors.get(node.input[2]) if len(node.input) > 2 and node.input[2] else None
     if len(node.input) > 2 and node.input[2] and point is None:
         return None
-    return type_of_codes(scale, point)
+    return quantized_type(scale, point)
 
 
-def type_of_codes(scale: Tensor | None, point: Tensor | None) -> OperandType | None:
-    """Return the quantized type of one constant scale and zero point, None where NNAPI has none."""
+def quantized_type(scale: Tensor | None, point: Tensor | None) -> OperandType | None:
+    """Return the quantized type for a constant scale and zero point, None where NNAPI has none."""
     if scale is None or scale.array is None or scale.array.size != 1 or scale.array.dtype.kind != "f":
         return None
     number = float(scale.array.reshape(()))

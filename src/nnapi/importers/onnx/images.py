@@ -13,25 +13,22 @@ IMAGES = (3, 4)
 
 
 def image_shape(shape: Shape, is_nhwc: bool) -> Shape:
-    """The dimensions under which an image lies: of rank 4."""
+    """Return the rank-4 dimensions of an image."""
     n, c, *size = shape
     height, width = size if len(size) == 2 else (1, *size)
     return (n, height, width, c) if is_nhwc else (n, c, height, width)
 
 
 def to_nhwc(node: Node, value: Value, shape: Shape) -> Value:
-    """A value ordered as in the file as an NHWC image."""
     if _order_matters(shape):
         return transpose(node, node.reshape(value, image_shape(shape, is_nhwc=False)), TO_LAST)
     return node.reshape(value, image_shape(shape, is_nhwc=True))
 
 
 def to_nchw(node: Node, value: Value, shape: Shape) -> Value:
-    """An NHWC image as the file orders it."""
     return node.reshape(transpose(node, value, TO_FIRST) if _order_matters(shape) else value, shape)
 
 
 def _order_matters(shape: Shape) -> bool:
-    """Whether NCHW and NHWC order the elements differently."""
     _, c, *size = shape
     return c != 1 and any(each != 1 for each in size)

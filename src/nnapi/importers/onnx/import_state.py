@@ -11,15 +11,12 @@ from nnapi.importers.refusals import Refusal
 MOST_NODES = 200_000
 """The largest number of nodes after functions and loops are inlined."""
 MADE_UP = 256 << 20
-"""Bytes of constants that may be made up besides those in proportion to the file: ONNX has an operator for weights of
-one number all over, which networks without training data are published with."""
+"""Bytes of constants that may be created: networks without training data have ConstantOfShape weights."""
 Shapes = Mapping[str, Sequence[int]]
-"""Dimensions that somebody gives to inputs, by name."""
+"""Dimensions of inputs, by name."""
 
 
 class ImportState:
-    """The file, what was refused and noted, and what may still be made of it."""
-
     def __init__(self, file: File, name: str, shapes: Shapes) -> None:
         self.file = file
         self.name = name

@@ -1,8 +1,7 @@
-"""In which order and under which dimensions the graph keeps the tensors of a file.
+"""The axis order and rank of a file's tensors in the graph.
 
-Images are NCHW in the file. Operations of images compute NHWC; what they give stays so (``Tensor.is_nhwc``) until an
-operation asks for the file's order, so that a network turns its images at its ends and not at every operation.
-Tensors of a rank that NNAPI does not take have their elements laid under fewer dimensions.
+Images are NCHW in the file, NHWC in NNAPI. Results stay NHWC (``Tensor.is_nhwc``) until an operation needs the file's
+order, so that a network transposes its inputs and outputs only. Tensors beyond NNAPI's rank have merged dimensions.
 """
 
 from __future__ import annotations
@@ -16,15 +15,13 @@ import numpy as np
 from nnapi.importers.graph import Value
 from nnapi.importers.onnx.images import IMAGES, TO_LAST, image_shape, to_nhwc
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
-from nnapi.importers.onnx.tensors import OPEN, Tensor, constant
+from nnapi.importers.onnx.tensors import DYNAMIC, Tensor, constant
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Shape
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The dimensions of a result in the file, and whether its value is NHWC."""
-
     shape: Shape
     is_nhwc: bool = False
 
@@ -34,10 +31,10 @@ class Layout:
 
 def image(node: Node, i: int) -> Value:
     """Return input ``i`` as an NHWC image of float values."""
-    return node.read_numbers(i, image_codes(node, i))
+    return node.read_numbers(i, stored_image(node, i))
 
 
-def image_codes(node: Node, i: int) -> Value:
+def stored_image(node: Node, i: int) -> Value:
     """Return input ``i`` as an NHWC image, which may be quantized."""
     tensor = node.tensor(i)
     if tensor.rank not in IMAGES:
@@ -46,48 +43,45 @@ def image_codes(node: Node, i: int) -> Value:
         return tensor.nhwc
     images = node.conversion.nhwc_images
     if tensor not in images:
-        images[tensor] = to_nhwc(node, node.codes(i), tensor.dims)
+        images[tensor] = to_nhwc(node, node.stored(i), tensor.dims)
     return images[tensor]
 
 
 def from_image(node: Node, value: Value, rank: int) -> Tensor:
-    """A result that is an NHWC image."""
-    n, height, width, c = value.shape if value.rank == 4 else (OPEN,) * 4
+    """Return a result that is an NHWC image."""
+    n, height, width, c = value.shape if value.rank == 4 else (DYNAMIC,) * 4
     return node.result(value, (n, c, height, width) if rank == 4 else (n, c, width), is_nhwc=True)
 
 
 def flatten_shape(shape: Shape, axis: int) -> Shape:
-    """Two dimensions: those before an axis, and those from it on."""
-    return tuple(OPEN if OPEN in part else math.prod(part) for part in (shape[:axis], shape[axis:]))
+    """Merge the dimensions before an axis, and those from it on."""
+    return tuple(DYNAMIC if DYNAMIC in part else math.prod(part) for part in (shape[:axis], shape[axis:]))
 
 
 def broadcast_shape(shapes: Sequence[Shape]) -> Shape:
-    """The dimensions that several stretch to, of which some may be open."""
+    """Return the shape that all shapes broadcast to; it may have dynamic dimensions."""
     rank = max(len(shape) for shape in shapes)
     found = []
     for sizes in zip(*((1,) * (rank - len(shape)) + tuple(shape) for shape in shapes), strict=True):
         wide = {size for size in sizes if size != 1}
-        closed = wide - {OPEN}
+        closed = wide - {DYNAMIC}
         expressible(len(closed) <= 1, f"shapes {[list(shape) for shape in shapes]} do not stretch to each other")
-        found.append(closed.pop() if closed else OPEN if wide else 1)
+        found.append(closed.pop() if closed else DYNAMIC if wide else 1)
     return tuple(found)
 
 
-def align(node: Node, *indices: int, in_codes: bool = False) -> tuple[list[Value], Layout]:
-    """Return inputs as values that broadcast to each other, and the layout of the result.
-
-    They are floats, or bytes as integers; with ``in_codes`` quantized as the file stores them.
-    """
+def align(node: Node, *indices: int, quantized: bool = False) -> tuple[list[Value], Layout]:
+    """Return inputs that broadcast to each other, float or plain bytes, with the result's layout."""
     tensors = [node.tensor(i) for i in indices]
     shape = broadcast_shape([tensor.dims for tensor in tensors])
     is_nhwc = any(tensor.is_nhwc and tensor.rank == len(shape) for tensor in tensors)
     if is_nhwc:
-        values = [_broadcast_to_image(node, i, shape, in_codes) for i in indices]
+        values = [_broadcast_to_image(node, i, shape, quantized) for i in indices]
     else:
-        values = [node.codes(i, of_constants=in_codes) for i in indices]
+        values = [node.stored(i, of_constants=quantized) for i in indices]
         if len(shape) > HIGHEST_RANK and any(value.shape != shape for value in values):
             values = _lower_rank(node, values, [tensor.dims for tensor in tensors], shape)
-    if not in_codes:
+    if not quantized:
         values = [node.read_numbers(i, value) for i, value in zip(indices, values, strict=True)]
     return values, Layout(shape, is_nhwc)
 
@@ -101,22 +95,21 @@ def real_input(node: Node, *, of_any_rank: bool = False) -> tuple[Value, Layout]
 
 
 def align_from(node: Node, i: int, leader: int, axis: int) -> None:
-    """Let input ``i`` stretch to another one whose dimensions from ``axis`` on are its own: ones follow them."""
+    """Align input ``i`` with another one's dimensions from ``axis`` on, by ones behind it."""
     tensor, rank = node.tensor(i), node.tensor(leader).rank
     shape = tensor.dims + (1,) * (rank - node.axis(axis, rank) - tensor.rank)
     if tensor.array is not None:
         aligned = constant(tensor.name, tensor.array.reshape(shape), in_file=tensor.in_file)
     else:
-        aligned = Tensor(tensor.name, tensor.elem, shape, value=node.view(node.codes(i), shape))
+        aligned = Tensor(tensor.name, tensor.elem, shape, value=node.view(node.stored(i), shape))
     node.tensors = [*node.tensors[:i], aligned, *node.tensors[i + 1 :]]
 
 
 def _broadcast_to_image(node: Node, i: int, shape: Shape, of_constants: bool) -> Value:
-    """Input ``i`` as it stretches to an NHWC image."""
     tensor = node.tensor(i)
     if tensor.nhwc is not None and tensor.rank == len(shape):
         return tensor.nhwc
-    value = node.codes(i, of_constants=of_constants)
+    value = node.stored(i, of_constants=of_constants)
     if all(size == 1 for size in tensor.dims):
         return node.view(value, (1,))
     own = (1,) * (len(shape) - tensor.rank) + tensor.dims
@@ -127,8 +120,8 @@ def _broadcast_to_image(node: Node, i: int, shape: Shape, of_constants: bool) ->
 
 
 def _lower_rank(node: Node, values: Sequence[Value], shapes: Sequence[Shape], shape: Shape) -> list[Value]:
-    """Return values of a high rank with fewer dimensions: adjacent axes that broadcast alike are merged."""
-    expressible(all(OPEN not in each for each in shapes), f"rank {len(shape)} with dynamic dimensions")
+    """Lower the rank by merging adjacent axes that broadcast alike."""
+    expressible(all(DYNAMIC not in each for each in shapes), f"rank {len(shape)} with dynamic dimensions")
     padded = [(1,) * (len(shape) - len(each)) + tuple(each) for each in shapes]
     kinds: list[tuple[bool, ...]] = []
     for axis, size in enumerate(shape):
@@ -139,20 +132,21 @@ def _lower_rank(node: Node, values: Sequence[Value], shapes: Sequence[Shape], sh
 
 
 def view_around(node: Node, value: Value, shape: Shape, axis: int) -> Value:
-    """A value under three dimensions: what lies before an axis, the axis, and what lies behind it."""
+    """Reshape a value to three dimensions: before an axis, the axis, behind it."""
     return node.view(value, (math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])))
 
 
-PLACES = {4: (0, 3, 1, 2), 3: (0, 3, 2)}
-"""The axis in an NHWC image of each axis in the file, by the rank in the file."""
+NHWC_AXES = {4: (0, 3, 1, 2), 3: (0, 3, 2)}
+"""The axis of an NHWC image for each axis in the file, by the rank in the file."""
 
 
 def read_as_stored(node: Node, i: int) -> tuple[Value, dict[int, int], bool]:
-    """Input ``i`` as it lies, which axis of the value each axis of the file is, and whether it is an NHWC image."""
+    """Return input ``i`` in its stored layout, the axis of the value for each axis of the file, and whether it is
+    NHWC."""
     tensor = node.tensor(i)
     if tensor.nhwc is not None:
-        return tensor.nhwc, dict(enumerate(PLACES[tensor.rank])), True
-    return node.codes(i), {axis: axis for axis in range(tensor.rank)}, False
+        return tensor.nhwc, dict(enumerate(NHWC_AXES[tensor.rank])), True
+    return node.stored(i), {axis: axis for axis in range(tensor.rank)}, False
 
 
 def collapse(shape: Shape, kinds: Sequence[object]) -> tuple[Shape, list[int]]:

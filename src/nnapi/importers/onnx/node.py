@@ -1,4 +1,4 @@
-"""One node of an ONNX file on its way into the graph: what rules are given and what they say."""
+"""One node of an ONNX file during its import."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 from nnapi.codes import FuseCode, OperationCode
 from nnapi.importers.graph import BOOL8, QUANT8, Value
 from nnapi.importers.node import Node as AnyNode
+from nnapi.importers.onnx.dynamic_shapes import shapes_of
 from nnapi.importers.onnx.fusion import Fusion
 from nnapi.importers.onnx.images import to_nchw
-from nnapi.importers.onnx.open_dimensions import shapes_of
 from nnapi.importers.onnx.scope import Scope
-from nnapi.importers.onnx.tensors import BYTES, OPEN, Tensor, constant, describe_shape
+from nnapi.importers.onnx.tensors import BYTES, DYNAMIC, Tensor, constant, describe_shape
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Array, OperandType, Shape
 
@@ -24,15 +24,14 @@ if TYPE_CHECKING:
 
 
 HIGHEST_RANK = 4
-"""Up to which NNAPI's operations take tensors; of a higher one the elements lie under fewer dimensions."""
+"""The highest rank of NNAPI's operations; higher ones are merged."""
 
 
 class Node(AnyNode):
     """A node with its inputs as tensors.
 
-    ``since`` is the opset that defined the present meaning of its operator. ``kind`` is the operator whose rule
-    applies, if it is another one. ``wanted`` is the quantized type of the result, where it does not follow from the
-    file.
+    ``since`` is the opset of its operator's definition. ``kind`` and ``wanted`` override the operator and the quantized
+    type of the result.
     """
 
     def __init__(
@@ -58,22 +57,21 @@ class Node(AnyNode):
 
     @property
     def fusion(self) -> Fusion:
-        """The activation and the quantization that follow."""
         if self._fusion is None:
             self._fusion = self.conversion.readers.fusion(self.name, self.conversion.tensors)
         return self._fusion
 
     @property
     def wanted(self) -> OperandType | None:
-        """Return the quantized type of the result in the file, None where it is not quantized."""
-        return self.fusion.codes
+        """Return the quantized type of the result, None where it is not quantized."""
+        return self.fusion.quantized
 
     def activation_operand(self) -> Value:
-        """The activation that follows, as an operand of an operation that fuses it."""
+        """Return the activation that follows, as an operand."""
         return self.i32(self.fusion.activation)
 
     def claim_activation(self, value: Value) -> Value:
-        """A result into which the activation that follows is fused, so that the node of that has nothing to do."""
+        """Record that a result includes the activation that follows."""
         if self.fusion.activation != FuseCode.FUSED_NONE:
             self.conversion.activated.add(value)
         return value
@@ -88,26 +86,24 @@ class Node(AnyNode):
         return self.given(i) is not None
 
     def wants(self, i: int) -> bool:
-        """Whether output ``i`` has a name, so that somebody may read it."""
         return i < len(self.proto.output) and bool(self.proto.output[i])
 
     def given(self, i: int) -> Tensor | None:
-        """Input ``i``, None where it is not given."""
         return self.tensors[i] if i < len(self.tensors) else None
 
     def tensor(self, i: int) -> Tensor:
-        """Input ``i``; Refused where it is not given."""
+        """Return input ``i``; raise Refused where it is not given."""
         tensor = self.given(i)
         if tensor is None:
             raise Refused(f"input {i} is not given")
         return tensor
 
     def shape(self, i: int) -> Shape:
-        """The dimensions of input ``i`` in the file, none for a scalar."""
+        """Return the dimensions of input ``i`` in the file, () for a scalar."""
         return self.tensor(i).dims
 
     def static_shape(self, i: int) -> Shape:
-        """The dimensions of input ``i``; Refused where one is open."""
+        """Return the dimensions of input ``i``; raise Refused where one is dynamic."""
         tensor = self.tensor(i)
         expressible(
             tensor.is_known,
@@ -116,13 +112,13 @@ class Node(AnyNode):
         return tensor.dims
 
     def static_size(self, i: int, axis: int) -> int:
-        """The dimension of input ``i`` along an axis; Refused where it is open."""
+        """Return one dimension of input ``i``; raise Refused where it is dynamic."""
         size = self.shape(i)[axis]
         expressible(size, f"{self.tensor(i).name} is open along axis {axis}; fix it by load(shapes=…)")
         return size
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """Return an attribute, else the schema's default, else ``default``. Strings are returned as str."""
+        """Return an attribute, else the schema's default, else ``default``; strings as str."""
         from onnx import helper
 
         found = self._attributes.get(name)
@@ -136,13 +132,13 @@ class Node(AnyNode):
         return list(value) if not isinstance(value, int | float | str) and hasattr(value, "__len__") else value
 
     def array(self, i: int) -> Array:
-        """The value of a constant input in the file's type; Refused where it is computed."""
+        """Return a constant input in the file's type; raise Refused where it is computed."""
         tensor = self.tensor(i)
-        expressible(not tensor.is_open, f"{tensor.name} depends on dimensions that only a run knows")
+        expressible(not tensor.is_dynamic_shape, f"{tensor.name} depends on dimensions that only a run knows")
         return tensor.constant
 
     def integers(self, i: int, attribute: str) -> Sequence[int] | None:
-        """Integers that are an input, or an attribute in older opsets; None where neither is given."""
+        """Return integers of an input, or of an attribute in older opsets; None where neither is given."""
         if self.has(i):
             found: Sequence[int] = self.array(i).reshape(-1).tolist()
             return found
@@ -153,18 +149,17 @@ class Node(AnyNode):
 
     def input(self, i: int) -> Value:
         """Return input ``i`` as float values in the file's axis order; bytes without a scale stay integers."""
-        return self.read_numbers(i, self.codes(i))
+        return self.read_numbers(i, self.stored(i))
 
     def read_numbers(self, i: int, value: Value) -> Value:
-        """Return the value of input ``i`` as the file means it: floats, or bytes without a scale."""
+        """Return the value of input ``i`` as floats, or as plain bytes if it has no scale."""
         return self.bare(value) if self.tensor(i).elem in BYTES else self.graph.real(value)
 
     def bare(self, value: Value) -> Value:
-        """Codes as the bytes that they are, whatever they stand for."""
+        """Return quantized values as plain bytes: scale 1, zero point 0."""
         return self.restate(value, 1.0, 0) if value.type.is_quantized else value
 
     def restate(self, value: Value, scale: float, zero_point: int) -> Value:
-        """Return the same stored values with another scale and zero point."""
         if (value.type.scale, value.type.zero_point) == (scale, zero_point):
             return value
         type = OperandType(value.type.code, value.shape, scale, zero_point)
@@ -172,18 +167,18 @@ class Node(AnyNode):
             return Value(type, value.name, value.array, value.in_file)
         return self.apply(OperationCode.CAST, value, type=type)
 
-    def codes(self, i: int, *, of_constants: bool = False) -> Value:
+    def stored(self, i: int, *, of_constants: bool = False) -> Value:
         """Return input ``i`` in the file's axis order; it may be quantized.
 
         With ``of_constants``, so may float constants that the file stores quantized.
         """
         tensor = self.tensor(i)
-        if of_constants and tensor.codes is not None:
-            return tensor.codes
+        if of_constants and tensor.quantized is not None:
+            return tensor.quantized
         return value_in_file_order(self.conversion, tensor)
 
     def view(self, value: Value, shape: Sequence[int]) -> Value:
-        """The elements of a value under other dimensions, no more than NNAPI's rank."""
+        """Reshape a value, at most to NNAPI's rank; a scalar has one element."""
         return self.reshape(value, tuple(shape) or (1,))
 
     def constant(self, array: Array, like: Value | None = None) -> Value:
@@ -202,11 +197,10 @@ class Node(AnyNode):
     # Results
 
     def result(self, value: Value, shape: Shape | None = None, *, elem: int = 0, is_nhwc: bool = False) -> Tensor:
-        """A result whose dimensions in the file are ``shape``: no dimensions for a scalar, more than NNAPI takes."""
+        """Return a result; ``shape`` is that in the file, () for a scalar, of any rank."""
         return Tensor(self.name, elem, value.shape if shape is None else shape, value=value, is_nhwc=is_nhwc)
 
     def constant_result(self, array: Array) -> Tensor:
-        """A result that is known now."""
         return constant(self.name, array)
 
     def note(self, message: str) -> None:
@@ -217,12 +211,12 @@ class Node(AnyNode):
     def apply(
         self, code: OperationCode, *inputs: Value, shape: Shape | None = None, type: OperandType | None = None
     ) -> Value:
-        """The result of an operation, of the first input's type, or ``type``; its dimensions follow from the inputs."""
+        """Return an operation's result, by default of the first input's type; dimensions follow from the inputs."""
         leader = type or inputs[0].type
         return self.several(code, inputs, [OperandType(leader.code, shape or (), leader.scale, leader.zero_point)])[0]
 
     def several(self, code: OperationCode, inputs: Sequence[Value], types: Sequence[OperandType]) -> list[Value]:
-        """The results of an operation that has some."""
+        """Return all results of an operation."""
         if not all(value.is_known for value in inputs):
             found = shapes_of(code, inputs, types)
             types = [type.with_dimensions(shape) if shape else type for type, shape in zip(types, found, strict=True)]
@@ -233,7 +227,7 @@ class Node(AnyNode):
     def reshape(self, value: Value, shape: Sequence[int], to: Value | None = None) -> Value:
         if to is None and tuple(shape) == value.shape:
             return value
-        if to is None and value.array is not None and OPEN not in shape:
+        if to is None and value.array is not None and DYNAMIC not in shape:
             expressible(math.prod(shape) == value.array.size, f"{value.name} does not reshape to {list(shape)}")
             channel = value.type.channel
             if channel is None:
@@ -243,7 +237,7 @@ class Node(AnyNode):
         return super().reshape(value, shape, to)
 
     def cast(self, value: Value, code: int) -> Value:
-        """A value as int32, float or booleans; floats become integers towards zero."""
+        """Cast a value to int32, float or booleans; floats are rounded towards zero."""
         if value.type.code == code:
             return value
         type = OperandType(code, value.shape)
@@ -257,25 +251,27 @@ class Node(AnyNode):
         return self.apply(OperationCode.CAST, value, type=OperandType(code))
 
     def like_any(self, value: Value, number: float) -> Value:
-        """A constant of one stored number in the type of a tensor."""
+        """Return a constant of one stored element in the type of a tensor."""
         type = value.type.with_dimensions((1,))
         return self.graph.constant(np.full(1, number, type.dtype), type)
 
     def spread(self, type: OperandType, number: float, shape: Shape) -> Value:
-        """A constant of one number all over, in the shape that others have."""
-        expressible(OPEN not in shape, f"its dimensions {describe_shape(shape)} are open; fix them by load(shapes=…)")
+        """Return a constant of one stored value in a static shape."""
+        expressible(
+            DYNAMIC not in shape, f"its dimensions {describe_shape(shape)} are open; fix them by load(shapes=…)"
+        )
         return self.graph.full(type.with_dimensions(shape), number)
 
 
 def identity(scope: Scope, tensor: Tensor) -> Node:
-    """A node that has a tensor as its input, and names what is made of it after that."""
+    """Return a node that reads a tensor, and names values after it."""
     from onnx import helper
 
     return Node(scope, helper.make_node("Identity", [tensor.name], [tensor.name]), [tensor], None)
 
 
 def value_in_file_order(scope: Scope, tensor: Tensor) -> Value:
-    """The value of a tensor, ordered as in the file, under its dimensions where NNAPI takes so many."""
+    """Return the value of a tensor in the file's axis order, with its dimensions up to NNAPI's rank."""
     value = tensor.materialize()
     if not tensor.is_nhwc:
         return value

@@ -1,4 +1,4 @@
-"""ONNX files: the protocol buffer read by the ``onnx`` library, constants as arrays, those of other files mapped."""
+"""Read ONNX files: the protocol buffer by the library ``onnx``, constants as arrays, external data mapped."""
 
 from __future__ import annotations
 
@@ -18,19 +18,18 @@ if TYPE_CHECKING:
     import onnx
 
 OLDEST = 6
-"""The opset of the default domain from which on files are read."""
+"""The oldest opset that is read."""
 NEWEST = 1000
-"""The opset of a file that names none for the default domain: the newest that the library knows."""
+"""The opset of a file that names none: the newest that the library knows."""
 DEFAULT = ("", "ai.onnx")
-"""Names of the default domain."""
 EXTERNAL = 1
-"""TensorProto.EXTERNAL: the values lie in a file of their own."""
+"""TensorProto.EXTERNAL: the values lie in another file."""
 INT4, UINT4 = NAMES.index("INT4"), NAMES.index("UINT4")
 INSTALL = "reading ONNX needs the library onnx: pip install 'nnapi[onnx]'"
 
 
 class File:
-    """An ONNX model and the folder in which its external data may lie (None where it is not read from a file)."""
+    """An ONNX model, and the folder of its external data, None where it is not read from a file."""
 
     def __init__(self, memory: Memory, path: str) -> None:
         self.size = memory.size
@@ -44,12 +43,12 @@ class File:
 
     @property
     def inputs(self) -> list[onnx.ValueInfoProto]:
-        """The inputs of the graph that are not constants, which old files list too."""
+        """Return the inputs of the graph without constants, which old files list too."""
         constants = {each.name for each in self.proto.graph.initializer}
         return [each for each in self.proto.graph.input if each.name not in constants]
 
     def array(self, proto: onnx.TensorProto) -> tuple[Array, bool]:
-        """A constant's value, and whether that is a view of a mapped file."""
+        """Return a constant, and whether it is a view of a mapped file."""
         name = proto.name or "a constant"
         shape = tuple(proto.dims)
         need(all(each >= 0 for each in shape), f"{name} has the dimensions {list(shape)}", BadDataError)
@@ -78,14 +77,13 @@ class File:
 
 
 def newest_opset() -> int:
-    """Return the newest opset of the default domain that the installed library ``onnx`` knows."""
+    """Return the newest opset that the installed library ``onnx`` knows."""
     from onnx import defs
 
     return int(defs.onnx_opset_version())
 
 
 def _parse(memory: Memory) -> onnx.ModelProto:
-    """The message in a file; BadDataError where it is none."""
     try:
         import onnx
         from google.protobuf.message import DecodeError
@@ -101,7 +99,7 @@ def _parse(memory: Memory) -> onnx.ModelProto:
 
 
 def _find_external(folder: str | None, location: str, name: str) -> str:
-    """The path of external data, which must lie in the folder of the model or below."""
+    """Return the path of external data, which must lie in or below the model's folder."""
     if folder is None:
         raise BadDataError(f"{name} lies in the file {location!r}: load the model by its path")
     top = os.path.realpath(folder)
@@ -121,7 +119,6 @@ def _count(entries: dict[str, str], key: str, default: int, name: str) -> int:
 
 
 def _from_bytes(content: Array, proto: onnx.TensorProto, name: str, shape: tuple[int, ...]) -> Array:
-    """Bytes as the array that a tensor's type and dimensions make of them."""
     dtype = DTYPES.get(proto.data_type)
     if dtype is None:
         raise Refused(f"{name} is of type {elem_name(proto.data_type)}, which NNAPI does not have")
@@ -134,7 +131,7 @@ def _from_bytes(content: Array, proto: onnx.TensorProto, name: str, shape: tuple
 
 
 def _from_list(proto: onnx.TensorProto, name: str) -> Array:
-    """Values that the message lists one by one, or of a type that only the library unpacks."""
+    """Return values listed one by one, or of a type that only the library unpacks."""
     from onnx import numpy_helper
 
     if proto.data_type not in (*DTYPES, INT4, UINT4, STRING):

@@ -1,4 +1,4 @@
-"""Results of rules as tensors of the file, and rules that apply those of other operators."""
+"""Results of rules as tensors of the file, and rules that apply other operators' rules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nnapi.model.operand import OperandType
 
 
 def as_tensor(node: Node, name: str, result: Result | None) -> Tensor:
-    """A result as the tensor of a name, under the dimensions of the file where NNAPI takes so many."""
+    """Return a result as the tensor ``name``, with the file's dimensions up to NNAPI's rank."""
     if result is None:
         raise Refused(f"its output {name} is not computed")
     if isinstance(result, Value):
@@ -33,19 +33,18 @@ def as_tensor(node: Node, name: str, result: Result | None) -> Tensor:
 
 
 def _find_elem(node: Node, value: Value) -> int:
-    """The type of a result in the file: that of an input that NNAPI holds alike, or the usual one."""
+    """Return the type of a result in the file: that of an input with the same operand type, or the usual one."""
     is_plain = (value.type.scale, value.type.zero_point) == (1.0, 0)
     if value.is_quantized and not is_plain:
-        return _find_elem_of_codes(node, value)
+        return _find_quantized_elem(node, value)
     for tensor in node.tensors:
         if tensor is not None and CODES.get(tensor.elem) == value.type.code:
             return tensor.elem
     return INT64 if value.type.code == CODES[INT64] else ELEMS[OperandCode(value.type.code)]
 
 
-def _find_elem_of_codes(node: Node, value: Value) -> int:
-    """Return the ONNX element type of a quantized result: a byte type where the operator passes its input through
-    and the bytes match, else float."""
+def _find_quantized_elem(node: Node, value: Value) -> int:
+    """Return a byte type where the operator passes its quantized input through, else float."""
     schema = node.schema
     for i, tensor in enumerate(node.tensors if schema is not None and schema.outputs else ()):
         same = schema.inputs[min(i, len(schema.inputs) - 1)].type_str == schema.outputs[0].type_str
@@ -55,7 +54,6 @@ def _find_elem_of_codes(node: Node, value: Value) -> int:
 
 
 def call_rule(node: Node, key: str) -> list[Result | None]:
-    """Return what the rule of an operator makes of a node."""
     found = RULES[key](node)
     return [found] if isinstance(found, Value | Tensor) else list(found)
 
@@ -63,22 +61,21 @@ def call_rule(node: Node, key: str) -> list[Result | None]:
 def apply_rules(
     node: Node, kind: str, tensors: Sequence[Tensor | None], wanted: OperandType | None = None
 ) -> list[Tensor | None]:
-    """All that the rule of another operator makes of tensors, with the attributes of a node; ``wanted`` is the
-    quantized type of the result."""
+    """Apply the rule of another operator; ``wanted`` is the quantized type of its result."""
     other = Node(node.conversion, node.proto, tensors, node.conversion.schema(kind), kind, wanted)
     found = zip(node.proto.output, call_rule(other, kind), strict=False)
     return [None if each is None else as_tensor(other, name, each) for name, each in found]
 
 
 def apply_rule(node: Node, kind: str, tensors: Sequence[Tensor | None], wanted: OperandType | None = None) -> Tensor:
-    """The first that the rule of another operator makes of tensors."""
+    """Apply the rule of another operator; return its first result."""
     found = apply_rules(node, kind, tensors, wanted)[0]
     assert found is not None
     return found
 
 
 def compose(node: Node, kind: str, *tensors: Tensor | None, **attributes: Any) -> Tensor:
-    """Apply an operator of the default domain, under a name that nothing in the file reads; on constants now."""
+    """Apply an operator of the default domain under a new name; fold constants."""
     from onnx import helper
 
     scope, name = node.conversion, f"{node.name}:{kind}{len(node.graph.steps)}"

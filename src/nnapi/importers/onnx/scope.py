@@ -1,4 +1,4 @@
-"""The state that the nodes of one graph share during the conversion: of a main graph, a branch or a body."""
+"""The state that the nodes of one graph share during the conversion."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from nnapi.importers.refusals import Refusal, Refused
 
 
 class Scope:
-    """The tensors of a graph by their names, and the graph of NNAPI's operations that they are converted to.
+    """The tensors of a graph by name, and NNAPI's graph.
 
-    ``depth`` is how many functions and graphs lie around it. ``nhwc_images`` and ``in_file_order`` are the values of
-    tensors in the other order of axes, by the tensors they come from; ``activated`` are values that already include the
-    activation after them.
+    ``nhwc_images`` and ``in_file_order`` cache transposed values; ``activated`` are values that include the activation
+    after them.
     """
 
     def __init__(self, state: ImportState, graph: Graph, opsets: dict[str, int], depth: int = 0) -> None:
@@ -31,27 +30,25 @@ class Scope:
         self.readers = Readers([], [])
 
     def note(self, message: str) -> None:
-        """Say something of the whole file, once."""
+        """Note a fact about the file, once."""
         self.state.notes[message] = None
 
     @contextmanager
     def refusing(self, kind: str, name: str) -> Iterator[None]:
-        """Record what is refused within."""
+        """Record refusals raised within."""
         try:
             yield
         except Refused as refused:
             self.state.refusals += [Refusal(kind, name, reason) for reason in refused.reasons]
 
     def schema(self, kind: str, domain: str = "") -> Any:
-        """Return the ONNX schema of an operator, None where there is none."""
         return _find_schema(kind, self.opsets.get(domain, 1), domain)
 
     def is_read(self, value: Value) -> bool:
-        """Return whether an operation reads the value already."""
         return any(value in step.inputs for step in self.graph.steps)
 
     def find(self, names: Sequence[str]) -> list[Tensor | None]:
-        """The tensors of a node's inputs, None for those not given; those at the end are left out."""
+        """Return the tensors of inputs, None for omitted ones, without omitted ones at the end."""
         tensors = [self.tensors[name] if name else None for name in names]
         while tensors and tensors[-1] is None:
             tensors.pop()

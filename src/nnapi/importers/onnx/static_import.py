@@ -1,4 +1,4 @@
-"""An ONNX file as one model: its dynamic dimensions stay so where NNAPI can express that."""
+"""Import an ONNX file as one model, with dynamic dimensions where NNAPI can express them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nnapi.model.model import Model
 
 
 def read_file(file: File, path: str, shapes: Shapes | None = None) -> Model:
-    """The model in a file that is open, for dimensions of its own; raises what :func:`read` does."""
+    """Return the model in a file; raise the errors of :func:`read`."""
     try:
         model = _import(file, os.path.basename(path), shapes or {})
     except INCONSISTENT as error:  # names that are not UTF-8 are bytes, for example
@@ -30,7 +30,6 @@ def read_file(file: File, path: str, shapes: Shapes | None = None) -> Model:
 
 
 def _import(file: File, name: str, shapes: Shapes) -> Model:
-    """The file as a model; UnsupportedOperationsError listing every node that cannot be expressed."""
     state = ImportState(file, name, shapes)
     graph = file.proto.graph
     names = {each.name for each in graph.input}

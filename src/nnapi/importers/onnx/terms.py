@@ -18,20 +18,18 @@ SIGNED = OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
 
 
 class Term:
-    """A value in a formula. Numbers beside it are constants of its type."""
+    """A value in a formula; numbers beside it become constants of its type."""
 
     def __init__(self, node: Node, value: Value) -> None:
         self.node, self.value = node, value
 
     def apply(self, code: O, *others: Term | float, type: OperandType | None = None) -> Term:
-        """The result of an operation on this term and others."""
         operands = [self.beside(each).value for each in others]
         if code in FUSING:
             operands.append(self.node.i32(0))
         return Term(self.node, self.node.apply(code, self.value, *operands, type=type))
 
     def beside(self, number: Term | float) -> Term:
-        """A number as a term of this type."""
         return number if isinstance(number, Term) else Term(self.node, self.node.like(self.value, number))
 
     def compare(self, code: O, other: Term | float) -> Term:
@@ -76,19 +74,18 @@ exp, log, sqrt, sin, tanh, floor, relu = map(_function, (O.EXP, O.LOG, O.SQRT, O
 
 
 def choose(condition: Term, x: Term | float, y: Term) -> Term:
-    """x where the condition holds, else y."""
     node, values = y.node, (condition.value, y.beside(x).value, y.value)
     return Term(node, select(node, *values, broadcast_shape([value.shape for value in values])))
 
 
 def select(node: Node, condition: Value, x: Value, y: Value, shape: Shape) -> Value:
-    """x where the condition holds, else y, all stretched to one shape."""
+    """Broadcast all to one shape, and select x where the condition holds, else y."""
     condition, x, y = (broadcast(node, value, shape) for value in (condition, x, y))
     return node.apply(O.SELECT, condition, x, y, type=x.type.with_dimensions(()))
 
 
 def nearest_integer(x: Term) -> Term:
-    """The nearest integer; of two equally near ones the even one, which is twice a rounded half."""
+    """Round to the nearest integer, halves to even, by twice the rounded half."""
     low = floor(x)
     rest = x - low
     even = floor((low + 1) * 0.5) * 2
@@ -96,13 +93,13 @@ def nearest_integer(x: Term) -> Term:
 
 
 def divide_towards_zero(x: Term, y: Term) -> Term:
-    """The quotient of integers as ONNX rounds it; NNAPI rounds down."""
+    """Divide integers, rounding towards zero; NNAPI rounds down."""
     size = abs(x) / abs(y)
     return choose((x < 0).compare(O.NOT_EQUAL, y < 0), -size, size)
 
 
 def as_bytes(node: Node, value: Value, type: OperandType) -> Value:
-    """The lowest 8 bits of an int32 as bytes that stand for themselves."""
+    """Return the lowest 8 bits of an int32 as plain bytes."""
     x = Term(node, value)
     turns = (x if type.code == QUANT8 else x + 128) / 256
     within = x - turns * 256

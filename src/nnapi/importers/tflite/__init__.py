@@ -1,4 +1,4 @@
-"""TensorFlow Lite models: FlatBuffers whose operations map to those of NNAPI, most of them one to one."""
+"""TensorFlow Lite models."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ def read(memory: Memory, path: str, *, int16_as_float: bool = False, dynamic_ran
     """Import the model in a mapped .tflite file; its constants are views of the mapping.
 
     ``int16_as_float``: 16-bit quantized values become floats. ``dynamic_range``: weights of float operations stay
-    quantized. Raises UnsupportedOperationsError that lists the operations that NNAPI cannot express, and BadDataError
-    for a damaged file.
+    quantized. Raise UnsupportedOperationsError listing refused operations, BadDataError for a damaged file.
     """
     file = File(memory.view().data.toreadonly())
     name = os.path.basename(path)

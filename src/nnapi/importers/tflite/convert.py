@@ -1,4 +1,4 @@
-"""From the subgraphs of a file to models: walk the operators, apply their rules, collect what cannot be expressed."""
+"""Convert the subgraphs of a .tflite file to models, and collect refusals."""
 
 from __future__ import annotations
 
@@ -17,22 +17,20 @@ from nnapi.importers.graph import Allowance, Graph, Value
 from nnapi.importers.refusals import Refusal, Refused, UnsupportedOperationsError, expressible
 from nnapi.importers.tflite.node import HIGHEST_RANK, TfliteNode
 from nnapi.importers.tflite.rules import HIGH_RANK, RULES
-from nnapi.importers.tflite.tensors import as_real, in_blocks, operand_type, read_codes, read_constant
+from nnapi.importers.tflite.tensors import as_real, in_blocks, operand_type, read_constant, read_quantized
 from nnapi.model.model import Model
 from nnapi.model.nesting import inner_first
 from nnapi.model.operand import Array, OperandType
 
 INCONSISTENT = (ArithmeticError, LookupError, ValueError, TypeError, struct.error)
-"""The exceptions that inconsistent parameters cause."""
+"""Exceptions that inconsistent parameters cause."""
 
 
 DEEPEST = 50
-"""Subgraphs that are called may call others so deep."""
+"""Nesting depth of called subgraphs at most."""
 
 
 class Import:
-    """The state that the subgraphs of one file share during the conversion."""
-
     def __init__(
         self,
         file: File,
@@ -42,27 +40,24 @@ class Import:
         keeps_state: bool = False,
         dynamic_range: bool = False,
     ) -> None:
-        """``keeps_state``: variables of the model come in behind its inputs and go out, as they are then, behind its
-        outputs, so that the caller may keep them between runs; the model permits them to be rounded."""
+        """``keeps_state``: variables become inputs and outputs behind the model's own; they may be rounded."""
         self.file = file
         self.name = name
         self.refusals: list[Refusal] = []
         self.refused: list[Operator] = []
-        """The operators among what is refused."""
         self.allowance = Allowance(file.source.size)
         self.notes: dict[str, None] = {}
         self.int16_as_float = int16_as_float
         self.keeps_state = keeps_state
         self.dynamic_range = dynamic_range
         self.coarsest = 0.0
-        """The largest scale of the 16-bit quantized values that became floats."""
+        """The largest scale of dequantized 16-bit values."""
         self._models: dict[int, Model | None] = {}
         self._as_models: set[int] = set()
         self._open: set[int] = set()
 
     def model(self, whole: int = 0) -> Model:
-        """A subgraph and what it refers to as a model, the file's main one unless another is named;
-        UnsupportedOperationsError listing every operation that cannot be expressed."""
+        """Return a subgraph as a model; UnsupportedOperationsError lists every refused operation."""
         *inner, _ = inner_first(whole, self._list_referred)
         for index in (index for index in inner if index in self._as_models):
             self._convert(index)
@@ -73,15 +68,14 @@ class Import:
         return model
 
     def subgraph(self, index: int) -> Model | None:
-        """Subgraph ``index`` as a finished model, which control flow refers to; None where something in it was
-        refused."""
+        """Return subgraph ``index`` as a model for control flow, None where something in it was refused."""
         self.file.subgraph(index)
         need(index in self._models, f"subgraph {index} refers to itself", BadDataError)
         return self._models[index]
 
     @contextmanager
     def within(self, index: int) -> Iterator[None]:
-        """While subgraph ``index`` is converted; BadDataError where that leads back to itself."""
+        """Mark subgraph ``index`` as in conversion; raise BadDataError where that is recursive."""
         need(index not in self._open, f"subgraph {index} refers to itself", BadDataError)
         need(len(self._open) <= DEEPEST, f"calls of subgraphs lie more than {DEEPEST} deep in each other", BadDataError)
         self._open.add(index)
@@ -89,7 +83,7 @@ class Import:
         self._open.remove(index)
 
     def _list_referred(self, index: int) -> list[int]:
-        """The subgraphs that subgraph ``index`` refers to. Of what is damaged the conversion tells."""
+        """Return the subgraphs that subgraph ``index`` refers to; the conversion reports damage."""
         found: list[int] = []
         try:
             for operator in self.file.subgraph(index).operators if self.file.subgraph_count > 1 else ():
@@ -102,7 +96,7 @@ class Import:
         return [each for each in found if 0 <= each < self.file.subgraph_count]
 
     def _convert(self, index: int, keeps_state: bool = False) -> Model | None:
-        """Convert subgraph ``index``, which refers to none that was not converted before."""
+        """Convert subgraph ``index`` after those that it refers to."""
         subgraph = self.file.subgraph(index)
         conversion = Conversion(self, subgraph)
         if keeps_state:
@@ -121,23 +115,20 @@ class Import:
 
 
 class Conversion:
-    """One subgraph on its way into a model."""
-
     def __init__(self, whole: Import, subgraph: Subgraph, graph: Graph | None = None) -> None:
         self.whole = whole
         self.keeps_weights = whole.dynamic_range
-        """Whether weights of float operations stay quantized."""
         self.subgraph = subgraph
         self.graph = Graph(whole.allowance) if graph is None else graph
         self._values: dict[int, Value] = {}
         self.states: Mapping[int, Value] = {}
-        """Variables that somebody else keeps between runs, as they come in."""
+        """Variables that the caller keeps between runs, as they come in."""
         for index in subgraph.inputs:
             need(index not in self._values, f"input {subgraph.tensors[index]} is listed twice", BadDataError)
             self._values[index] = self._model_input(subgraph.tensors[index])
 
     def take_states(self) -> None:
-        """Let the subgraph's variables come in as inputs and go out as outputs."""
+        """Make the subgraph's variables inputs and outputs."""
         self.states = {
             index: self._model_input(self.subgraph.tensors[index]) for index in list_variables(self.subgraph)
         }
@@ -146,7 +137,7 @@ class Conversion:
     # What nodes ask
 
     def read(self, index: int) -> Value:
-        """The value of a tensor: computed before, a model input, or a constant of the file."""
+        """Return the value of a tensor: computed before, a model input, or a constant of the file."""
         value = self._values.get(index)
         if value is None:
             tensor = self.subgraph.tensors[index]
@@ -154,7 +145,7 @@ class Conversion:
         return value
 
     def make_output(self, index: int) -> Value:
-        """A new value for a tensor that an operator writes."""
+        """Return a new value for a tensor that an operator writes."""
         need(index >= 0, "an operator leaves out an output", BadDataError)
         tensor = self.subgraph.tensors[index]
         if index in self._values:
@@ -164,19 +155,16 @@ class Conversion:
         return Value(type if tensor.shape else type.replace(dimensions=()), tensor.name)
 
     def bind(self, index: int, value: Value) -> None:
-        """Let a tensor be a value."""
         self._values[index] = value
 
     def note(self, message: str) -> None:
-        """Record something that the user of the model should know."""
         self.whole.notes[message] = None
 
     def model(self, index: int) -> Model | None:
-        """Another subgraph as a finished model; None where something in it was refused."""
         return self.whole.subgraph(index)
 
     def inline(self, index: int, values: Sequence[Value]) -> list[Value]:
-        """Put the operations of another subgraph, applied to ``values``, into this one's graph; gives its outputs."""
+        """Inline another subgraph, applied to ``values``; return its outputs."""
         subgraph = self.whole.file.subgraph(index)
         with self.whole.within(index):
             inner = Conversion(self.whole, subgraph, self.graph)
@@ -188,7 +176,7 @@ class Conversion:
     # Walking
 
     def convert(self, operator: Operator) -> None:
-        """Apply the operator's rule; whatever goes wrong becomes a refusal that names the operator."""
+        """Apply the operator's rule; every error becomes a refusal that names the operator."""
         rule = HIGH_RANK.find(operator.kind) if self._exceeds_rank(operator) else RULES.find(operator.kind)
         try:
             if rule is None:
@@ -210,8 +198,7 @@ class Conversion:
                     self._values.setdefault(index, _placeholder(self.subgraph.tensors[index]))
 
     def _exceeds_rank(self, operator: Operator) -> bool:
-        """Whether an operator computes with more dimensions than NNAPI's operations take, in tensors whose elements lie
-        in rows. What it cannot be given so its ordinary rule may still take."""
+        """Return whether an operator exceeds NNAPI's rank, on inputs whose elements are available as rows."""
         tensors = self.subgraph.tensors
         used = [index for index in (*operator.inputs, *operator.outputs) if index >= 0]
         if operator.kind not in HIGH_RANK or all(len(tensors[index].shape) <= HIGHEST_RANK for index in used):
@@ -222,7 +209,6 @@ class Conversion:
         )
 
     def results(self) -> list[Value]:
-        """The values of the subgraph's outputs."""
         try:
             outputs = [self.read(index) for index in (*self.subgraph.outputs, *self.states)]
             for index, value in self.states.items():
@@ -237,7 +223,6 @@ class Conversion:
             return []
 
     def build(self, model: Model, outputs: Sequence[Value]) -> Model:
-        """The finished model of the subgraph."""
         inputs = [*(self._values[index] for index in self.subgraph.inputs), *self.states.values()]
         if self.whole.coarsest:
             self.note(
@@ -292,11 +277,10 @@ class Conversion:
         expressible(points is None or not points.any(), f"{tensor} has a zero point for each block")
         self.graph.reserve(type.nbytes)
         self.note("weights with a scale per block are dequantized; TFLite quantizes the input as well")
-        codes, _ = read_constant(tensor, self.whole.file.content)
-        return Value(type, tensor.name, in_blocks(codes, scales, blocks.size, str(tensor)))
+        values, _ = read_constant(tensor, self.whole.file.content)
+        return Value(type, tensor.name, in_blocks(values, scales, blocks.size, str(tensor)))
 
     def _part(self, tensor: Tensor, index: int) -> Array | None:
-        """The constant that a tensor refers to by its index."""
         tensors = self.subgraph.tensors
         if index == OMITTED:
             return None
@@ -315,11 +299,11 @@ class Conversion:
         return self.graph.full(type, type.zero_point, tensor.name)
 
     def _is_real(self, tensor: Tensor) -> bool:
-        """Return whether ``int16_as_float`` dequantizes the tensor: 16-bit activations, and biases beside them."""
+        """Return whether ``int16_as_float`` dequantizes the tensor: a 16-bit activation, or a bias beside one."""
         return self.whole.int16_as_float and tensor.type in ("INT16", "INT64") and bool(tensor.scales)
 
     def _type(self, tensor: Tensor) -> OperandType:
-        """The operand type of a tensor; float32 for wide quantized values that are to be floats."""
+        """Return the operand type of a tensor, float32 where ``int16_as_float`` dequantizes it."""
         is_computed = tensor.region is None
         is_wide = tensor.type == "INT16" or (tensor.type == "INT32" and is_computed and bool(tensor.scales))
         if not self.whole.int16_as_float or not is_wide or not tensor.scales:
@@ -332,8 +316,8 @@ class Conversion:
     def _real_constant(self, tensor: Tensor) -> Value:
         type = OperandType(OperandCode.TENSOR_FLOAT32, tensor.shape or (1,))
         self.graph.reserve(type.nbytes)
-        codes = read_codes(tensor, self.whole.file.content)
-        return Value(type, tensor.name, as_real(codes, tensor).astype(np.float32))
+        values = read_quantized(tensor, self.whole.file.content)
+        return Value(type, tensor.name, as_real(values, tensor).astype(np.float32))
 
     def _note_type(self, tensor: Tensor) -> None:
         if tensor.type == "INT64":
@@ -341,7 +325,7 @@ class Conversion:
 
 
 def list_variables(subgraph: Subgraph) -> list[int]:
-    """The tensors that hold state between runs, of those that operators read."""
+    """Return the variables that operators read."""
     read = dict.fromkeys(index for operator in subgraph.operators for index in operator.inputs if index >= 0)
     return [index for index in read if subgraph.tensors[index].is_variable and index not in subgraph.inputs]
 

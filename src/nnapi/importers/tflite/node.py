@@ -1,4 +1,4 @@
-"""One operator of a .tflite file on its way into the graph: what rules are given."""
+"""One operator of a .tflite file during its import."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.model import Model
 
 HIGHEST_RANK = 4
-"""Up to which NNAPI's operations take tensors."""
+"""The highest rank of NNAPI's operations."""
 TANH, SIGN_BIT = 4, 5
-"""Fused activations of TFLite that NNAPI has no FuseCode for; 0 to 3 are the same in both."""
+"""Fused activations without a FuseCode; 0 to 3 are the same in TFLite and NNAPI."""
 FUSED = {1: OperationCode.RELU, 2: OperationCode.RELU1, 3: OperationCode.RELU6, TANH: OperationCode.TANH}
-"""The operation that does what a fused activation of TFLite does."""
+"""The operation of each fused activation."""
 
 
 class Scope(Protocol):
-    """The subgraph that an operator lies in, while it is converted: its ``Conversion``."""
+    """The conversion of the subgraph that an operator belongs to."""
 
     graph: Graph
     subgraph: Subgraph
@@ -38,8 +38,6 @@ class Scope(Protocol):
 
 
 class TfliteNode(Node):
-    """An operator with its inputs and outputs as values of the graph."""
-
     def __init__(self, scope: Scope, operator: Operator) -> None:
         super().__init__(scope.graph, operator.kind, [scope.make_output(index) for index in operator.outputs])
         self.scope = scope
@@ -49,14 +47,13 @@ class TfliteNode(Node):
 
     @property
     def options(self) -> Options:
-        """The parameters, as the schema has them."""
         if self._options is None:
             self._options = self.operator.options()
         return self._options
 
     @property
     def code(self) -> OperationCode:
-        """NNAPI's operation with the same meaning."""
+        """Return NNAPI's operation with the same meaning."""
         return OperationCode[facts(self.kind).nnapi or self.kind]
 
     @property
@@ -67,13 +64,12 @@ class TfliteNode(Node):
         return i < self.count and self.operator.inputs[i] != OMITTED
 
     def tensor(self, i: int) -> Tensor:
-        """Input ``i`` as the file describes it."""
         if not self.has(i):
             raise Refused(f"input {i} is not given")
         return self.scope.subgraph.tensors[self.operator.inputs[i]]
 
     def is_scalar(self, i: int) -> bool:
-        """Whether input ``i`` has no axes in the file (in NNAPI it then has one element)."""
+        """Return whether input ``i`` has no axes in the file; NNAPI's value then has one element."""
         return self.tensor(i).shape == () and self.input(i).shape == (1,)
 
     def input(self, i: int) -> Value:
@@ -83,16 +79,15 @@ class TfliteNode(Node):
         return self.scope.read(indices[i])
 
     def bind(self, i: int, value: Value) -> None:
-        """Let output ``i`` be a value that exists already."""
+        """Let output ``i`` be an existing value."""
         self.scope.bind(self.operator.outputs[i], value)
 
     def keep_state(self, i: int, value: Value) -> None:
-        """Let the variable that is input ``i`` hold a value from now on."""
+        """Set the variable that is input ``i``."""
         self.scope.bind(self.operator.inputs[i], value)
 
     def make_states(self, values: Mapping[int, Value]) -> list[Value]:
-        """Return outputs for the new states of the variables that are inputs, where the variables are used, else none.
-        ``values`` are the inputs as the operation takes them, by index."""
+        """Return outputs for the new states of variables, ``values`` by input index, if the caller keeps them."""
         if not all(self.has(i) and self.operator.inputs[i] in self.scope.states for i in values):
             return []
         states = [self.temporary(value.type, "state") for value in values.values()]
@@ -101,7 +96,7 @@ class TfliteNode(Node):
         return states
 
     def row(self, i: int) -> Value:
-        """Input ``i`` with its elements under no more dimensions than NNAPI's operations take."""
+        """Return input ``i`` within NNAPI's rank, as a row if necessary."""
         value = self.input(i)
         if value.row is not None or value.rank <= HIGHEST_RANK:
             return value.row or value
@@ -117,14 +112,14 @@ class TfliteNode(Node):
             return
         type = out.type.with_dimensions(row.shape)
         if (row.type.scale, row.type.zero_point) != (type.scale, type.zero_point):
-            converted = Value(type, f"{out.name}:codes")
+            converted = Value(type, f"{out.name}:quantized")
             self.graph.quantize(self.graph.real(row), converted)
             row = converted
         out.row = row
         self.bind(i, out)
 
     def deliver(self, value: Value, i: int = 0) -> None:
-        """Let output ``i`` be a value: itself where it has the output's type, else converted to it."""
+        """Let output ``i`` be a value, converted to the output's type if necessary."""
         target = self.outputs[i]
         same = (value.type.code, value.type.zero_point) == (target.type.code, target.type.zero_point)
         if same and abs(value.type.scale - target.type.scale) <= SAME_SCALE * target.type.scale:
@@ -140,7 +135,7 @@ class TfliteNode(Node):
         self.scope.note(message)
 
     def activation(self, code: int, result: Value | None = None) -> Value:
-        """The FuseCode of a fused activation; what NNAPI cannot fuse follows as an operation of its own."""
+        """Return the FuseCode of an activation; one that NNAPI cannot fuse follows as an operation."""
         if code == 0:
             return self.i32(0)
         expressible(0 <= code < SIGN_BIT, f"its fused activation {code} is not one of NNAPI's")
@@ -151,12 +146,12 @@ class TfliteNode(Node):
         return self.i32(code)
 
     def activate_after(self, code: int) -> None:
-        """Let a fused activation follow as an operation of its own: NNAPI fuses none here."""
+        """Let a fused activation follow as an operation: NNAPI fuses none here."""
         expressible(code in FUSED, f"its fused activation {code} is not one of NNAPI's")
         self._after = FUSED[code]
 
     def emit(self, code: OperationCode, *inputs: Value, to: Value | Sequence[Value] | None = None) -> Value:
-        """Append an operation; the fused activation that NNAPI cannot fuse follows what writes the first output."""
+        """Append an operation, and a pending activation of the first output."""
         after, self._after = self._after, None
         targets = [self.output] if to is None else [to] if isinstance(to, Value) else list(to)
         if after is None or targets[0] is not self.output:

@@ -1,4 +1,4 @@
-"""From the tensors of a file to operand types and stored values."""
+"""Operand types and stored values of a file's tensors."""
 
 from __future__ import annotations
 
@@ -25,17 +25,14 @@ TYPES: dict[str, tuple[np.dtype[Any], O]] = {
     "INT16": (np.dtype(np.int16), O.TENSOR_QUANT16_SYMM),
     "INT4": (np.dtype(np.uint8), O.TENSOR_QUANT8_ASYMM_SIGNED),
 }
-"""Storage in the file and the operand code, for every type that NNAPI has; two INT4 share a byte."""
+"""Storage in the file and operand code of each type; two INT4 share a byte."""
 SPARSE = ("FLOAT32", "FLOAT16", "INT8")
-"""Types of constants of which the file may store some elements only."""
+"""Types that may be stored sparsely."""
 
 
 def operand_type(tensor: Tensor) -> OperandType:
-    """The operand type of a tensor; Refused where NNAPI has none.
-
-    int64 becomes TENSOR_INT32, a scalar one element. 8-bit integers that the file does not call quantized get scale 1
-    and zero point 0, with which they mean themselves.
-    """
+    """Return the operand type of a tensor, int32 for int64, one element for a scalar; raise Refused where NNAPI has
+    none. 8-bit integers without a scale get scale 1 and zero point 0."""
     dimensions = tensor.shape or (1,)
     if tensor.type not in TYPES:
         raise Refused(f"{tensor} is of type {tensor.type}, which NNAPI does not have")
@@ -63,7 +60,7 @@ def _per_channel(tensor: Tensor, dimensions: Shape) -> OperandType:
 
 
 def read_constant(tensor: Tensor, content: memoryview) -> tuple[Array, bool]:
-    """A constant's value as its operand type stores it, and whether that is a view of the file's content."""
+    """Return a constant as its operand type stores it, and whether it is a view of the file's content."""
     if tensor.region is None:
         raise BadDataError(f"{tensor} is neither an input nor a constant, and nothing writes it")
     type, shape, (offset, have) = tensor.type, tensor.shape or (1,), tensor.region
@@ -82,7 +79,7 @@ def read_constant(tensor: Tensor, content: memoryview) -> tuple[Array, bool]:
     return (_as_int32(array, str(tensor)), False) if type == "INT64" else (array, True)
 
 
-def read_codes(tensor: Tensor, content: memoryview) -> Array:
+def read_quantized(tensor: Tensor, content: memoryview) -> Array:
     """Return a constant's quantized values as the file stores them."""
     assert tensor.region is not None
     (dtype, _), shape, (offset, have) = TYPES[tensor.type], tensor.shape or (1,), tensor.region
@@ -91,28 +88,28 @@ def read_codes(tensor: Tensor, content: memoryview) -> Array:
     return np.ndarray(shape, dtype, content, offset)
 
 
-def as_real(codes: Array, tensor: Tensor) -> Array:
+def as_real(values: Array, tensor: Tensor) -> Array:
     """Dequantize symmetric values, of one scale or of one for each channel."""
     scales = np.asarray(tensor.scales, np.float64)
     expressible(not bytes(tensor.zero_points).strip(b"\0"), f"{tensor} is {tensor.type} with a zero point")
     if scales.size > 1:
-        fits = tensor.axis < codes.ndim and codes.shape[tensor.axis] == scales.size
-        need(fits, f"{tensor} has {scales.size} scales for axis {tensor.axis} of {list(codes.shape)}", BadDataError)
-        scales = scales.reshape([-1 if axis == tensor.axis else 1 for axis in range(codes.ndim)])
-    numbers: Array = codes * scales
+        fits = tensor.axis < values.ndim and values.shape[tensor.axis] == scales.size
+        need(fits, f"{tensor} has {scales.size} scales for axis {tensor.axis} of {list(values.shape)}", BadDataError)
+        scales = scales.reshape([-1 if axis == tensor.axis else 1 for axis in range(values.ndim)])
+    numbers: Array = values * scales
     return numbers
 
 
-def in_blocks(codes: Array, scales: Array, size: int, name: str) -> Array:
+def in_blocks(values: Array, scales: Array, size: int, name: str) -> Array:
     """Dequantize rows of values that have a scale for every ``size`` of them."""
-    shape = (*codes.shape[:-1], codes.shape[-1] // size) if size > 0 and codes.shape[-1] % size == 0 else None
+    shape = (*values.shape[:-1], values.shape[-1] // size) if size > 0 and values.shape[-1] % size == 0 else None
     need(
         scales.shape == shape,
-        f"{name} {list(codes.shape)} has {list(scales.shape)} scales, each for {size}",
+        f"{name} {list(values.shape)} has {list(scales.shape)} scales, each for {size}",
         BadDataError,
     )
-    numbers = codes.reshape(*scales.shape, size) * scales[..., None].astype(np.float32)
-    return numbers.reshape(codes.shape)
+    numbers = values.reshape(*scales.shape, size) * scales[..., None].astype(np.float32)
+    return numbers.reshape(values.shape)
 
 
 def _nibbles(packed: Array) -> Array:

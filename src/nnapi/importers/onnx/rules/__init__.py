@@ -1,9 +1,7 @@
-"""The table of rules: for every ONNX operator, how NNAPI expresses it.
+"""The rules of ONNX operators.
 
-A rule is a function of one :class:`~nnapi.importers.onnx.node.Node` that appends NNAPI operations and gives back what
-the node's outputs are, or raises Refused with the reason why they cannot be expressed. Rules register themselves by
-name when their module is imported, which happens when a file first has one of its operators. Operators without a rule
-that ONNX defines by others are replaced by those (``functions``).
+A rule appends NNAPI operations for a :class:`~nnapi.importers.onnx.node.Node` and returns its outputs, or raises
+Refused. An operator without a rule is replaced by its function, if ONNX defines one.
 """
 
 from __future__ import annotations
@@ -23,12 +21,10 @@ Rule: TypeAlias = "Callable[[Node], Result | Sequence[Result | None]]"
 
 
 def kind_of(domain: str, kind: str) -> str:
-    """Return the key of an operator: its name, after its domain unless that is the default one."""
     return f"{domain}:{kind}" if domain else kind
 
 
 def reason_without_rule(kind: str, domain: str) -> str:
-    """Why an operator has no rule."""
     if domain == "ai.onnx.ml":
         return RULES.reason(kind)
     return f"operators of the domain {domain} are not read" if domain else RULES.reason(kind)
@@ -70,7 +66,7 @@ _NAMES = {
     "Transpose Trilu Unsqueeze",
 }
 FAMILIES = {module: names.split() for module, names in _NAMES.items()}
-"""The operators that have a rule, by the module in which it stands; outside the default domain its name is in front."""
+"""The operators with a rule by its module; ``domain:`` precedes names outside the default domain."""
 
 RULES: RuleTable[Rule] = RuleTable(__name__, FAMILIES)
 rule = RULES.rule

@@ -14,21 +14,21 @@ from nnapi.importers.graph import FLOATS, Value
 from nnapi.importers.onnx.layout import align, align_from, real_input
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.quantized_operands import computes_in_codes
+from nnapi.importers.onnx.rules.quantized_operands import computes_quantized
 from nnapi.importers.onnx.tensors import FLOAT, Tensor
 from nnapi.importers.onnx.terms import Term, choose, exp, log, relu, tanh
 from nnapi.importers.refusals import expressible
 
 DIRECT = {"Sigmoid": OperationCode.LOGISTIC, "Tanh": OperationCode.TANH, "HardSwish": OperationCode.HARD_SWISH}
 RECTIFIED = {(0.0, 6.0): OperationCode.RELU6, (-1.0, 1.0): OperationCode.RELU1, (0.0, math.inf): OperationCode.RELU}
-"""Bounds of what NNAPI has as one operation."""
+"""Bounds of NNAPI's activations."""
 
 
 @rule(*DIRECT)
 def direct(node: Node) -> Tensor:
-    if computes_in_codes(node, 0):
-        (codes,), layout = align(node, 0, in_codes=True)
-        return layout.result(node, node.apply(DIRECT[node.kind], codes, type=node.wanted), FLOAT)
+    if computes_quantized(node, 0):
+        (value,), layout = align(node, 0, quantized=True)
+        return layout.result(node, node.apply(DIRECT[node.kind], value, type=node.wanted), FLOAT)
     x, layout = real_input(node)
     return layout.result(node, node.apply(DIRECT[node.kind], x))
 
@@ -46,21 +46,21 @@ def clip(node: Node) -> Tensor:
         return layout.result(node, node.apply(known, x))
     for i, number, code in ((1, low, OperationCode.MAXIMUM), (2, high, OperationCode.MINIMUM)):
         if number is None:
-            x = node.apply(code, x, node.read_numbers(i, node.codes(i)))
+            x = node.apply(code, x, node.read_numbers(i, node.stored(i)))
         elif math.isfinite(number):
             x = node.apply(code, x, _as_bound(node, x, number))
     return layout.result(node, x, node.tensor(0).elem)
 
 
 def _as_bound(node: Node, x: Value, number: float) -> Value:
-    """A bound in the type of a value; one that the type does not reach is its end."""
+    """Return a bound in the type of a value, clamped to its range."""
     dtype = x.type.dtype
     limits = np.iinfo(dtype) if dtype.kind in "iu" else np.finfo(dtype)
     return node.like_any(x, min(max(number, limits.min), limits.max))
 
 
 def _find_bounds(node: Node) -> tuple[float | None, float | None]:
-    """The bounds of Relu or Clip, infinite where they are not given, None where they are computed."""
+    """Return the bounds of Relu or Clip: infinite where omitted, None where computed."""
     if node.kind == "Relu":
         return 0.0, math.inf
     found: list[float | None] = []
@@ -78,7 +78,7 @@ def _find_bounds(node: Node) -> tuple[float | None, float | None]:
 
 @rule("PRelu")
 def prelu(node: Node) -> Tensor:
-    """The slope stretches to the input, in old opsets along the channels."""
+    """Lower PRelu; in old opsets the slope lies along the channels."""
     if node.since < 7 and node.tensor(1).rank == 1 and node.shape(1) != (1,):
         align_from(node, 1, 0, 1)
     (x, slope), layout = align(node, 0, 1)
@@ -96,7 +96,6 @@ def _softplus(x: Term) -> Term:
 
 
 def _gelu(x: Term) -> Term:
-    """x times the normal distribution's probability of being below x."""
     if x.node.attribute("approximate", "none") == "tanh":
         spread = tanh((x + x * x * x * 0.044715) * math.sqrt(2 / math.pi))
     else:

@@ -1,4 +1,4 @@
-"""Operations on two tensors that broadcast to each other, or on several: arithmetic, comparisons, logic."""
+"""Binary and n-ary operators with broadcasting: arithmetic, comparisons, logic."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nnapi.importers.graph import BOOL8, FLOATS, INT32, Value
 from nnapi.importers.onnx.layout import Layout, align, align_from
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.quantized_operands import computes_in_codes
+from nnapi.importers.onnx.rules.quantized_operands import computes_quantized
 from nnapi.importers.onnx.tensors import BOOL, BYTES, FLOAT, Tensor
 from nnapi.importers.onnx.terms import Term, as_bytes, choose, divide_towards_zero, floor
 from nnapi.importers.refusals import expressible
@@ -32,10 +32,10 @@ EXTREMES = {"Max": OperationCode.MAXIMUM, "Min": OperationCode.MINIMUM}
 
 @rule(*ARITHMETIC)
 def arithmetic(node: Node) -> Tensor:
-    """Bytes are computed as int32 and cut to bytes again, as they wrap around."""
+    """Lower arithmetic; bytes wrap around, so they are computed as int32."""
     code, elem = ARITHMETIC[node.kind], node.tensor(0).elem
-    if node.kind != "Div" and computes_in_codes(node, 0, 1):
-        values, layout = align(node, 0, 1, in_codes=True)
+    if node.kind != "Div" and computes_quantized(node, 0, 1):
+        values, layout = align(node, 0, 1, quantized=True)
         found = node.apply(code, *values, node.activation_operand(), type=node.wanted)
         return layout.result(node, node.claim_activation(found), FLOAT)
     values, layout = _align_operands(node)
@@ -50,7 +50,7 @@ def arithmetic(node: Node) -> Tensor:
 
 
 def _align_operands(node: Node) -> tuple[list[Value], Layout]:
-    """The two inputs; before opset 7 the second lies along the first from an axis on, where one is given."""
+    """Return the inputs; before opset 7 the second lies along the first from ``axis`` on."""
     axis = node.attribute("axis") if node.since < 7 else None
     if axis is not None:
         align_from(node, 1, 0, axis)
@@ -59,7 +59,7 @@ def _align_operands(node: Node) -> tuple[list[Value], Layout]:
 
 @rule("Pow")
 def power(node: Node) -> Tensor:
-    """Integers are raised as float32, exactly up to 2**24."""
+    """Lower Pow; integers are computed as float32, exact up to 2**24."""
     (base, exponent), layout = _align_operands(node)
     target = base.type.code
     expressible(node.tensor(0).elem not in BYTES, "NNAPI raises no bytes to a power")
@@ -72,7 +72,7 @@ def power(node: Node) -> Tensor:
 
 @rule("Mod")
 def mod(node: Node) -> Tensor:
-    """x - q y, where q is the quotient rounded down, or towards zero where ``fmod`` says so."""
+    """Lower Mod to x - q y; q is x / y rounded down, with ``fmod`` towards zero."""
     values, layout = align(node, 0, 1)
     elem, fmod = node.tensor(0).elem, bool(node.attribute("fmod", 0))
     x, y = (Term(node, node.cast(value, INT32) if elem in BYTES else value) for value in values)

@@ -21,13 +21,11 @@ def _as_float(node: Node) -> Tensor:
 
 
 def _constant(node: Node, name: str) -> Tensor:
-    """The floats of an attribute, none where it is not given."""
     return constant(f"{node.name}:{name}", np.array(node.attribute(name) or [], np.float32))
 
 
 @rule("ai.onnx.ml:Scaler")
 def scaler(node: Node) -> Result:
-    """(x - offset) times scale."""
     found = _as_float(node)
     offset, scale = (_constant(node, name) for name in ("offset", "scale"))
     if offset.constant.any():
@@ -37,7 +35,7 @@ def scaler(node: Node) -> Result:
 
 @rule("ai.onnx.ml:Normalizer")
 def normalizer(node: Node) -> Result:
-    """Rows divided by their largest element, the sum of magnitudes or the root of the sum of squares."""
+    """Divide rows by their maximum, sum of magnitudes or root of the sum of squares."""
     norm, x = node.attribute("norm", "MAX"), _as_float(node)
     if norm in ("L1", "L2"):
         return compose(node, "LpNormalization", x, axis=1, p=int(norm[1]))
@@ -47,7 +45,6 @@ def normalizer(node: Node) -> Result:
 
 @rule("ai.onnx.ml:Binarizer")
 def binarizer(node: Node) -> Result:
-    """1 where the input is above a threshold, else 0."""
     x = _as_float(node)
     above = compose(node, "Greater", x, number(node, float(node.attribute("threshold", 0.0)), x))
     return compose(node, "Cast", above, to=node.tensor(0).elem)
@@ -60,7 +57,7 @@ def linear_regressor(node: Node) -> Result:
 
 @rule("ai.onnx.ml:LinearClassifier")
 def linear_classifier(node: Node) -> Sequence[Result | None]:
-    """The label of the largest score, and the scores; of one score for two classes, the label by its sign."""
+    """Return the label of the largest score, and the scores."""
     labels = node.attribute("classlabels_ints")
     expressible(labels, "its labels are texts, which NNAPI does not have")
     rows = len(node.attribute("coefficients") or []) // max(node.shape(0)[-1], 1)
@@ -72,7 +69,7 @@ def linear_classifier(node: Node) -> Sequence[Result | None]:
 
 
 def _linear(node: Node, rows: int) -> Tensor:
-    """The input times the coefficients, plus the intercepts: [batch, rows]."""
+    """Multiply the input by the coefficients and add the intercepts: [batch, rows]."""
     coefficients, bias = _constant(node, "coefficients"), _constant(node, "intercepts")
     depth, size = node.shape(0)[-1], coefficients.constant.size
     need(size == rows * depth, f"{size} coefficients for {rows} × {depth}", BadDataError)
@@ -82,7 +79,7 @@ def _linear(node: Node, rows: int) -> Tensor:
 
 
 def _transform(node: Node, scores: Tensor) -> Tensor:
-    """Scores as their post-transform gives them."""
+    """Apply the post-transform."""
     way = node.attribute("post_transform", "NONE")
     expressible(way in ("NONE", "LOGISTIC", "SOFTMAX"), f"its post_transform is {way}")
     if way == "SOFTMAX":

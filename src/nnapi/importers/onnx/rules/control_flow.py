@@ -1,4 +1,4 @@
-"""If, Loop and Scan: static branches and loops with a static count are inlined; others become NNAPI's IF and WHILE."""
+"""If, Loop and Scan: static branches and counts are inlined; others become NNAPI's IF and WHILE."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nnapi.importers.onnx.tensors import Tensor, constant
 from nnapi.importers.refusals import Refused, expressible
 
 MOST_STEPS = 256
-"""The largest number of passes of a loop that are inlined."""
+"""The largest number of inlined passes of a loop."""
 ENDLESS = 2**31 - 1
 
 
@@ -38,7 +38,7 @@ def if_(node: Node) -> Sequence[Result | None]:
 
 
 def _convert_branches(node: Node, graphs: Sequence[Any]) -> list[Branch]:
-    """Both branches of an If; Refused with what neither can express."""
+    """Convert both branches of an If; raise Refused with the reasons of both."""
     found: list[Branch] = []
     reasons: dict[str, None] = {}
     for graph in graphs:
@@ -52,7 +52,7 @@ def _convert_branches(node: Node, graphs: Sequence[Any]) -> list[Branch]:
 
 
 def apply_models(node: Node, code: OperationCode, inputs: Sequence[Value], branch: Branch) -> list[Tensor]:
-    """An operation on models, of which one gives the same results."""
+    """Emit an operation on models; ``branch`` has its results."""
     results = [node.temporary(value.type, f"result {i}") for i, value in enumerate(branch.values)]
     node.graph.emit(code, inputs, results)
     return [
@@ -63,7 +63,7 @@ def apply_models(node: Node, code: OperationCode, inputs: Sequence[Value], branc
 
 @rule("Loop")
 def loop(node: Node) -> Sequence[Result | None]:
-    """Unroll a loop whose number of steps is known and that nothing ends early."""
+    """Inline a loop with a static number of steps; others become WHILE."""
     body = node.attribute("body")
     limit = node.tensor(0) if node.has(0) else None
     going = node.tensor(1) if node.has(1) else None
@@ -79,7 +79,7 @@ def loop(node: Node) -> Sequence[Result | None]:
 
 
 def _unroll(node: Node, body: Any, steps: int, carried: list[Tensor]) -> Sequence[Result | None] | None:
-    """The results, or None where only a run knows when the loop ends."""
+    """Return the results, or None where the end of the loop is computed."""
     expressible(steps <= MOST_STEPS, f"its {steps} steps are too many to write out")
     scanned: list[list[Tensor]] = [[] for _ in body.output[1 + len(carried) :]]
     for step in range(max(steps, 0)):
@@ -97,7 +97,7 @@ def _unroll(node: Node, body: Any, steps: int, carried: list[Tensor]) -> Sequenc
 
 
 def stack(node: Node, tensors: Sequence[Tensor], axis: int) -> Tensor:
-    """Terms of one shape along a new axis."""
+    """Concatenate tensors of one shape along a new axis."""
     expressible(tensors, "its result has no elements")
     if all(tensor.array is not None for tensor in tensors):
         return node.constant_result(np.stack([tensor.array for tensor in tensors if tensor.array is not None], axis))
@@ -112,7 +112,7 @@ def stack(node: Node, tensors: Sequence[Tensor], axis: int) -> Tensor:
 def _while(
     node: Node, body: Any, limit: Tensor | None, going: Tensor | None, carried: Sequence[Tensor]
 ) -> list[Tensor]:
-    """State: the step, whether to go on, what is carried; what the body takes from outside, and the limit, stay."""
+    """Lower to WHILE. The state is step, continuation flag, carried and captured tensors, and the limit."""
     step = constant("step", np.array(0, np.int64))
     on = going or constant("going", np.array(True))
     bound = limit or constant("limit", np.array(ENDLESS, np.int64))
@@ -137,7 +137,6 @@ def _while(
 
 @rule("Scan")
 def scan(node: Node) -> Sequence[Result | None]:
-    """Unroll step by step."""
     expressible(node.since >= 9, "its meaning in opset 8 is another")
     body, count = node.attribute("body"), int(node.attribute("num_scan_inputs", 1))
     need(0 < count <= node.count, f"{count} inputs to scan of {node.count}", BadDataError)
@@ -166,13 +165,13 @@ def scan(node: Node) -> Sequence[Result | None]:
 
 
 def _slices(node: Node, i: int, axis: int) -> list[Tensor]:
-    """The slices of an input along an axis, without it."""
+    """Split an input along an axis, which is dropped."""
     tensor, shape = node.tensor(i), node.static_shape(i)
     axis = node.axis(axis, len(shape))
     rest = (*shape[:axis], *shape[axis + 1 :])
     if tensor.array is not None:
         return [constant(f"{tensor.name}:{k}", np.take(tensor.array, k, axis)) for k in range(shape[axis])]
-    laid = view_around(node, node.codes(i), shape, axis)
+    laid = view_around(node, node.stored(i), shape, axis)
     found = []
     for piece in cut(node, laid, 1, [1] * shape[axis]):
         value = piece if len(rest) > HIGHEST_RANK else node.view(piece, rest)

@@ -1,4 +1,4 @@
-"""Convolutions: ONNX's are NCHW, their filters OIHW; computed as NHWC and OHWI."""
+"""Convolutions: NCHW with OIHW filters in ONNX, NHWC with OHWI filters in NNAPI."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.graph import Value
 from nnapi.importers.movement import transpose
-from nnapi.importers.onnx.layout import from_image, image, image_codes
+from nnapi.importers.onnx.layout import from_image, image, stored_image
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.movement import cut, join, pad_with
-from nnapi.importers.onnx.rules.quantized_operands import bias_in_codes, filter_beside, is_coded, rearrange
-from nnapi.importers.onnx.tensors import OPEN, Tensor
+from nnapi.importers.onnx.rules.quantized_operands import filter_beside, is_quantized_float, quantize_bias, rearrange
+from nnapi.importers.onnx.tensors import DYNAMIC, Tensor
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Array, OperandType, Shape
 
@@ -25,8 +25,7 @@ T = TypeVar("T")
 
 
 class Windows(NamedTuple):
-    """How a window moves over an image: sizes, steps, distances within the window, all as (down, across); what is added
-    (top, bottom) and (left, right)."""
+    """A sliding window; pairs are (height, width), pads (top, bottom) and (left, right)."""
 
     size: Pair
     stride: Pair
@@ -35,7 +34,7 @@ class Windows(NamedTuple):
 
     @property
     def span(self) -> Pair:
-        """How much of the image a window covers."""
+        """The dilated size."""
         return (
             (self.size[0] - 1) * self.dilation[0] + 1,
             (self.size[1] - 1) * self.dilation[1] + 1,
@@ -43,7 +42,7 @@ class Windows(NamedTuple):
 
 
 def windows(node: Node, kernel: Shape, size: Shape) -> Windows:
-    """The windows of a node; ``size`` is that of the image in the file, with 0 for what is open."""
+    """Return the windows of a node; ``size`` is that of the image in the file, 0 for dynamic dimensions."""
     stride, dilation, around = _read_windows(node, kernel)
     mode = node.attribute("auto_pad", "NOTSET")
     if mode in ("SAME_UPPER", "SAME_LOWER"):
@@ -55,7 +54,7 @@ def windows(node: Node, kernel: Shape, size: Shape) -> Windows:
 
 
 def _read_windows(node: Node, kernel: Shape) -> tuple[list[int], list[int], list[Pair]]:
-    """Strides, dilations and pads for each axis of a kernel."""
+    """Return strides, dilations and pads for each axis of a kernel."""
     axes = len(kernel)
     expressible(axes in (1, 2), f"NNAPI has images of two dimensions, its windows have {axes}")
     stride, dilation = (list(node.attribute(name) or [1] * axes) for name in ("strides", "dilations"))
@@ -66,32 +65,30 @@ def _read_windows(node: Node, kernel: Shape) -> tuple[list[int], list[int], list
 
 
 def _two(values: Sequence[T], missing: T) -> tuple[T, T]:
-    """Values of one or two axes as those of two."""
     return (missing, values[0]) if len(values) == 1 else (values[0], values[1])
 
 
 def same_padding(size: int, kernel: int, stride: int, dilation: int, mode: str) -> Pair:
-    """The pads with which an axis has one result for every stride."""
-    expressible(size != OPEN, "it pads an axis that is open; fix it by load(shapes=…)")
+    """Return the pads for ceil(size / stride) results."""
+    expressible(size != DYNAMIC, "it pads an axis that is open; fix it by load(shapes=…)")
     total = max((-(-size // stride) - 1) * stride + (kernel - 1) * dilation + 1 - size, 0)
     return (total // 2, total - total // 2) if mode == "SAME_UPPER" else (total - total // 2, total // 2)
 
 
 @rule("Conv")
 def conv(node: Node) -> Tensor:
-    if is_coded(node.tensor(0)) and node.wanted is not None and node.tensor(1).rank in (3, 4):
-        x = image_codes(node, 0)
-        codes = filter_beside(node, x, 1)
-        bias = None if codes is None else bias_in_codes(node, node.given(2), x, codes)
-        if codes is not None and bias is not None and node.wanted.code == x.type.code:
-            shape = codes.shape if codes.rank == 4 else (*codes.shape[:2], 1, codes.shape[2])
-            return convolve(node, x, rearrange(codes, shape, (0, 2, 3, 1)), bias, node.wanted)
+    if is_quantized_float(node.tensor(0)) and node.wanted is not None and node.tensor(1).rank in (3, 4):
+        x = stored_image(node, 0)
+        filter = filter_beside(node, x, 1)
+        bias = None if filter is None else quantize_bias(node, node.given(2), x, filter)
+        if filter is not None and bias is not None and node.wanted.code == x.type.code:
+            shape = filter.shape if filter.rank == 4 else (*filter.shape[:2], 1, filter.shape[2])
+            return convolve(node, x, rearrange(filter, shape, (0, 2, 3, 1)), bias, node.wanted)
     return convolve(node, image(node, 0), _filter(node, 1), _bias_array(node), None)
 
 
 def convolve(node: Node, x: Value, filter: Value, bias: Value | None, type: OperandType | None) -> Tensor:
-    """Convolve input 0 with a filter of [out, height, width, in per group]; ``type`` is the quantized type of the
-    result."""
+    """Convolve input 0 by a filter [out, height, width, in per group] into ``type``, None for float."""
     shape = node.shape(0)
     place = windows(node, node.shape(1)[2:], shape[2:])
     groups, channels = int(node.attribute("group", 1)), shape[1]
@@ -121,13 +118,13 @@ def convolve(node: Node, x: Value, filter: Value, bias: Value | None, type: Oper
 
 
 def _pad_and_stride(node: Node, place: Windows) -> list[Value]:
-    """Return the padding left, right, at the top and at the bottom, and the steps across and down, as operands."""
+    """Return left, right, top and bottom padding and the strides across and down, as operands."""
     (top, bottom), (left, right) = place.pads
     return [node.i32(each) for each in (left, right, top, bottom, *place.stride[::-1])]
 
 
 def _filter(node: Node, i: int) -> Value:
-    """A filter OIHW or OIW as OHWI."""
+    """Return a filter OIHW or OIW as OHWI."""
     tensor = node.tensor(i)
     if tensor.rank not in (3, 4):
         raise Refused(f"NNAPI has images of two dimensions, its filter is of rank {tensor.rank}")
@@ -138,7 +135,7 @@ def _filter(node: Node, i: int) -> Value:
 
 
 def depthwise_filter(node: Node, filter: Value) -> Value:
-    """[out, height, width, 1] as [1, height, width, out]."""
+    """Transpose [out, height, width, 1] to [1, height, width, out]."""
     depth = filter.shape[3]
     need(depth == 1, f"its filter takes {depth} channels for each group of one", BadDataError)
     if filter.array is not None:
@@ -183,7 +180,7 @@ def conv_transpose(node: Node) -> Tensor:
 def _convolve_transposed(
     node: Node, place: Windows, extra: tuple[Pair, Pair], x: Value, weights: Array, bias: Value
 ) -> Value:
-    """One group. What NNAPI cannot pad by, a negative width, is added behind; ``extra`` gets the bias alone."""
+    """Lower one group. Negative pads are added behind, as zeros; in ``extra`` only the bias applies."""
     filter = node.constant(weights.transpose(1, 2, 3, 0), x)
     late = any(map(any, extra))
     zeros = _zeros(node, x, weights.shape[1]) if late else bias
@@ -196,7 +193,7 @@ def _convolve_transposed(
 
 
 def _windows_of_transpose(node: Node, kernel: Shape, size: Shape) -> tuple[Windows, tuple[Pair, Pair]]:
-    """The windows, and how much is to be added to the result because its pads are negative."""
+    """Return the windows, and the elements to add to the result because its pads are negative."""
     stride, dilation, around = _read_windows(node, kernel)
     axes = len(kernel)
     added = list(node.attribute("output_padding") or [0] * axes)
@@ -206,7 +203,7 @@ def _windows_of_transpose(node: Node, kernel: Shape, size: Shape) -> tuple[Windo
     for i, (before, behind) in enumerate(around):
         behind -= added[i]
         if wanted or mode.startswith("SAME"):
-            expressible(size[i] != OPEN, "its image is open; fix it by load(shapes=…)")
+            expressible(size[i] != DYNAMIC, "its image is open; fix it by load(shapes=…)")
             target = wanted[-axes:][i] if wanted else size[i] * stride[i]
             total = stride[i] * (size[i] - 1) + added[i] + (kernel[i] - 1) * dilation[i] + 1 - target
             before = total // 2 if mode == "SAME_UPPER" else total - total // 2

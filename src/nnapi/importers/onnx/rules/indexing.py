@@ -1,4 +1,4 @@
-"""Picking elements: slices, gathers, the largest ones."""
+"""Indexing: slices, gathers, arg max, top k."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nnapi.importers.onnx.layout import align, broadcast_shape, read_as_stored, 
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.movement import block, cut, pick_rows
-from nnapi.importers.onnx.tensors import BOOL, INT64, OPEN, Tensor
+from nnapi.importers.onnx.tensors import BOOL, DYNAMIC, INT64, Tensor
 from nnapi.importers.onnx.terms import Term, choose, select
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array, OperandType, Shape
@@ -64,7 +64,6 @@ def _parts(node: Node, rank: int) -> dict[int, slice]:
 
 
 def slice_with_step(node: Node, value: Value, axis: int, chosen: range) -> Value:
-    """Every so many elements along an axis."""
     if value.type.code in (INT32, BOOL8) or value.rank > HIGHEST_RANK:
         node.graph.reserve(4 * len(chosen))
         return node.apply(OperationCode.GATHER, value, node.i32(axis), node.graph.ints(list(chosen)))
@@ -88,7 +87,7 @@ def gather(node: Node) -> Tensor:
         value, axes, _ = read_as_stored(node, 0)
         axis = axes[axis]
     else:
-        value = node.codes(0)
+        value = node.stored(0)
         if max(tensor.rank, len(shape)) > HIGHEST_RANK:
             value, axis = view_around(node, value, node.static_shape(0), axis), 1
             places = node.view(places, (math.prod(node.static_shape(1)),))
@@ -97,13 +96,13 @@ def gather(node: Node) -> Tensor:
 
 
 def normalize_indices(node: Node, i: int, size: int) -> Value:
-    """Input ``i``, indices of which negative ones count from the end, as NNAPI counts."""
+    """Return input ``i``, indices, with negative ones counted from the end."""
     if node.tensor(i).array is not None:
         array = node.array(i)
-        need(not array.size or array.min() >= 0 or size != OPEN, "indices count from an open end", BadDataError)
-        return node.constant((array if size == OPEN else count_from_start(array, size)).astype(np.int32))
+        need(not array.size or array.min() >= 0 or size != DYNAMIC, "indices count from an open end", BadDataError)
+        return node.constant((array if size == DYNAMIC else count_from_start(array, size)).astype(np.int32))
     value = node.input(i)
-    if size == OPEN or not value.type.is_known:
+    if size == DYNAMIC or not value.type.is_known:
         node.note("computed indices must not be negative")
         return value
     x = Term(node, value)
@@ -111,7 +110,7 @@ def normalize_indices(node: Node, i: int, size: int) -> Value:
 
 
 def count_from_start(indices: Array, size: int) -> Array:
-    """Constant indices of which negative ones count from the end."""
+    """Count negative constant indices from the end; raise BadDataError outside."""
     found: Array = indices + (indices < 0) * size
     need(bool(((found >= 0) & (found < size)).all()), f"an index is outside {size}", BadDataError)
     return found
@@ -119,7 +118,7 @@ def count_from_start(indices: Array, size: int) -> Array:
 
 @rule("GatherElements")
 def gather_elements(node: Node) -> Tensor:
-    """Lower GatherElements: gather from the flattened input; along the axis the index replaces the coordinate."""
+    """Gather from the flattened input; along the axis the index replaces the coordinate."""
     tensor, shape, own = node.tensor(0), node.static_shape(1), node.static_shape(0)
     axis, count = node.axis(int(node.attribute("axis", 0)), tensor.rank), math.prod(shape)
     node.graph.reserve(8 * count)
@@ -127,12 +126,12 @@ def gather_elements(node: Node) -> Tensor:
     base = sum(grid[k] * math.prod(own[k + 1 :]) for k in range(len(own)) if k != axis)
     along = Term(node, node.view(normalize_indices(node, 1, own[axis]), (count,))) * math.prod(own[axis + 1 :])
     flat = along + Term(node, node.graph.ints(np.broadcast_to(base, shape).reshape(count)))
-    picked = pick_rows(node, node.view(node.codes(0), (math.prod(own),)), flat.value)
+    picked = pick_rows(node, node.view(node.stored(0), (math.prod(own),)), flat.value)
     return node.result(picked, shape, elem=tensor.elem)
 
 
 def flatten_coordinates(node: Node, i: int, own: Shape) -> Value:
-    """Computed coordinates, the last axis of input ``i``, as indices of a tensor of shape ``own`` laid flat."""
+    """Return computed coordinates, the last axis of input ``i``, as flat indices into the shape ``own``."""
     count = math.prod(node.static_shape(i)[:-1])
     node.note("computed indices must lie within their axes")
     given = Term(node, node.view(node.input(i), (count, len(own))))
@@ -144,7 +143,7 @@ def flatten_coordinates(node: Node, i: int, own: Shape) -> Value:
 
 
 def flatten_constants(indices: Array, own: Shape) -> Array:
-    """Constant coordinates along the last axis as indices of a tensor of shape ``own`` laid flat."""
+    """Return constant coordinates along the last axis as flat indices into the shape ``own``."""
     flat = np.zeros(indices.shape[:-1], np.int64)
     for k, size in enumerate(own):
         flat = flat * size + count_from_start(indices[..., k], size)
@@ -153,7 +152,6 @@ def flatten_constants(indices: Array, own: Shape) -> Array:
 
 @rule("GatherND")
 def gather_nd(node: Node) -> Tensor:
-    """Gather rows at coordinates of the axes laid flat."""
     tensor, own, indices = node.tensor(0), node.static_shape(0), node.tensor(1)
     batch, (*outer, depth) = int(node.attribute("batch_dims", 0)), node.static_shape(1)
     need(0 < depth <= tensor.rank - batch, f"it has {depth} indices for rank {tensor.rank}", BadDataError)
@@ -165,13 +163,13 @@ def gather_nd(node: Node) -> Tensor:
         flat = flatten_constants(node.array(1), span)
         places = flat.reshape(batches, -1) + np.arange(batches)[:, None] * math.prod(span)
         node.graph.reserve(4 * places.size)
-    rows = node.view(node.codes(0), (batches * math.prod(span), math.prod(own[batch + depth :])))
+    rows = node.view(node.stored(0), (batches * math.prod(span), math.prod(own[batch + depth :])))
     return node.result(pick_rows(node, rows, places), (*outer, *own[batch + depth :]), elem=tensor.elem)
 
 
 @rule("ArgMax", "ArgMin")
 def arg(node: Node) -> Tensor:
-    """The last of equal ones is the first of those reversed."""
+    """Lower ArgMax or ArgMin; for the last of equal elements the input is reversed."""
     code = OperationCode[node.kind.upper()]
     shape = node.shape(0)
     axis = node.axis(int(node.attribute("axis", 0)), len(shape))
@@ -187,7 +185,7 @@ def arg(node: Node) -> Tensor:
 
 @rule("TopK")
 def top_k(node: Node) -> list[Tensor]:
-    """The smallest are the largest of what is negated."""
+    """Lower TopK; the smallest are the largest of the negated input."""
     tensor, shape = node.tensor(0), node.shape(0)
     axis = node.axis(int(node.attribute("axis", -1)), len(shape))
     given = node.array(1) if node.since >= 10 else np.array(node.attribute("k"))
@@ -208,8 +206,7 @@ def top_k(node: Node) -> list[Tensor]:
 
 @rule("OneHot")
 def one_hot(node: Node) -> Tensor:
-    """Lower OneHot: compare indices with positions along the new axis. Negative ones count from the end; indices out of
-    range match nothing."""
+    """Compare indices with positions along the new axis; negative ones count from the end."""
     shape, depth = node.shape(0), int(node.array(1).reshape(-1)[0])
     expressible(depth > 0, f"its depth is {depth}")
     axis = node.axis(int(node.attribute("axis", -1)), len(shape) + 1)
@@ -227,7 +224,7 @@ def one_hot(node: Node) -> Tensor:
 
 @rule("Where")
 def where(node: Node) -> Tensor:
-    """NNAPI's three inputs have one shape, and are not booleans."""
+    """Lower Where; NNAPI's three inputs have one shape, and are not booleans."""
     (condition, x, y), layout = align(node, 0, 1, 2)
     shape, elem = broadcast_shape([value.shape for value in (condition, x, y)]), node.tensor(1).elem
     if elem != BOOL:

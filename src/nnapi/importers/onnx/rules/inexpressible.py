@@ -1,4 +1,4 @@
-"""Why some operators of ONNX have no rule; all others without one are simply unknown to NNAPI."""
+"""Reasons why some operators of ONNX have no rule."""
 
 from __future__ import annotations
 

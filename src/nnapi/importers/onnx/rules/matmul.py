@@ -16,28 +16,28 @@ from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.movement import permute_axes
 from nnapi.importers.onnx.rules.quantized_operands import (
-    bias_in_codes,
     filter_beside,
-    is_coded,
+    is_quantized_float,
+    quantize_bias,
     rearrange,
 )
-from nnapi.importers.onnx.tensors import BYTES, OPEN, Tensor
+from nnapi.importers.onnx.tensors import BYTES, DYNAMIC, Tensor
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
 
 
 @rule("MatMul")
 def matmul(node: Node) -> Tensor:
-    """A constant matrix on the right makes it FULLY_CONNECTED; vectors are matrices of one row or column."""
+    """Lower MatMul, to FULLY_CONNECTED if the right matrix is constant; vectors get a second axis."""
     a, b = node.shape(0), node.shape(1)
     expressible(node.tensor(0).elem not in BYTES, "NNAPI multiplies no matrices of bytes without a scale")
     need(a and b, "one of its inputs is a scalar", BadDataError)
     wide_a, wide_b = ((1, *a) if len(a) == 1 else a), ((*b, 1) if len(b) == 1 else b)
-    need(OPEN in (wide_a[-1], wide_b[-2]) or wide_a[-1] == wide_b[-2], f"{list(a)} times {list(b)}", BadDataError)
+    need(DYNAMIC in (wide_a[-1], wide_b[-2]) or wide_a[-1] == wide_b[-2], f"{list(a)} times {list(b)}", BadDataError)
     weights = node.tensor(1).array
     batches = broadcast_shape([wide_a[:-2], wide_b[:-2]]) if len(wide_a) > 2 or len(wide_b) > 2 else ()
     shape = (*batches, *(a[-2:-1]), *(b[-1:] if len(b) > 1 else ()))
-    flat = fully_connected_in_codes(node, a, wide_b, transposed=False) if len(wide_b) == 2 else None
+    flat = fully_connected_quantized(node, a, wide_b, transposed=False) if len(wide_b) == 2 else None
     if flat is not None:
         return node.result(flat, shape)
     x, y = node.input(0), node.input(1)
@@ -48,26 +48,23 @@ def matmul(node: Node) -> Tensor:
     return node.result(product, shape)
 
 
-def fully_connected_in_codes(node: Node, a: Shape, b: Shape, *, transposed: bool) -> Value | None:
-    """Multiply input 0 by a constant matrix of shape ``b``, all quantized; return None where they are not.
-
-    With a scale for each unit it is a convolution of single pixels. ``transposed``: the matrix is [units, depth].
-    """
-    if node.wanted is None or not is_coded(node.tensor(0)):
+def fully_connected_quantized(node: Node, a: Shape, b: Shape, *, transposed: bool) -> Value | None:
+    """Multiply quantized input 0 by a constant matrix of shape ``b``; return None where they are not quantized."""
+    if node.wanted is None or not is_quantized_float(node.tensor(0)):
         return None
-    x = node.codes(0)
+    x = node.stored(0)
     weights = filter_beside(node, x, 1)
     if weights is None or node.wanted.code != x.type.code or x.array is not None:
         return None
     matrix = rearrange(weights, b, (0, 1) if transposed else (1, 0))
     channel = matrix.type.channel
-    if weights.type.channel and not node.tensor(1).codes.type.channel:  # type: ignore[union-attr]
+    if weights.type.channel and not node.tensor(1).quantized.type.channel:  # type: ignore[union-attr]
         channel = ChannelQuantization(0, (weights.type.channel.scales[0],) * matrix.shape[0])
         matrix = Value(matrix.type.replace(channel=channel), matrix.name, matrix.array)
     units, depth = matrix.shape
     if channel is not None and channel.dimension != 0:
         return None
-    bias = bias_in_codes(node, node.given(2) if node.kind == "Gemm" else None, x, matrix)
+    bias = quantize_bias(node, node.given(2) if node.kind == "Gemm" else None, x, matrix)
     if bias is None:
         return None
     rows = _count_rows(a)
@@ -86,7 +83,7 @@ def fully_connected_in_codes(node: Node, a: Shape, b: Shape, *, transposed: bool
 
 
 def fully_connected(node: Node, x: Value, shape: Shape, weights: Array, bias: Value | None) -> Value:
-    """The rows of a value, of which ``shape`` is the file's, times weights of [units, depth]."""
+    """Multiply the rows of a value, whose shape in the file is ``shape``, by weights [units, depth]."""
     units, depth = weights.shape
     rows = _count_rows(shape)
     matrix = node.view(x, (rows, depth)) if x.shape != (rows, depth) else x
@@ -97,14 +94,13 @@ def fully_connected(node: Node, x: Value, shape: Shape, weights: Array, bias: Va
 
 
 def _count_rows(shape: Shape) -> int:
-    """How many rows lie under all axes but the last."""
-    return OPEN if OPEN in shape[:-1] else math.prod(shape[:-1])
+    return DYNAMIC if DYNAMIC in shape[:-1] else math.prod(shape[:-1])
 
 
 def batch_product(node: Node, left: tuple[Value, Shape], right: tuple[Value, Shape], batches: Shape) -> Value:
-    """BATCH_MATMUL of at most two batch axes; NNAPI stretches none of them."""
+    """Lower to BATCH_MATMUL, which neither broadcasts nor takes more than two batch axes."""
     (x, a), (y, b) = left, right
-    if OPEN in batches or OPEN in a[:-2] or OPEN in b[:-2]:
+    if DYNAMIC in batches or DYNAMIC in a[:-2] or DYNAMIC in b[:-2]:
         expressible(a[:-2] == b[:-2] and len(a) <= HIGHEST_RANK, "its open batches stretch; fix them by load(shapes=…)")
         return node.apply(OperationCode.BATCH_MATMUL, x, y, node.flag(False), node.flag(False))
     matrices = []
@@ -119,7 +115,7 @@ def batch_product(node: Node, left: tuple[Value, Shape], right: tuple[Value, Sha
 
 
 def _repeat(node: Node, value: Value, own: Shape, batches: Shape, matrix: Shape) -> Value:
-    """Matrices repeated for every batch."""
+    """Broadcast matrices to all batches."""
     size = math.prod(matrix)
     if len(batches) + 1 > HIGHEST_RANK:
         expressible(all(each == 1 for each in own), f"its batches stretch along {len(batches)} axes")
@@ -129,24 +125,23 @@ def _repeat(node: Node, value: Value, own: Shape, batches: Shape, matrix: Shape)
 
 @rule("Gemm")
 def gemm(node: Node) -> Tensor:
-    """alpha A B + beta C."""
     a, b = node.shape(0), node.shape(1)
     need(len(a) == len(b) == 2, "its matrices are not of rank 2", BadDataError)
     alpha, beta = float(node.attribute("alpha", 1.0)), float(node.attribute("beta", 1.0))
-    turns_a, turns_b = bool(node.attribute("transA", 0)), bool(node.attribute("transB", 0))
-    shape = (a[1] if turns_a else a[0], b[0] if turns_b else b[1])
-    if alpha == beta == 1 and not turns_a:
-        flat = fully_connected_in_codes(node, a, b, transposed=turns_b)
+    transposes_a, transposes_b = bool(node.attribute("transA", 0)), bool(node.attribute("transB", 0))
+    shape = (a[1] if transposes_a else a[0], b[0] if transposes_b else b[1])
+    if alpha == beta == 1 and not transposes_a:
+        flat = fully_connected_quantized(node, a, b, transposed=transposes_b)
         if flat is not None:
             return node.result(flat, shape)
     x, weights, bias = node.input(0), node.tensor(1).array, None
     if x.is_float and weights is not None:
         bias = _bias(node, shape[1], beta)
-        x = permute_axes(node, x, (1, 0)) if turns_a else x
-        matrix = (weights if turns_b else weights.T) * np.asarray(alpha, weights.dtype)
-        product = fully_connected(node, x, a[::-1] if turns_a else a, matrix, bias)
+        x = permute_axes(node, x, (1, 0)) if transposes_a else x
+        matrix = (weights if transposes_b else weights.T) * np.asarray(alpha, weights.dtype)
+        product = fully_connected(node, x, a[::-1] if transposes_a else a, matrix, bias)
     else:
-        flags = node.flag(turns_a), node.flag(turns_b)
+        flags = node.flag(transposes_a), node.flag(transposes_b)
         product = _times(node, node.apply(OperationCode.BATCH_MATMUL, x, node.input(1), *flags), alpha)
     if node.has(2) and bias is None and beta != 0:
         product = add(node, product, _times(node, node.input(2), beta))
@@ -154,7 +149,7 @@ def gemm(node: Node) -> Tensor:
 
 
 def _bias(node: Node, units: int, beta: float) -> Value | None:
-    """C as the bias of FULLY_CONNECTED: a constant for each unit; None where it is something else."""
+    """Return C as the bias of FULLY_CONNECTED, None where it is not a constant for each unit."""
     if not node.has(2) or beta == 0:
         return None
     array = node.tensor(2).array
@@ -175,7 +170,7 @@ def _times(node: Node, value: Value, factor: float) -> Value:
 
 @rule("Einsum")
 def einsum(node: Node) -> Tensor:
-    """Of one or two inputs, each index at most once in each: a product of matrices, its axes in the wanted order."""
+    """Lower Einsum of one or two inputs without diagonals to a matrix product and a transpose."""
     equation = node.attribute("equation", "").replace(" ", "")
     expressible("." not in equation and equation, "its equation leaves out axes")
     left, _, right = equation.partition("->")
@@ -200,7 +195,7 @@ def einsum(node: Node) -> Tensor:
 
 
 def _sum_others(node: Node, value: Value, letters: str, kept: set[str]) -> tuple[Value, str]:
-    """A value summed along the axes that are not kept."""
+    """Sum a value along the axes that are not kept."""
     alone = [i for i, each in enumerate(letters) if each not in kept]
     if not alone:
         return value, letters
@@ -210,7 +205,7 @@ def _sum_others(node: Node, value: Value, letters: str, kept: set[str]) -> tuple
 
 
 def _contract(node: Node, values: Sequence[tuple[Value, str]], right: str, sizes: dict[str, int]) -> tuple[Value, str]:
-    """The product of two values, as one of matrices: batches, rows, columns."""
+    """Multiply two values as matrices: batches, rows, columns."""
     (x, a), (y, b) = values
     both = [each for each in a if each in b]
     batch, inner = [each for each in both if each in right], [each for each in both if each not in right]

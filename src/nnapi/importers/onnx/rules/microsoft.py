@@ -1,7 +1,4 @@
-"""Operators of the domain com.microsoft that ONNX Runtime's transformer optimizer and quantizer write.
-
-Each is composed of operators of the default domain, so that all their rules hold.
-"""
+"""Operators of com.microsoft that ONNX Runtime's optimizer and quantizer write, composed of ONNX's operators."""
 
 from __future__ import annotations
 
@@ -15,17 +12,16 @@ from nnapi.importers.onnx.tensors import Tensor, constant
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array
 
-DYNAMIC = "inputs are not quantized: results are closer to float32 than ONNX Runtime's"
+FLOAT_INPUTS = "inputs are not quantized: results are closer to float32 than ONNX Runtime's"
 
 FUSED_ATTRIBUTES = {
     "Conv": ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"),
     "Gemm": ("alpha", "beta", "transA", "transB"),
 }
-"""Attributes that fused operators have from the operator of the default domain."""
+"""Attributes that fused operators share with the operator of the default domain."""
 
 
 def number(node: Node, value: float, like: Tensor) -> Tensor:
-    """A scalar constant in the type of a float tensor."""
     dtype = np.float16 if like.elem == 10 else np.float32
     return constant(f"{node.name}:number", np.array(value, dtype))
 
@@ -36,7 +32,6 @@ def add(node: Node, x: Tensor, y: Tensor | None) -> Tensor:
 
 @rule("com.microsoft:FusedMatMul", "com.microsoft:TransposeMatMul")
 def fused_matmul(node: Node) -> Result:
-    """A product of matrices of which either may be transposed, times a factor."""
     expressible(not node.attribute("transBatchA", 0) and not node.attribute("transBatchB", 0), "it transposes batches")
     factors = []
     for i, name in enumerate(("transA", "transB")):
@@ -52,7 +47,7 @@ def fused_matmul(node: Node) -> Result:
 
 @rule("com.microsoft:SkipLayerNormalization", "com.microsoft:SkipSimplifiedLayerNormalization")
 def skip_layer_normalization(node: Node) -> list[Result | None]:
-    """Normalization of input, skip and bias together; the simplified one has no summand before the bias."""
+    """Normalize the sum of input, skip and bias; the simplified operator has no beta."""
     is_simplified = node.kind == "SkipSimplifiedLayerNormalization"
     total = add(node, compose(node, "Add", node.tensor(0), node.tensor(1)), node.given(3 if is_simplified else 4))
     kind, operands = "LayerNormalization", [total, node.tensor(2), node.given(3)]
@@ -64,7 +59,7 @@ def skip_layer_normalization(node: Node) -> list[Result | None]:
 
 @rule("com.microsoft:BiasGelu", "com.microsoft:Gelu", "com.microsoft:FastGelu")
 def gelu(node: Node) -> Result:
-    """Gelu of the input plus a bias; FastGelu approximates it by a hyperbolic tangent."""
+    """Lower Gelu of the input plus a bias; FastGelu approximates it."""
     approximate = "tanh" if node.kind == "FastGelu" else "none"
     return compose(node, "Gelu", add(node, node.tensor(0), node.given(1)), approximate=approximate)
 
@@ -78,7 +73,7 @@ def quick_gelu(node: Node) -> Result:
 
 @rule("com.microsoft:FusedConv", "com.microsoft:FusedGemm")
 def fused(node: Node) -> Result:
-    """Conv or Gemm, plus a fourth input, and an activation."""
+    """Lower Conv or Gemm, plus a fourth input, and an activation."""
     kind = node.kind.removeprefix("Fused")
     attributes = {name: node.attribute(name) for name in FUSED_ATTRIBUTES[kind] if node.attribute(name) is not None}
     found = compose(node, kind, node.tensor(0), node.tensor(1), node.given(2), **attributes)
@@ -96,13 +91,13 @@ def fused(node: Node) -> Result:
 
 @rule("com.microsoft:QuantizeLinear", "com.microsoft:DequantizeLinear")
 def convert_quantized(node: Node) -> Tensor:
-    """The operators of the default domain, as they were before that had 16 bits."""
+    """Apply the operators of the default domain in the opset before 16-bit types."""
     return apply_rule(node, node.kind, node.tensors)
 
 
 @rule("com.microsoft:MatMulNBits")
 def matmul_n_bits(node: Node) -> Result:
-    """A product with weights of a few bits, which are unpacked: [N, blocks, bytes] with a scale for each block."""
+    """Unpack weights of a few bits, [N, blocks, bytes] with a scale for each block, and multiply."""
     columns, rows, bits, size = (int(node.attribute(name, 4)) for name in ("N", "K", "bits", "block_size"))
     expressible(not node.has(4), "its rows are in another order (g_idx)")
     expressible(bits in (2, 4, 8), f"its weights have {bits} bits")
@@ -123,7 +118,7 @@ def matmul_n_bits(node: Node) -> Result:
 
 
 def _unpack(packed: Array, bits: int) -> Array:
-    """Numbers of a few bits, the lowest first, of the bytes along the last axis."""
+    """Unpack numbers of ``bits`` bits from the bytes along the last axis, the lowest first."""
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     found: Array = (packed[..., None] >> shifts) & np.uint8((1 << bits) - 1)
     return found.reshape(*packed.shape[:-1], -1)
@@ -131,15 +126,14 @@ def _unpack(packed: Array, bits: int) -> Array:
 
 @rule("com.microsoft:DynamicQuantizeMatMul")
 def dynamic_quantize_matmul(node: Node) -> Result:
-    """A product with quantized weights, of an input that ONNX Runtime quantizes at the run."""
-    node.note(f"DynamicQuantizeMatMul: {DYNAMIC}")
+    """Multiply by quantized weights; ONNX Runtime quantizes the input at run time."""
+    node.note(f"DynamicQuantizeMatMul: {FLOAT_INPUTS}")
     weights = compose(node, "DequantizeLinear", node.tensor(1), node.tensor(2), node.given(3), axis=-1)
     return add(node, compose(node, "MatMul", node.tensor(0), weights), node.given(4))
 
 
 @rule("com.microsoft:MatMulIntegerToFloat")
 def matmul_integer_to_float(node: Node) -> Result:
-    """A product of quantized matrices as float values."""
     factors = [
         compose(node, "DequantizeLinear", node.tensor(i), node.tensor(2 + i), node.given(4 + i), axis=-1)
         for i in (0, 1)
@@ -149,8 +143,8 @@ def matmul_integer_to_float(node: Node) -> Result:
 
 @rule("com.microsoft:DynamicQuantizeLSTM")
 def dynamic_quantize_lstm(node: Node) -> list[Tensor | None]:
-    """LSTM with quantized weights, which lie as [directions, inputs, gates]."""
-    node.note(f"DynamicQuantizeLSTM: {DYNAMIC}")
+    """Lower LSTM with quantized weights [directions, inputs, gates]."""
+    node.note(f"DynamicQuantizeLSTM: {FLOAT_INPUTS}")
     weights = [_dequantize_gates(node, 1, 8), _dequantize_gates(node, 2, 10)]
     inputs = [node.tensor(0), *weights, *(node.given(i) for i in range(3, 8))]
     return apply_rules(node, "LSTM", inputs)

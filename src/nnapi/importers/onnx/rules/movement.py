@@ -1,4 +1,4 @@
-"""Dimensions and axes: reshaping, joining, cutting, repeating, padding."""
+"""Shapes and axes: reshape, transpose, concatenate, split, repeat, pad."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nnapi.importers.onnx.images import TO_FIRST
 from nnapi.importers.onnx.layout import collapse, flatten_shape, read_as_stored, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.tensors import BYTES, DTYPES, OPEN, Tensor
+from nnapi.importers.onnx.tensors import BYTES, DTYPES, DYNAMIC, Tensor
 from nnapi.importers.onnx.terms import select
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array, OperandType, Shape
@@ -25,8 +25,7 @@ Widths = list[tuple[int, int]]
 
 
 def reshape_input(node: Node, shape: Shape) -> Tensor:
-    """Input 0 under other dimensions in the file."""
-    tensor, value = node.tensor(0), node.codes(0)
+    tensor, value = node.tensor(0), node.stored(0)
     if len(shape) <= HIGHEST_RANK and not tensor.is_known and value.shape != shape:
         value = node.view(value, shape)
     return node.result(value, shape, elem=tensor.elem)
@@ -34,7 +33,7 @@ def reshape_input(node: Node, shape: Shape) -> Tensor:
 
 @rule("Reshape")
 def reshape(node: Node) -> Tensor:
-    """0 keeps a dimension of the input; -1 is what the others leave, or a dimension that only a run knows."""
+    """Lower Reshape. 0 keeps a dimension; -1 is inferred, or dynamic."""
     tensor = node.tensor(0)
     shape = [int(each) for each in node.tensor(1).constant.reshape(-1)]
     if not node.attribute("allowzero", 0):
@@ -46,7 +45,7 @@ def reshape(node: Node) -> Tensor:
         count = math.prod(tensor.dims)
         need(rest > 0 and count % rest == 0, f"{list(tensor.dims)} does not reshape to {shape}", BadDataError)
         shape[shape.index(-1)] = count // rest
-    return reshape_input(node, tuple(max(each, OPEN) for each in shape))
+    return reshape_input(node, tuple(max(each, DYNAMIC) for each in shape))
 
 
 @rule("Flatten")
@@ -62,7 +61,7 @@ def squeeze(node: Node) -> Tensor:
         dropped = {axis for axis, size in enumerate(shape) if size == 1}
     else:
         dropped = {node.axis(axis, len(shape)) for axis in axes}
-    need(all(shape[axis] in (1, OPEN) for axis in dropped), f"it drops axes of {list(shape)}", BadDataError)
+    need(all(shape[axis] in (1, DYNAMIC) for axis in dropped), f"it drops axes of {list(shape)}", BadDataError)
     return reshape_input(node, tuple(size for axis, size in enumerate(shape) if axis not in dropped))
 
 
@@ -88,12 +87,12 @@ def transpose_axes(node: Node) -> Tensor:
         return node.result(value, result, elem=tensor.elem, is_nhwc=True)
     if is_nhwc and len(shape) == 4:
         return node.result(permute_axes(node, value, [places[axis] for axis in order]), result, elem=tensor.elem)
-    value = node.codes(0)
+    value = node.stored(0)
     return node.result(permute_any_rank(node, value, shape, order), result, elem=tensor.elem)
 
 
 def permute_any_rank(node: Node, value: Value, shape: Shape, order: Sequence[int]) -> Value:
-    """A value of any rank with its axes in another order: those that stay neighbors are moved as one."""
+    """Transpose a value of any rank by moving neighbors as one axis."""
     if len(shape) <= HIGHEST_RANK:
         return permute_axes(node, value, order)
     merged, order_of_merged = merge_axes(shape, order)
@@ -105,34 +104,33 @@ def permute_any_rank(node: Node, value: Value, shape: Shape, order: Sequence[int
 
 
 def pick_rows(node: Node, value: Value, indices: Value | Array) -> Value:
-    """The rows of a value at some indices, laid flat."""
     if not isinstance(indices, Value):
         indices = node.graph.ints(indices.reshape(-1))
     return node.apply(OperationCode.GATHER, value, node.i32(0), indices)
 
 
 def permute_axes(node: Node, value: Value, order: Sequence[int]) -> Value:
-    """A value of NNAPI's rank with its axes in another order, which may be the same."""
+    """Transpose a value of NNAPI's rank; an order without effect costs nothing."""
     if list(order) == sorted(order):
         return value
     moving = [axis for axis in order if value.shape[axis] != 1]
-    if moving == sorted(moving) and list(value.shape).count(OPEN) <= 1:
+    if moving == sorted(moving) and list(value.shape).count(DYNAMIC) <= 1:
         return node.view(value, [value.shape[axis] for axis in order])
     return transpose(node, value, order)
 
 
 @rule("Concat")
 def concat(node: Node) -> Tensor:
-    """Lower Concat; inputs without elements, as a Split may give them, are left out beside others."""
+    """Lower Concat; empty inputs, as a Split may give them, are left out beside others."""
     filled = [tensor for tensor in node.tensors if tensor is None or tensor.array is None or tensor.array.size]
     node.tensors = filled or node.tensors
     tensors = [node.tensor(i) for i in range(node.count)]
     first = tensors[0]
     axis = node.axis(int(node.attribute("axis", 1)), first.rank)
     widths = [tensor.dims[axis] for tensor in tensors]
-    shape = (*first.dims[:axis], OPEN if OPEN in widths else sum(widths), *first.dims[axis + 1 :])
+    shape = (*first.dims[:axis], DYNAMIC if DYNAMIC in widths else sum(widths), *first.dims[axis + 1 :])
     is_nhwc = all(tensor.is_nhwc for tensor in tensors)
-    values = [tensor.materialize() if is_nhwc else node.codes(i) for i, tensor in enumerate(tensors)]
+    values = [tensor.materialize() if is_nhwc else node.stored(i) for i, tensor in enumerate(tensors)]
     kinds = {(value.type.scale, value.type.zero_point) for value in values}
     if len(kinds) > 1 and first.elem in BYTES:
         values = [node.bare(value) for value in values]
@@ -145,7 +143,7 @@ def concat(node: Node) -> Tensor:
 
 
 def join(node: Node, values: Sequence[Value], axis: int) -> Value:
-    """Concatenate values along an axis; quantized values of different scales are dequantized."""
+    """Concatenate values; quantized values of different scales are dequantized."""
     kinds = {(value.type.code, value.type.scale, value.type.zero_point) for value in values}
     if len(kinds) > 1 and node.wanted is not None and {value.type.code for value in values} == {node.wanted.code}:
         return node.apply(OperationCode.CONCATENATION, *values, node.i32(axis), type=node.wanted)
@@ -182,7 +180,7 @@ def split_axis(node: Node) -> list[Tensor]:
 
 
 def cut(node: Node, value: Value, axis: int, sizes: Sequence[int]) -> list[Value]:
-    """A value cut along an axis."""
+    """Split a value along an axis."""
     if len(sizes) == 1:
         return [value]
     if len(set(sizes)) == 1:
@@ -197,7 +195,7 @@ def cut(node: Node, value: Value, axis: int, sizes: Sequence[int]) -> list[Value
 
 
 def block(node: Node, value: Value, begin: Sequence[int], size: Sequence[int]) -> Value:
-    """A block of a value; a size of -1 reaches to the end."""
+    """Slice a value; a size of -1 reaches to the end."""
     place = (node.graph.ints(list(begin)), node.graph.ints(list(size)))
     return node.apply(OperationCode.SLICE, value, *place)
 
@@ -211,7 +209,7 @@ def expand(node: Node) -> Tensor:
     if len(shape) > HIGHEST_RANK:
         kinds = [have == want for have, want in zip(padded, shape, strict=True)]
         padded, whole = collapse(padded, kinds)[0], collapse(shape, kinds)[0]
-    value = broadcast(node, node.view(node.codes(0), padded), whole)
+    value = broadcast(node, node.view(node.stored(0), padded), whole)
     return node.result(value, shape, elem=node.tensor(0).elem)
 
 
@@ -221,7 +219,7 @@ def tile(node: Node) -> Tensor:
     need(len(counts) == tensor.rank, f"{len(counts)} repeats for rank {tensor.rank}", BadDataError)
     expressible(all(count > 0 for count in counts), "its result has no elements")
     shape = tuple(size * count for size, count in zip(tensor.dims, counts, strict=True))
-    value = node.codes(0)
+    value = node.stored(0)
     if tensor.rank > HIGHEST_RANK:
         kinds = [(i, count) if count > 1 else 1 for i, count in enumerate(counts)]
         laid, places = collapse(node.static_shape(0), kinds)
@@ -254,13 +252,12 @@ def eye_like(node: Node) -> Tensor:
 
 @rule("Trilu")
 def trilu(node: Node) -> Tensor:
-    """One triangle of the last two axes; the other is zero."""
     tensor, shape, upper = node.tensor(0), node.static_shape(0), bool(node.attribute("upper", 1))
     k = int(node.array(1).reshape(())) if node.has(1) else 0
     rows, columns = shape[-2:]
     node.graph.reserve(2 * rows * columns)
     mask = np.tri(rows, columns, k - upper, np.bool_) ^ upper
-    x = node.view(node.codes(0), (math.prod(shape[:-2]), rows, columns))
+    x = node.view(node.stored(0), (math.prod(shape[:-2]), rows, columns))
     kept = node.graph.constant(mask.reshape(1, rows, columns))
     zero = node.like_any(x, x.type.zero_point)
     return node.result(select(node, kept, x, zero, x.shape), shape, elem=tensor.elem)
@@ -268,8 +265,7 @@ def trilu(node: Node) -> Tensor:
 
 @rule("ReverseSequence")
 def reverse_sequence(node: Node) -> Tensor:
-    """Lower ReverseSequence: reverse the first ``length`` elements of each row, by a gather with the index of each
-    element."""
+    """Reverse the first ``length`` elements of each row, by a gather with the index of each element."""
     shape, lengths = node.static_shape(0), node.array(1).reshape(-1)
     time, batch = int(node.attribute("time_axis", 0)), int(node.attribute("batch_axis", 1))
     expressible({time, batch} == {0, 1} and len(shape) >= 2, "its axes are not the first two")
@@ -279,7 +275,7 @@ def reverse_sequence(node: Node) -> Tensor:
     for row, length in enumerate(lengths.tolist()):
         line = places[:, row] if batch == 1 else places[row]
         line[:length] = line[:length][::-1].copy()
-    rows = node.view(node.codes(0), (shape[0] * shape[1], math.prod(shape[2:])))
+    rows = node.view(node.stored(0), (shape[0] * shape[1], math.prod(shape[2:])))
     return node.result(pick_rows(node, rows, places), shape, elem=node.tensor(0).elem)
 
 
@@ -307,7 +303,7 @@ def pad(node: Node) -> Tensor:
 
 
 def _widths(node: Node, rank: int) -> Widths:
-    """Elements to add, or to take away, before and behind each axis."""
+    """Return the elements to add, or remove if negative, before and behind each axis."""
     pads = node.integers(1, "pads") or []
     axes = [node.axis(int(axis), rank) for axis in node.array(3).reshape(-1)] if node.has(3) else list(range(rank))
     need(len(pads) == 2 * len(axes), f"{len(pads)} pads for {len(axes)} axes", BadDataError)
@@ -335,7 +331,6 @@ def _crop(node: Node, value: Value, along: Widths) -> Value:
 
 
 def pad_with(node: Node, value: Value, along: Widths, number: float) -> Value:
-    """A value with a number around it."""
     if not any(map(any, along)):
         return value
     if value.type.code in FLOATS:
@@ -358,7 +353,6 @@ def pad_with(node: Node, value: Value, along: Widths, number: float) -> Value:
 
 
 def _pad_by_mode(node: Node, value: Value, along: Widths, mode: str) -> Value:
-    """A value with its own elements around it."""
     reflected = mode == "reflect" and value.type.code != INT32
     fits = all(max(width) < size for width, size in zip(along, node.static_shape_of(value), strict=True))
     if reflected and fits:

@@ -13,9 +13,9 @@ from nnapi.importers.onnx.images import IMAGES
 from nnapi.importers.onnx.layout import flatten_shape, from_image, image, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.quantized_operands import computes_in_codes
+from nnapi.importers.onnx.rules.quantized_operands import computes_quantized
 from nnapi.importers.onnx.rules.reduction import reduce_axes
-from nnapi.importers.onnx.tensors import OPEN, Tensor
+from nnapi.importers.onnx.tensors import DYNAMIC, Tensor
 from nnapi.importers.onnx.terms import Term, choose, sqrt
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array, OperandType, Shape
@@ -23,7 +23,6 @@ from nnapi.model.operand import Array, OperandType, Shape
 
 @rule("BatchNormalization")
 def batch_normalization(node: Node) -> Tensor:
-    """A factor and a summand for each channel."""
     expressible(not node.attribute("training_mode", 0) and not node.wants(1), "NNAPI models do not learn")
     epsilon = float(node.attribute("epsilon", 1e-5))
     if all(node.tensor(i).array is not None for i in range(1, 5)):
@@ -36,7 +35,7 @@ def batch_normalization(node: Node) -> Tensor:
 
 
 def _by_channel(node: Node, factor: Array | Value, summand: Array | Value) -> Tensor:
-    """x times a factor plus a summand, each along axis 1 of the file."""
+    """Multiply by a factor and add a summand, each along axis 1 of the file."""
     shape = node.shape(0)
     is_image, lying = len(shape) in IMAGES, [-1]
     if is_image:
@@ -44,7 +43,7 @@ def _by_channel(node: Node, factor: Array | Value, summand: Array | Value) -> Te
     else:
         x = node.input(0)
         if len(shape) > 2:
-            x, lying = node.view(x, (*shape[:2], OPEN if OPEN in shape[2:] else math.prod(shape[2:]))), [-1, 1]
+            x, lying = node.view(x, (*shape[:2], DYNAMIC if DYNAMIC in shape[2:] else math.prod(shape[2:]))), [-1, 1]
 
     def beside(each: Array | Value) -> Value:
         if isinstance(each, Value):
@@ -68,7 +67,7 @@ def instance_normalization(node: Node) -> Tensor:
 
 @rule("LRN")
 def local_response_normalization(node: Node) -> Tensor:
-    """ONNX divides the factor by the number of channels that are added up."""
+    """Lower LRN; ONNX divides the factor by the number of channels."""
     x, size = image(node, 0), int(node.attribute("size"))
     expressible(size % 2 == 1, f"it adds up {size} channels, NNAPI as many before as behind")
     alpha, beta, bias = (float(node.attribute(name)) for name in ("alpha", "beta", "bias"))
@@ -77,12 +76,11 @@ def local_response_normalization(node: Node) -> Tensor:
     return from_image(node, found, node.tensor(0).rank)
 
 
-def _read_axis(node: Node, codes: bool = False) -> tuple[Value, int]:
-    """The input under dimensions of which one is normalized, and the axis of that. Up to opset 12 everything from the
-    axis on is normalized as one."""
+def _read_axis(node: Node, quantized: bool = False) -> tuple[Value, int]:
+    """Return the input and its normalized axis; up to opset 12 all axes from ``axis`` on are one."""
     shape = node.shape(0)
     axis = node.axis(int(node.attribute("axis", 1 if node.since < 13 else -1)), len(shape))
-    x = node.codes(0) if codes else node.input(0)
+    x = node.stored(0) if quantized else node.input(0)
     if node.since < 13:
         return node.view(x, flatten_shape(shape, axis)), 1
     return (x, axis) if len(shape) <= HIGHEST_RANK else (view_around(node, x, shape, axis), 1)
@@ -90,10 +88,10 @@ def _read_axis(node: Node, codes: bool = False) -> tuple[Value, int]:
 
 @rule("Softmax")
 def softmax(node: Node) -> Tensor:
-    codes = computes_in_codes(node, 0)
-    x, axis = _read_axis(node, codes)
+    quantized = computes_quantized(node, 0)
+    x, axis = _read_axis(node, quantized)
     last = [] if axis == x.rank - 1 else [node.i32(axis)]
-    found = node.apply(OperationCode.SOFTMAX, x, node.real(1.0, x), *last, type=node.wanted if codes else None)
+    found = node.apply(OperationCode.SOFTMAX, x, node.real(1.0, x), *last, type=node.wanted if quantized else None)
     return node.result(found, node.shape(0))
 
 
@@ -105,7 +103,6 @@ def log_softmax(node: Node) -> Tensor:
 
 @rule("Hardmax")
 def hardmax(node: Node) -> Tensor:
-    """One where the first largest lies."""
     value, axis = _read_axis(node)
     sizes = node.static_shape_of(value)
     first = node.apply(OperationCode.ARGMAX, value, node.i32(axis), type=OperandType(INT32))
@@ -157,7 +154,7 @@ def layer_normalization(node: Node) -> list[Tensor]:
 
 
 def _row(node: Node, i: int, shape: Shape) -> Value:
-    """A factor or summand for the normalized axes laid flat."""
+    """Return a factor or summand for the flattened normalized axes."""
     array, count = node.tensor(i).array, math.prod(shape)
     if array is not None:
         return node.constant(np.broadcast_to(array, shape).reshape(count), node.input(i))

@@ -1,4 +1,4 @@
-"""Pools and rearrangements of images."""
+"""Pooling, and rearrangements of images."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.arithmetic import times
 from nnapi.importers.graph import FLOATS, Value
-from nnapi.importers.onnx.layout import from_image, image, image_codes
+from nnapi.importers.onnx.layout import from_image, image, stored_image
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.convolution import Windows, windows
 from nnapi.importers.onnx.rules.indexing import slice_with_step
 from nnapi.importers.onnx.rules.movement import pad_with
-from nnapi.importers.onnx.rules.quantized_operands import computes_in_codes
-from nnapi.importers.onnx.tensors import OPEN, Tensor
+from nnapi.importers.onnx.rules.quantized_operands import computes_quantized
+from nnapi.importers.onnx.tensors import DYNAMIC, Tensor
 from nnapi.importers.refusals import expressible
 
 POOLS = {"AveragePool": OperationCode.AVERAGE_POOL_2D, "MaxPool": OperationCode.MAX_POOL_2D}
@@ -27,9 +27,9 @@ GLOBAL = {"GlobalAveragePool": OperationCode.MEAN, "GlobalMaxPool": OperationCod
 
 @rule(*POOLS)
 def pool(node: Node) -> Tensor:
-    """NNAPI's average leaves out what is padded, its maximum too."""
+    """Lower pooling; padding counts neither in NNAPI's average nor in its maximum."""
     expressible(not node.wants(1), "NNAPI gives no places of what is largest")
-    x, place = image_codes(node, 0), pool_windows(node)
+    x, place = stored_image(node, 0), pool_windows(node)
     if node.kind == "AveragePool" and node.attribute("count_include_pad", 0):
         x, place = _with_zeros(node, x, place)
     expressible(node.kind == "MaxPool" or place.dilation == (1, 1), "NNAPI's average has no dilation")
@@ -41,7 +41,7 @@ def pool(node: Node) -> Tensor:
 
 
 def pool_windows(node: Node) -> Windows:
-    """The windows of a pool. With ``ceil_mode`` a last one may reach beyond the image, but must begin within."""
+    """Return the windows of a pool. With ``ceil_mode`` the last may end beyond the image, but begins inside."""
     shape = node.shape(0)
     kernel = tuple(node.attribute("kernel_shape") or ())
     place = windows(node, kernel, shape[2:])
@@ -50,7 +50,7 @@ def pool_windows(node: Node) -> Windows:
     size = shape[2:] if len(shape) == 4 else (1, *shape[2:])
     pads = []
     for i, (low, high) in enumerate(place.pads):
-        expressible(size[i] != OPEN, "it rounds the size of an open image up; fix it by load(shapes=…)")
+        expressible(size[i] != DYNAMIC, "it rounds the size of an open image up; fix it by load(shapes=…)")
         span, stride, whole = place.span[i], place.stride[i], size[i] + low + high
         steps = -(-(whole - span) // stride)
         if steps * stride >= size[i] + low:
@@ -66,7 +66,7 @@ def apply_pool(node: Node, code: OperationCode, x: Value, place: Windows) -> Val
 
 
 def _with_zeros(node: Node, x: Value, place: Windows) -> tuple[Value, Windows]:
-    """The image with the zeros of its pads, so that they count; what ``ceil_mode`` adds does not."""
+    """Pad the image with zeros that count in the average; those of ``ceil_mode`` do not."""
     shape = node.shape(0)
     own = windows(node, tuple(node.attribute("kernel_shape") or ()), shape[2:]).pads
     (_, bottom), (_, right) = ((0, high - mine[1]) for (_, high), mine in zip(place.pads, own, strict=True))
@@ -96,7 +96,7 @@ def _max_pool_dilated(node: Node, x: Value, place: Windows) -> Value:
 
 
 def _lowest(x: Value) -> float:
-    """The lowest number of a type, for what is padded."""
+    """Return the lowest number of a type."""
     if x.type.code in FLOATS:
         return float(np.finfo(x.type.dtype).min)
     return float(np.iinfo(x.type.dtype).min - x.type.zero_point) * x.type.scale
@@ -104,7 +104,7 @@ def _lowest(x: Value) -> float:
 
 @rule("LpPool")
 def lp_pool(node: Node) -> Tensor:
-    """The p-th root of the sum of p-th powers, which is the average of as many, zeros included."""
+    """Lower LpPool to powers of an average, whose zeros count."""
     p = float(node.attribute("p", 2))
     x, place = image(node, 0), pool_windows(node)
     expressible(place.dilation == (1, 1), "NNAPI's average has no dilation")
@@ -117,14 +117,13 @@ def lp_pool(node: Node) -> Tensor:
 
 @rule(*GLOBAL)
 def global_pool(node: Node) -> Tensor:
-    """Over all of each channel's image."""
     shape, code = node.shape(0), GLOBAL[node.kind]
     result = (*shape[:2], *(1 for _ in shape[2:]))
     flag = node.i32(1) if code == OperationCode.MEAN else node.flag(True)
     if len(shape) in (3, 4):
-        type = node.wanted if computes_in_codes(node, 0) else None
+        type = node.wanted if computes_quantized(node, 0) else None
         found = node.apply(
-            code, image_codes(node, 0) if type else image(node, 0), node.graph.ints([1, 2]), flag, type=type
+            code, stored_image(node, 0) if type else image(node, 0), node.graph.ints([1, 2]), flag, type=type
         )
         return node.result(found, result, is_nhwc=True)
     laid = node.view(node.input(0), (*node.static_shape(0)[:2], math.prod(shape[2:])))
@@ -133,8 +132,8 @@ def global_pool(node: Node) -> Tensor:
 
 @rule("DepthToSpace")
 def depth_to_space(node: Node) -> Tensor:
-    """Of the two orders of channels NNAPI has DCR; for CRD they are reordered."""
-    x, size = image_codes(node, 0), int(node.attribute("blocksize", 1))
+    """Lower DepthToSpace; NNAPI has DCR, the channels of CRD are reordered."""
+    x, size = stored_image(node, 0), int(node.attribute("blocksize", 1))
     channels = node.shape(0)[1]
     need(size > 0 and channels % (size * size) == 0, f"blocks of {size} from {channels} channels", BadDataError)
     if node.attribute("mode", "DCR") == "CRD":
@@ -145,8 +144,8 @@ def depth_to_space(node: Node) -> Tensor:
 
 @rule("SpaceToDepth")
 def space_to_depth(node: Node) -> Tensor:
-    """Of the two orders of channels NNAPI has DCR."""
-    x, size = image_codes(node, 0), int(node.attribute("blocksize", 1))
+    """Lower SpaceToDepth; NNAPI has DCR, the channels of CRD are reordered."""
+    x, size = stored_image(node, 0), int(node.attribute("blocksize", 1))
     result = node.apply(OperationCode.SPACE_TO_DEPTH, x, node.i32(size))
     if node.attribute("mode", "DCR") == "CRD":
         order = np.arange(node.static_shape_of(result)[3]).reshape(size * size, -1).T.reshape(-1)

@@ -1,4 +1,4 @@
-"""Cast, QuantizeLinear and DequantizeLinear; pairs of the last two disappear where operations take quantized values."""
+"""Cast, QuantizeLinear and DequantizeLinear; pairs of the last two disappear around quantized operations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.arithmetic import multiply, subtract
 from nnapi.importers.graph import BOOL8, FLOAT32, INT32, QUANT8, Value
-from nnapi.importers.onnx.fusion import type_of_codes
+from nnapi.importers.onnx.fusion import quantized_type
 from nnapi.importers.onnx.layout import read_as_stored, real_input
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
@@ -37,49 +37,47 @@ LIMITS = {UINT8: (0, 255), INT8: (-128, 127), UINT16: (0, 65535), INT16: (-32768
 
 @rule("QuantizeLinear")
 def quantize(node: Node) -> Tensor:
-    """Codes that the operation before gives already are as wanted."""
     point = node.given(2)
     elem = point.elem if point else int(node.attribute("output_dtype", 0)) or UINT8
     expressible(elem in LIMITS, "NNAPI quantizes to integers of 8 and 16 bits only")
     if elem not in BYTES:
-        return _compute_codes(node, elem)
-    type = type_of_codes(node.tensor(1), point)
+        return _quantize_by_arithmetic(node, elem)
+    type = quantized_type(node.tensor(1), point)
     scale = node.tensor(1).array
     if scale is not None and not np.isfinite(scale).all():
         node.note(f"{node.tensor(1).name}, the scale of QuantizeLinear {node.name}, is not finite")
     if type is not None and point is None:
         type = OperandType(CODES[elem], (), type.scale, 0)
     if type is None:
-        return _compute_codes(node, elem)
+        return _quantize_by_arithmetic(node, elem)
     value, _, is_nhwc = read_as_stored(node, 0)
     return node.result(quantize_to(node, value, type), node.shape(0), elem=elem, is_nhwc=is_nhwc)
 
 
 def quantize_to(node: Node, value: Value, type: OperandType) -> Value:
-    """Quantize a value to a type; a value of that type is returned unchanged."""
+    """Quantize a value, unless it has the type."""
     if (value.type.code, value.type.scale, value.type.zero_point) == (type.code, type.scale, type.zero_point):
         return value
     return node.apply(OperationCode.QUANTIZE, node.graph.real(value), type=type)
 
 
-def _compute_codes(node: Node, elem: int) -> Tensor:
-    """Quantize by arithmetic, for scales that are computed or one for each index along an axis."""
+def _quantize_by_arithmetic(node: Node, elem: int) -> Tensor:
+    """Quantize by arithmetic, for scales that are computed or per axis."""
     shape = node.shape(0)
     x = Term(node, node.input(0))
     code = x.value.type.code
     expressible(x.value.is_float, "NNAPI quantizes floats only")
     scale, point = (_along(node, i, shape) for i in (1, 2))
-    codes = nearest_integer(x / Term(node, node.cast(scale, code)))
+    quantized = nearest_integer(x / Term(node, node.cast(scale, code)))
     if node.has(2):
-        codes = codes + Term(node, node.cast(whole_numbers(node, point), code))
+        quantized = quantized + Term(node, node.cast(whole_numbers(node, point), code))
     low, high = LIMITS[elem]
-    clipped = codes.apply(OperationCode.MAXIMUM, low).apply(OperationCode.MINIMUM, high)
+    clipped = quantized.apply(OperationCode.MAXIMUM, low).apply(OperationCode.MINIMUM, high)
     whole = node.cast(clipped.value, INT32)
     return node.result(as_bytes(node, whole, OperandType(CODES[elem])) if elem in BYTES else whole, shape, elem=elem)
 
 
 def whole_numbers(node: Node, value: Value) -> Value:
-    """Bytes as int32."""
     if value.type.code == INT32 or value.is_float:
         return value
     if value.type.code == QUANT8:
@@ -89,12 +87,12 @@ def whole_numbers(node: Node, value: Value) -> Value:
 
 
 def _along(node: Node, i: int, shape: Shape) -> Value:
-    """A scale or zero point as it stretches to the input."""
+    """Return a scale or zero point in a shape that broadcasts to the input."""
     if not node.has(i):
         return node.graph.no_value()
     own = node.shape(i)
     expressible(not node.attribute("block_size", 0), "it has a scale for each block")
-    value = node.codes(i)
+    value = node.stored(i)
     if len(own) == 1 and own != (1,):
         axis = node.axis(int(node.attribute("axis", 1)), len(shape))
         need(own[0] == shape[axis], f"{own[0]} scales for axis {axis} of {list(shape)}", BadDataError)
@@ -108,19 +106,18 @@ def dequantize(node: Node) -> Tensor:
     """Lower DequantizeLinear; values stay quantized until an operation reads float values."""
     tensor, point = node.tensor(0), node.given(2)
     if tensor.array is not None:
-        return _constant_numbers(node, tensor.array, point)
+        return _dequantize_constant(node, tensor.array, point)
     zero = point or constant("zero", np.zeros((), np.uint8 if tensor.elem == UINT8 else np.int8))
-    type = type_of_codes(node.tensor(1), zero)
+    type = quantized_type(node.tensor(1), zero)
     value, _, is_nhwc = read_as_stored(node, 0)
-    typed = _as_codes(node, value, type) if type is not None and type.code == value.type.code else None
+    typed = _as_quantized(node, value, type) if type is not None and type.code == value.type.code else None
     if typed is None:
-        return _compute_numbers(node)
+        return _dequantize_by_arithmetic(node)
     return node.result(typed, node.shape(0), elem=FLOAT, is_nhwc=is_nhwc)
 
 
-def _as_codes(node: Node, value: Value, type: OperandType) -> Value | None:
-    """Return the value with a quantized type: it has that type, or it is an input that nothing has read. Else return
-    None."""
+def _as_quantized(node: Node, value: Value, type: OperandType) -> Value | None:
+    """Return the value in a quantized type, which an unread input takes on; else None."""
     if (value.type.scale, value.type.zero_point) == (type.scale, type.zero_point):
         return value
     plain = (value.type.scale, value.type.zero_point) == (1.0, 0)
@@ -130,50 +127,50 @@ def _as_codes(node: Node, value: Value, type: OperandType) -> Value | None:
     return None
 
 
-def _compute_numbers(node: Node) -> Tensor:
+def _dequantize_by_arithmetic(node: Node) -> Tensor:
     """Dequantize by arithmetic: (quantized value - zero point) · scale."""
     shape = node.shape(0)
     expressible(len(shape) <= HIGHEST_RANK, f"its rank is {len(shape)}")
-    codes = whole_numbers(node, node.codes(0))
+    whole = whole_numbers(node, node.stored(0))
     if node.has(2):
-        codes = subtract(node, codes, whole_numbers(node, _along(node, 2, shape)))
+        whole = subtract(node, whole, whole_numbers(node, _along(node, 2, shape)))
     scale = _along(node, 1, shape)
-    return node.result(multiply(node, node.cast(codes, scale.type.code), scale), shape)
+    return node.result(multiply(node, node.cast(whole, scale.type.code), scale), shape)
 
 
-def _constant_numbers(node: Node, codes: Array, point: Tensor | None) -> Tensor:
-    """Return a constant with its float values and its quantized values, for operations on either."""
+def _dequantize_constant(node: Node, values: Array, point: Tensor | None) -> Tensor:
+    """Return a constant with its float values and its quantized values."""
     expressible(not node.attribute("block_size", 0) and node.array(1).ndim <= 1, "it has a scale for each block")
     scales, axis = node.array(1), 0
-    lying = [1] * codes.ndim
+    lying = [1] * values.ndim
     if scales.size > 1:
-        axis = node.axis(int(node.attribute("axis", 1)), codes.ndim)
-        need(scales.size == codes.shape[axis], f"{scales.size} scales for {list(codes.shape)}", BadDataError)
+        axis = node.axis(int(node.attribute("axis", 1)), values.ndim)
+        need(scales.size == values.shape[axis], f"{scales.size} scales for {list(values.shape)}", BadDataError)
         lying[axis] = -1
-    points = node.array(2) if point else np.zeros(1, codes.dtype)
-    whole = codes.astype(np.int64) - points.astype(np.int64).reshape(lying if points.size > 1 else [1] * codes.ndim)
-    node.graph.reserve(4 * codes.size)
+    points = node.array(2) if point else np.zeros(1, values.dtype)
+    whole = values.astype(np.int64) - points.astype(np.int64).reshape(lying if points.size > 1 else [1] * values.ndim)
+    node.graph.reserve(4 * values.size)
     numbers = whole.astype(np.float32) * scales.astype(np.float32).reshape(lying)
     tensor = constant(node.name, np.asarray(numbers, scales.dtype))
-    if codes.dtype.itemsize == 1 and codes.size:
-        tensor.codes = _constant_codes(node, codes, scales.reshape(-1), points.reshape(-1), axis)
+    if values.dtype.itemsize == 1 and values.size:
+        tensor.quantized = _quantized_constant(node, values, scales.reshape(-1), points.reshape(-1), axis)
     return tensor
 
 
-def _constant_codes(node: Node, codes: Array, scales: Array, points: Array, axis: int) -> Value | None:
+def _quantized_constant(node: Node, values: Array, scales: Array, points: Array, axis: int) -> Value | None:
     if not (np.isfinite(scales).all() and (scales > 0).all()):
         return None
-    shape = codes.shape or (1,)
-    signed = codes.dtype == np.int8
+    shape = values.shape or (1,)
+    signed = values.dtype == np.int8
     if scales.size > 1:
         middle = 0 if signed else 128
         if (points != middle).any():
             return None
-        array = codes if signed else (codes.astype(np.int16) - 128).astype(np.int8)
+        array = values if signed else (values.astype(np.int16) - 128).astype(np.int8)
         channel = ChannelQuantization(axis, tuple(float(each) for each in scales))
         type = OperandType(OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL, shape, channel=channel)
     else:
-        array = codes
+        array = values
         code = OperandCode.TENSOR_QUANT8_ASYMM_SIGNED if signed else QUANT8
         type = OperandType(code, shape, float(scales[0]), int(points[0]))
     return Value(type, node.name, np.ascontiguousarray(array).reshape(shape))

@@ -1,4 +1,4 @@
-"""Operands of quantized operations: the inputs, filters that fit them, and biases in their scale."""
+"""Operands of quantized operations: inputs, filters and biases."""
 
 from __future__ import annotations
 
@@ -14,39 +14,38 @@ SIGNED = OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
 PER_CHANNEL = OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL
 
 
-def is_coded(tensor: Tensor) -> bool:
+def is_quantized_float(tensor: Tensor) -> bool:
     """Return whether a float tensor is stored as quantized values of one scale."""
-    value = tensor.codes if tensor.codes is not None else tensor.value
+    value = tensor.quantized if tensor.quantized is not None else tensor.value
     return tensor.elem == FLOAT and value is not None and value.type.code in (QUANT8, SIGNED)
 
 
-def computes_in_codes(node: Node, *indices: int) -> bool:
-    """Return whether the result is quantized in the file, and the inputs have the same quantized type code."""
+def computes_quantized(node: Node, *indices: int) -> bool:
+    """Return whether the result is quantized, and the inputs have its type code."""
     tensors = [node.tensor(i) for i in indices]
-    if node.wanted is None or not all(is_coded(tensor) for tensor in tensors):
+    if node.wanted is None or not all(is_quantized_float(tensor) for tensor in tensors):
         return False
-    return {node.codes(i, of_constants=True).type.code for i in indices} == {node.wanted.code}
+    return {node.stored(i, of_constants=True).type.code for i in indices} == {node.wanted.code}
 
 
 def filter_beside(node: Node, x: Value, i: int) -> Value | None:
-    """Return a constant filter, input ``i``, in a quantized type that NNAPI takes beside ``x``; None where there is
-    none."""
-    codes = node.tensor(i).codes
-    if codes is None or codes.array is None:
+    """Return constant input ``i`` in a quantized type that NNAPI takes as a filter of ``x``, else None."""
+    filter = node.tensor(i).quantized
+    if filter is None or filter.array is None:
         return None
-    type, shape = codes.type, codes.type.dimensions
+    type, shape = filter.type, filter.type.dimensions
     if type.channel or type.code == x.type.code:
-        return codes
+        return filter
     if type.code == SIGNED and type.zero_point == 0:
         channel = ChannelQuantization(0, (type.scale,) * shape[0])
-        return Value(OperandType(PER_CHANNEL, shape, channel=channel), codes.name, codes.array, codes.in_file)
+        return Value(OperandType(PER_CHANNEL, shape, channel=channel), filter.name, filter.array, filter.in_file)
     by = 128 if type.code == SIGNED else -128
-    array = (codes.array.astype(np.int16) + by).astype(x.type.dtype)
-    return Value(OperandType(x.type.code, shape, type.scale, type.zero_point + by), codes.name, array)
+    array = (filter.array.astype(np.int16) + by).astype(x.type.dtype)
+    return Value(OperandType(x.type.code, shape, type.scale, type.zero_point + by), filter.name, array)
 
 
 def rearrange(value: Value, shape: tuple[int, ...], order: tuple[int, ...]) -> Value:
-    """A constant filter under other dimensions, its axes then in another order."""
+    """Reshape, then transpose a constant filter."""
     array = np.ascontiguousarray(value.constant.reshape(shape).transpose(order))
     channel = value.type.channel
     if channel is not None:
@@ -55,8 +54,8 @@ def rearrange(value: Value, shape: tuple[int, ...], order: tuple[int, ...]) -> V
     return Value(type, value.name, array)
 
 
-def bias_in_codes(node: Node, bias: Tensor | None, x: Value, filter: Value) -> Value | None:
-    """A constant bias as int32 in the scale of input times filter, zeros where none is given, None where computed."""
+def quantize_bias(node: Node, bias: Tensor | None, x: Value, filter: Value) -> Value | None:
+    """Return a bias as int32 in the scale of input times filter, zeros where omitted, None where computed."""
     units = filter.shape[0]
     channel = filter.type.channel
     scales = np.asarray(channel.scales if channel else filter.type.scale, np.float64) * x.type.scale

@@ -1,7 +1,4 @@
-"""Operators with scales and zero points as inputs: those of ONNX, and those that ONNX Runtime's quantizer writes.
-
-Each is a float operator between DequantizeLinear and QuantizeLinear.
-"""
+"""Operators with scales and zero points as inputs: float operators between DequantizeLinear and QuantizeLinear."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ import numpy as np
 from nnapi.errors import BadDataError, need
 from nnapi.importers.arithmetic import subtract
 from nnapi.importers.graph import FLOAT32, INT32, QUANT8, Value
-from nnapi.importers.onnx.fusion import type_of_codes
+from nnapi.importers.onnx.fusion import quantized_type
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.results import apply_rule, compose
 from nnapi.importers.onnx.rules import Result, rule
@@ -23,22 +20,22 @@ from nnapi.importers.refusals import Refused, expressible
 
 
 def _dequantize(node: Node, i: int, axis: int = 1) -> Tensor:
-    """Input ``i`` as DequantizeLinear would give it; its scale and zero point follow it."""
+    """Dequantize input ``i``, which its scale and zero point follow."""
     return compose(node, "DequantizeLinear", node.tensor(i), node.tensor(i + 1), node.given(i + 2), axis=axis)
 
 
 def _requantize(node: Node, kind: str, tensors: Sequence[Tensor | None], i: int) -> Tensor:
-    """Apply a float operator whose result is quantized by input ``i`` and the zero point behind it."""
-    type = type_of_codes(node.tensor(i), node.given(i + 1))
+    """Apply a float operator, and quantize the result by inputs ``i`` and ``i + 1``."""
+    type = quantized_type(node.tensor(i), node.given(i + 1))
     if type is None:
         raise Refused("the scale or zero point of its result is computed, or one for each channel")
     found = apply_rule(node, kind, tensors, type)
-    codes = quantize_to(node, found.materialize(), type)
-    return node.result(codes, found.shape, elem=UINT8 if type.code == QUANT8 else INT8, is_nhwc=found.is_nhwc)
+    quantized = quantize_to(node, found.materialize(), type)
+    return node.result(quantized, found.shape, elem=UINT8 if type.code == QUANT8 else INT8, is_nhwc=found.is_nhwc)
 
 
 def _bias(node: Node, i: int) -> Tensor | None:
-    """A bias in the scale of input times filter, as floats."""
+    """Return a bias in the scale of input times filter as floats."""
     if not node.has(i):
         return None
     scales = node.array(1).astype(np.float64) * node.array(4).astype(np.float64)
@@ -53,7 +50,7 @@ def qlinear_conv(node: Node) -> Result:
 
 @rule("com.microsoft:QGemm")
 def qgemm(node: Node) -> Result:
-    """Without a scale for the result that is real."""
+    """Lower QGemm; without a scale its result is float."""
     axis = 0 if node.attribute("transB", 0) else 1
     tensors = [_dequantize(node, 0), _dequantize(node, 3, axis), _bias(node, 6)]
     return _requantize(node, "Gemm", tensors, 7) if node.has(7) else apply_rule(node, "Gemm", tensors)
@@ -86,7 +83,6 @@ def qlinear_concat(node: Node) -> Result:
 
 @rule("MatMulInteger")
 def matmul_integer(node: Node) -> Result:
-    """A product of int32, less the zero points."""
     rows = int(node.has(2) and len(node.shape(2)) == 1)
     values = [_whole(node, 0, ones_behind=rows), _whole(node, 1)]
     tensors = [Tensor(node.name, ELEM_INT32, node.shape(i), value=value) for i, value in enumerate(values)]
@@ -97,7 +93,7 @@ def matmul_integer(node: Node) -> Result:
 
 @rule("ConvInteger")
 def conv_integer(node: Node) -> Result:
-    """As float32, exact up to 2**24."""
+    """Lower ConvInteger to float32, exact up to 2**24."""
     node.note("sums of int32 are computed as float32, exact up to 2**24")
     values = [_whole(node, 0), _whole(node, 1, ones_behind=node.tensor(1).rank - 1)]
     reals = [node.cast(value, FLOAT32) for value in values]
@@ -107,9 +103,9 @@ def conv_integer(node: Node) -> Result:
 
 
 def _whole(node: Node, i: int, *, ones_behind: int = 0) -> Value:
-    """Input ``i`` as int32, less its zero point; several of those lie along an axis with so many behind it."""
-    whole = whole_numbers(node, node.codes(i))
+    """Return input ``i`` as int32 less its zero point, which has ``ones_behind`` axes of 1 behind it."""
+    whole = whole_numbers(node, node.stored(i))
     if not node.has(i + 2):
         return whole
-    zero = whole_numbers(node, node.codes(i + 2))
+    zero = whole_numbers(node, node.stored(i + 2))
     return subtract(node, whole, zero if zero.shape == (1,) else node.view(zero, (*zero.shape, *(1,) * ones_behind)))

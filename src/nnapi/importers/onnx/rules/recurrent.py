@@ -25,12 +25,12 @@ FUNCTIONS = {
     "relu": OperationCode.RELU,
 }
 TANH = 4
-"""NNAPI's number for the activation of an LSTM."""
+"""NNAPI's value for the activation of an LSTM."""
 MOST_STEPS = 256
 """The largest number of time steps that are unrolled."""
 
 Cell = Callable[[int, Sequence[Term], Term], Term]
-"""One step of a direction, from what the input adds to each gate and the last output."""
+"""One step of a direction, from the input's product for each gate and the last output."""
 
 
 @rule("LSTM")
@@ -45,7 +45,7 @@ def lstm(node: Node) -> Sequence[Tensor | None]:
 
 
 def _lstm_run(node: Node, k: int, x: Value) -> list[Value]:
-    """One direction: all outputs, the last one, the last state. ONNX orders gates as input, output, forget, cell."""
+    """Return all outputs, the last output and the last state. ONNX's gates are input, output, forget, cell."""
     weights, recurrent = node.array(1)[k], node.array(2)[k]
     units = recurrent.shape[1]
     need(weights.shape[0] == recurrent.shape[0] == 4 * units, "its weights are not of four gates", BadDataError)
@@ -64,7 +64,7 @@ def _lstm_run(node: Node, k: int, x: Value) -> list[Value]:
 
 
 def _biases(node: Node, k: int, count: int) -> Array:
-    """The biases of a direction, those of the input first; zeros where none are given."""
+    """Return the biases of a direction, those of the input first."""
     return node.array(3)[k] if node.has(3) else np.zeros(count, node.array(1).dtype)
 
 
@@ -74,7 +74,6 @@ def gru(node: Node) -> Sequence[Tensor | None]:
     resets_late = bool(node.attribute("linear_before_reset", 0))
 
     def step(k: int, gates: Sequence[Term], last: Term) -> Term:
-        """From update, reset and candidate."""
         update, reset, hidden = np.split(node.array(2)[k], 3)
         biases = np.split(_biases(node, k, 2 * len(update) * 3)[len(update) * 3 :], 3)
         z = (gates[0] + _product(last, update, biases[0])).apply(OperationCode.LOGISTIC)
@@ -98,15 +97,14 @@ def rnn(node: Node) -> Sequence[Tensor | None]:
 
 
 def _product(x: Term, weights: Array, bias: Array) -> Term:
-    """x times weights of [units, depth], plus a bias."""
+    """Multiply x by weights [units, depth] and add a bias."""
     node = x.node
     operands = (node.constant(weights, x.value), node.constant(bias, x.value), node.i32(0))
     return Term(node, node.apply(OperationCode.FULLY_CONNECTED, x.value, *operands))
 
 
 def _unroll_steps(node: Node, gates: int, step: Cell) -> list[list[Value]]:
-    """Return the outputs of each direction, and the last one: the input's product for all gates at once, then step by
-    step."""
+    """Return all outputs and the last one of each direction. One product serves the input of all steps."""
     expressible(node.attribute("clip") is None, "it clips what is squashed")
     x, units = _sequence(node), node.array(2).shape[2]
     steps, batch, depth = node.static_shape_of(x)
@@ -129,7 +127,6 @@ def _unroll_steps(node: Node, gates: int, step: Cell) -> list[list[Value]]:
 
 
 def _sequence(node: Node) -> Value:
-    """The input, time first."""
     x = node.input(0)
     expressible(x.type.code in FLOATS and x.rank == 3, "its input is not a float sequence of rank 3")
     steps = node.shape(0)[1 if node.attribute("layout", 0) else 0]
@@ -139,7 +136,7 @@ def _sequence(node: Node) -> Value:
 
 
 def _run_direction(node: Node, k: int, x: Value, run: Callable[[Value], list[Value]]) -> list[Value]:
-    """A direction: the second of two, and the only one where it is called reverse, runs from the end."""
+    """Run a direction; the second, or a single one called reverse, runs from the end."""
     if k == 0 and node.attribute("direction", "forward") != "reverse":
         return run(x)
     axis = node.graph.ints([0])
@@ -157,7 +154,7 @@ def _activations(node: Node) -> list[str]:
 
 
 def _state(node: Node, i: int, k: int, units: int, x: Value) -> Value:
-    """The state before the first step, zero where it is not given."""
+    """Return the initial state, zero by default."""
     batch = x.shape[1]
     if not node.has(i):
         return node.spread(OperandType(x.type.code), 0, (batch, units))
@@ -167,7 +164,7 @@ def _state(node: Node, i: int, k: int, units: int, x: Value) -> Value:
 
 
 def _outputs(node: Node, runs: Sequence[Sequence[Value]]) -> Sequence[Tensor | None]:
-    """Y, with an axis of directions behind that of time, and the last states, directions first."""
+    """Return Y, [time, directions, …], and the last states, [directions, …]."""
     steps, batch, units = node.static_shape_of(runs[0][0])
     first = bool(node.attribute("layout", 0))
     along = [node.view(run[0], (steps, 1, batch, units)) for run in runs]

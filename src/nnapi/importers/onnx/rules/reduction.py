@@ -30,7 +30,7 @@ def _square(x: Term) -> Term:
 
 
 class Reduction(NamedTuple):
-    """NNAPI's reduction, and what is computed of each element before and after it."""
+    """NNAPI's reduction, and the functions before and after it."""
 
     code: OperationCode
     before: Formula = _same
@@ -49,13 +49,12 @@ REDUCTIONS = {
     "ReduceSum": Reduction(OperationCode.REDUCE_SUM),
     "ReduceSumSquare": Reduction(OperationCode.REDUCE_SUM, _square),
 }
-IN_CODES = ("ReduceMax", "ReduceMean", "ReduceMin")
-"""Reductions that NNAPI computes on quantized values with one scale for input and result."""
+OF_QUANTIZED = ("ReduceMax", "ReduceMean", "ReduceMin")
+"""Reductions on quantized values, with one scale for input and result."""
 OF_BOOLEANS = {"ReduceMax": OperationCode.REDUCE_ANY, "ReduceMin": OperationCode.REDUCE_ALL}
 
 
 def reduce_axes(code: OperationCode, x: Term, axes: Sequence[int]) -> Term:
-    """A reduction that keeps its axes."""
     node = x.node
     keep = node.i32(1) if code == OperationCode.MEAN else node.flag(True)
     return Term(node, node.apply(code, x.value, node.graph.ints(list(axes)), keep)) if axes else x
@@ -63,7 +62,7 @@ def reduce_axes(code: OperationCode, x: Term, axes: Sequence[int]) -> Term:
 
 @rule(*REDUCTIONS)
 def reduce(node: Node) -> Tensor:
-    """Integers are reduced as float32, which is exact up to 2**24."""
+    """Lower a reduction; integers are computed as float32, exact up to 2**24."""
     tensor, shape = node.tensor(0), node.shape(0)
     given = node.integers(1, "axes")
     keep = bool(node.attribute("keepdims", 1))
@@ -81,11 +80,11 @@ def reduce(node: Node) -> Tensor:
 
 
 def _input_for_axes(node: Node, axes: Collection[int], keep: bool) -> tuple[Value, dict[int, int], bool]:
-    """The input as it lies, or ordered as in the file where the axes that stay would lie otherwise."""
+    """Return the input in its stored layout, or in the file's where the remaining axes would be permuted."""
     value, places, is_nhwc = read_as_stored(node, 0)
     left = [places[axis] for axis in range(node.tensor(0).rank) if axis not in axes]
     if is_nhwc and not keep and left != sorted(left):
-        return node.codes(0), {axis: axis for axis in range(node.tensor(0).rank)}, False
+        return node.stored(0), {axis: axis for axis in range(node.tensor(0).rank)}, False
     return value, places, is_nhwc
 
 
@@ -97,7 +96,7 @@ def _reduce(node: Node, value: Value, axes: Sequence[int]) -> Term:
     if node.tensor(0).elem in BYTES:
         expressible(kind in ("ReduceMax", "ReduceMin"), "NNAPI adds no bytes that stand for themselves")
         return reduce_axes(code, Term(node, value), axes)
-    if not (axes and kind in IN_CODES and _stays_in_codes(node, value)):
+    if not (axes and kind in OF_QUANTIZED and _stays_quantized(node, value)):
         value = node.graph.real(value)
     if value.type.code != INT32 or not axes:
         return _compute(Term(node, value), axes)
@@ -115,21 +114,20 @@ def _compute(x: Term, axes: Sequence[int]) -> Term:
     return after(reduce_axes(code, before(x - top), axes)) + top
 
 
-def _stays_in_codes(node: Node, x: Value) -> bool:
-    """Return whether the result may have the input's scale: NNAPI rounds a mean to that scale, so the wanted one must
-    not be finer."""
+def _stays_quantized(node: Node, x: Value) -> bool:
+    """Return whether the input's scale, to which NNAPI rounds a mean, is fine enough for the result."""
     return node.kind != "ReduceMean" or (node.wanted is not None and x.type.scale <= node.wanted.scale)
 
 
 def _view_along(node: Node) -> Value:
-    """Input 0 under three dimensions, of which the middle one is the axis that input 1 names."""
+    """Reshape input 0 to three dimensions around the axis that input 1 names."""
     shape = node.static_shape(0)
     return view_around(node, node.input(0), shape, node.axis(int(node.array(1).reshape(-1)[0]), len(shape)))
 
 
 @rule("CumSum")
 def cumulative_sum(node: Node) -> Tensor:
-    """A product with a triangle of ones."""
+    """Multiply by a triangle of ones."""
     x = _view_along(node)
     outer, count, _ = x.shape
     node.graph.reserve(4 * count * count)
@@ -145,7 +143,7 @@ def cumulative_sum(node: Node) -> Tensor:
 
 @rule("CumProd")
 def cumulative_product(node: Node) -> Tensor:
-    """Each element times the product of those before it, of which every pass takes in twice as many."""
+    """Multiply each element by those before it; each pass doubles their number."""
     laid, elem = _view_along(node), node.tensor(0).elem
     expressible(elem not in BYTES, "NNAPI multiplies no bytes that stand for themselves")
     is_reverse, distance = bool(node.attribute("reverse", 0)), 1

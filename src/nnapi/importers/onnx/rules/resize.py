@@ -1,5 +1,4 @@
-"""Resize and Upsample: each axis is a linear map, which ONNX's reference gives; NNAPI's operations where they are the
-same."""
+"""Resize and Upsample: ONNX's reference gives each axis as a linear map, NNAPI's operations are used where equal."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.graph import Value
 from nnapi.importers.onnx.folding import fold
-from nnapi.importers.onnx.layout import image_codes, read_as_stored, view_around
+from nnapi.importers.onnx.layout import read_as_stored, stored_image, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.tensors import Tensor, constant
@@ -21,19 +20,19 @@ from nnapi.model.operand import Array
 from nnapi.ops.resize import resize_bilinear, resize_nearest_neighbor
 
 FLAGS = ((False, False), (True, False), (False, True))
-"""Corners aligned, and centers of pixels halved, as NNAPI has them."""
+"""NNAPI's flags: align corners, half pixel centers."""
 KERNELS = {
     OperationCode.RESIZE_NEAREST_NEIGHBOR: resize_nearest_neighbor,
     OperationCode.RESIZE_BILINEAR: resize_bilinear,
 }
 LARGEST = 4096
-"""The largest number of elements along an axis for which the map is expanded."""
+"""The largest size of an axis whose map is computed."""
 FOR_ALL_AXES = ("axes", "scales", "keep_aspect_ratio_policy")
-"""Attributes that do not say how one axis is resized."""
+"""Attributes that do not concern a single axis."""
 
 
 class Arguments(NamedTuple):
-    """The axes that are resized, and for each, as far as given, the region, the factor and the size of the result."""
+    """The resized axes, and for each the region, factor and size of the result, where given."""
 
     axes: list[int]
     roi: Array | None = None
@@ -56,7 +55,7 @@ def resize(node: Node) -> Tensor:
     maps = {axis: each for axis, each in sorted(found.items()) if not np.array_equal(each, np.eye(shape[axis]))}
     value, places, is_nhwc = read_as_stored(node, 0)
     if not is_nhwc and tensor.rank == 4 and set(maps) <= {2, 3}:
-        value, places, is_nhwc = image_codes(node, 0), {2: 1, 3: 2}, True
+        value, places, is_nhwc = stored_image(node, 0), {2: 1, 3: 2}, True
     value = _apply_maps(node, value, {places[axis]: each for axis, each in maps.items()}, is_nhwc)
     result = tuple(len(maps[axis]) if axis in maps else size for axis, size in enumerate(shape))
     return node.result(value, result, elem=tensor.elem, is_nhwc=is_nhwc)
@@ -85,7 +84,7 @@ def _read_arguments(node: Node) -> Arguments:
 
 
 def _map(node: Node, arguments: Arguments, i: int) -> Array:
-    """The weights with which each result along an axis takes each element: the unit matrix, resized by the node."""
+    """Return the weights of each element along an axis for each result: the unit matrix, resized."""
     from onnx import helper
 
     size = node.shape(0)[arguments.axes[i]]
@@ -120,7 +119,7 @@ def _apply_maps(node: Node, value: Value, maps: Mapping[int, Array], is_nhwc: bo
 
 
 def _apply_directly(node: Node, value: Value, maps: Mapping[int, Array]) -> Value | None:
-    """By NNAPI's operation, where that has the same weights."""
+    """Use NNAPI's operation if it has the same weights."""
     height, width = (len(maps[axis]) if axis in maps else value.shape[axis] for axis in (1, 2))
     for code, kernel in KERNELS.items():
         for align, half in FLAGS:
@@ -135,7 +134,7 @@ def _apply_directly(node: Node, value: Value, maps: Mapping[int, Array]) -> Valu
 
 
 def _apply_map(node: Node, value: Value, axis: int, map: Array) -> Value:
-    """A linear map along an axis: a gather where each result is one element, else a product."""
+    """Apply a linear map along an axis, as a gather where each result is one element."""
     if ((map == 0) | (map == 1)).all() and (map.sum(1) == 1).all():
         return node.apply(OperationCode.GATHER, value, node.i32(axis), node.graph.ints(map.argmax(1)))
     value = node.graph.real(value)

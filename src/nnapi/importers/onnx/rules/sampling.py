@@ -1,7 +1,4 @@
-"""GridSample: pixels at computed locations, gathered as rows of the image and interpolated by distance.
-
-Coordinates are rows of x and y, so that both are computed at once.
-"""
+"""GridSample: pixels at computed locations, gathered as rows of the image and interpolated."""
 
 from __future__ import annotations
 
@@ -24,15 +21,14 @@ from nnapi.importers.onnx.terms import Term, floor, nearest_integer
 from nnapi.importers.refusals import expressible
 
 OLDER = {"bilinear": "linear", "bicubic": "cubic"}
-"""Modes as opsets before 20 call them."""
+"""Modes by their names before opset 20."""
 CUBIC = -0.75
 MOST_PIXELS = 1 << 24
-"""As many as float32 counts."""
+"""The largest integer range of float32."""
 
 
 class Tap(NamedTuple):
-    """A column and a row of pixels near each location of the grid: the pixel's offset within its row, and the offset of
-    the row. A single tap has no weights."""
+    """The x offset and row offset of a pixel near each location; a single tap has no weights."""
 
     x: Term
     y: Term
@@ -42,7 +38,7 @@ class Tap(NamedTuple):
 
 @rule("GridSample")
 def grid_sample(node: Node) -> Tensor:
-    """Lower GridSample: interpolate the pixels around each location of the grid."""
+    """Interpolate the pixels around each location of the grid."""
     rank = node.tensor(0).rank
     expressible(rank == 4, f"NNAPI has images of two dimensions, the input is of rank {rank}")
     (count, depth, *sizes), grid = node.static_shape(0), node.static_shape(1)
@@ -68,7 +64,7 @@ def grid_sample(node: Node) -> Tensor:
 
 
 def _count_pixels(node: Node, sizes: Sequence[int], is_aligned: bool) -> Term:
-    """The grid in pixels: -1 and 1 are in the middle of the first and last one, or at the edges of the image."""
+    """Return the grid in pixels: -1 and 1 are the centers of the first and last pixel, or the edges."""
     rows = node.view(node.input(1), (int(np.prod(node.static_shape(1)[:3])), 2))
     height, width = ((size - is_aligned) / 2 for size in sizes)
     place = (Term(node, node.cast(rows, FLOAT32)) + 1) * _pair(node, width, height)
@@ -76,7 +72,7 @@ def _count_pixels(node: Node, sizes: Sequence[int], is_aligned: bool) -> Term:
 
 
 def _find_taps(mode: str, place: Term) -> list[tuple[Term, Term | None]]:
-    """Return the pixels around a location with their weights along both axes; no weight for a single pixel."""
+    """Return the pixels around a location with their weights along both axes; None for a single pixel."""
     if mode == "nearest":
         return [(nearest_integer(place), None)]
     expressible(mode in ("linear", "cubic"), f"its mode is {mode}")
@@ -91,7 +87,7 @@ def _find_taps(mode: str, place: Term) -> list[tuple[Term, Term | None]]:
 
 
 def _reflect(place: Term, sizes: Sequence[int], is_aligned: bool) -> Term:
-    """Reflect a location outside the image at its edges until it is inside."""
+    """Reflect locations outside the image at its edges."""
     edge = 0.0 if is_aligned else -0.5
     height, width = (max(size - 1 - 2 * edge, 1) for size in sizes)  # a single pixel has no span, all locations are 0
     span, twice = _pair(place.node, width, height), _pair(place.node, 2 * width, 2 * height)
@@ -101,7 +97,7 @@ def _reflect(place: Term, sizes: Sequence[int], is_aligned: bool) -> Term:
 
 
 def _place_tap(place: Term, weight: Term | None, count: int, sizes: tuple[int, int], code: int) -> Tap:
-    """Return a tap clamped to the image, with weights of the images' type."""
+    """Clamp a tap to the image; cast weights to the images' type."""
     node, (height, width) = place.node, sizes
     x, y = _columns(place * _pair(node, 1, width))
     if count > 1:
@@ -115,7 +111,7 @@ def _columns(pairs: Term) -> list[Term]:
 
 
 def _mix(node: Node, pixels: Value, taps: Sequence[Tap]) -> Term:
-    """The pixels at each tap's x and each tap's y, times the weights of both."""
+    """Sum the pixels at all taps, times their weights."""
 
     def pick(across: Tap, down: Tap) -> Term:
         place = (across.x + down.y).value

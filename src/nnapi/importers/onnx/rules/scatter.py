@@ -1,8 +1,4 @@
-"""Scatter operators: updates are concatenated behind the data, and each row of the result is gathered from both.
-
-With constant indices the gathered rows are constants. With computed ones each row compares its own position with every
-index, and the last index that is equal names the update.
-"""
+"""Scatter operators: updates are concatenated behind the data, and each row of the result is gathered."""
 
 from __future__ import annotations
 
@@ -36,7 +32,6 @@ MOST_COMPARED = 1 << 24
 
 @rule("ScatterElements", "Scatter")
 def scatter_elements(node: Node) -> Tensor:
-    """Write single elements, each at an index along an axis."""
     own = node.static_shape(0)
     axis = node.axis(int(node.attribute("axis", 0)), len(own))
     if node.tensor(1).array is None:
@@ -54,7 +49,6 @@ def scatter_elements(node: Node) -> Tensor:
 
 @rule("ScatterND")
 def scatter_nd(node: Node) -> Tensor:
-    """Write rows of the input, each at coordinates of its first axes."""
     own = node.static_shape(0)
     depth = node.static_shape(1)[-1]
     need(0 < depth <= len(own), f"it has {depth} indices for rank {len(own)}", BadDataError)
@@ -62,12 +56,12 @@ def scatter_nd(node: Node) -> Tensor:
     if node.tensor(1).array is not None:
         return _write_rows(node, flatten_constants(node.array(1), own[:depth]).reshape(-1), (rows, width))
     at = node.view(flatten_coordinates(node, 1, own[:depth]), (1, math.prod(node.static_shape(1)[:-1])))
-    found = _pick_last(node, at, (node.codes(0), node.codes(2)), (1, rows, width))
+    found = _pick_last(node, at, (node.stored(0), node.stored(2)), (1, rows, width))
     return node.result(found, own, elem=node.tensor(0).elem)
 
 
 def _scatter_along(node: Node, own: Shape, axis: int) -> Tensor:
-    """ScatterElements with computed indices, which cover all other axes, as rows along the axis."""
+    """Lower ScatterElements with computed indices, which cover all other axes."""
     shape = node.static_shape(1)
     others = [k for k in range(len(own)) if k != axis]
     covers = len(shape) == len(own) and all(shape[k] == own[k] for k in others)
@@ -75,7 +69,7 @@ def _scatter_along(node: Node, own: Shape, axis: int) -> Tensor:
     order = [*others, axis]
     rows, size, count = math.prod(own) // own[axis], own[axis], shape[axis]
     at = permute_any_rank(node, normalize_indices(node, 1, size), shape, order)
-    data, updates = (permute_any_rank(node, node.codes(i), each, order) for i, each in ((0, own), (2, shape)))
+    data, updates = (permute_any_rank(node, node.stored(i), each, order) for i, each in ((0, own), (2, shape)))
     written = _pick_last(node, node.view(at, (rows, count)), (data, updates), (rows, size, 1))
     turned = tuple(own[k] for k in order)
     written = node.view(written, turned) if len(own) <= HIGHEST_RANK else written
@@ -84,10 +78,8 @@ def _scatter_along(node: Node, own: Shape, axis: int) -> Tensor:
 
 
 def _pick_last(node: Node, at: Value, sources: tuple[Value, Value], shape: tuple[int, int, int]) -> Value:
-    """Return rows of data, [rows, size, width], each replaced by the last update whose index ``at`` names it.
-
-    ``at`` is [rows, count]. Positions are counted in float32, exact below 2**24.
-    """
+    """Replace rows of data, [rows, size, width], each by the last update whose index in ``at``, [rows, count], names
+    it."""
     way = node.attribute("reduction", "none")
     expressible(way == "none", f"its reduction is {way}, with computed indices")
     (rows, size, width), count = shape, at.shape[1]
@@ -107,13 +99,12 @@ def _pick_last(node: Node, at: Value, sources: tuple[Value, Value], shape: tuple
 
 
 def _write_rows(node: Node, places: Array, shape: Shape) -> Tensor:
-    """Return input 0 as rows, some replaced by or combined with those of input 2; rows of the same index one after
-    another."""
+    """Replace or combine rows of input 0 with those of input 2; rows of the same index one after another."""
     count, width = shape
     way = node.attribute("reduction", "none")
     expressible(way == "none" or way in COMBINED, f"its reduction is {way}")
-    data = node.view(node.codes(0), shape)
-    updates = node.view(node.codes(2), (places.size, width)) if places.size else data
+    data = node.view(node.stored(0), shape)
+    updates = node.view(node.stored(2), (places.size, width)) if places.size else data
     earlier = np.zeros(places.size, np.int64) if way == "none" else _count_earlier(places)
     passes = int(earlier.max(initial=-1)) + 1
     expressible(passes <= MOST_PASSES, f"it combines {passes} elements at one place")
@@ -128,7 +119,7 @@ def _write_rows(node: Node, places: Array, shape: Shape) -> Tensor:
 
 
 def _count_earlier(places: Array) -> Array:
-    """Return, for each index, how often it occurred before."""
+    """Return how often each index occurred before."""
     order = np.argsort(places, kind="stable")
     first = np.searchsorted(places[order], places)
     rank = np.empty(places.size, np.int64)
@@ -138,7 +129,7 @@ def _count_earlier(places: Array) -> Array:
 
 
 def _combine(node: Node, code: OperationCode, data: Value, written: Value, is_written: Array) -> Value:
-    """Combine rows with those written to the same index; other rows are unchanged."""
+    """Combine rows with those written to the same index."""
     combined = Term(node, data).apply(code, Term(node, written)).value
     if is_written.all():
         return combined

@@ -20,7 +20,7 @@ from nnapi.model.operand import OperandType
 
 LARGEST = {OperandCode.TENSOR_FLOAT32: float(np.finfo(np.float32).max), OperandCode.TENSOR_FLOAT16: 65504.0}
 OF_ANY_RANK = ("Abs", "Exp", "Log", "Neg", "Sin", "Sqrt")
-"""Operators that are one operation of NNAPI without a limit of rank."""
+"""Operators that are one operation of NNAPI for any rank."""
 OF_BYTES = ("Abs", "Neg")
 
 
@@ -33,7 +33,7 @@ def _with_sign_of(x: Term, size: Term) -> Term:
 
 
 def _arctangent(x: Term) -> Term:
-    """Above 1 by the reciprocal, of which the square stays finite."""
+    """Compute the arctangent; above 1 by the reciprocal, whose square stays finite."""
     size = abs(x)
     is_large = size > 1
     inverse = 1 / size.apply(OperationCode.MAXIMUM, 1)
@@ -42,7 +42,7 @@ def _arctangent(x: Term) -> Term:
 
 
 def _arctangent_of_small(x: Term) -> Term:
-    """By the half angle twice, x / (1 + sqrt(1 + x²)), then the series, which converges fast below tan(π/8)."""
+    """Halve the angle twice by x / (1 + sqrt(1 + x²)), then sum the series, which converges fast."""
     for _ in range(2):
         x = x / (sqrt(x * x + 1) + 1)
     square, series = x * x, x.beside(1 / 17)
@@ -98,7 +98,7 @@ def unary(node: Node) -> Tensor:
 
 @rule("Identity", "Dropout")
 def identity(node: Node) -> list[Tensor | None]:
-    """Dropout drops nothing where a model is only run."""
+    """Pass the input through; Dropout has no effect at inference."""
     if node.kind == "Dropout":
         training = node.since >= 12 and node.has(2) and bool(node.array(2).any())
         ratio = float(node.array(1)) if node.has(1) else 0.5
@@ -117,7 +117,7 @@ def logical_not(node: Node) -> Tensor:
 
 @rule("IsNaN", "IsInf")
 def is_special(node: Node) -> Tensor:
-    """A NaN does not equal itself; an infinity lies beyond the largest number."""
+    """Lower IsNaN and IsInf: a NaN differs from itself, an infinity exceeds the largest number."""
     value, layout = real_input(node)
     kind = "NaN" if node.kind == "IsNaN" else "infinite"
     expressible(value.type.code in FLOATS, f"only floats may be {kind}")

@@ -1,8 +1,7 @@
-"""The table of rules: for every TFLite operation, how NNAPI expresses it.
+"""The rules of TFLite operators.
 
-A rule is a function of one :class:`~nnapi.importers.tflite.node.TfliteNode` that appends NNAPI operations writing the
-node's outputs, or raises Refused with the reason why they cannot. Rules register themselves by name when their module
-is imported, which happens when a file first has one of its operations.
+A rule appends NNAPI operations that write the outputs of a :class:`~nnapi.importers.tflite.node.TfliteNode`, or raises
+Refused.
 """
 
 from __future__ import annotations
@@ -24,16 +23,15 @@ CUSTOM = {
         "CUSTOM:Landmarks2TransformMatrix",
     ),
 }
-"""Custom operators that have a rule, by its module; rows of built-in ones name theirs."""
+"""The modules of rules for custom operators; ``operators.txt`` has those of built-in ones."""
 FAMILIES = {
     module: [*(row.name for row in OPERATORS if row.rule == module), *CUSTOM.get(module, ())]
     for module in sorted({row.rule for row in OPERATORS} - {""} | CUSTOM.keys())
 }
-"""The operators that have a rule, by its module."""
 
 RULES: RuleTable[Callable[[TfliteNode], object]] = RuleTable(__name__, FAMILIES)
 rule = RULES.rule
 
 OF_HIGH_RANK = [row.name for row in OPERATORS if row.high_rank]
-"""The operators that are expressed on more dimensions than NNAPI's operations take, too."""
+"""Operators with a rule for more dimensions than NNAPI's operations take."""
 HIGH_RANK: RuleTable[Callable[[TfliteNode], object]] = RuleTable(__name__, {"high_rank": OF_HIGH_RANK})

@@ -24,7 +24,7 @@ def while_(node: TfliteNode) -> None:
 
 
 def _refer(node: TfliteNode, code: OperationCode, first: list[Value], values: list[Value]) -> None:
-    """An operation on two subgraphs; nothing where one of them was refused, which has been recorded."""
+    """Emit an operation on two subgraphs; a refused subgraph was recorded before."""
     models = [node.scope.model(index) for index in list_subgraphs(node.operator)]
     references = [
         Value(OperandType(OperandCode.MODEL), model.name, model=model) for model in models if model is not None
@@ -35,7 +35,6 @@ def _refer(node: TfliteNode, code: OperationCode, first: list[Value], values: li
 
 @rule("CALL", "STABLEHLO_COMPOSITE")
 def inline(node: TfliteNode) -> None:
-    """Inline the operations of a subgraph."""
     (index,) = list_subgraphs(node.operator)
     results = node.scope.inline(index, node.inputs)
     for i, value in enumerate(results[: len(node.outputs)]):

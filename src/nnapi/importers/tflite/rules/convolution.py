@@ -1,4 +1,4 @@
-"""Convolutions and FULLY_CONNECTED: products of an input with weights, plus a bias."""
+"""Convolutions and FULLY_CONNECTED."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def transpose_conv(node: TfliteNode) -> None:
 
 @rule("CUSTOM:Convolution2DTransposeBias")
 def transpose_conv_with_bias(node: TfliteNode) -> None:
-    """MediaPipe's, which segments people; its parameters are the scheme, numbered as NNAPI does, and the strides."""
+    """Lower MediaPipe's operator; its parameters are the padding scheme, with NNAPI's values, and the strides."""
     parameters = node.operator.custom_options
     expressible(len(parameters) >= 12, f"its parameters take {len(parameters)} bytes, must be at least 12")
     scheme, across, down = np.frombuffer(parameters, "<i4", 3).tolist()
@@ -68,7 +68,7 @@ def transpose_conv_with_bias(node: TfliteNode) -> None:
 
 @rule("FULLY_CONNECTED")
 def fully_connected(node: TfliteNode) -> None:
-    """NNAPI's result is always of rank 2, its weights have one scale; otherwise see :func:`pointwise`."""
+    """Lower FULLY_CONNECTED; NNAPI's result is of rank 2, its weights have one scale: see :func:`pointwise`."""
     o = node.options
     expressible(o.weights_format == 0, "its weights are shuffled for one kind of processor")
     x, weights = read_weights(node, 0, 1)
@@ -94,7 +94,7 @@ def fully_connected(node: TfliteNode) -> None:
 
 
 def pointwise(node: TfliteNode, x: Value, weights: Value, bias: Value, act: Value, shape: tuple[int, ...]) -> None:
-    """FULLY_CONNECTED with a scale for each unit, as a convolution of single pixels."""
+    """Lower FULLY_CONNECTED with a scale for each unit to a convolution of single pixels."""
     units, depth = weights.shape
     filter = with_type(weights, weights.type.with_dimensions((units, 1, 1, depth)))
     batch = math.prod(x.shape) // depth
@@ -126,8 +126,7 @@ def read_weights(node: TfliteNode, i: int, j: int) -> tuple[Value, Value]:
 
 
 def keep_weights(node: TfliteNode, weights: Value) -> Value | None:
-    """Return quantized weights of a float operation dequantized by an operation of the model, which stores them
-    quantized. Return None where dynamic range is not requested, or NNAPI has no DEQUANTIZE of them."""
+    """Return weights dequantized at run time, None where that is not requested or not possible."""
     is_possible = weights.array is not None and weights.rank <= HIGHEST_RANK and weights.type.dtype.itemsize == 1
     if not (node.scope.keeps_weights and is_possible):
         return None
@@ -136,8 +135,7 @@ def keep_weights(node: TfliteNode, weights: Value) -> Value | None:
 
 
 def bias_of(node: TfliteNode, i: int, x: Value, weights: Value, channels: int) -> Value:
-    """Return the bias, zeros where there is none; a quantized one has the scale that NNAPI demands: input times
-    weights."""
+    """Return the bias, zeros by default; a quantized one gets the scale of input times weights."""
     is_quantized = x.is_quantized
     scale = 0.0 if weights.type.channel or not is_quantized else x.type.scale * weights.type.scale
     if not node.has(i):
@@ -154,24 +152,23 @@ def bias_of(node: TfliteNode, i: int, x: Value, weights: Value, channels: int) -
 
 
 def with_type(value: Value, type: OperandType) -> Value:
-    """The same constant under another type of the same storage."""
+    """Return a constant with another type of the same storage."""
     return Value(type, value.name, value.constant.reshape(type.dimensions), value.in_file)
 
 
 def real_bias(node: TfliteNode, i: int, bias: Value) -> Value:
-    """Dequantize a bias beside an input that ``int16_as_float`` dequantized."""
     expressible(bias.array is not None and node.tensor(i).scales, "its bias is of integers without a scale")
     return node.graph.constant(as_real(bias.constant, node.tensor(i)).astype(np.float32), name=bias.name)
 
 
 def windows(node: TfliteNode) -> tuple[Value, Value, Value]:
-    """Return the padding scheme by NNAPI's code, and the strides."""
+    """Return the padding scheme with NNAPI's value, and the strides."""
     o = node.options
     expressible(o.padding in PADDING, f"its padding scheme is {o.padding}, must be 0 (SAME) or 1 (VALID)")
     return node.i32(PADDING[o.padding]), node.i32(o.stride_w), node.i32(o.stride_h)
 
 
 def dilation(node: TfliteNode) -> tuple[Value, ...]:
-    """Layout and dilations, left off where they have their defaults."""
+    """Return layout and dilations, nothing for defaults."""
     across, down = node.options.dilation_w, node.options.dilation_h
     return () if (across, down) == (1, 1) else (node.flag(False), node.i32(across), node.i32(down))

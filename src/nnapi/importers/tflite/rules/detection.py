@@ -1,4 +1,4 @@
-"""Custom operations that NNAPI has: the last step of single-shot detectors."""
+"""The last step of single-shot detectors, a custom operation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nnapi.model.operand import OperandType
 
 @rule(DETECTION)
 def detection_postprocess(node: TfliteNode) -> None:
-    """TFLite gives boxes, classes, scores and count, all float; NNAPI scores, boxes, classes and count."""
+    """Lower it: TFLite's outputs are boxes, classes, scores, count, NNAPI's scores, boxes, classes, count."""
     parameters = Parameters(node.operator.custom_options)
     deltas, scores, anchors = node.reals()
     number = parameters.number
@@ -60,7 +60,7 @@ def detection_postprocess(node: TfliteNode) -> None:
 
 
 class Parameters:
-    """The parameters of a custom operation, written as a FlexBuffer map."""
+    """The parameters of a custom operation, a FlexBuffer map."""
 
     def __init__(self, content: bytes) -> None:
         try:
@@ -69,7 +69,7 @@ class Parameters:
             raise BadDataError(f"its parameters cannot be read: {error.message}") from None
 
     def number(self, name: str, default: float | None = None) -> Any:
-        """A number; BadDataError where it is missing without a default, or is none."""
+        """Return a number; raise BadDataError where it is missing without a default, or not a number."""
         need(name in self._map or default is not None, f"its parameters have no {name}", BadDataError)
         value = self._map.get(name, default)
         need(isinstance(value, int | float), f"its parameter {name} is {value!r}", BadDataError)

@@ -1,4 +1,4 @@
-"""Operations on each element: those that NNAPI has itself, others as a few that it has."""
+"""Elementwise operations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from nnapi.importers.tflite.rules import rule
 from nnapi.model.operand import OperandType
 
 COMPARISONS = [OperationCode[name] for name in ("EQUAL", "NOT_EQUAL", "GREATER_EQUAL", "GREATER", "LESS_EQUAL", "LESS")]
-"""By number of StablehloComparisonDirection."""
+"""By value of StablehloComparisonDirection."""
 
 
 @rule("ADD", "SUB", "MUL", "DIV", "STABLEHLO_ADD", "STABLEHLO_SUBTRACT", "STABLEHLO_MULTIPLY", "STABLEHLO_DIVIDE")
@@ -41,7 +41,7 @@ def arithmetic(node: TfliteNode) -> None:
 
 
 def divide_towards_zero(node: TfliteNode, x: Value, y: Value) -> None:
-    """TFLite's quotient of integers is rounded towards zero, NNAPI's down."""
+    """Divide integers, rounding towards zero; NNAPI rounds down."""
     size = divide(
         node, node.apply(OperationCode.ABS, x, shape=x.shape), node.apply(OperationCode.ABS, y, shape=y.shape)
     )
@@ -132,7 +132,7 @@ def squared_difference(node: TfliteNode) -> None:
 
 @rule("SELECT", "SELECT_V2", "STABLEHLO_SELECT")
 def select(node: TfliteNode) -> None:
-    """NNAPI's three inputs have one shape; TFLite stretches them."""
+    """Lower SELECT; TFLite broadcasts, NNAPI does not."""
     condition, x, y = node.inputs
     shapes = {condition.shape, x.shape, y.shape}
     if len(shapes) > 1:
@@ -169,7 +169,6 @@ def floor_div(node: TfliteNode) -> None:
 
 @rule("FLOOR_MOD")
 def floor_mod(node: TfliteNode) -> None:
-    """x - floor(x / y) y."""
     x, y = node.reals()
     quotient = divide(node, x, y)
     whole = _floor(node, quotient) if quotient.is_float else quotient
@@ -184,7 +183,7 @@ def ceil(node: TfliteNode) -> None:
 
 @rule("ROUND")
 def round_half_even(node: TfliteNode) -> None:
-    """The nearest integer; of two equally near ones the even one, which is twice a rounded half."""
+    """Round to the nearest integer, halves to even, by twice the rounded half."""
     x = node.graph.real(node.input(0))
     low = _floor(node, x)
     rest = subtract(node, x, low)
@@ -196,7 +195,6 @@ def round_half_even(node: TfliteNode) -> None:
 
 @rule("SIGN")
 def sign(node: TfliteNode) -> None:
-    """1 above zero, -1 below it, 0 at it."""
     x = node.graph.real(node.input(0))
     shape, zero = node.static_shape_of(x), node.like(x, 0)
     below, none, above = (broadcast(node, node.like(x, number), shape) for number in (-1, 0, 1))
@@ -212,7 +210,6 @@ def cos(node: TfliteNode) -> None:
 
 @rule("GELU")
 def gelu(node: TfliteNode) -> None:
-    """x times the normal distribution's probability of being below x."""
     x = node.graph.real(node.input(0))
     if node.options.approximate:
         cube = multiply(node, multiply(node, x, x), x)
@@ -225,7 +222,7 @@ def gelu(node: TfliteNode) -> None:
 
 @rule("CUMSUM")
 def cumsum(node: TfliteNode) -> None:
-    """A product with a triangle of ones."""
+    """Multiply by a triangle of ones."""
     o, x = node.options, node.graph.real(node.input(0))
     shape = node.static_shape_of(x)
     axis = node.axis(node.number(1), x.rank)

@@ -1,8 +1,5 @@
-"""Tensors of more dimensions than NNAPI's operations take: what moves their elements or computes each of them.
-
-Their elements lie in *rows*: values of a few dimensions, in the same order. A network upsamples by them: an image
-[1, h, w, c] as [1, h, 1, w, 1, c] is multiplied by ones [1, 1, 2, 1, 2, 1].
-"""
+"""Operations on more dimensions than NNAPI's, on *rows*: values of a few dimensions with the same elements in order. A
+network upsamples by them: an image [1, h, 1, w, 1, c] times ones [1, 1, 2, 1, 2, 1]."""
 
 from __future__ import annotations
 
@@ -23,11 +20,10 @@ from nnapi.model.operand import Shape
 MOVES = "RESHAPE SQUEEZE EXPAND_DIMS TRANSPOSE CONCATENATION PACK UNPACK SPLIT TILE BROADCAST_TO SLICE"
 REDUCTIONS = "SUM MEAN REDUCE_MAX REDUCE_MIN REDUCE_PROD"
 OF_EACH = [kind for kind in OF_HIGH_RANK if kind not in f"{MOVES} {REDUCTIONS}".split()]
-"""Operations that compute each element by itself."""
 
 
 class RowNode(TfliteNode):
-    """An elementwise operator, on rows instead of its tensors."""
+    """An elementwise operator on rows."""
 
     def __init__(self, node: TfliteNode, rows: Sequence[Value], count: int) -> None:
         super().__init__(node.scope, node.operator)
@@ -43,12 +39,11 @@ class RowNode(TfliteNode):
 
 
 def shape_of(node: TfliteNode, i: int) -> Shape:
-    """The dimensions of input ``i`` in the file, all of them known."""
     return node.static_shape_of(node.input(i))
 
 
 def around(shape: Shape, axis: int) -> tuple[int, int]:
-    """How many elements lie along the axes before an axis, and behind it."""
+    """Return the numbers of elements before and behind an axis."""
     return math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
 
 
@@ -73,7 +68,7 @@ def transpose_axes(node: TfliteNode) -> None:
 
 
 def _move_one_by_one(node: TfliteNode, row: Value, sizes: Sequence[int], order: Sequence[int]) -> Value:
-    """Move each axis to its position, past the axes before it, which are merged into one."""
+    """Move each axis to its position, past the axes before it, which are merged."""
     now = list(range(len(sizes)))
     for place, axis in enumerate(order):
         at = now.index(axis)
@@ -111,7 +106,7 @@ def cut(node: TfliteNode) -> None:
 
 @HIGH_RANK.rule("SLICE")
 def slice_block(node: TfliteNode) -> None:
-    """Axes that are taken whole are one with their neighbors."""
+    """Lower SLICE; uncut axes are merged with their neighbors."""
     shape, begin, size = shape_of(node, 0), node.numbers(1), node.numbers(2)
     cuts = [first != 0 or count not in (-1, width) for first, count, width in zip(begin, size, shape, strict=True)]
     groups = _group_neighbors([axis if is_cut else -1 for axis, is_cut in enumerate(cuts)])
@@ -151,7 +146,7 @@ def reduce(node: TfliteNode) -> None:
 
 @HIGH_RANK.rule(*OF_EACH)
 def compute_each(node: TfliteNode) -> None:
-    """The ordinary rule on rows of all elements; a product with ones only repeats."""
+    """Apply the ordinary rule to rows; a product with ones only repeats."""
     out = node.static_shape_of(node.output)
     if node.kind == "MUL" and not node.options.activation:
         for i in (0, 1):
@@ -182,7 +177,7 @@ def _is_alike(x: Value, y: Value) -> bool:
 
 
 def spread(node: TfliteNode, i: int, shape: Shape) -> Value:
-    """The row of input ``i``, repeated along the axes in which it stretches to a shape."""
+    """Broadcast input ``i``; return its row."""
     own = (1,) * (len(shape) - node.input(i).rank) + shape_of(node, i)
     fits = len(own) == len(shape) and all(have in (1, want) for have, want in zip(own, shape, strict=True))
     need(fits, f"{list(own)} does not stretch to {list(shape)}", BadDataError)
@@ -190,7 +185,7 @@ def spread(node: TfliteNode, i: int, shape: Shape) -> Value:
 
 
 def repeat(node: TfliteNode, row: Value, shape: Shape, counts: Sequence[int]) -> Value:
-    """A row of elements under a shape, repeated so often along each axis; two powers of two scale an image."""
+    """Tile a row of elements of a shape; two powers of two scale an image."""
     axes = [axis for axis, count in enumerate(counts) if count != 1]
     if (
         len(axes) == 2
@@ -209,7 +204,7 @@ def repeat(node: TfliteNode, row: Value, shape: Shape, counts: Sequence[int]) ->
 
 
 def _scale_image(node: TfliteNode, row: Value, shape: Shape, axes: Sequence[int], times: Sequence[int]) -> Value:
-    """Each element repeated across and down, as the nearest neighbors in a larger image."""
+    """Repeat each element across and down by RESIZE_NEAREST_NEIGHBOR."""
     first, second = axes
     height, width = math.prod(shape[:first]), math.prod(shape[first + 1 : second])
     image = node.reshape(row, (1, height, width, math.prod(shape[second + 1 :])))
@@ -219,7 +214,6 @@ def _scale_image(node: TfliteNode, row: Value, shape: Shape, axes: Sequence[int]
 
 
 def _group_neighbors(kinds: Sequence[object]) -> list[list[int]]:
-    """Axes by neighbors of one kind."""
     groups: list[list[int]] = []
     for axis, kind in enumerate(kinds):
         if groups and kinds[groups[-1][0]] == kind:

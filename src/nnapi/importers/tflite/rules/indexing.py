@@ -1,7 +1,4 @@
-"""Elements by their place: slices, gathers, look-ups, the largest ones, and scatters.
-
-NNAPI has no scatter; a product with a one-hot matrix adds the elements at their indices.
-"""
+"""Slices, gathers, look-ups, arg max, top k, and scatters: products with one-hot matrices."""
 
 from __future__ import annotations
 
@@ -24,8 +21,7 @@ from nnapi.model.operand import OperandType
 
 @rule("SLICE")
 def slice_block(node: TfliteNode) -> None:
-    """Lower SLICE. One that initializes a variable with a whole state is passed through: NNAPI does not slice its
-    types."""
+    """Lower SLICE; the initial state of a variable is passed through: NNAPI does not slice its type."""
     if node.scope.subgraph.tensors[node.operator.outputs[0]].is_variable and node.input(0).shape == node.output.shape:
         node.bind(0, node.input(0))
         return
@@ -34,7 +30,7 @@ def slice_block(node: TfliteNode) -> None:
 
 @dataclass(frozen=True)
 class Along:
-    """The range of a strided slice along one axis; None for begin or end means as far as possible."""
+    """The range of a strided slice along one axis; None stands for the end of the axis."""
 
     begin: int | None
     end: int | None
@@ -47,7 +43,7 @@ FULL = Along(None, None, 1, False)
 
 @rule("STRIDED_SLICE")
 def strided_slice(node: TfliteNode) -> None:
-    """NNAPI has no ellipsis, no new axes, and does not slice int32 or booleans."""
+    """Lower STRIDED_SLICE; NNAPI has no ellipsis, no new axes, and does not slice int32 or booleans."""
     o, x = node.options, node.input(0)
     computed = any(node.input(i).array is None for i in (1, 2, 3))
     if computed:
@@ -67,7 +63,7 @@ def stablehlo_slice(node: TfliteNode) -> None:
 
 
 def write_slice(node: TfliteNode, x: Value, along: Sequence[Along], new_axes: Sequence[int]) -> None:
-    """Write the slice of a value, with new axes put in, to the output."""
+    """Slice a value into the output, and insert new axes."""
     if x.type.code in (INT32, BOOL8):
         taken = _by_blocks(node, x, along)
     elif new_axes:
@@ -137,7 +133,7 @@ def _by_strides(node: TfliteNode, x: Value, along: Sequence[Along], to: Value | 
 
 
 def _by_blocks(node: TfliteNode, x: Value, along: Sequence[Along]) -> Value:
-    """The same by SLICE, and GATHER where the stride is not 1; axes to be dropped keep a dimension of 1."""
+    """Slice by SLICE, and GATHER where the stride is not 1; dropped axes keep a dimension of 1."""
     begin, size = [0] * x.rank, [-1] * x.rank
     places: dict[int, list[int]] = {}
     for axis, (part, dimension) in enumerate(zip(along, x.shape, strict=True)):
@@ -184,7 +180,7 @@ def gather(node: TfliteNode) -> None:
 
 
 def gather_in_batches(node: TfliteNode, x: Value, indices: Value, axis: int, batch: int) -> None:
-    """Indices of each batch, moved on by where its rows begin when all batches are laid one after another."""
+    """Add to the indices of each batch its first row, and gather from all batches as one."""
     expressible(axis == batch, f"it gathers along axis {axis} below {batch} batch axes")
     count, dimension = math.prod(node.static_shape_of(x)[:batch]), x.shape[axis]
     expressible(node.static_shape_of(indices)[:batch] == x.shape[:batch], "its batches differ")
@@ -199,20 +195,19 @@ def gather_in_batches(node: TfliteNode, x: Value, indices: Value, axis: int, bat
 
 @rule("GATHER_ND")
 def gather_nd(node: TfliteNode) -> None:
-    """Indices of several axes become those of the axes laid flat."""
     x, indices = node.input(0), node.input(1)
     *outer, depth = node.static_shape_of(indices)
     expressible(0 < depth <= x.rank, f"it has {depth} indices for rank {x.rank}")
     expressible(all(x.shape[1:depth]), f"{x.name} has dynamic dimensions {list(x.shape)}")
     flat_shape = (math.prod(x.shape[:depth]), *x.shape[depth:])
-    places = node.reshape(flat_places(node, indices, x.shape), (math.prod(outer),))
+    places = node.reshape(flatten_coordinates(node, indices, x.shape), (math.prod(outer),))
     flat = node.reshape(x, flat_shape)
     picked = node.apply(OperationCode.GATHER, flat, node.i32(0), places, shape=(*places.shape, *flat_shape[1:]))
     node.reshape(picked, (*outer, *flat_shape[1:]) or (1,), to=node.output)
 
 
-def flat_places(node: TfliteNode, indices: Value, shape: Sequence[int]) -> Value:
-    """Return coordinates, the last axis of ``indices``, as offsets in the flattened leading axes of ``shape``."""
+def flatten_coordinates(node: TfliteNode, indices: Value, shape: Sequence[int]) -> Value:
+    """Return coordinates, the last axis of ``indices``, as flat indices into the leading axes of ``shape``."""
     depth = indices.shape[-1]
     columns = split(node, indices, indices.rank - 1, depth)
     steps = [math.prod(shape[axis + 1 : depth]) for axis in range(depth)]
@@ -222,7 +217,7 @@ def flat_places(node: TfliteNode, indices: Value, shape: Sequence[int]) -> Value
 
 @rule("REVERSE_SEQUENCE")
 def reverse_sequence(node: TfliteNode) -> None:
-    """The beginning of each row, as long as its length says, is read backwards."""
+    """Gather each row by mirrored indices up to its length."""
     o, x, lengths = node.options, node.input(0), node.input(1)
     expressible((o.batch_dim, o.seq_dim) == (0, 1), "its rows do not lie along axis 1 of batches along axis 0")
     batch, dimension, *rest = node.static_shape_of(x)
@@ -282,7 +277,7 @@ def scatter_nd(node: TfliteNode) -> None:
 
 @rule("SPARSE_TO_DENSE")
 def sparse_to_dense(node: TfliteNode) -> None:
-    """Lower SPARSE_TO_DENSE: add the differences of the values from the default."""
+    """Add the differences of the values from the default."""
     indices, shape = node.input(0), node.numbers(1)
     values, default = node.input(2), node.input(3)
     depth = indices.shape[-1] if indices.rank > 1 else 1
@@ -309,13 +304,13 @@ def segment_sum(node: TfliteNode) -> None:
 
 
 def _add_at(node: TfliteNode, indices: Value, updates: Value, shape: list[int]) -> Value:
-    """Zeros of ``shape`` with the updates added at their indices, the last axis of which are coordinates."""
+    """Add updates to zeros of ``shape`` at coordinates, the last axis of ``indices``."""
     *outer, depth = node.static_shape_of(indices)
     expressible(0 < depth <= len(shape), f"it has {depth} indices for {len(shape)} axes")
     places, count = math.prod(shape[:depth]), math.prod(outer)
     width = math.prod(shape[depth:])
     node.graph.reserve(12 * places * count)
-    row = node.reshape(flat_places(node, indices, shape), (1, count))
+    row = node.reshape(flatten_coordinates(node, indices, shape), (1, count))
     column = node.graph.ints(np.arange(places).reshape(places, 1))
     hit = truth(node, OperationCode.EQUAL, row, column)
     type = OperandType(updates.type.code, (places, count))
@@ -326,7 +321,7 @@ def _add_at(node: TfliteNode, indices: Value, updates: Value, shape: list[int]) 
 
 @rule("DYNAMIC_UPDATE_SLICE")
 def dynamic_update_slice(node: TfliteNode) -> None:
-    """Along each axis the update is stretched to where it goes; a mask then chooses between it and the input."""
+    """Gather the update along each axis to its destination, and select between it and the input."""
     x, update, start = node.input(0), node.input(1), node.input(2)
     shape = node.static_shape_of(x)
     expressible(update.rank == x.rank, f"its update has rank {update.rank}, its input {x.rank}")
@@ -353,7 +348,6 @@ def dynamic_update_slice(node: TfliteNode) -> None:
 
 
 def _clamp(node: TfliteNode, value: Value, low: int, high: int) -> Value:
-    """Integers held between two bounds."""
     assert value.type.code == INT32
     raised = node.apply(OperationCode.MAXIMUM, value, node.like(value, low))
     return node.apply(OperationCode.MINIMUM, raised, node.like(value, high))

@@ -1,4 +1,4 @@
-"""Why some operations of TFLite have no rule; all others without one are simply unknown to NNAPI."""
+"""Reasons why some operations of TFLite have no rule."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Custom operations of MediaPipe's networks, which segment hair and refine the landmarks of faces, as compositions.
-
-The landmark operations are those of version 2, whose tensors are of rank 3; version 1 has rank 4 and other parameters.
-"""
+"""Custom operations of MediaPipe's networks, composed of others; those of landmarks are of version 2, with rank 3."""
 
 from __future__ import annotations
 
@@ -23,12 +20,10 @@ from nnapi.model.operand import OperandType
 
 PADDINGS = tuple(PaddingCode)
 LEAST = 1e-20
-"""A length that stands for none, so that nothing is divided by zero."""
+"""The shortest length that is a divisor."""
 
 
 class Windows(NamedTuple):
-    """TFLite's parameters of a pool, as a custom operation stores them."""
-
     padding: int
     stride_w: int
     stride_h: int
@@ -48,7 +43,7 @@ def read_windows(node: TfliteNode) -> Windows:
 
 
 @rule("CUSTOM:MaxPoolingWithArgmax2D")
-def max_pooling_with_places(node: TfliteNode) -> None:
+def max_pooling_with_argmax(node: TfliteNode) -> None:
     """Return the maxima, and the index of the first one in each window as a float, plus 0.1 for truncation."""
     w, x = read_windows(node), node.graph.real(node.input(0))
     n, height, width, c = node.static_shape_of(x)
@@ -78,7 +73,6 @@ def every(node: TfliteNode, x: Value, top: int, left: int, w: Windows) -> Value:
 
 @rule("CUSTOM:MaxUnpooling2D")
 def max_unpooling(node: TfliteNode) -> None:
-    """Write each value to its position in a window of zeros."""
     w, x, places = read_windows(node), node.graph.real(node.input(0)), node.graph.real(node.input(1))
     node.static_shape_of(x)
     expressible(w.width == w.height == w.stride_w == w.stride_h, "its windows are not adjacent squares")
@@ -95,7 +89,7 @@ def max_unpooling(node: TfliteNode) -> None:
 
 
 class Affine(NamedTuple):
-    """The rows of a matrix that move points of a plane: the factors as [2, 2] and the translation as [2, 1]."""
+    """The matrix of an affine map of the plane: factors [2, 2], translation [2, 1]."""
 
     factors: Value
     added: Value
@@ -108,9 +102,8 @@ def read_affine(node: TfliteNode, i: int) -> Affine:
     return Affine(take(node, square, [0, 0], [2, 2]), take(node, square, [0, 3], [2, 1]))
 
 
-def product(node: TfliteNode, x: Value, y: Value, *, is_turned: bool = False) -> Value:
-    """A product of matrices; ``is_turned``: with rows and columns of the second exchanged."""
-    return node.apply(OperationCode.BATCH_MATMUL, x, y, node.flag(False), node.flag(is_turned))
+def product(node: TfliteNode, x: Value, y: Value, *, is_transposed: bool = False) -> Value:
+    return node.apply(OperationCode.BATCH_MATMUL, x, y, node.flag(False), node.flag(is_transposed))
 
 
 @rule("CUSTOM:TransformLandmarks")
@@ -120,7 +113,7 @@ def transform_landmarks(node: TfliteNode) -> None:
     expressible(len(shape) == 3 and shape[0] == 1 and shape[2] == size in (2, 3), f"its landmarks are {list(shape)}")
     affine, rows = read_affine(node, 1), node.reshape(points, shape[1:])
     flat = take(node, rows, [0, 0], [shape[1], 2])
-    moved = product(node, flat, affine.factors, is_turned=True)
+    moved = product(node, flat, affine.factors, is_transposed=True)
     moved = add(node, moved, node.reshape(affine.added, (1, 2)))
     if size == 3:
         moved = concatenate(node, [moved, take(node, rows, [0, 2], [shape[1], 1])], 1)
@@ -129,7 +122,7 @@ def transform_landmarks(node: TfliteNode) -> None:
 
 @rule("CUSTOM:TransformTensorBilinear")
 def transform_bilinear(node: TfliteNode) -> None:
-    """Each pixel of the result lies somewhere among four of the image; those beyond it are zero."""
+    """Interpolate each pixel of the result from four of the image; those beyond it are zero."""
     parameters, image = Parameters(node.operator.custom_options), node.graph.real(node.input(0))
     out = (int(parameters.number("output_height")), int(parameters.number("output_width")))
     n, height, width, c = node.static_shape_of(image)
@@ -156,8 +149,7 @@ def transform_bilinear(node: TfliteNode) -> None:
 
 
 class Side:
-    """Places along one side of an image: the pixels before and behind each, and the shares of both, ``rest`` and
-    ``over``, which are zero beyond the image."""
+    """Positions along an axis: the pixels before and behind, and their weights, zero beyond the image."""
 
     def __init__(self, node: TfliteNode, place: Value, length: int) -> None:
         last = node.like(place, length - 1)
@@ -180,14 +172,14 @@ class Side:
 
 
 class Turn(NamedTuple):
-    """The cosine and the sine of an angle, each as [1, 1]."""
+    """The cosine and the sine of an angle, each [1, 1]."""
 
     cos: Value
     sin: Value
 
 
 def read_turn(node: TfliteNode, left: Value, right: Value, target: float) -> Turn:
-    """By which angle a line between two points is turned so that it has the wanted one."""
+    """Return the rotation that gives the line between two points the wanted angle."""
     along, up = split(node, subtract(node, right, left), 1, 2)
     square = add(node, *(multiply(node, each, each) for each in (along, up)))
     length = node.apply(OperationCode.SQRT, square)
@@ -200,10 +192,10 @@ def read_turn(node: TfliteNode, left: Value, right: Value, target: float) -> Tur
 
 
 def read_box(node: TfliteNode, points: Value, turn: Turn) -> tuple[list[Value], list[Value]]:
-    """Width and height of the box around points, upright once they are turned, and where its middle lies before."""
+    """Return width and height of the rotated points' bounding box, and its center before the rotation."""
     rows = ([turn.cos, times(node, turn.sin, -1)], [turn.sin, turn.cos])
     rotation = concatenate(node, [concatenate(node, row, 1) for row in rows], 0)
-    upright = product(node, points, rotation, is_turned=True)
+    upright = product(node, points, rotation, is_transposed=True)
     low, high = (
         node.apply(code, upright, node.graph.ints([0]), node.flag(True))
         for code in (OperationCode.REDUCE_MIN, OperationCode.REDUCE_MAX)
@@ -215,7 +207,7 @@ def read_box(node: TfliteNode, points: Value, turn: Turn) -> tuple[list[Value], 
 
 @rule("CUSTOM:Landmarks2TransformMatrix")
 def landmarks_to_matrix(node: TfliteNode) -> None:
-    """The matrix that takes pixels of a crop, upright and around some landmarks, to where they lie."""
+    """Return the matrix from pixels of an upright crop around landmarks to those of the image."""
     parameters, points = Parameters(node.operator.custom_options), node.graph.real(node.input(0))
     number, shape = parameters.number, node.static_shape_of(points)
     expressible(len(shape) == 3 and shape[0] == 1 and shape[2] == 3, f"its landmarks are {list(shape)}")

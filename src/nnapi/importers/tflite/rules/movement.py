@@ -1,4 +1,4 @@
-"""Dimensions and axes: reshaping, joining, cutting, repeating, padding, also those of StableHLO."""
+"""Shapes and axes: reshape, transpose, concatenate, split, repeat, pad, fill."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def reshape(node: TfliteNode) -> None:
     x = node.input(0)
     if node.has(1):
         shape = node.input(1)
-        is_constant = shape.array is not None and not shape.open_dimensions
+        is_constant = shape.array is not None and not shape.is_dynamic_shape
         node.emit(OperationCode.RESHAPE, x, node.graph.ints(_dimensions(node.numbers(1))) if is_constant else shape)
     else:
         node.emit(OperationCode.RESHAPE, x, node.graph.ints(_dimensions(node.options.new_shape)))
 
 
 def _dimensions(shape: Sequence[int]) -> list[int]:
-    """A shape of no dimensions, or the single 0 that old files write for it, is one element."""
+    """Return a shape; [], or [0] in old files, is one element."""
     return [1] if list(shape) in ([], [0]) else list(shape)
 
 
@@ -154,7 +154,7 @@ def pad_with(node: TfliteNode) -> None:
 
 
 def pad_integers(node: TfliteNode, x: Value, number: int) -> None:
-    """Pad int32 by concatenating constants at both ends: NNAPI's PAD does not take int32."""
+    """Pad int32, which NNAPI's PAD does not take, by concatenating constants."""
     pads = np.array(node.numbers(1)).reshape(-1, 2)
     for axis, (before, after) in enumerate(pads.tolist()):
         shape = list(node.static_shape_of(x))
@@ -178,11 +178,11 @@ def mirror_pad(node: TfliteNode) -> None:
 
 @rule("SHAPE")
 def shape(node: TfliteNode) -> None:
-    """The dimensions are constants; those that are open stay open."""
+    """Return the dimensions as a constant; dynamic ones are -1."""
     x = node.input(0)
     expressible(not node.is_scalar(0), "it asks for the dimensions of a scalar, of which there are none")
     dimensions = node.graph.ints([dimension or -1 for dimension in x.shape])
-    dimensions.open_dimensions = 0 in x.shape
+    dimensions.is_dynamic_shape = 0 in x.shape
     node.deliver(dimensions)
 
 
@@ -226,7 +226,7 @@ def broadcast_args(node: TfliteNode) -> None:
 
 @rule("ONE_HOT")
 def one_hot(node: TfliteNode) -> None:
-    """Lower ONE_HOT: compare indices with positions along the new axis."""
+    """Compare indices with positions along the new axis."""
     indices, depth = node.input(0), node.number(1)
     expressible(depth > 0, f"its depth is {depth}")
     node.graph.reserve(4 * depth)
@@ -248,7 +248,6 @@ def one_hot(node: TfliteNode) -> None:
 
 @rule("MATRIX_DIAG")
 def matrix_diag(node: TfliteNode) -> None:
-    """Each row times a unit matrix."""
     x = node.graph.real(node.input(0))
     n = node.static_shape_of(x)[-1]
     rows = node.reshape(x, (*x.shape[:-1], 1, n))
@@ -258,7 +257,7 @@ def matrix_diag(node: TfliteNode) -> None:
 
 @rule("MATRIX_SET_DIAG")
 def matrix_set_diag(node: TfliteNode) -> None:
-    """A matrix where the unit matrix has zeros, the diagonal where it has ones."""
+    """Select the diagonal where the unit matrix has ones."""
     x, diagonal = node.reals()
     *batch, rows, columns = node.static_shape_of(x)
     node.graph.reserve(5 * rows * columns)

@@ -45,7 +45,7 @@ def move_blocks(node: TfliteNode) -> None:
 
 @rule("SPACE_TO_BATCH_ND")
 def space_to_batch(node: TfliteNode) -> None:
-    """NNAPI has images only; rank 3 is an image of width 1."""
+    """Lower SPACE_TO_BATCH_ND; rank 3 is an image of width 1."""
     x, block, pads = node.input(0), node.numbers(1), node.numbers(2)
     if x.rank == 4:
         node.emit(OperationCode.SPACE_TO_BATCH_ND, x, node.input(1), node.input(2))
@@ -61,7 +61,7 @@ def space_to_batch(node: TfliteNode) -> None:
 
 @rule("BATCH_TO_SPACE_ND")
 def batch_to_space(node: TfliteNode) -> None:
-    """NNAPI does not crop: that is a SLICE of its own."""
+    """Lower BATCH_TO_SPACE_ND; NNAPI does not crop, SLICE does."""
     x, block, crops = node.input(0), node.numbers(1), node.numbers(2)
     if x.rank == 4 and not any(crops):
         node.emit(OperationCode.BATCH_TO_SPACE_ND, x, node.input(1))

@@ -1,4 +1,4 @@
-"""Conversions between types and representations: QUANTIZE, DEQUANTIZE, CAST, FAKE_QUANT, DENSIFY."""
+"""QUANTIZE, DEQUANTIZE, CAST, FAKE_QUANT, DENSIFY."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def quantize(node: TfliteNode) -> None:
 
 @rule("DEQUANTIZE")
 def dequantize(node: TfliteNode) -> None:
-    """Lower DEQUANTIZE; constants become float32 during the import, computed values at run time."""
+    """Lower DEQUANTIZE; constants become float32 during the import."""
     x = node.input(0)
     if x.type.code == node.output.type.code:
         node.deliver(x)
@@ -42,7 +42,7 @@ def dequantize(node: TfliteNode) -> None:
 
 @rule("CAST", "STABLEHLO_CONVERT")
 def cast(node: TfliteNode) -> None:
-    """Convert stored values. NNAPI's CAST supports neither booleans nor signed bytes; they are decomposed."""
+    """Convert stored values; NNAPI's CAST supports neither booleans nor signed bytes."""
     x, out = node.input(0), node.output
     source, target = x.type.code, out.type.code
     if source == target:
@@ -91,18 +91,20 @@ def _as_bytes(node: TfliteNode, out: Value) -> Value:
 
 @rule("DENSIFY")
 def densify(node: TfliteNode) -> None:
-    """Lower DENSIFY: sparse constants are already dense once read."""
+    """Pass the constant through: sparse ones are dense once read."""
     node.bind(0, node.input(0))
 
 
 @rule("FAKE_QUANT")
 def fake_quant(node: TfliteNode) -> None:
-    """Lower FAKE_QUANT: quantize to an 8-bit range, and dequantize."""
+    """Quantize to an 8-bit range, and dequantize."""
     o, x = node.options, node.input(0)
     expressible(o.num_bits == 8 and not o.narrow_range, "NNAPI quantizes to the full 8 bits only")
     low, high = min(float(o.min), 0.0), max(float(o.max), 0.0)
     expressible(np.isfinite(high - low) and high > low, f"its range {low:g} to {high:g} is empty")
     scale = (high - low) / 255
-    codes = node.temporary(OperandType(QUANT8, x.shape, scale, int(np.clip(round(-low / scale), 0, 255))), "codes")
-    node.graph.quantize(x, codes)
-    node.emit(OperationCode.DEQUANTIZE, codes)
+    quantized = node.temporary(
+        OperandType(QUANT8, x.shape, scale, int(np.clip(round(-low / scale), 0, 255))), "quantized"
+    )
+    node.graph.quantize(x, quantized)
+    node.emit(OperationCode.DEQUANTIZE, quantized)

@@ -1,8 +1,4 @@
-"""Recurrent cells and sequences of them.
-
-TFLite keeps their state in variables of the model; NNAPI takes the state as an operand and gives the new one. Here
-every run starts from zero.
-"""
+"""Recurrent cells and sequences. Their state, variables in TFLite, starts from zero at every run."""
 
 from __future__ import annotations
 
@@ -23,7 +19,7 @@ QUANT8_SYMM, QUANT16_SYMM = OperandCode.TENSOR_QUANT8_SYMM, OperandCode.TENSOR_Q
 TANH = 4
 STATES = (18, 19)
 BOTH_STATES = (35, 36, 37, 38)
-"""Of a bidirectional LSTM: forward, then backward."""
+"""States of a bidirectional LSTM: forward, then backward."""
 MATRICES = range(1, 9)
 """Weights of an LSTM's input and last output."""
 BIASES = (12, 13, 14, 15, 17)
@@ -48,7 +44,7 @@ def sequence_lstm(node: TfliteNode) -> None:
 
 @rule("LSTM")
 def lstm(node: TfliteNode) -> None:
-    """One time step. Old files join all weights into one matrix: see :func:`basic_lstm`."""
+    """Lower one time step; old files have one matrix of all weights: see :func:`basic_lstm`."""
     o = node.options
     if o.kernel_type == 1:
         basic_lstm(node)
@@ -79,7 +75,7 @@ def lstm(node: TfliteNode) -> None:
 
 
 def basic_lstm(node: TfliteNode) -> None:
-    """Gates from one product of the weights with input and last output: input, candidate, forget, output."""
+    """Compute the gates, input, candidate, forget and output, by one product."""
     o = node.options
     x, last, weights, bias, state = node.inputs[:5]
     expressible(x.is_float and o.activation == TANH, "it is quantized or squashes by other than TANH")
@@ -110,7 +106,7 @@ def bidirectional_lstm(node: TfliteNode) -> None:
 
 @rule("RNN")
 def rnn(node: TfliteNode) -> None:
-    """Lower RNN. NNAPI's cell has RELU activations only; TANH is decomposed."""
+    """Lower RNN; NNAPI's cell has RELU activations only, TANH is decomposed."""
     cell, act = _cell(node, range(5)), node.options.activation
     if act == TANH:
         out = _tanh_step(node, cell[0], *cell[1:5])
@@ -178,8 +174,7 @@ def svdf(node: TfliteNode) -> None:
 
 
 def _cell(node: TfliteNode, positions: Sequence[int], kept: Sequence[int] = ()) -> list[Value]:
-    """Return inputs of a cell as float values, omitted ones as such; weights at ``kept`` may stay quantized in the
-    model."""
+    """Return inputs of a cell as float values; weights at ``kept`` may stay quantized in the model."""
     values = []
     is_float = node.input(0).is_float
     for i in positions:
@@ -190,9 +185,9 @@ def _cell(node: TfliteNode, positions: Sequence[int], kept: Sequence[int] = ()) 
         if value.type.code == INT32 and tensor.scales:
             expressible(len(tensor.scales) == 1, f"{tensor} has a scale per channel")
             value = with_type(value, OperandType(INT32, value.shape, tensor.scales[0]))
-        codes = keep_weights(node, value) if i in kept and is_float and value.is_quantized else None
-        if codes is not None:
-            values.append(codes)
+        weights = keep_weights(node, value) if i in kept and is_float and value.is_quantized else None
+        if weights is not None:
+            values.append(weights)
             continue
         if value.is_quantized:
             node.note("quantized recurrent cells are computed in float32")
@@ -201,7 +196,7 @@ def _cell(node: TfliteNode, positions: Sequence[int], kept: Sequence[int] = ()) 
 
 
 def _scalars(node: TfliteNode, x: Value) -> tuple[Value, ...]:
-    """Return activation and clips; the activation has the same code in TFLite and NNAPI."""
+    """Return activation and clips; the activation has the same value in TFLite and NNAPI."""
     o = node.options
     return (node.i32(o.activation), node.real(o.cell_clip, x), node.real(o.proj_clip, x))
 
@@ -210,7 +205,7 @@ def _scalars(node: TfliteNode, x: Value) -> tuple[Value, ...]:
 
 
 def _is_integer_cell(node: TfliteNode) -> bool:
-    """Whether it is the cell of QUANTIZED_LSTM: signed 8-bit activations and weights, 16-bit state."""
+    """Return whether it is QUANTIZED_LSTM's cell: signed 8-bit activations and weights, 16-bit state."""
     weights = (*range(1, 9), 16)
     return (
         node.tensor(0).type == "INT8"
@@ -223,7 +218,7 @@ def _is_integer_cell(node: TfliteNode) -> bool:
 
 
 def integer_steps(node: TfliteNode, steps: Sequence[Value]) -> list[Value]:
-    """QUANTIZED_LSTM for each time step; gives the outputs."""
+    """Apply QUANTIZED_LSTM to each time step; return the outputs."""
     o = node.options
     fixed = [_integer_operand(node, i) for i in range(1, 18)]
     hidden, memory = (node.input(i) for i in STATES)
@@ -259,7 +254,7 @@ def _integer_operand(node: TfliteNode, i: int) -> Value:
 
 
 def _intermediate_scales(node: TfliteNode, hidden: Value) -> list[Value]:
-    """Scales of the gates before normalization, zero point and scale of the hidden state before projection."""
+    """Return the scales of the gates, and zero point and scale of the hidden state before projection."""
     tensors = [node.scope.subgraph.tensors[i] for i in node.operator.intermediates if i >= 0]
     scales = [tensor.scales[0] if tensor.scales else 0.0 for tensor in tensors[:4]]
     scales += [0.0] * (4 - len(scales))
@@ -274,12 +269,12 @@ def _intermediate_scales(node: TfliteNode, hidden: Value) -> list[Value]:
 
 
 def _steps(node: TfliteNode, x: Value, axis: int) -> list[Value]:
-    """The input of each time step, [batch, features]."""
+    """Split the input into time steps, [batch, features]."""
     shape: Shape = (x.shape[1 - axis], x.shape[2])
     return [node.reshape(piece, shape) for piece in split(node, x, axis, x.shape[axis])]
 
 
 def _join(node: TfliteNode, steps: Sequence[Value], axis: int) -> Value:
-    """The outputs of all time steps, along an axis of time."""
+    """Stack the outputs of all time steps along ``axis``."""
     shape = (*steps[0].shape[:axis], len(steps), *steps[0].shape[axis:])
     return node.apply(OperationCode.PACK, node.i32(axis), *steps, shape=shape, type=steps[0].type)

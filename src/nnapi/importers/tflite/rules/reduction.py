@@ -15,7 +15,7 @@ from nnapi.model.operand import OperandType
 
 @rule("SUM", "MEAN", "REDUCE_PROD", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_ANY", "REDUCE_ALL")
 def reduce(node: TfliteNode) -> None:
-    """Integers are reduced as float32, which is exact up to 2**24."""
+    """Lower a reduction; integers are computed as float32, exact up to 2**24."""
     code, x, keep = node.code, node.input(0), bool(node.options.keep_dims)
     if node.input(1).array is not None and not node.numbers(1):
         node.deliver(x)  # TFLite reduces nothing along no axes
@@ -33,7 +33,7 @@ def reduce(node: TfliteNode) -> None:
 
 @rule("BUCKETIZE")
 def bucketize(node: TfliteNode) -> None:
-    """How many of the boundaries are not above each element."""
+    """Count the boundaries that are not above each element."""
     x, boundaries = node.input(0), node.options.boundaries
     expressible(boundaries, "it has no boundaries")
     shape = node.static_shape_of(x)
@@ -48,7 +48,7 @@ def bucketize(node: TfliteNode) -> None:
 
 @rule("BATCH_MATMUL")
 def batch_matmul(node: TfliteNode) -> None:
-    """NNAPI stretches no batches."""
+    """Lower BATCH_MATMUL; NNAPI does not broadcast batches."""
     x, y = node.input(0), node.input(1)
     if x.is_float and y.is_quantized:
         y = node.graph.real(y)

@@ -1,5 +1,4 @@
-"""The dimensions of results where inputs have some that only a run knows: computed for two sizes, and open where those
-differ."""
+"""Infer the dimensions of results from inputs with dynamic ones: computed for two sizes, dynamic where those differ."""
 
 from __future__ import annotations
 
@@ -8,17 +7,17 @@ from collections.abc import Sequence
 from nnapi.codes import OperationCode
 from nnapi.errors import NnapiError
 from nnapi.importers.graph import Value
-from nnapi.importers.onnx.tensors import OPEN
+from nnapi.importers.onnx.tensors import DYNAMIC
 from nnapi.model.call import UNKNOWN, NotYetKnown, normalize
 from nnapi.model.operand import OperandType, Shape
 from nnapi.model.operation import REGISTRY
 
 SIZES = (720, 1680)
-"""The two sizes tried for a dynamic dimension. Both have many divisors, which reshapes need."""
+"""Sizes tried for a dynamic dimension; both have many divisors, which reshapes need."""
 
 
 def shapes_of(code: OperationCode, inputs: Sequence[Value], outputs: Sequence[OperandType]) -> list[Shape]:
-    """Return the dimensions of an operation's results, empty where they cannot be inferred."""
+    """Return the dimensions of an operation's results, () where they cannot be inferred."""
     tried = [_with_size(code, inputs, outputs, size) for size in SIZES]
     if None in tried:
         return [()] * len(outputs)
@@ -26,7 +25,7 @@ def shapes_of(code: OperationCode, inputs: Sequence[Value], outputs: Sequence[Op
     for first, second in zip(*(each or [] for each in tried), strict=True):
         same = len(first) == len(second)
         found.append(
-            tuple(a if a == b != UNKNOWN else OPEN for a, b in zip(first, second, strict=True)) if same else ()
+            tuple(a if a == b != UNKNOWN else DYNAMIC for a, b in zip(first, second, strict=True)) if same else ()
         )
     return found
 
