@@ -25,7 +25,8 @@ def test_zeros_are_as_many_as_strides_are_needed() -> None:
 def test_files_compute_the_same(
     way: str, is_quantized: bool, size: tuple[int, int], stride: int, tmp_path: Path
 ) -> None:
-    pytest.importorskip(MODULES.get(way, "onnx"), reason="what runs the file is not installed")
+    module = MODULES.get(way, "onnx")
+    pytest.importorskip(module, reason=f"{module} is not installed")
     rng = np.random.default_rng(1)
     builder = nnapi.Builder()
     results = {"scale": 0.5, "zero_point": 128} if is_quantized else {}

@@ -8,18 +8,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from nnapi.codes import OperandCode
+from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.openvino.api import op, ov
 from nnapi.drivers.openvino.context import RULES, Context, Range, integers
 from nnapi.drivers.openvino.value import ELEMENTS, Node, Value
-from nnapi.drivers.workload import find_work
 from nnapi.lowering.decompose import sketch_call
 from nnapi.lowering.lower import (
     NHWC_TO_NCHW,
     Lowering,
     Unsupported,
     assume_shapes,
-    find_omissible,
     name_of,
     require,
 )
@@ -27,12 +25,13 @@ from nnapi.model.call import UNKNOWN, Call
 from nnapi.model.facts import Kind
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import OperandType, Shape
+from nnapi.operation_codes import FAMILIES
 from nnapi.ops.quantization import same_quantization
 
 LARGE = 200
 """Elementwise operations in a row, or on one value; no known network has as many."""
-MOST_STEPS = 32
-"""Steps of a cell that is decomposed. One takes 10 ms to lower, and longer to compile."""
+CELLS = frozenset(OperationCode[name] for name in FAMILIES["recurrent"].split())
+"""They are not decomposed: the engine fails to compile some cells of one unit, and xnnpack-cpu has its own."""
 ELEMENTWISE = (".activation", ".binary", ".quantization", ".unary")
 """The modules with the rules of elementwise operations."""
 
@@ -94,11 +93,9 @@ class Lowered(Lowering[Value, Context]):
         return Context(call, checked, self._is_quantized)
 
     def _lower_as_parts(self, call: OperationCall, refusal: Exception) -> None:
-        """Decompose no long cells, and nothing that may be another operation when the model runs."""
-        is_open = not all(self.model.operands[index].type.is_known for index in self.model.inputs)
-        is_long = find_work(self.model, call).steps > MOST_STEPS
-        may_be_omitted = not self.depth and not find_omissible(self.model).isdisjoint(call.inputs)
-        if is_open or is_long or may_be_omitted:
+        """Decompose no cells, and nothing that may be another operation when the model runs."""
+        is_dynamic = not all(self.model.operands[index].type.is_known for index in self.model.inputs)
+        if is_dynamic or call.code in CELLS:
             raise refusal
         super()._lower_as_parts(call, refusal)
 
