@@ -266,7 +266,7 @@ def test_an_operation_without_rule_is_refused_by_its_name() -> None:
 
 
 def test_an_operation_without_rule_is_computed_as_its_decomposition() -> None:
-    image = tensor("float32", (1, 2, 2, 6)), np.arange(24, dtype=np.float32)
+    image = tensor("float32", (1, 2, 2, 6)), np.arange(24, dtype=np.float32).reshape(1, 2, 2, 6)
     need_parts(OperationCode.CHANNEL_SHUFFLE, [image, integer(3), integer(-1)], [image[0]], 0)
 
 
