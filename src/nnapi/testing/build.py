@@ -25,9 +25,7 @@ ALIGNMENT = 64
 
 
 def build(example: Example, classes: Any = runtime) -> Model:
-    """Build and finish the model of an example through the public calls; raises what they raise.
-
-    ``classes`` is a module with a Model and a Memory of its own, if not the runtime's.
+    """Build and finish the model of an example. ``classes`` is the module of Model and Memory. Raises what they raise.
     """
     model = describe(example, classes)
     model.finish()
@@ -61,7 +59,6 @@ def _graph(example: Example, number: int) -> Graph:
 
 
 def _list_references(graph: Graph) -> list[int]:
-    """Return the indices of the graphs that a graph refers to."""
     found = [operand.subgraph for operand in graph.operands if operand.lifetime == Source.SUBGRAPH]
     return [number for number in found if number is not None]
 

@@ -1,4 +1,4 @@
-"""The judge: whether outputs agree with what an example expects, and where they first do not."""
+"""Compare outputs with those that an example expects."""
 
 from __future__ import annotations
 
@@ -46,11 +46,7 @@ EXACT_WHEN_STRICT = frozenset({"TENSOR_INT32", "INT32"})
 
 @dataclass(frozen=True)
 class Difference:
-    """The first difference of an output. ``output`` is its index among the model's outputs.
-
-    ``index``, ``actual`` and ``expected`` are those of the element; where dimensions disagree ``index`` is None and
-    they are the dimensions.
-    """
+    """The first difference of an output: of dimensions if ``index`` is None, else of an element."""
 
     output: int
     index: tuple[int, ...] | None
@@ -71,10 +67,8 @@ def tolerance_for(type: str, criterion: Criterion, *, strict: bool = False) -> T
 
 
 def judge(example: Example, outputs: Sequence[Array], *, strict: bool = False) -> Difference | None:
-    """Return the first difference between outputs (stored arrays, in the order of the model's) and the expected ones.
-
-    Ignored outputs may be anything. ``strict`` demands exact int32 values, indices among them.
-    """
+    """Return the first difference of stored outputs. ``strict`` demands exact int32 values. Ignored outputs may be
+    anything."""
     if len(outputs) != len(example.main.outputs):
         count = len(example.main.outputs)
         return Difference(0, None, len(outputs), count, EXACT, f"{len(outputs)} outputs came out of {count}")
@@ -97,10 +91,7 @@ def judge(example: Example, outputs: Sequence[Array], *, strict: bool = False) -
 def compare(
     actual: Array, expected: Array, tolerance: Tolerance | None, *, position: int = 0, label: str = "output"
 ) -> Difference | None:
-    """Return the first difference between two arrays: dimensions first, then each element.
-
-    A NaN never agrees, not even with an expected one; equal infinities do. Without a tolerance nothing agrees.
-    """
+    """Return the first difference of dimensions or elements. NaN never agrees; equal infinities do."""
     if actual.shape != expected.shape:
         message = f"{label} has dimensions {list(actual.shape)}, expected {list(expected.shape)}"
         return Difference(position, None, actual.shape, expected.shape, tolerance or EXACT, message)
@@ -130,7 +121,7 @@ def _show(value: Any) -> str:
 
 
 def _compare_frequencies(example: Example, position: int, label: str, actual: Array) -> Difference | None:
-    """Compare draws of RANDOM_MULTINOMIAL: each class must occur about as often as its logit demands."""
+    """Compare how often RANDOM_MULTINOMIAL drew each class with its probability."""
     logits = as_double(next(array for array in example.inputs.values() if array is not None)).reshape(-1)
     tolerance = Tolerance(example.multinomial_tolerance)
     strange = (actual < 0) | (actual >= logits.size)

@@ -22,7 +22,7 @@ from nnapi.testing.runtime import HERE
 from nnapi.testing.variants import VARIANTS, Setting, Skip, Variant
 
 CHUNK = 32
-"""Examples in one batch for a worker process."""
+"""Examples in one batch of a worker process."""
 
 
 class Status(StrEnum):
@@ -33,11 +33,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Result:
-    """The result of one variant of one example.
-
-    ``reason`` is the cause of a failure or a skip; ``difference`` is set if the outputs were wrong. ``seconds`` covers
-    building, compiling, running and judging.
-    """
+    """The result of one variant of one example. ``reason`` explains a failure or a skip."""
 
     file: str
     example: str
@@ -59,12 +55,11 @@ def run(
     strict: bool = False,
     runtime: str = HERE,
 ) -> Iterator[Result]:
-    """Run the variants that apply to the examples, in the order of the index, and yield each result as it is known.
+    """Run the variants that apply to the examples, in the order of the index, and yield each result.
 
-    ``devices`` are used together, as a compilation for devices does; without them the runtime chooses. With ``jobs``
-    above 1 that many worker processes share the work; they find devices by name, so those must be registered, and the
-    main module must be importable. ``runtime`` names the module whose classes are called. Raises KeyError for an
-    unknown variant and UnavailableDeviceError for an unknown device at once.
+    ``devices`` are used together; without them the runtime chooses. Several ``jobs`` are processes that find registered
+    devices by name; the main module must be importable. ``runtime`` names the module of the classes. Raises KeyError
+    for an unknown variant and UnavailableDeviceError for an unknown device at once.
     """
     chosen = [VARIANTS[name] for name in variants]
     found = None if devices is None else tuple(device(d) if isinstance(d, str) else d for d in devices)
@@ -77,8 +72,7 @@ def run(
 
 
 def match_name(pattern: str) -> Filter:
-    """Return a filter for examples whose name contains the pattern, or matches its wildcards; or that use the
-    operation."""
+    """Return a filter by operation, by wildcards, or by a part of the example's name."""
     if pattern in OperationCode.__members__:
         return lambda entry: pattern in entry.ops
     if any(sign in pattern for sign in "*?["):

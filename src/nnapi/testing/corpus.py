@@ -1,8 +1,4 @@
-"""Conformance examples as files: reading and writing them.
-
-A corpus is a folder of .npz files, usually with an ``index.jsonl`` beside them, or a single .npz file. One file holds
-one specification: the key ``examples`` is a uint8 array with UTF-8 JSON, every other key an array that the JSON names.
-"""
+"""Conformance examples in .npz files: ``examples`` is UTF-8 JSON (uint8) that names the other arrays."""
 
 from __future__ import annotations
 
@@ -70,10 +66,7 @@ Arrays = Callable[[str], Array]
 
 
 class Corpus:
-    """Examples at a path: a folder, with or without an ``index.jsonl``, or a single .npz file.
-
-    Raises CorpusError for any other path, and when reading for a file that violates the format.
-    """
+    """Examples in a folder (``index.jsonl`` is optional) or in one .npz file. Raises CorpusError for anything else."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -84,7 +77,7 @@ class Corpus:
 
     @property
     def entries(self) -> list[Entry]:
-        """Yield one entry per example, file by file: from the index, or by reading the files if there is none."""
+        """The entries of all examples, file by file."""
         if self._entries is None:
             index = self.path / INDEX
             if index.is_file():
@@ -112,10 +105,7 @@ class Corpus:
             yield from self.load(file, names)
 
     def load(self, file: str, names: Iterable[str] | None = None) -> Iterator[Example]:
-        """Yield the examples of one file, relative to the root: those of the names, or all, in the file's order.
-
-        Raises CorpusError for a name that the file does not have.
-        """
+        """Yield the examples of one file, all or those of the names. Raises CorpusError for an unknown name."""
         kept = None if names is None else set(names)
         missing = set(kept or ())
         path = self.root / file
@@ -147,7 +137,7 @@ def open_published() -> Corpus:
 
 
 def _arrays(archive: Any) -> Arrays:
-    """Return the arrays of an open file, each read once and shared by the examples that name it."""
+    """Return a function that reads each array of an open file once."""
 
     @cache
     def read(key: str) -> Array:
@@ -245,7 +235,7 @@ def write_to(file: BinaryIO, examples: Iterable[Example]) -> None:
 
 @dataclass
 class _Store:
-    """Arrays to be written, by key; an array that is stored already gets its key again."""
+    """Arrays to be written, by key; equal arrays share a key."""
 
     arrays: dict[str, Array] = field(default_factory=dict)
     keys: dict[tuple[str, Shape, bytes], str] = field(default_factory=dict)

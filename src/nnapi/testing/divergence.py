@@ -1,9 +1,4 @@
-"""The first operation whose result differs between two devices that get the same inputs.
-
-Each operation runs as a model of its own, on the reference's results of the operations before it, and is judged like
-random models (:mod:`nnapi.testing.random.judging`). So an error is found independently of the operations before it and
-of outputs that the device does not show. The whole model, with its intermediate values, shows how differences grow.
-"""
+"""Find the first operation whose result differs between two devices that get the same inputs."""
 
 from __future__ import annotations
 
@@ -59,8 +54,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Divergence:
-    """All operations of a model in the order in which they run; ``failure`` is the reason if the whole model does not
-    run."""
+    """All operations in the order of execution; ``failure`` explains why the whole model does not run."""
 
     steps: tuple[Step, ...]
     failure: str = ""
@@ -83,9 +77,9 @@ def find_divergence(
     base: Device | None = None,
     told: Callable[[OperationCall], None] = lambda call: None,
 ) -> Divergence:
-    """Run all operations of a finished model on ``tried`` and on ``base`` (the reference).
+    """Run each operation of a finished model on ``tried`` and on ``base`` (the reference), which may raise.
 
-    ``told`` is called before each operation. Raises what ``base`` raises.
+    ``report`` is called before each operation.
     """
     example = _as_example(model, inputs)
     values: Values = {}
@@ -129,7 +123,7 @@ def _run_each(example: Example, model: Model, base: Device) -> Iterator[tuple[Op
 
 
 def _with_input(part: Example) -> Example:
-    """Return the example, with its first constant tensor as an input if it has none: a model needs an input."""
+    """Return the example; its first constant tensor becomes an input if it has none, as a model needs one."""
     main = part.main
     if main.inputs:
         return part
@@ -147,7 +141,7 @@ def measure_outputs(model: Model, right: Sequence[Array], found: Sequence[Array]
 
 
 def _as_example(model: Model, inputs: Sequence[Array | None]) -> Example:
-    """Return the model as an example, with the tolerance of its precision; random outputs are not judged."""
+    """Return the model as an example with the tolerance of its precision. Random outputs are ignored."""
     example = example_of(model, model.name, dict(zip(model.inputs, inputs, strict=True)), {})
     drawn = {i for call in model.operations if call.name in UNSURE for i in call.outputs}
     operands = tuple(replace(o, is_ignored=i in drawn) for i, o in enumerate(example.main.operands))
@@ -157,7 +151,7 @@ def _as_example(model: Model, inputs: Sequence[Array | None]) -> Example:
 
 
 def _try(part: Example, tried: Device) -> tuple[Verdict, str, list[Array]]:
-    """Run one operation on a device; return the verdict, the reason for it, and the results."""
+    """Run one operation on a device; return the verdict, its reason and the results."""
     model = build(part)
     (answer,) = need_verdicts(tried.driver, model)
     if not answer.supported:
@@ -189,8 +183,7 @@ def _find_unlike(pairs: Sequence[tuple[OperandSpec, Array | None, Array]]) -> st
 def _run_whole(
     model: Model, inputs: Sequence[Array | None], tried: Device, is_helped: bool
 ) -> tuple[dict[int, Array], str]:
-    """Run the whole model, with the reference for refused operations. Returns all results, and the reason if there are
-    none."""
+    """Run the whole model with fallbacks for refused operations; return all results and the failure."""
     helpers = [device(REFERENCE)] if is_helped and tried.name != REFERENCE else []
     wanted = [index for call in model.operations for index in call.outputs]
     try:
@@ -204,7 +197,6 @@ def _run_whole(
 
 
 def _measure(pairs: Sequence[tuple[OperandSpec, Array | None, Array]]) -> Distance:
-    """Return the distance of results from the expected ones."""
     return measure((operand.scale or 0.0, operand.zero_point, right, found) for operand, right, found in pairs)
 
 

@@ -1,4 +1,4 @@
-"""Examples as values: a model, its inputs, the outputs expected of it, and examples derived from one."""
+"""Examples as values: a model, its inputs and the expected outputs."""
 
 from __future__ import annotations
 
@@ -118,10 +118,9 @@ class Harness:
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """A model with inputs and the outputs expected of it.
+    """A model with inputs (None if omitted) and expected outputs, by operand index of ``main``.
 
-    ``inputs`` (None where omitted) and ``outputs`` map operand indices of ``main`` to read-only arrays of exactly the
-    operand's shape. ``file`` is where the example came from, relative to its corpus.
+    Arrays are read-only and have exactly the operand's shape. ``file`` is relative to the corpus.
     """
 
     name: str
@@ -154,7 +153,7 @@ class Example:
 
     @property
     def level(self) -> int | None:
-        """Feature level of the stated version, of the folder where none is stated, None where neither says."""
+        """Feature level of the stated version, or of the folder; None if neither states one."""
         folder = Path(self.file).parent.name.removesuffix("_cts_only")
         return LEVELS.get(self.min_feature, LEVELS.get(folder))
 
@@ -182,10 +181,7 @@ def dynamic(example: Example) -> Example:
 
 
 def with_unknown_dimensions(example: Example) -> Example:
-    """Return the example with unspecified dimensions of inputs and computed operands, in the main graph.
-
-    Tensors with scales by channel retain theirs, because the API wants them specified.
-    """
+    """Return the example with unspecified dimensions of inputs and results, except for scales by channel."""
     known = (Source.CONSTANT_COPY, Source.CONSTANT_REFERENCE, Source.NO_VALUE)
     operands = enumerate(example.main.operands)
     return _with_unspecified(example, [i for i, o in operands if o.lifetime not in known and not o.channel_quant])

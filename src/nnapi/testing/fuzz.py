@@ -1,9 +1,4 @@
-"""Random calls of an operation, drawn from its declaration.
-
-Types, ranks, scalars and omitted operands come from the signature. :mod:`nnapi.testing.random.proposal` proposes
-arguments that depend on each other (a filter and its strides, an axis and the rank); the operation's own shape function
-decides. The given random generator draws everything, so a seed reproduces a call.
-"""
+"""Random calls of an operation, drawn from its declaration and accepted by its shape function."""
 
 from __future__ import annotations
 
@@ -60,11 +55,10 @@ def random_call(
     given: Sequence[OperandSpec] = (),
     special: float = 0.0,
 ) -> Example:
-    """Return a model of one call that the operation's shape function accepts, with inputs but no expected outputs.
+    """Return a model of one call that the operation's shape function accepts, without expected outputs.
 
-    The first of the operands ``given`` is the first tensor of the call; others are used if one of their dimensions
-    fits. They are inputs of the example, known by their names. ``special`` is the probability of values that are not
-    finite, or denormal. Raises NoCall if all draws are rejected. A run may still refuse the call for its data.
+    The first of the operands ``given`` is the first tensor of the call; others are used if they fit. ``special`` is the
+    probability of values that are not finite, or denormal. Raises NoCall if all draws are rejected.
     """
     violation = None
     for _ in range(attempts):
@@ -83,8 +77,7 @@ def random_attempt(
     given: Sequence[OperandSpec] = (),
     special: float = 0.0,
 ) -> Example:
-    """Return one draw, legal by its types but perhaps not by its dimensions and values; ``accepted`` raises in that
-    case."""
+    """Return one draw that is legal by its types. ``accepted`` raises if the shape function rejects it."""
     if is_control_flow(operation):
         return random_control_flow(operation, rng)
     taste = replace(draw_taste(rng), special=special, given=given[0].dimensions if given else None)
@@ -107,14 +100,14 @@ def is_control_flow(operation: Operation) -> bool:
 
 
 def _counts(form: Overload, rng: np.random.Generator) -> list[tuple[Parameter | Several, int]]:
-    """Return the slots of an argument list, and the number of operands of each."""
+    """Return the slots of an argument list with the number of operands of each."""
     if form.is_variadic:
         return [(slot, slot.least + int(rng.integers(3)) if isinstance(slot, Several) else 1) for slot in form.inputs]
     return [(slot, 1) for slot in form.inputs[: pick(rng, form.legal_lengths)]]
 
 
 class _Draft:
-    """The operands of a call while they are being drawn."""
+    """A call while its operands are being drawn."""
 
     def __init__(self, operation: Operation, draw: Draw, given: Sequence[OperandSpec]) -> None:
         self.operation, self.taste, self.rng, self.given = operation, draw.taste, draw.rng, given
@@ -208,7 +201,7 @@ class _Draft:
         return random_dimensions(parameter.name, rank, self.taste, self.rng)
 
     def _quantize(self, code: OperandCode, dimensions: tuple[int, ...], parameter: Parameter) -> OperandSpec:
-        """Return an operand of that type with scales as the type needs them; a bias gets those of its sum."""
+        """Return an operand with the scales that its type needs; a bias gets those of its sum."""
         spec = OperandSpec(type_name(code), dimensions)
         if code == OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL:
             channel = (parameter.channel or 0) if isinstance(parameter, TensorParameter) else 0
@@ -244,10 +237,7 @@ class _Draft:
         return len(self.operands) - 1
 
     def settle_outputs(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
-        """Set the outputs' dimensions, scales and zero points as the operation computes them; raises as it does.
-
-        A result that would have its input's scale sometimes gets another one.
-        """
+        """Set dimensions, scales and zero points of the outputs; raises as the operation does."""
         types = [self.operands[index].full_type for index in inputs]
         declared = tuple(self.operands[index].full_type.with_dimensions(()) for index in outputs)
         match = self.operation.match(types, declared)

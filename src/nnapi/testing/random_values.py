@@ -1,8 +1,4 @@
-"""Random scalars, tensors and dimensions for calls that are likely to be valid.
-
-Independent draws of thirty operands never fit together. So each attempt first draws its taste: a small pool of
-dimensions and scales, the probability of omissions, the purpose of integers.
-"""
+"""Random scalars, tensors and dimensions from one small pool per attempt, so that operands fit together."""
 
 from __future__ import annotations
 
@@ -46,13 +42,7 @@ def pick(rng: np.random.Generator, choices: Sequence[T]) -> T:
 
 @dataclass(frozen=True)
 class Taste:
-    """The ranges and probabilities of one attempt.
-
-    ``omission``: probability that an optional operand is omitted; ``constants``: that a tensor is a constant;
-    ``uniform``: that all elements of a constant are the same; ``integers``: range of int32 tensors; ``floats``: range
-    of float tensors; ``central``: zero points in the middle; ``special``: probability that a value is one of SPECIAL;
-    ``given``: dimensions of the first tensor, if they are fixed.
-    """
+    """The ranges and probabilities of one attempt."""
 
     dimensions: tuple[int, ...]
     rank: int
@@ -97,7 +87,6 @@ def draw_taste(rng: np.random.Generator) -> Taste:
 
 
 def _scale(rng: np.random.Generator) -> float:
-    """Return a power of two, or any positive scale."""
     if rng.random() < 0.4:
         return pick(rng, SCALES)
     return float(np.float32(np.exp(rng.uniform(np.log(SMALLEST_SCALE), np.log(LARGEST_SCALE)))))
@@ -151,16 +140,14 @@ def random_values(parameter: TensorParameter, first: OperandSpec | None, rng: np
 
 
 def random_dimensions(name: str, rank: int, taste: Taste, rng: np.random.Generator) -> Shape:
-    """Return dimensions from the taste's pool."""
     dimensions = tuple(pick(rng, taste.dimensions) for _ in range(rank))
     return (*dimensions[:-1], COLUMNS[name]) if name in COLUMNS else dimensions
 
 
 def random_data(operand: OperandSpec, taste: Taste, rng: np.random.Generator) -> Array:
-    """Return elements for a tensor of that name, type and shape: quantized values over their whole range, others by the
-    taste.
+    """Return elements for a tensor of that name, type and shape.
 
-    Boxes lie in the unit square and do not end before they begin; half of the lists of indices are sorted.
+    Quantized values span their range. Boxes lie in the unit square; half of the lists of indices are sorted.
     """
     if operand.name in BOXES and operand.dimensions[-1] % 4 == 0:
         corners = rng.uniform(0, 1, (*operand.dimensions[:-1], operand.dimensions[-1] // 4, 2, 2))
@@ -194,7 +181,7 @@ def _data(operand: OperandSpec, taste: Taste, rng: np.random.Generator) -> Array
 
 
 def _floats(taste: Taste, shape: Shape, rng: np.random.Generator) -> Array:
-    """Return values of the taste's range, some of them where functions bend, or special ones."""
+    """Return values of the range, some of them special."""
     numbers = rng.uniform(*taste.floats, shape)
     if rng.random() < 0.3:
         numbers = np.where(rng.random(shape) < 0.2, rng.choice(TIES, shape), numbers)

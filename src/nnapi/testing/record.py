@@ -1,4 +1,4 @@
-"""Examples recorded from programs: a model as a graph, an execution with its inputs and outputs."""
+"""Examples recorded from models and executions."""
 
 from __future__ import annotations
 
@@ -35,8 +35,7 @@ def example_of(
     outputs: Mapping[int, Array] | None = None,
     spec: str = "",
 ) -> Example:
-    """Return a model, finished or not, as an example; without outputs it only describes the model, and cannot be
-    judged."""
+    """Return a model, finished or not, as an example; without ``outputs`` it cannot be judged."""
     models = list_nested(model)[::-1]
     positions = {id(each): number for number, each in enumerate(models, -1)}  # the main model comes first
     main, *others = (_graph(each, positions) for each in models)

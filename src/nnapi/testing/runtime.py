@@ -1,5 +1,4 @@
-"""The classes that run conformance examples: the runtime's own, or those of another module with the same names, such as
-the client that calls the C library."""
+"""The runtime's classes that run conformance examples; another module may replace this one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A survey of a device: the types that it accepts for each operation, found by queries about drawn calls."""
+"""Survey the types, ranks and constants that a device accepts for each operation."""
 
 from __future__ import annotations
 
@@ -46,10 +46,9 @@ class Answer:
 def survey_device(
     device: Device, operations: Iterable[Operation] | None = None, draws: int = DRAWS, told: Told = lambda name: None
 ) -> Profile:
-    """Return the profile of a device: its declarations, and the limits that its answers show.
+    """Return the profile of a device: its declarations, and limits by operand from answers to the same draws.
 
-    A profile cannot have a limit that depends on more than one operand, or on values. ``told`` is called with the name
-    of each operation first. Every survey draws the same calls.
+    ``report`` is called with the name of each operation first.
     """
     limits = {}
     for operation in REGISTRY.values() if operations is None else operations:
@@ -92,10 +91,7 @@ def ask(device: Device, operation: Operation, draws: int = DRAWS) -> list[Answer
 
 
 def find_limits(answers: Sequence[Answer]) -> OperationLimits | None:
-    """Return the limits that explain the refusals; None if nothing was accepted.
-
-    Types come first, then ranks, then constants: a refusal that one limit explains is not evidence for the next.
-    """
+    """Return limits of types, then ranks, then constants that explain the refusals; None if all were refused."""
     if not any(answer.taken for answer in answers):
         return None
     find_types = partial(_find_values, "types", lambda type: type.code)

@@ -1,4 +1,4 @@
-"""The variants in which an example is run: one small function each, and the table of them."""
+"""The variants in which an example is run."""
 
 from __future__ import annotations
 
@@ -38,8 +38,7 @@ class Skip(Exception):
 
 @dataclass(frozen=True)
 class Setting:
-    """The devices that examples run on (None leaves the choice to the runtime), the way they are judged, and the
-    classes."""
+    """The devices of a run (None: the runtime chooses), the strictness, and the module of the classes."""
 
     devices: tuple[Device, ...] | None = None
     strict: bool = False
@@ -194,7 +193,6 @@ VARIANTS = {
 
 @lru_cache(maxsize=4)
 def _model(example: Example, calls: str) -> Model:
-    """Return the example's model, built once for consecutive variants; it is frozen."""
     return build(example, import_module(calls))
 
 
@@ -215,7 +213,7 @@ def _compile(model: Model, setting: Setting, cache: str | None = None) -> Compil
 
 
 def _refusals(model: Model, devices: Sequence[Device]) -> list[str]:
-    """Return why each operation that no device accepts is refused, in the words of the last device."""
+    """Return the last device's reasons for operations that no device accepts."""
     verdicts = [need_verdicts(device.driver, model) for device in devices]
     return [
         answers[-1].reason
@@ -225,7 +223,7 @@ def _refusals(model: Model, devices: Sequence[Device]) -> list[str]:
 
 
 def _opaque(execution: Execution, setting: Setting, role: str, position: int) -> Memory:
-    """Make a memory for one input or output; Skip if it cannot be allocated, as with unspecified dimensions."""
+    """Make a memory for one input or output; Skip if it cannot be allocated."""
     desc: MemoryDesc = setting.classes.MemoryDesc()
     add_role = desc.add_input_role if role == "input" else desc.add_output_role
     add_role(execution.compilation, position)
@@ -237,7 +235,7 @@ def _opaque(execution: Execution, setting: Setting, role: str, position: int) ->
 
 
 def _bind(execution: Execution, example: Example) -> list[bytearray]:
-    """Bind the example's inputs, and new buffers for its outputs. Returns the buffers."""
+    """Bind the example's inputs, and new buffers for its outputs, which are returned."""
     for position, index in enumerate(example.main.inputs):
         array = example.inputs[index]
         execution.set_input(position, None if array is None else np.ascontiguousarray(array))

@@ -1,4 +1,4 @@
-"""Proposals for operations on boxes, and for others whose tensors have few elements with fixed meanings."""
+"""Proposals for operations on boxes, and on tensors whose elements have fixed meanings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ def _counts(draw: Draw, *names: str) -> dict[str, Any]:
 
 
 def _shares(draw: Draw, *names: str) -> dict[str, Any]:
-    """Return thresholds between 0 and 1."""
     return {name: float(draw.rng.uniform(0, 1)) for name in names if name in draw.names}
 
 

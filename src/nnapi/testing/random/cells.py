@@ -41,7 +41,7 @@ def propose_lstm(draw: Draw) -> Proposal:
 
 
 def _propose_input(draw: Draw) -> tuple[Shape, int]:
-    """Propose the input, and for a sequence its order of axes. Returns the input's dimensions, and the batch size."""
+    """Propose the input and the order of its axes; return its dimensions and the batch size."""
     sequence = "time_major" in draw.names
     scalars = draw.proposal.scalars = {"time_major": draw.upto(1)} if sequence else {}
     input = draw.need_rank(2 + sequence) or (*(draw.dimension(7) for _ in range(1 + sequence)), draw.dimension(33))
@@ -50,7 +50,6 @@ def _propose_input(draw: Draw) -> tuple[Shape, int]:
 
 
 def _cell(draw: Draw, proposal: Proposal, prefix: str, batch: int, size: int) -> None:
-    """Propose weights and states of one direction."""
     units = draw.dimension(33)
     projects = draw.names >= {f"{prefix}projection_weights"} and draw.chance(0.3)
     outputs = draw.dimension(17) if projects else units
@@ -106,7 +105,6 @@ def propose_rnn(draw: Draw) -> Proposal:
 
 
 def _all_or_none(draw: Draw, proposal: Proposal, names: set[str]) -> None:
-    """Include all of these operands, or omit them all."""
     if draw.chance(0.5):
         proposal.omitted |= names
     else:

@@ -80,7 +80,6 @@ def _describe_end(code: int | None) -> str:
 
 
 def _serve(pipe: Connection, name: str, special: bool) -> None:
-    """Judge the examples from the pipe until it is closed."""
     from nnapi.runtime.device import device
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process

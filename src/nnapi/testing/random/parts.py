@@ -1,5 +1,4 @@
-"""Partitions of a random graph: one operation, to judge it alone (``part_of``), and a subset, to shrink a failure
-(``keep``)."""
+"""Subgraphs of a random graph: one operation to judge, or several to shrink a failure."""
 
 from __future__ import annotations
 
@@ -52,7 +51,6 @@ def _in_part(operand: OperandSpec, is_result: bool) -> OperandSpec:
 
 
 def renumber(operation: OperationSpec, place: Mapping[int, int]) -> OperationSpec:
-    """Return a call with the operands at other indices."""
     inputs, outputs = (tuple(place[i] for i in indices) for indices in (operation.inputs, operation.outputs))
     return replace(operation, inputs=inputs, outputs=outputs)
 
@@ -64,10 +62,7 @@ def match_call(operation: OperationSpec, operands: Sequence[OperandSpec]) -> Mat
 
 
 def keep(example: Example, numbers: Collection[int], values: Mapping[int, Array | None]) -> Example:
-    """Return the example with only those operations; results of the others become inputs, known from ``values``.
-
-    Unread results become outputs; unused operands are removed.
-    """
+    """Return the example with only those operations; results of the others become inputs from ``values``."""
     main = example.main
     operations = [main.operations[number] for number in sorted(numbers)]
     written = {i for operation in operations for i in operation.outputs}

@@ -1,8 +1,4 @@
-"""Arguments of an operation that fit each other: dimensions, axes, blocks, lists.
-
-Values that a :class:`Proposal` omits are drawn independently, and the operation's own shape function decides. An
-operation without a proposer therefore only needs more attempts.
-"""
+"""Arguments of an operation that fit each other. The others are drawn independently."""
 
 from __future__ import annotations
 
@@ -27,11 +23,7 @@ MOST = 40_000
 
 @dataclass
 class Proposal:
-    """Dimensions of tensors, values of scalars and lists, scales and zero points, all by parameters' names.
-
-    ``omitted`` names the optional parameters that are omitted, ``present`` those that are present. ``outputs`` is the
-    number of outputs, if the arguments decide it.
-    """
+    """Dimensions, scalars, lists and quantization by parameters' names; ``outputs`` is the number of outputs."""
 
     shapes: dict[str, Shape] = field(default_factory=dict)
     scalars: dict[str, Any] = field(default_factory=dict)
@@ -43,9 +35,7 @@ class Proposal:
 
 
 class Draw:
-    """The source of a proposal: the parameters that are present, the overload's name, the taste, chance.
-
-    ``proposal`` is the one that :meth:`layout`, :meth:`image` and :meth:`padding_scheme` fill.
+    """The source of a proposal: the parameters that are present, the overload's name, the ranges, the random generator.
     """
 
     def __init__(self, form: str, slots: Iterable[Slot], taste: Taste, rng: np.random.Generator) -> None:
@@ -114,7 +104,7 @@ class Draw:
         return scheme
 
     def given_image(self, *, channels_first: bool) -> Shape | None:
-        """Return the fixed dimensions of the first tensor as those of an NHWC image, if they are fixed."""
+        """Return the given NHWC dimensions of the first tensor, if there are any."""
         given = self.need_rank(4)
         return (given[0], given[2], given[3], given[1]) if given and channels_first else given
 

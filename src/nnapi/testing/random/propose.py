@@ -6,7 +6,6 @@ from nnapi.testing.random import boxes, cells, elements, moves, windows
 from nnapi.testing.random.proposal import PROPOSERS, Draw, Proposal
 
 FAMILIES = (boxes, cells, elements, moves, windows)
-"""Modules whose proposals are known."""
 
 
 def propose(operation: str, draw: Draw) -> Proposal:

@@ -1,4 +1,4 @@
-"""Quantized operations, computed on the float values instead."""
+"""Quantized operations computed on float values."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def on_real_numbers(part: Part, values: Mapping[int, Array | None]) -> Example |
 
 
 def _with_scaled_bias(main: Graph) -> list[OperandSpec]:
-    """Return the operands. The bias beside a filter with scales per channel gets those of its sums: it has none."""
+    """Return the operands. The bias of a filter with scales per channel gets the scales of its sums."""
     operands, inputs = list(main.operands), main.operations[0].inputs
     quant = operands[inputs[1]].channel_quant if len(inputs) > 2 else None
     if quant and not operands[inputs[2]].channel_quant:

@@ -1,7 +1,4 @@
-"""Equivalent operations: the other layout, explicit padding, a separate activation.
-
-Operations without an equivalent stay as they are.
-"""
+"""Variants of a model that must not change its result."""
 
 from __future__ import annotations
 
@@ -47,7 +44,7 @@ class _Text:
         return self.add(OperandSpec(type, data.shape, lifetime=Source.CONSTANT_COPY, data=data))
 
     def add_between(self, index: int) -> int:
-        """Add a tensor of the same type, of unspecified dimensions, between two operations."""
+        """Add a tensor of the same type with unspecified dimensions."""
         like = self.operands[index]
         dimensions = (0,) * len(like.dimensions)
         return self.add(replace(like, lifetime=Source.TEMPORARY_VARIABLE, data=None, dimensions=dimensions))
@@ -58,12 +55,11 @@ class _Text:
 
 
 def _replace_argument(inputs: tuple[int, ...], place: int, *others: int) -> tuple[int, ...]:
-    """Return the arguments with others instead of the one at that position."""
     return (*inputs[:place], *others, *inputs[place + 1 :])
 
 
 def _rephrase(example: Example, say: Callable[[_Text, OperationSpec], bool]) -> Example | None:
-    """Return the rewritten example, or None if nothing was rewritten, which ``say`` returns."""
+    """Return the rewritten example; None if ``rewrite`` changed no operation."""
     text, is_new = _Text(example), False
     for operation in example.main.operations:
         if say(text, operation):
@@ -93,7 +89,7 @@ def _activate_after(text: _Text, operation: OperationSpec) -> bool:
 
 
 def _keeps_scale(text: _Text, operation: OperationSpec) -> bool:
-    """Whether a pooling has its input's scale: with another scale the clamp is rounded before or after."""
+    """Whether a pooling has its input's scale: else the clamp is rounded before or after."""
     first, result = text.operands[operation.inputs[0]], text.operands[operation.outputs[0]]
     same = (first.scale, first.zero_point) == (result.scale, result.zero_point)
     return same or not operation.type.endswith("POOL_2D")

@@ -1,4 +1,4 @@
-"""A session of random examples: seeds, time, what came of each operation, and failures written where they replay."""
+"""A session of random examples, with its counts and its failures as files."""
 
 from __future__ import annotations
 

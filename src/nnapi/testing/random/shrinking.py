@@ -16,7 +16,7 @@ from nnapi.testing.random.deviation import Computation
 from nnapi.testing.random.parts import CONSTANTS, find_given, keep
 
 Fails = Callable[[Example], Example | None]
-"""Returns the remainder of an example that fails, None of one that does not."""
+"""Returns the remainder of an example that fails; None of one that does not."""
 Ways = Callable[[Example], Iterator[Example]]
 Place: TypeAlias = tuple[int, int]
 """An operand's index and one of its axes."""
@@ -36,7 +36,6 @@ def shrink(example: Example, fails: Fails, limit: float = LIMIT) -> Example:
 
 
 def _as_long_as(example: Example, ways: Ways, fails: Fails, end: float) -> Example:
-    """Apply one way of shrinking for as long as the example still fails."""
     while True:
         for candidate in ways(example):
             if time.monotonic() > end:
@@ -50,7 +49,7 @@ def _as_long_as(example: Example, ways: Ways, fails: Fails, end: float) -> Examp
 
 
 def _fewer_operations(example: Example) -> Iterator[Example]:
-    """Yield examples with fewer operations: the last one alone, halves, then all but one."""
+    """Yield examples with the last operation, halves, and all but one."""
     count = len(example.main.operations)
     if count < 2 or example.referenced:
         return
@@ -71,7 +70,7 @@ def _fewer_operations(example: Example) -> Iterator[Example]:
 
 
 def _set_known_dimensions(example: Example) -> Iterator[Example]:
-    """Yield the example with the dimensions of its inputs' values, if any was unspecified."""
+    """Yield the example with static dimensions, if any was unspecified."""
     operands = list(example.main.operands)
     for index, array in example.inputs.items():
         if array is not None:
@@ -81,8 +80,7 @@ def _set_known_dimensions(example: Example) -> Iterator[Example]:
 
 
 def _smaller_dimensions(example: Example) -> Iterator[Example]:
-    """Yield examples with one dimension smaller, at one position or wherever it occurs; those of results are
-    unspecified."""
+    """Yield examples with a smaller dimension, at one position or wherever it occurs."""
     if example.referenced:
         return
     places = [
@@ -104,7 +102,7 @@ def _smaller_dimensions(example: Example) -> Iterator[Example]:
 
 
 def resize(example: Example, dimensions: Mapping[Place, int]) -> Example:
-    """Return the example with other dimensions there, its data cut, and unspecified dimensions of results."""
+    """Return the example with other dimensions, its data cut, and unspecified dimensions of results."""
     operands, inputs = [], dict(example.inputs)
     written = {i for operation in example.main.operations for i in operation.outputs}
     for index, operand in enumerate(example.main.operands):
@@ -153,7 +151,7 @@ def with_value(example: Example, index: int, array: Array) -> Example:
 
 
 def _plainer(array: Array, operand: OperandSpec) -> Iterator[Array]:
-    """Yield plainer values: zero, one, its first element throughout, integers; the plainest first."""
+    """Yield plainer values: zero, one, the first element throughout, integers."""
     if operand.type == "TENSOR_INT32" and not operand.scale:
         return  # positions and dimensions: other values mean something else
     zero, same = (np.full_like(array, value) for value in (operand.zero_point, array.flat[0]))

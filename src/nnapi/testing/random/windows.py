@@ -1,9 +1,4 @@
-"""Convolutions, poolings and resizes that make sense: filters, strides, dilations and padding of each other's size.
-
-What comes out is drawn first, one cell as often as not, and the image follows; so windows larger than the image,
-strides larger than the filter and padding on one side only all occur. A filter of one cell takes any dilation, a result
-of one cell any stride: the largest number is tried too.
-"""
+"""Proposals for convolutions, poolings and resizes. The result is drawn first, and the image follows."""
 
 from __future__ import annotations
 
@@ -56,8 +51,6 @@ def draw_axis(draw: Draw, scheme: int | None, dilates: bool, given: int | None) 
 
 
 class Windows(NamedTuple):
-    """An image and its two spatial axes."""
-
     image: Shape
     rows: Axis
     columns: Axis
@@ -120,7 +113,6 @@ def propose_grouped(draw: Draw) -> Proposal:
 
 
 def _with_filter(draw: Draw, windows: Windows, units: int, first: int, last: int) -> Proposal:
-    """Propose a filter with those first and last dimensions, and a bias for each unit."""
     draw.proposal.shapes |= {"filter": (first, windows.rows.size, windows.columns.size, last), "bias": (units,)}
     return draw.proposal
 

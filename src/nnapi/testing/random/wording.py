@@ -1,4 +1,4 @@
-"""A failure in words: which operations on which operands."""
+"""A failure in words: operations and their operands."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ def describe(example: Example) -> list[str]:
 
 
 def _names(example: Example, operation: OperationSpec) -> list[str]:
-    """Return the names of the operands, by the overload that has them."""
     names = [""] * len(operation.inputs)
     with suppress(NnapiError):
         for name, places in match_call(operation, example.main.operands).inputs.items():
