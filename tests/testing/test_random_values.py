@@ -10,7 +10,7 @@ from nnapi.model.operand import check_type
 from nnapi.model.parameter import Activation, Scalar, Tensor, Values, one_of, positive
 from nnapi.testing.example import OperandSpec
 from nnapi.testing.random_values import (
-    draw_taste,
+    draw_ranges,
     random_data,
     random_dimensions,
     random_scalar,
@@ -25,9 +25,9 @@ def rngs() -> list[np.random.Generator]:
 
 
 def test_tastes_keep_dimensions_small() -> None:
-    tastes = [draw_taste(rng) for rng in rngs()]
-    assert all(1 <= dimension <= 24 for taste in tastes for dimension in taste.dimensions)
-    assert {taste.rank for taste in tastes} == {1, 2, 3, 4}
+    tastes = [draw_ranges(rng) for rng in rngs()]
+    assert all(1 <= dimension <= 24 for ranges in tastes for dimension in ranges.dimensions)
+    assert {ranges.rank for ranges in tastes} == {1, 2, 3, 4}
 
 
 @pytest.mark.parametrize(
@@ -44,10 +44,10 @@ def test_tastes_keep_dimensions_small() -> None:
 )
 def test_quantization_and_data_are_legal(code: OperandCode) -> None:
     for rng in rngs():
-        taste = draw_taste(rng)
-        operand = OperandSpec(code.name, (2, 3), **taste.quantization(code, rng))
+        ranges = draw_ranges(rng)
+        operand = OperandSpec(code.name, (2, 3), **ranges.quantization(code, rng))
         check_type(operand.operand_type)
-        data = random_data(operand, taste, rng)
+        data = random_data(operand, ranges, rng)
         assert data.shape == (2, 3)
         assert data.dtype == (np.bool_ if code == OperandCode.TENSOR_BOOL8 else operand.operand_type.dtype)
 
@@ -82,7 +82,7 @@ def test_values_are_numbers_only_where_numbers_decide() -> None:
 
 def test_boxes_do_not_end_before_they_begin() -> None:
     for rng in rngs():
-        taste = draw_taste(rng)
-        assert random_dimensions("rois", 2, taste, rng)[1] == 4
-        boxes = random_data(OperandSpec("TENSOR_FLOAT32", (6, 8), name="boxes"), taste, rng).reshape(-1, 4)
+        ranges = draw_ranges(rng)
+        assert random_dimensions("rois", 2, ranges, rng)[1] == 4
+        boxes = random_data(OperandSpec("TENSOR_FLOAT32", (6, 8), name="boxes"), ranges, rng).reshape(-1, 4)
         assert (boxes[:, :2] <= boxes[:, 2:]).all()

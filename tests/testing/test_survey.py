@@ -38,7 +38,7 @@ def test_what_is_never_taken_is_none_of_its_operations() -> None:
     phone = Device(make_driver(profile, [REFERENCE]))
     asked = [REGISTRY[OperationCode.ABS], REGISTRY[OperationCode.NEG]]
     names: list[str] = []
-    found = survey_device(phone, asked, 8, told=names.append)
+    found = survey_device(phone, asked, 8, progress=names.append)
     assert found.operations == {OperationCode.ABS: OperationLimits()}
     assert names == ["ABS", "NEG"]
 

@@ -48,7 +48,7 @@ def check_random(
     reports = []
     for name in chosen:
         with progress(out, int(seconds)) as step:
-            report = run(name, seed, seconds, values=values, only=only, folder=folder, told=_teller(out, step))
+            report = run(name, seed, seconds, values=values, only=only, folder=folder, progress=_teller(out, step))
         if not as_json:
             _print(out, report, verbose)
         reports.append(report)

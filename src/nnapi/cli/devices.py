@@ -61,7 +61,7 @@ def _save_profile(names: Sequence[str], file: Path) -> None:
     (name,) = names
     out = console()
     with progress(out, len(REGISTRY)) as step:
-        profile = survey_device(nnapi.device(name), told=step)
+        profile = survey_device(nnapi.device(name), progress=step)
     file.write_text(write_profile(profile), encoding="utf-8")
     out.print(f"{name} takes {say_count(len(profile.operations), 'operation')}; written to {file}", markup=False)
 

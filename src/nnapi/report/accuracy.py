@@ -1,8 +1,4 @@
-"""Accuracy of outputs: against another engine's, against labels, boxes or expected values.
-
-The metrics are those of NNAPI's own benchmark suite: top-1 and top-5 for classifiers, mean average precision for
-detectors, mean squared error for everything else.
-"""
+"""Accuracy of outputs by the metrics of NNAPI's benchmark suite: top-1 and top-5, mAP, mean squared error."""
 
 from __future__ import annotations
 
@@ -21,8 +17,7 @@ RECALLS = np.linspace(0, 1, 101)
 
 @dataclass(frozen=True)
 class Boxes:
-    """Boxes in a picture: ``corners`` [N, 4] as ymin, xmin, ymax, xmax, ``classes`` [N], and ``scores`` [N] of detected
-    boxes; given boxes have none."""
+    """Boxes: ``corners`` [N, 4] as ymin, xmin, ymax, xmax, ``classes`` [N], and ``scores`` [N] if detected."""
 
     corners: Array
     classes: Array
@@ -102,7 +97,7 @@ def detection(found: Sequence[Boxes], given: Sequence[Boxes]) -> Mapping[str, fl
 
 
 def _average_precision(found: Sequence[Boxes], given: Sequence[Boxes], number: int, iou: float) -> float:
-    """Return the mean precision over the recalls, for one class."""
+    """Return the mean precision of one class over the recalls."""
     scores: list[Array] = []
     hits: list[Array] = []
     wanted = 0
@@ -124,7 +119,7 @@ def _average_precision(found: Sequence[Boxes], given: Sequence[Boxes], number: i
 
 
 def _match(boxes: Array, truth: Array, iou: float) -> Array:
-    """Return, for each box, best first, whether it covers a given box that no better one has claimed."""
+    """Return whether each box, best first, covers a given box that no better one has claimed."""
     overlaps = overlap(boxes, truth)
     hits = np.zeros(len(boxes), bool)
     for number in range(len(boxes) if len(truth) else 0):

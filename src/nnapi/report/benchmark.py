@@ -1,8 +1,4 @@
-"""Benchmarks: engines side by side on the same models, inputs and number of threads, every engine in every round.
-
-A separate process first runs each engine, for its peak memory, and to find engines that fail or end the process. An
-interrupted benchmark returns the measurements so far.
-"""
+"""Benchmarks of engines side by side on the same models, inputs and number of threads, in rounds."""
 
 from __future__ import annotations
 
@@ -37,12 +33,10 @@ JudgeDevices = Callable[[Sequence[str]], Mapping[str, float]]
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a benchmark.
+    """Settings of a benchmark; times are seconds.
 
-    An engine runs for about ``block`` seconds in a round; after ``patience`` seconds in all it skips the remaining
-    rounds. Throughput has ``requests`` inferences in flight. Loading and compiling is repeated ``repeats`` times, or as
-    often as ``preparing`` seconds allow. Before each turn there is a pause of ``settle`` seconds, for the previous
-    engine's threads: OpenVINO's spin for one millisecond.
+    An engine runs for ``block`` in a round, and for ``patience`` in all. ``settle`` precedes each turn, for the
+    previous engine's threads: OpenVINO's spin for one millisecond.
     """
 
     rounds: int = 10
@@ -58,8 +52,7 @@ class Settings:
     throughput_rounds: int = 5
     throughput_seconds: float = 0.2
     apart: bool = True
-    """Whether a separate process runs each engine first, for its memory, and because the engine may end that process.
-    """
+    """Whether a separate process runs each engine first, for its memory, and because it may crash."""
 
     def only_latency(self) -> Settings:
         """Return the same settings without memory, throughput and repeated loading."""
@@ -125,8 +118,7 @@ def steps(engines: int, settings: Settings) -> int:
 def measure(
     subject: Subject, engines: Mapping[Engine, str], settings: Settings, step: Step
 ) -> tuple[list[Measurement], bool]:
-    """Measure all engines on one model. Returns the result, and whether the user interrupted it; it then holds the
-    timings so far."""
+    """Measure all engines on one model. Returns the results so far, and whether the user interrupted it."""
     courses = [Course(engine, version) for engine, version in engines.items()]
     try:
         with _blas_threads(settings.threads):
@@ -139,7 +131,7 @@ def measure(
 
 
 def _blas_threads(count: int) -> AbstractContextManager[object]:
-    """Limit NumPy's threads, with which nnapi-reference computes, to the number that every other engine has."""
+    """Limit NumPy's threads, with which nnapi-reference computes."""
     from threadpoolctl import threadpool_limits
 
     limits: AbstractContextManager[object] = threadpool_limits(count, user_api="blas")
@@ -147,8 +139,6 @@ def _blas_threads(count: int) -> AbstractContextManager[object]:
 
 
 def _alone(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> None:
-    """Measure everything that has one inference at a time."""
-
     def each(name: str, work: Callable[[Course, Subject, Settings], None]) -> None:
         for course in _list_running(courses):
             step(f"{course.engine.name}: {name}")
@@ -167,7 +157,7 @@ def _list_running(courses: Sequence[Course]) -> list[Course]:
 
 
 def _try(course: Course, work: Callable[[], None]) -> None:
-    """Do some work for one engine; if it fails, only this engine's measurement ends."""
+    """Do some work for one engine; a failure ends only its measurement."""
     try:
         work()
     except UnsuitableError as error:
@@ -186,8 +176,7 @@ def _try_out(courses: Sequence[Course], subject: Subject, settings: Settings, st
 
 
 def peak_memory(engine: Engine, file: Path, inputs: Path, threads: int) -> tuple[int | None, str]:
-    """Return the peak memory, in bytes, of a process that loads, compiles and runs the model once; or None and the
-    reason."""
+    """Return the peak memory in bytes of a process that runs the model once; or None and the reason."""
     environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": str(threads)}
     done = subprocess.run(
         command(engine, file, inputs, threads), capture_output=True, text=True, env=environment, check=False
@@ -202,7 +191,7 @@ def peak_memory(engine: Engine, file: Path, inputs: Path, threads: int) -> tuple
 
 
 def _tune(course: Course, subject: Subject, settings: Settings) -> None:
-    """Find and cache the fastest plan, which counts neither as compile time nor as memory of later processes."""
+    """Cache the fastest plan, which counts neither as compile time nor as memory."""
     if isinstance(course.engine, Nnapi):
         course.engine.open(subject.file, settings.threads).prepare(1)
 
@@ -235,7 +224,7 @@ def _judge(course: Course, subject: Subject, settings: Settings) -> None:
 
 
 def _time(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> None:
-    """Time rounds in which every engine runs for a while; each round begins with another engine."""
+    """Time rounds of all engines; each round begins with another one."""
     spent = dict.fromkeys(map(id, courses), 0.0)
     for number in range(settings.rounds):
         step(f"round {number + 1} of {settings.rounds}")
@@ -258,8 +247,7 @@ def _round(course: Course, inputs: Sequence[Array], settings: Settings) -> None:
 
 
 def _saturate(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> None:
-    """Measure throughput in rounds, as the latency: each engine with ``requests`` runs in flight, each on its own
-    thread."""
+    """Measure throughput in rounds, with ``requests`` runs in flight on a thread each."""
     flights: dict[int, list[Run]] = {}
     medians = [(course, course.measurement().median) for course in _list_running(courses)]
     quick = [each for each, m in medians if m is not None and m * settings.throughput_rounds < settings.patience]

@@ -1,7 +1,4 @@
-"""Charts of a benchmark, laid out in pixels; ``charts.svg.jinja`` draws them.
-
-Colors are CSS variables of the page, so that one drawing serves light and dark.
-"""
+"""Charts of a benchmark, laid out in pixels; ``charts.svg.jinja`` draws them in the page's colors."""
 
 from __future__ import annotations
 
@@ -34,8 +31,6 @@ Colors = Mapping[str, int]
 
 
 class Part(NamedTuple):
-    """A rectangle of a bar."""
-
     x: float
     width: float
     color: str
@@ -64,7 +59,7 @@ class Bars:
 
     @property
     def letters(self) -> int:
-        """The number of letters of a name that fit before its bar."""
+        """Letters of a name that fit before its bar."""
         return round((self.left - 8) / LETTER)
 
     @property
@@ -73,8 +68,6 @@ class Bars:
 
 
 class Curve(NamedTuple):
-    """The distribution of an engine's latencies: the points of its line."""
-
     name: str
     color: str
     points: str
@@ -127,8 +120,7 @@ def density(values: Any, low: float, high: float) -> list[tuple[float, float]]:
 
 
 def ticks(low: float, high: float) -> list[float]:
-    """Return round numbers between powers of ten ``low`` and ``high``: 1, 2 and 5 of each, or finer where those are
-    few."""
+    """Return round numbers between powers of ten ``low`` and ``high``: 1, 2 and 5 of each, or finer."""
     decades, found = range(math.floor(low) - 1, math.ceil(high) + 1), list[float]()
     for steps in ((1,), TICKS, (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9), [1 + k / 20 for k in range(180)]):
         found = [step * 10.0**decade for decade in decades for step in steps]
@@ -174,8 +166,7 @@ def _lay_out(
     label: Callable[[float], str],
     legend: Mapping[str, str] = {},
 ) -> Bars | None:
-    """Lay out a bar for each row: its name, and its segments with their names, values and colors. The sum follows the
-    bar."""
+    """Lay out a bar for each row: its name, and its segments (name, value, color)."""
     if not rows:
         return None
     left = min(WIDTH / 2, LETTER * max(len(name) for name, _ in rows) + 8)

@@ -1,9 +1,7 @@
-"""Comparison of two benchmarks: which differences exceed chance.
+"""Comparison of two benchmarks: which differences exceed chance and a threshold.
 
-Times are compared by the Mann–Whitney U test on the medians of rounds, not on single runs: runs of one round are not
-independent samples, and with hundreds of them all noise of the machine would be significant. Tests of many timings find
-some differences by chance; the p-values are adjusted for that as Benjamini and Hochberg (1995) do. A significant change
-counts only if it also exceeds a threshold.
+The Mann–Whitney U test compares medians of rounds, because runs of one round are not independent samples. The p-values
+are adjusted for their number as Benjamini and Hochberg (1995) do.
 """
 
 from __future__ import annotations
@@ -27,22 +25,19 @@ RESAMPLES = 2000
 
 
 class Verdict(StrEnum):
-    """The verdict on a change."""
-
     SAME = "same"
     BETTER = "better"
     WORSE = "worse"
     UNKNOWN = "too few samples"
     MACHINE = "as another engine"
-    """Worse, but an engine that did not change with nnapi is worse by as much: the machine was in another state."""
+    """Worse, but an engine that did not change with nnapi is worse by as much."""
 
 
 @dataclass(frozen=True)
 class Change:
     """One measured value of one engine on one model in two benchmarks.
 
-    ``ratio`` is after ÷ before, ``interval`` its 95 % confidence interval by bootstrap where there are samples, ``p``
-    the adjusted p-value, None for values that are not tested.
+    ``ratio`` is after ÷ before, ``interval`` its 95 % confidence interval, ``p`` the adjusted p-value if it is tested.
     """
 
     model: str
@@ -66,7 +61,7 @@ class Difference:
 
     @property
     def regressions(self) -> list[Change]:
-        """The changes of nnapi's rows for the worse. Other engines' changes show the machine, not this library."""
+        """The changes of nnapi's rows for the worse."""
         return [change for change in self.changes if change.is_ours and change.verdict is Verdict.WORSE]
 
 
@@ -131,7 +126,6 @@ def interval(before: Sequence[float], after: Sequence[float]) -> tuple[float, fl
 
 
 def _adjust(changes: Sequence[Change]) -> list[Change]:
-    """Return the changes with p-values adjusted for their number."""
     from scipy.stats import false_discovery_control
 
     ps = [change.p for change in changes if change.p is not None]
@@ -154,8 +148,7 @@ def _judge(change: Change, alpha: float, threshold: float) -> Change:
 
 
 def _excuse(change: Change, changes: Sequence[Change], threshold: float) -> Change:
-    """Return the change, attributed to the machine if another engine lost as much on the same model in the same
-    benchmarks."""
+    """Attribute the change to the machine if another engine lost as much on the same model."""
     if not change.is_ours or change.verdict is not Verdict.WORSE or change.p is None:
         return change
     as_much = any(

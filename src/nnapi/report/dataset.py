@@ -1,10 +1,8 @@
-"""Labeled inputs in a folder: the files and the result expected for each.
-
-Either a folder for each class, named by the class's number or name, with the inputs in it; or a file labels.csv:
+"""Labeled inputs in a folder: a folder for each class, by number or name, or a file labels.csv.
 
 - ``file,label`` for classifiers, a number or a name;
 - ``file,label,ymin,xmin,ymax,xmax`` for detectors, one row a box, corners as shares of the picture's height and width
-  (a row with nothing after the file is a picture without boxes);
+  (without a label: a picture without boxes);
 - ``file,expected`` for anything else: .npy files of the outputs' float values, separated by semicolons.
 """
 
@@ -25,7 +23,6 @@ CORNERS = ("ymin", "xmin", "ymax", "xmax")
 TABLE = "labels.csv"
 
 Truth: TypeAlias = int | Boxes | tuple[Path, ...]
-"""A class, boxes, or files of expected outputs."""
 
 
 class DatasetError(Mistake, ValueError):
@@ -34,15 +31,12 @@ class DatasetError(Mistake, ValueError):
 
 @dataclass(frozen=True)
 class Example:
-    """One input and its expected result."""
-
     file: Path
     truth: Truth
 
 
 def read_dataset(folder: Path, names: Sequence[str] | None = None) -> list[Example]:
-    """Return the examples in a folder, ordered by name; ``names`` are the model's classes, needed for labels that are
-    names. Raises DatasetError."""
+    """Return the examples in a folder by name; ``names`` are the model's classes. Raises DatasetError."""
     table = folder / TABLE
     if table.is_file():
         return _from_table(table, _numbers(names))

@@ -1,8 +1,6 @@
-"""Engines that a benchmark runs a model file on: nnapi, and others directly, all behind one small interface.
+"""Engines that a benchmark runs a model file on, behind one interface.
 
-The program that :func:`command` starts opens one engine, runs one model once and prints the peak memory of its process.
-It imports little but NumPy and the engine, so the measured memory is the engine's; nothing large is imported here
-before it is needed. An engine that crashes ends only that process.
+The program of :func:`command` measures an engine's peak memory, so it imports only NumPy and the engine.
 """
 
 from __future__ import annotations
@@ -36,32 +34,29 @@ def find_version(package: str) -> str:
 
 
 class UnsuitableError(Exception):
-    """An engine cannot read a model; the message gives the reason."""
+    """An engine cannot read a model."""
 
 
 class Opened(Protocol):
     """A model that an engine has read."""
 
     def prepare(self, requests: int, /) -> list[Run]:
-        """Compile. Each of the ``requests`` runs may be called on its own thread at the same time."""
+        """Compile. Each of the ``requests`` runs may be called on a thread of its own."""
         ...
 
     def devices(self) -> list[str]:
-        """Return the devices that compute, if the engine tells; known once prepared."""
+        """Return the devices that compute, if known; after ``prepare``."""
         ...
 
 
 @dataclass(frozen=True)
 class _Opened:
-    """A model that one of the engines here has read, as its two functions."""
-
     prepare: Callable[[int], list[Run]]
     devices: Callable[[], list[str]] = list
 
 
 @contextmanager
 def _reading(*errors: type[Exception]) -> Iterator[None]:
-    """Turn an engine's own errors into UnsuitableError."""
     try:
         yield
     except errors as error:
@@ -87,8 +82,7 @@ class Engine(Protocol):
 class Nnapi:
     """This library; ``devices`` as for ``nnapi.compile``, ``weights`` as for ``nnapi.load``.
 
-    The function that loads files is named (``module:function``), not imported: reports do not depend on importers, and
-    a separate process needs a name anyway.
+    ``loader`` names the function that loads files (``module:function``), as another process needs a name.
     """
 
     loader: str
@@ -168,7 +162,7 @@ def _litert_run(interpreter: Any) -> Run:
 
 @dataclass(frozen=True)
 class OpenVINO:
-    """OpenVINO's own file reader on the CPU, in float32: its default, bf16, gives other results."""
+    """OpenVINO's own file reader on the CPU, in float32, as its default bf16 gives other results."""
 
     name: str = "openvino"
 
@@ -212,7 +206,7 @@ def _telemetry() -> Any:
 
 @cache
 def _openvino_core() -> Any:
-    """Return the one core of the process, as OpenVINO advises: it loads the plug-ins of the devices."""
+    """Return the one core of the process, which loads the plug-ins of the devices."""
     return _telemetry().import_openvino().Core()
 
 
@@ -262,10 +256,7 @@ class OnnxRuntime:
 
 
 def _onnx_run(session: Any) -> Run:
-    """Return a run of a session on the model's inputs, which are narrower than the file's where NNAPI has no such type.
-
-    The same arrays are widened only once, as the session is not responsible for that work.
-    """
+    """Return a run of a session. It widens the same arrays only once, as that is not the session's work."""
     sources = session.get_inputs()
     given: Sequence[Array] = ()
     feeds: dict[str, Array] = {}
@@ -287,13 +278,12 @@ def _convert_input(source: Any, array: Array) -> Array:
 
 
 def _message(error: Exception) -> str:
-    """Return an engine's message, shortened: its last line is the cause, the first ones are positions in its source."""
+    """Return the last line of an engine's message, which is the cause, shortened."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     return lines[-1] if len(lines[-1]) <= LONGEST else f"{lines[-1][:LONGEST]}…"
 
 
 OTHERS: dict[str, Engine] = {engine.name: engine for engine in (LiteRT(), OpenVINO(), OnnxRuntime())}
-"""The engines other than nnapi, by name."""
 
 
 def describe(engine: Engine) -> str:
@@ -303,7 +293,7 @@ def describe(engine: Engine) -> str:
 
 
 def revive(text: str) -> Engine:
-    """Return the engine that a text describes."""
+    """Return the engine that :func:`describe` described."""
     values = json.loads(text)
     kind = {type.__name__: type for type in (Nnapi, LiteRT, OpenVINO, OnnxRuntime)}[values.pop("type")]
     if values.get("devices") is not None:
@@ -313,14 +303,13 @@ def revive(text: str) -> Engine:
 
 
 def save(file: File, arrays: Sequence[Array]) -> None:
-    """Write arrays to one file, one after the other: an .npz would import an archive's modules into the process."""
+    """Write arrays to one file: an .npz would import an archive's modules into the process."""
     with open(file, "wb") as out:
         for array in arrays:
             np.save(out, array)
 
 
 def load_saved(file: File) -> list[Array]:
-    """Return the arrays that :func:`save` wrote."""
     arrays = []
     with open(file, "rb") as content:
         while content.tell() < os.fstat(content.fileno()).st_size:
@@ -329,7 +318,7 @@ def load_saved(file: File) -> list[Array]:
 
 
 def peak_bytes() -> int:
-    """Return the peak memory of this process in bytes; /proc counts it from the process's own start."""
+    """Return the peak memory of this process in bytes, since its own start."""
     with open("/proc/self/status") as file:
         lines = dict(line.split(":", 1) for line in file)
     return 1024 * int(lines["VmHWM"].split()[0])
@@ -338,8 +327,7 @@ def peak_bytes() -> int:
 def command(engine: Engine, model: File, inputs: File, threads: int) -> list[str]:
     """Return the command that runs :func:`main` in a separate process.
 
-    It imports this module from its folder. Run as a script it would be compiled there, which takes a megabyte; imported
-    by its full name it would import the whole package.
+    It imports this module from its folder: a script would be compiled, the full name would import the whole package.
     """
     start = "import sys; sys.path.append(sys.argv[1]); from engines import main; main(*sys.argv[2:])"
     files = os.fspath(model), os.fspath(inputs)
@@ -347,8 +335,7 @@ def command(engine: Engine, model: File, inputs: File, threads: int) -> list[str
 
 
 def main(engine: str, model: str, inputs: str, threads: str) -> None:
-    """Run the model once on the arrays that :func:`save` wrote, and print the peak memory or the reason of a failure,
-    as JSON."""
+    """Run the model once, and print the peak memory or the reason of a failure as JSON."""
     arrays = load_saved(inputs)
     try:
         (run,) = revive(engine).open(model, int(threads)).prepare(1)

@@ -1,4 +1,4 @@
-"""The graph of a plan as plain values: operations with their devices and reasons, and the tensors between them."""
+"""The graph of a plan as plain values."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from nnapi.runtime.planning.plan import If, Plan, Run, While
 
 
 def graph_data(plan: Plan) -> dict[str, Any]:
-    """Return all data that a page shows of a plan, ready for JSON.
+    """Return the operations, edges and nested graphs of a plan, ready for JSON.
 
-    ``edges`` lead from operation to operation by number; ``from`` is None for the model's inputs and ``to`` for its
-    outputs. ``nested`` holds the graphs of the plans inside control flow that the runtime executes itself.
+    ``edges`` connect operations by number; ``from`` is None for the model's inputs, ``to`` for its outputs.
     """
     data = as_data(plan)
     steps = {number: place for place, step in enumerate(plan.steps) for number in _operations(step)}
@@ -25,7 +24,7 @@ def graph_data(plan: Plan) -> dict[str, Any]:
 
 
 def model_data(model: Model) -> dict[str, Any]:
-    """Return the same data for a model without a plan: its operations have no device, cost or reasons."""
+    """Return the same data for a model; its operations have no device, cost or reasons."""
     nothing: dict[str, Any] = {"device": "", "verdicts": {}, "seconds": {}}
     operations = [
         {"number": call.number, "operation": call.name, **nothing, "outputs": _describe_outputs(model, call)}
@@ -78,7 +77,7 @@ def _graph_control_flow(plan: Plan) -> list[dict[str, Any]]:
 
 
 def devices(graph: Mapping[str, Any]) -> list[str]:
-    """Return the devices that compute in a graph, also within control flow, each once."""
+    """Return the devices that compute in a graph and its nested graphs, each once."""
     names = [operation["device"] for operation in graph["operations"]]
     names += [name for part in graph["nested"] for name in devices(part["graph"])]
     return list(dict.fromkeys(names))

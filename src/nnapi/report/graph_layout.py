@@ -1,8 +1,4 @@
-"""Layout of a graph: layers from top to bottom, folded into columns like a newspaper.
-
-The method is that of Sugiyama, Tagawa and Toda (1981): a node's layer is the longest path to it, long edges are routed
-through every layer they cross, and the order within a layer follows the mean position of the neighbors.
-"""
+"""Layered layout of a graph (Sugiyama, Tagawa and Toda, 1981), folded into columns like a newspaper."""
 
 from __future__ import annotations
 
@@ -19,7 +15,7 @@ NODE_WIDTH, NODE_HEIGHT = 184.0, 34.0
 BEND_WIDTH = 14.0
 GAP_X, GAP_Y = 16.0, 22.0
 GUTTER = 56.0
-"""Space between two columns, wider by LANE for every edge that passes through it."""
+"""Space between two columns, wider by LANE for every edge in it."""
 LANE = 5.0
 MARGIN = 10.0
 SWEEPS = 8
@@ -29,7 +25,7 @@ COLUMN_LAYERS = 18
 
 @dataclass(frozen=True)
 class Box:
-    """A node's rectangle: left, top, and the size it is drawn in."""
+    """A node's rectangle."""
 
     x: float
     y: float
@@ -49,8 +45,6 @@ class Drawing:
 
 @dataclass(frozen=True)
 class _Bend:
-    """The point at which a long edge passes through a layer."""
-
     edge: Edge
     layer: int
 
@@ -147,7 +141,7 @@ def _mean(near: Mapping[Node, list[Node]], place: Mapping[Node, float]) -> Calla
 
 
 def _columns(layers: list[list[Node]], links: Sequence[Edge], length: int) -> list[list[list[Node]]]:
-    """Divide the layers into columns of about one length, broken where few edges cross."""
+    """Divide the layers into columns of about one length, where few edges cross."""
     count = -(-len(layers) // length)
     if count < 2:
         return [layers]
@@ -164,7 +158,7 @@ def _columns(layers: list[list[Node]], links: Sequence[Edge], length: int) -> li
 
 
 def _places(layers: Sequence[Sequence[Node]], links: Sequence[Edge]) -> dict[Node, float]:
-    """Return horizontal centers: near the neighbors' mean, in the layer's order, never overlapping."""
+    """Return horizontal centers: near the neighbors' mean, in the layer's order, without overlap."""
     here = {node for layer in layers for node in layer}
     above, below = _neighbors((a, b) for a, b in links if a in here and b in here)
     place = {node: x for layer in layers for node, x in zip(layer, _apart(layer, [0.0] * len(layer)), strict=True)}
@@ -177,7 +171,7 @@ def _places(layers: Sequence[Sequence[Node]], links: Sequence[Edge]) -> dict[Nod
 
 
 def _apart(layer: Sequence[Node], wanted: Sequence[float]) -> list[float]:
-    """Return positions as near to the wanted ones as the widths allow: runs that touch share their mean deviation."""
+    """Return the nearest positions without overlap: runs that touch share their mean deviation."""
     offsets = [0.0][: len(layer)]
     for left, right in pairwise(layer):
         offsets.append(offsets[-1] + (_width(left) + _width(right)) / 2 + GAP_X)
@@ -192,7 +186,7 @@ def _apart(layer: Sequence[Node], wanted: Sequence[float]) -> list[float]:
 
 
 def _lanes(links: Iterable[Edge], column: Mapping[Node, int]) -> dict[int, list[Edge]]:
-    """Return, for each column, the links that leave it through the gutter on its right, each in its own lane."""
+    """Return the links that leave each column through the gutter on its right."""
     lanes: dict[int, list[Edge]] = {}
     for upper, lower in dict.fromkeys(links):
         if column[upper] != column[lower]:
@@ -203,11 +197,7 @@ def _lanes(links: Iterable[Edge], column: Mapping[Node, int]) -> dict[int, list[
 def _path(
     chain: Sequence[Node], centers: Mapping[Node, tuple[int, float, float]], turns: Mapping[Edge, tuple[float, float]]
 ) -> str:
-    """Return SVG path data from the lower side of the first box to the upper side of the last, through the bends
-    between.
-
-    A link into the next column goes down, through its lane of the gutter, up and down again.
-    """
+    """Return SVG path data of an edge. A link into the next column goes down, up its lane of the gutter, and down."""
     half = NODE_HEIGHT / 2
     _, x, y = centers[chain[0]]
     y += half

@@ -1,4 +1,4 @@
-"""Pages for people: a benchmark, or one model's plan, each as a single file that needs no network."""
+"""Pages of a benchmark or of one model's plan, each a single file that needs no network."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ DEVICE_COLORS = 6
 """Colors that the page defines for devices, ``--d0`` to ``--d5``."""
 
 VERDICTS = {"same": 2, "within tolerance": 0, "differs": 1, "not judged": 3, "refused": 4, "failed": 1}
-"""The colors of an operation's verdicts when two devices are compared."""
+"""The colors of verdicts when two devices are compared."""
 
 
 def benchmark_page(benchmark: Benchmark) -> str:
-    """Return the whole report as HTML."""
     names = [m.engine for model in benchmark.models for m in model.measurements]
     color = charts.colors(names)
     computing = [name for model in benchmark.models if model.graph for name in devices(model.graph)]
@@ -37,14 +36,13 @@ def benchmark_page(benchmark: Benchmark) -> str:
 
 
 def explain_page(graph: Mapping[str, Any]) -> str:
-    """Return the page of one plan: its graph, colored by device, and the table of its operations."""
+    """Return the page of one plan: its graph, colored by device, and its operations."""
     colors = charts.colors(devices(graph), DEVICE_COLORS)
     return render("explain.html.jinja", plan=describe_graph(graph), device_color=colors)
 
 
 def comparison_page(graph: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], title: str) -> str:
-    """Return the page of a comparison: the model's graph, each operation colored by its verdict, and the table of the
-    steps."""
+    """Return the page of a comparison: the graph, colored by verdict, and the steps."""
     by_number = {step["number"]: step for step in steps}
     plain: dict[str, Any] = {"seconds": {}, "verdicts": {}, "took": None}
     operations = [
@@ -60,7 +58,6 @@ def comparison_page(graph: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]
 
 
 def _section(model: ModelResult, color: charts.Colors) -> dict[str, Any]:
-    """Return the values of a model's section of the page."""
     measured = [m for m in model.measurements if m.latency or m.load or m.peak]
     best = model.best(ours=False)
     return {
@@ -81,7 +78,7 @@ def _section(model: ModelResult, color: charts.Colors) -> dict[str, Any]:
 def describe_graph(
     graph: Mapping[str, Any], timeline: Mapping[str, Any] | None = None, *, is_drawn: bool = True
 ) -> dict[str, Any]:
-    """Return a graph with its drawing if that is wanted, and each operation's measured time if a timeline has it."""
+    """Return a graph with its drawing, and the measured times of a timeline."""
     took: dict[int, float] = {}
     for span in timeline["spans"] if timeline else ():
         if span["operation"] is not None:
@@ -105,7 +102,7 @@ def describe_graph(
 
 
 def _elsewhere(operation: Mapping[str, Any]) -> list[str]:
-    """Return why no other device computes the operation: a refusal's reason, or the cost there."""
+    """Return why no other device computes the operation: a refusal's reason, or the cost."""
     lines = []
     for name, verdict in operation["verdicts"].items():
         if name == operation["device"]:
@@ -265,6 +262,5 @@ def _environment() -> Any:
 
 
 def render(template: str, **values: Any) -> str:
-    """Render a page of :file:`templates`."""
     text: str = _environment().get_template(template).render(**values)
     return text

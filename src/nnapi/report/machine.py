@@ -1,4 +1,4 @@
-"""The machine that something was measured on, in words."""
+"""The machine of a measurement, in words."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from pathlib import Path
 
 
 def machine() -> dict[str, str]:
-    """Return facts that may explain timings: processor, cores, memory, load, system, versions. Unknown ones are
-    omitted."""
+    """Return facts that may explain timings; unknown ones are omitted."""
     architecture, kernel = platform.machine(), f"{platform.system()} {platform.release()}"
     name = re.search(r"model name\s*:\s*(.+)", _read("/proc/cpuinfo"))
     total = re.search(r"MemTotal:\s*(\d+) kB", _read("/proc/meminfo"))

@@ -1,8 +1,4 @@
-"""HTML of models, compilations, plans, traces and results in notebooks: one fragment, without scripts.
-
-The colors follow the notebook: text has its color, everything else a share of it or a color that is readable on light
-and dark backgrounds.
-"""
+"""HTML of models, plans, traces and results in notebooks, without scripts, readable on light and dark backgrounds."""
 
 from __future__ import annotations
 
@@ -25,12 +21,12 @@ from nnapi.trace.parse import Report
 from nnapi.trace.recorder import Recorder
 
 MOST_OPERATIONS = 800
-"""The most operations of a graph that is drawn: a larger drawing would be unreadable and take seconds."""
+"""The most operations of a graph that is drawn: a larger drawing would take seconds."""
 
 
 @singledispatch
 def draw(shown: object) -> str | None:
-    """Return an object as HTML; None where there is nothing to draw (yet)."""
+    """Return an object as HTML; None if there is nothing to draw (yet)."""
     return None
 
 
@@ -89,7 +85,6 @@ def _(report: Report) -> str:
 
 
 def _draw_trace(runs: Any, **others: Any) -> str:
-    """Return the timing tables of runs, and what else is known of the trace."""
     values = {"notes": [], "count": None, "execution": None, "operations": [], **others}
     return render("notebook_trace.html.jinja", columns=COLUMN_TITLES, runs=runs, **values)
 
@@ -107,7 +102,7 @@ def _(result: Result) -> str | None:
 
 
 def _summarize(values: Any) -> dict[str, Any]:
-    """Return the dimensions of an array, and the range and mean of its values if it has any."""
+    """Return the dimensions of an array, and the range and mean of its values."""
     if not values.size:
         return {"dimensions": values.shape, "figures": ("", "", "")}
     numbers = values.astype(np.float64)

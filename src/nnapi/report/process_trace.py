@@ -1,7 +1,6 @@
 """NNAPI_TRACE=FILE: one trace of a process, from its first use of NNAPI until it ends.
 
-FILE ends in .html, .json or .txt, as for ``nnapi trace``; ``%p`` in it is replaced by the process's number, for
-programs that start others. Forked children write a trace only if that gives them a file of their own.
+``%p`` in FILE is replaced by the process's number. Forked children write a trace only with ``%p``.
 """
 
 from __future__ import annotations
@@ -20,10 +19,8 @@ PROCESS = "%p"
 
 
 def record_process(name: str) -> None:
-    """Begin to record, and write the file when the process ends.
-
-    Raises BadDataError for a name without a known format, BadStateError if a trace is being recorded.
-    """
+    """Begin to record, and write the file at exit. Raises BadDataError for an unknown format, BadStateError if a trace
+    is being recorded."""
     need_format(Path(name))
     recorder, starter = spans.start(), os.getpid()
 
@@ -41,7 +38,7 @@ def record_process(name: str) -> None:
 
 
 def _program() -> str:
-    """Return the program's name; the interpreter inside a C program lacks its arguments, but the system has them."""
+    """Return the program's name; inside a C program only the system knows it."""
     try:
         return Path("/proc/self/cmdline").read_bytes().split(b"\0")[0].decode(errors="replace").rpartition("/")[2]
     except OSError:
@@ -54,7 +51,7 @@ def _warn(reason: str) -> None:
 
 
 def from_environment(environment: Mapping[str, str]) -> None:
-    """Start the recording that NNAPI_TRACE asks for; a mistake in it is printed on stderr, and nothing is recorded."""
+    """Start the recording of NNAPI_TRACE; a mistake in it is printed on stderr."""
     name = environment.get("NNAPI_TRACE")
     if not name:
         return

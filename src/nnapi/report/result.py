@@ -1,4 +1,4 @@
-"""The result of a benchmark as values, and the same as JSON."""
+"""The result of a benchmark as values and as JSON."""
 
 from __future__ import annotations
 
@@ -14,23 +14,22 @@ from nnapi.notebook_display import NotebookDisplay
 FORMAT = "nnapi-bench"
 VERSION = 1
 OURS = "nnapi"
-"""The beginning of the names of this library's rows."""
+"""The first word of the names of this library's rows."""
 
 Rounds = tuple[tuple[float, ...], ...]
-"""Seconds of single runs, by round: runs of one round have more in common than runs of different ones."""
+"""Seconds of single runs, by round."""
 T = TypeVar("T")
 
 
 class NotAResultError(Mistake, ValueError):
-    """The JSON is not the result of a benchmark; the message gives the reason."""
+    """The JSON is not the result of a benchmark."""
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """The difference of outputs from the reference's: in quantization steps, or between float values.
+    """The difference of outputs from the reference's: in quantization steps, or of float values.
 
-    ``differing`` is the share of values that are not equal, ``relative`` the largest difference relative to the largest
-    value of its output.
+    ``differing`` is the share of unequal values, ``relative`` the difference relative to the output's largest value.
     """
 
     largest: float
@@ -51,8 +50,7 @@ class Agreement:
 class Measurement:
     """One engine on one model. Times are seconds; values that could not be measured are empty or None.
 
-    ``throughput`` holds inferences per second, one value a round, with ``requests`` in flight on a thread each.
-    ``failure`` is the reason if timings are missing.
+    ``throughput`` holds inferences per second of each round, with ``requests`` in flight.
     """
 
     engine: str
@@ -74,7 +72,6 @@ class Measurement:
 
     @property
     def samples(self) -> list[float]:
-        """The seconds of all runs."""
         return [seconds for round in self.latency for seconds in round]
 
     @property
@@ -87,7 +84,6 @@ class Measurement:
 
     @property
     def p90(self) -> float | None:
-        """The seconds within which nine runs of ten end."""
         return percentile(self.samples, 0.9) if self.latency else None
 
     @property
@@ -102,8 +98,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class ModelResult:
-    """All engines on one model. ``graph`` and ``timeline`` are the data of :mod:`nnapi.report.graph` and
-    :mod:`nnapi.report.timeline`, ``examples`` the number of labeled inputs."""
+    """All engines on one model; ``graph`` and ``timeline`` are for pages, ``examples`` counts labeled inputs."""
 
     name: str
     file: str
@@ -125,8 +120,6 @@ class ModelResult:
 
 @dataclass(frozen=True)
 class Benchmark(NotebookDisplay):
-    """A benchmark: the machine, the settings and the results."""
-
     started: str
     machine: Mapping[str, str]
     settings: Mapping[str, Any]
@@ -136,12 +129,12 @@ class Benchmark(NotebookDisplay):
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Return the smallest of the values that at least that share of them does not exceed."""
+    """Return the smallest value that at least that share of the values does not exceed."""
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 
 def to_data(benchmark: Benchmark) -> dict[str, Any]:
-    """Return the benchmark as plain values, ready for JSON, with medians and other summaries added."""
+    """Return the benchmark with medians and other summaries, ready for JSON."""
     data = {"format": FORMAT, "version": VERSION, **asdict(benchmark)}
     for model, written in zip(benchmark.models, data["models"], strict=True):
         for measurement, row in zip(model.measurements, written["measurements"], strict=True):

@@ -1,4 +1,4 @@
-"""Several models side by side: the shortest run of every engine, and nnapi's speed relative to the others."""
+"""Several models side by side: the shortest run of every engine, and nnapi's relative speed."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from nnapi.report.result import Benchmark, Measurement, ModelResult
 
 ALONE = "litert"
-"""The engine that nnapi is also compared with alone: it reads the same files, and runs all of them."""
+"""The engine that nnapi is also compared with alone: it runs all of the files."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One model. ``times`` are the seconds of the shortest run by engine.
+    """One model; ``times`` are the seconds of the shortest run by engine.
 
-    ``ratio`` is nnapi's speed relative to ``best``, the fastest of the others, and ``alone`` relative to LiteRT; None
-    where one of them did not run.
+    ``ratio`` is nnapi's speed relative to ``best``, the fastest of the others, ``alone`` relative to LiteRT.
     """
 
     name: str
@@ -30,12 +29,11 @@ class Line:
 
 
 def summarize(benchmark: Benchmark) -> list[Line]:
-    """Return a line for each model."""
     return [_summarize_model(model) for model in benchmark.models]
 
 
 def geometric_mean(ratios: Sequence[float | None]) -> tuple[float, int] | None:
-    """Return the geometric mean of the known ratios, and their number; None where there are none."""
+    """Return the geometric mean of the known ratios, and their number; None without any."""
     known = [math.log(ratio) for ratio in ratios if ratio is not None]
     return (math.exp(statistics.fmean(known)), len(known)) if known else None
 

@@ -1,4 +1,4 @@
-"""The timeline of one run: the spans of a trace as plain values for a page."""
+"""The timeline of one run as plain values for a page."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ MOST = 4000
 
 
 def timeline_data(spans: Sequence[Span]) -> dict[str, Any]:
-    """Return the spans in lanes, one per thread and depth, ready for JSON; times are microseconds from the first
-    beginning.
+    """Return the spans by thread and depth, ready for JSON, in microseconds from the first beginning.
 
-    ``left_out`` counts the shortest spans, where there are too many to draw.
+    ``left_out`` counts the shortest spans, if there are too many to draw.
     """
     chosen = sorted(sorted(spans, key=lambda span: span.start - span.end)[:MOST], key=lambda span: span.start)
     origin = min((span.start for span in chosen), default=0)
@@ -52,7 +51,7 @@ def timeline_data(spans: Sequence[Span]) -> dict[str, Any]:
 
 
 def describe_held(args: Mapping[str, Any]) -> str:
-    """Describe the operations of a fused section: ``3 operations: #0 CONV_2D, #1 ADD, #2 SOFTMAX``."""
+    """Describe a fused section: ``3 operations: #0 CONV_2D, #1 ADD, #2 SOFTMAX``."""
     if "holds" not in args:
         return ""
     numbers, names = args["holds"], args.get("kinds", ())

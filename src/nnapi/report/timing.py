@@ -1,4 +1,4 @@
-"""Timing of calls: of models beside other engines, and in the benchmarks."""
+"""Timing of calls."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ Call = Callable[[], object]
 
 
 def time_call(call: Call) -> float:
-    """Return the seconds of one call."""
     start = time.perf_counter()
     call()
     return time.perf_counter() - start
 
 
 def time_series(call: Call, number: int) -> float:
-    """Return the seconds of one of so many calls, for calls that are too short to be timed alone."""
+    """Return the mean seconds of ``number`` calls that are too short to be timed alone."""
     start = time.perf_counter()
     for _ in range(number):
         call()
@@ -25,7 +24,7 @@ def time_series(call: Call, number: int) -> float:
 
 
 def time_turns(calls: Sequence[Call], seconds: float, least: int = 1, most: float = math.inf) -> Iterator[list[float]]:
-    """Return the seconds of each call, in turns: for so many seconds together, at least and at most so many turns."""
+    """Yield the seconds of each call, in turns: for ``seconds`` together, within ``least`` and ``most`` turns."""
     count, end = 0, time.perf_counter() + seconds
     while count < least or (count < most and time.perf_counter() < end):
         yield [time_call(call) for call in calls]
@@ -33,5 +32,5 @@ def time_turns(calls: Sequence[Call], seconds: float, least: int = 1, most: floa
 
 
 def time_calls(call: Call, seconds: float, least: int = 1, most: float = math.inf) -> Iterator[float]:
-    """Return the seconds of consecutive calls: for so many seconds together, at least and at most so many."""
+    """Yield the seconds of consecutive calls, as :func:`time_turns`."""
     return (turn[0] for turn in time_turns([call], seconds, least, most))

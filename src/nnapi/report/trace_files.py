@@ -1,4 +1,4 @@
-"""Recordings as files; the name's ending chooses the format."""
+"""Recordings as files in the format of the name's ending."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ FORMATS = (".html", ".json", ".txt")
 
 
 def need_format(file: Path) -> None:
-    """Raise BadDataError for a name whose ending is not a known format."""
+    """Raise BadDataError for a name of unknown format."""
     need(file.suffix in FORMATS, f"{file.name} must end in {', '.join(FORMATS)}", BadDataError)
 
 
 def write_trace(file: Path, spans: Sequence[Span], title: str) -> None:
-    """Write the spans in the format of the name's ending; ``title`` is the heading of a page. Raises OSError."""
+    """Write the spans in the format of the name's ending; ``title`` heads a page. Raises OSError."""
     need_format(file)
     # Writers are imported on demand: most processes that could write a trace do not.
     if file.suffix == ".html":

@@ -1,4 +1,4 @@
-"""A recording as a page: the timing table, timelines, the operations; and the trace for other viewers."""
+"""A recording as a page: timing table, timelines, operations, and the trace for other viewers."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ COLUMN_TITLES = [name for _, name in COLUMNS]
 
 
 def trace_page(spans: Sequence[Span], title: str) -> str:
-    """Return the page as HTML: one file that needs no network, and that Perfetto and ``nnapi trace parse`` read as a
-    trace."""
+    """Return one HTML file that needs no network, and that Perfetto and ``nnapi trace parse`` read as a trace."""
     one = median_execution(spans)
     return render(
         "trace.html.jinja",
@@ -43,7 +42,7 @@ def list_runs(spans: Sequence[Span]) -> list[dict[str, Any]]:
 
 
 def describe_run(run: Run) -> dict[str, Any]:
-    """Return the timing table of one run; layers without any time are omitted."""
+    """Return the timing table of one run, without layers that took no time."""
     shown = values(run.statistics)
     rows = [(NAMES[layer], [_time(shown[f"{layer}_{key}"]) for key, _ in COLUMNS]) for layer in (*LAYERS, TOTAL)]
     return {
@@ -62,9 +61,9 @@ def _time(milliseconds: float) -> str:
 
 
 def median_execution(spans: Sequence[Span]) -> list[Span]:
-    """Return the spans of the execution of median length with everything in it; none where nothing is executed.
+    """Return the spans of the execution of median length; none if nothing is executed.
 
-    Executions are the outermost sections of the application, or if it has marked none, of the runtime.
+    Executions are the outermost sections of the application, or else of the runtime.
     """
     for layer in (Layer.APPLICATION, Layer.RUNTIME):
         label = layer, Phase.EXECUTION
@@ -77,7 +76,7 @@ def median_execution(spans: Sequence[Span]) -> list[Span]:
 
 
 def operations(spans: Sequence[Span]) -> list[dict[str, Any]]:
-    """Return the time of each operation over all its runs, and of each fused call of an engine."""
+    """Return the time of each operation, and of each fused call of an engine, over all runs."""
     runs: dict[tuple[Any, ...], dict[int, list[Span]]] = {}
     for span, call in zip(spans, _calls(spans), strict=True):
         if "operation" in span.args or "holds" in span.args:
@@ -90,10 +89,7 @@ def operations(spans: Sequence[Span]) -> list[dict[str, Any]]:
 
 
 def _calls(spans: Sequence[Span]) -> Iterator[Span]:
-    """Yield, for each span, in the order of beginning, the run that it belongs to.
-
-    For an operator that an engine made of an operation, that is the call of the engine, else the span itself.
-    """
+    """Yield the call that each span belongs to: for an engine's operator the engine's call, else the span itself."""
     around: dict[tuple[int, int, int], Span] = {}
     for span in spans:
         around[span.process, span.thread, span.depth] = span

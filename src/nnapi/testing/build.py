@@ -25,8 +25,7 @@ ALIGNMENT = 64
 
 
 def build(example: Example, classes: Any = runtime) -> Model:
-    """Build and finish the model of an example. ``classes`` is the module of Model and Memory. Raises what they raise.
-    """
+    """Build and finish the model of an example. ``classes`` is the module of Model and Memory."""
     model = describe(example, classes)
     model.finish()
     return model

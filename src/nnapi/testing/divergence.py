@@ -75,17 +75,17 @@ def find_divergence(
     inputs: Sequence[Array | None],
     tried: Device,
     base: Device | None = None,
-    told: Callable[[OperationCall], None] = lambda call: None,
+    progress: Callable[[OperationCall], None] = lambda call: None,
 ) -> Divergence:
     """Run each operation of a finished model on ``tried`` and on ``base`` (the reference), which may raise.
 
-    ``report`` is called before each operation.
+    ``progress`` is called before each operation.
     """
     example = _as_example(model, inputs)
     values: Values = {}
     steps = []
     for call, part in _run_each(example, model, base or device(REFERENCE)):
-        told(call)
+        progress(call)
         places = sorted(call.outputs)
         found = dict(zip(places, part.outputs.values(), strict=True))
         values |= found

@@ -194,7 +194,7 @@ def _with_unspecified(example: Example, indices: Iterable[int]) -> Example:
     return replace(example, main=replace(example.main, operands=tuple(operands)))
 
 
-def sign_codes(example: Example) -> Example:
+def with_signed_values(example: Example) -> Example:
     """Return the example with each TENSOR_QUANT8_ASYMM operand signed: zero point and all its data less 128."""
     operands, inputs, outputs = list(example.main.operands), dict(example.inputs), dict(example.outputs)
     for index, operand in enumerate(operands):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -24,11 +25,11 @@ from nnapi.testing.example import (
     Source,
     find_operands,
 )
-from nnapi.testing.random.proposal import Draw
-from nnapi.testing.random.propose import propose
+from nnapi.testing.random import boxes, cells, elements, moves, windows  # noqa: F401  # they fill PROPOSERS
+from nnapi.testing.random.proposal import PROPOSERS, Draw, Proposal
 from nnapi.testing.random_control_flow import random_control_flow
 from nnapi.testing.random_values import (
-    draw_taste,
+    draw_ranges,
     pick,
     random_data,
     random_dimensions,
@@ -60,78 +61,81 @@ def random_call(
     The first of the operands ``given`` is the first tensor of the call; others are used if they fit. ``special`` is the
     probability of values that are not finite, or denormal. Raises NoCall if all draws are rejected.
     """
+    if is_control_flow(operation):
+        return random_control_flow(operation, rng)
     violation = None
     for _ in range(attempts):
         try:
-            return random_attempt(operation, rng, accepted=True, given=given, special=special)
+            draft = _draft(operation, rng, given, special)
+            draft.settle_outputs()
+            return draft.example()
         except NnapiError as error:
             violation = error
     raise NoCall(f"{operation.name}: none of {attempts} draws is accepted, the last because {violation}")
 
 
-def random_attempt(
-    operation: Operation,
-    rng: np.random.Generator,
-    *,
-    accepted: bool = False,
-    given: Sequence[OperandSpec] = (),
-    special: float = 0.0,
-) -> Example:
-    """Return one draw that is legal by its types. ``accepted`` raises if the shape function rejects it."""
+def random_attempt(operation: Operation, rng: np.random.Generator) -> Example:
+    """Return one draw that is legal by its types, though perhaps not by its dimensions and values."""
     if is_control_flow(operation):
         return random_control_flow(operation, rng)
-    taste = replace(draw_taste(rng), special=special, given=given[0].dimensions if given else None)
-    form = pick(rng, operation.overloads)
-    counts = _counts(form, rng)
-    draft = _Draft(operation, Draw(form.name, [slot for slot, _ in counts], taste, rng), given)
-    inputs = [index for slot, count in counts for index in draft.add_inputs(slot, count)]
-    outputs = draft.add_outputs()
-    try:
-        draft.settle_outputs(inputs, outputs)
-    except NnapiError:
-        if accepted:
-            raise
-    return draft.example(inputs, outputs)
+    draft = _draft(operation, rng)
+    with suppress(NnapiError):
+        draft.settle_outputs()
+    return draft.example()
+
+
+def _draft(
+    operation: Operation, rng: np.random.Generator, given: Sequence[OperandSpec] = (), special: float = 0.0
+) -> _Draft:
+    ranges = replace(draw_ranges(rng), special=special, given=given[0].dimensions if given else None)
+    overload = pick(rng, operation.overloads)
+    counts = _counts(overload, rng)
+    draft = _Draft(operation, Draw(overload.name, [slot for slot, _ in counts], ranges, rng), given)
+    for slot, count in counts:
+        draft.add_inputs(slot, count)
+    draft.add_outputs()
+    return draft
 
 
 def is_control_flow(operation: Operation) -> bool:
     """Whether the operation refers to other models."""
-    return any(isinstance(slot, ModelParameter) for form in operation.overloads for slot in form.inputs)
+    return any(isinstance(slot, ModelParameter) for overload in operation.overloads for slot in overload.inputs)
 
 
-def _counts(form: Overload, rng: np.random.Generator) -> list[tuple[Parameter | Several, int]]:
+def _counts(overload: Overload, rng: np.random.Generator) -> list[tuple[Parameter | Several, int]]:
     """Return the slots of an argument list with the number of operands of each."""
-    if form.is_variadic:
-        return [(slot, slot.least + int(rng.integers(3)) if isinstance(slot, Several) else 1) for slot in form.inputs]
-    return [(slot, 1) for slot in form.inputs[: pick(rng, form.legal_lengths)]]
+    if overload.is_variadic:
+        return [
+            (slot, slot.least + int(rng.integers(3)) if isinstance(slot, Several) else 1) for slot in overload.inputs
+        ]
+    return [(slot, 1) for slot in overload.inputs[: pick(rng, overload.legal_lengths)]]
 
 
 class _Draft:
     """A call while its operands are being drawn."""
 
     def __init__(self, operation: Operation, draw: Draw, given: Sequence[OperandSpec]) -> None:
-        self.operation, self.taste, self.rng, self.given = operation, draw.taste, draw.rng, given
-        self.proposal = propose(operation.name, draw)
+        self.operation, self.ranges, self.rng, self.given = operation, draw.ranges, draw.rng, given
+        self.proposal = PROPOSERS.get(operation.name, lambda draw: Proposal())(draw)
         self.scalars_are_inputs = self.rng.random() < 0.02
         self.operands: list[OperandSpec] = []
         self.values: list[Array | None] = []
         self.codes: dict[str, int] = {}
         self.tensors: list[OperandSpec] = []
+        self.inputs: list[int] = []
+        self.outputs: list[int] = []
 
-    def add_inputs(self, slot: Parameter | Several, count: int) -> list[int]:
+    def add_inputs(self, slot: Parameter | Several, count: int) -> None:
         parameter = slot.parameter if isinstance(slot, Several) else slot
         code = self._code(parameter)
-        leader = None
-        indices = []
+        first = len(self.operands)
         for number in range(count):
             name = f"{parameter.name} {number}" if isinstance(slot, Several) else parameter.name
             if parameter.kind == "scalar":
-                indices.append(self._add_scalar(parameter, name, code))
-                continue
-            # Lists (CONCATENATION, PACK) mostly hold tensors of one shape.
-            indices.append(self._add_tensor(parameter, name, code, leader))
-            leader = self.operands[indices[0]]
-        return indices
+                self.inputs.append(self._add_scalar(parameter, name, code))
+            else:  # lists (CONCATENATION, PACK) mostly hold tensors of one shape
+                leader = self.operands[first] if number else None
+                self.inputs.append(self._add_tensor(parameter, name, code, leader))
 
     def _code(self, parameter: Parameter) -> OperandCode:
         accepted = sorted(parameter.accepts(self.codes))
@@ -156,7 +160,7 @@ class _Draft:
 
     def _add_tensor(self, parameter: Parameter, name: str, code: OperandCode, leader: OperandSpec | None) -> int:
         assert isinstance(parameter, TensorParameter)
-        taste, rng = self.taste, self.rng
+        ranges, rng = self.ranges, self.rng
         if self.given and not self.tensors:
             return self._join(self.given[0])
         numbers: Array | None
@@ -171,9 +175,9 @@ class _Draft:
         type = replace(self._quantize(code, dimensions, parameter), name=name)
         if self._is_omitted(parameter):
             return self._add(replace(type, lifetime=Source.NO_VALUE), None)
-        value = random_data(type, taste, rng) if numbers is None else numbers
-        constant = rng.random() < (0.8 if numbers is not None else taste.constants if self.tensors else 0.2)
-        if constant and numbers is None and rng.random() < taste.uniform:
+        value = random_data(type, ranges, rng) if numbers is None else numbers
+        constant = rng.random() < (0.8 if numbers is not None else ranges.constants if self.tensors else 0.2)
+        if constant and numbers is None and rng.random() < ranges.uniform:
             value = np.full_like(value, value.flat[0])
         lifetime = pick(rng, (Source.CONSTANT_COPY, Source.CONSTANT_REFERENCE)) if constant else Source.SUBGRAPH_INPUT
         operand = replace(type, lifetime=lifetime, data=value if constant else None)
@@ -183,7 +187,7 @@ class _Draft:
     def _is_omitted(self, parameter: Parameter) -> bool:
         if not parameter.optional or parameter.name in self.proposal.present:
             return False
-        return parameter.name in self.proposal.omitted or self.rng.random() < self.taste.omission
+        return parameter.name in self.proposal.omitted or self.rng.random() < self.ranges.omission
 
     def _join(self, value: OperandSpec) -> int:
         """Add an existing tensor, whose elements are not known here."""
@@ -196,16 +200,16 @@ class _Draft:
         if parameter.name in self.proposal.shapes:
             return self.proposal.shapes[parameter.name]
         legal = [rank for rank in range(1, 5) if parameter.rank_level(rank) is not None]
-        keeps = self.taste.rank in legal and self.rng.random() < 0.8
-        rank = self.taste.rank if keeps else pick(self.rng, legal)
-        return random_dimensions(parameter.name, rank, self.taste, self.rng)
+        keeps = self.ranges.rank in legal and self.rng.random() < 0.8
+        rank = self.ranges.rank if keeps else pick(self.rng, legal)
+        return random_dimensions(parameter.name, rank, self.ranges, self.rng)
 
     def _quantize(self, code: OperandCode, dimensions: tuple[int, ...], parameter: Parameter) -> OperandSpec:
         """Return an operand with the scales that its type needs; a bias gets those of its sum."""
         spec = OperandSpec(type_name(code), dimensions)
         if code == OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL:
             channel = (parameter.channel or 0) if isinstance(parameter, TensorParameter) else 0
-            scales = tuple(pick(self.rng, self.taste.scales) for _ in range(dimensions[channel]))
+            scales = tuple(pick(self.rng, self.ranges.scales) for _ in range(dimensions[channel]))
             return replace(spec, channel_quant=ChannelSpec(channel, scales))
         if code == OperandCode.TENSOR_INT32 and (parameter.like or "bias" in parameter.name):
             scaled = [operand.scale for operand in self.tensors if operand.scale]
@@ -215,34 +219,33 @@ class _Draft:
         settled = self.proposal.quantization.get(parameter.name)
         if settled is not None and code in ZERO_POINTS:
             return replace(spec, scale=settled[0], zero_point=settled[1])
-        return replace(spec, **self.taste.quantization(code, self.rng))
+        return replace(spec, **self.ranges.quantization(code, self.rng))
 
-    def add_outputs(self) -> list[int]:
+    def add_outputs(self) -> None:
         slots = self.operation.outputs
         if isinstance(slots[0], Several):
             slots = (slots[0].parameter,) * (self.proposal.outputs or int(self.rng.integers(1, 4)))
         else:
             slots = slots[: pick(self.rng, tuple(self.operation.output_lengths) or (len(slots),))]
-        indices = []
         for slot in slots:
             assert isinstance(slot, Parameter)
             spec = self._quantize(self._code(slot), (), replace(slot, like=None))
             output = replace(spec, lifetime=Source.SUBGRAPH_OUTPUT, name=slot.name, is_ignored=slot.unspecified)
-            indices.append(self._add(output, None))
-        return indices
+            self.outputs.append(self._add(output, None))
 
     def _add(self, operand: OperandSpec, value: Array | None) -> int:
         self.operands.append(operand)
         self.values.append(value)
         return len(self.operands) - 1
 
-    def settle_outputs(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+    def settle_outputs(self) -> None:
         """Set dimensions, scales and zero points of the outputs; raises as the operation does."""
+        inputs, outputs = tuple(self.inputs), tuple(self.outputs)
         types = [self.operands[index].full_type for index in inputs]
         declared = tuple(self.operands[index].full_type.with_dimensions(()) for index in outputs)
         match = self.operation.match(types, declared)
         value_of = self.values.__getitem__
-        call = normalize(self.operation, match, tuple(inputs), tuple(outputs), declared, self._present, value_of)
+        call = normalize(self.operation, match, inputs, outputs, declared, self._present, value_of)
         results = call.requantized_results() if self.rng.random() < RESCALED else call.stored_results()
         for index, result in zip(outputs, results, strict=True):
             need(0 not in result.dimensions, "a result would have no elements")
@@ -258,16 +261,18 @@ class _Draft:
         operand = self.operands[index]
         return None if operand.lifetime == Source.NO_VALUE else operand.full_type
 
-    def example(self, inputs: Sequence[int], outputs: Sequence[int]) -> Example:
+    def example(self) -> Example:
         if not any(operand.lifetime == Source.SUBGRAPH_INPUT for operand in self.operands):
-            index = next(i for i in inputs if self.operands[i].data is not None)  # a model of constants runs nothing
+            index = next(
+                i for i in self.inputs if self.operands[i].data is not None
+            )  # a model of constants runs nothing
             self.operands[index] = replace(self.operands[index], lifetime=Source.SUBGRAPH_INPUT, data=None)
         given = {i: self.values[i] for i in find_operands(self.operands, Source.SUBGRAPH_INPUT)}
-        call = OperationSpec(self.operation.name, tuple(inputs), tuple(outputs))
+        call = OperationSpec(self.operation.name, tuple(self.inputs), tuple(self.outputs))
         half = any(operand.type == "TENSOR_FLOAT16" for operand in self.operands)
         return Example(
             f"random_{self.operation.name.lower()}",
-            Graph(tuple(self.operands), (call,), tuple(given), tuple(outputs)),
+            Graph(tuple(self.operands), (call,), tuple(given), call.outputs),
             given,
             {},
             tolerance=Criterion("fp16" if half else "fp32"),

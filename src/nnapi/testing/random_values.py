@@ -41,7 +41,7 @@ def pick(rng: np.random.Generator, choices: Sequence[T]) -> T:
 
 
 @dataclass(frozen=True)
-class Taste:
+class Ranges:
     """The ranges and probabilities of one attempt."""
 
     dimensions: tuple[int, ...]
@@ -69,11 +69,11 @@ class Taste:
         return {"scale": pick(rng, self.scales), "zero_point": zero_point}
 
 
-def draw_taste(rng: np.random.Generator) -> Taste:
-    """Draw the taste of one attempt."""
+def draw_ranges(rng: np.random.Generator) -> Ranges:
+    """Draw the ranges of one attempt."""
     dimensions = tuple(int(dimension) for dimension in rng.integers(1, 7, pick(rng, (1, 1, 2, 3))))
     few = dimensions[0]
-    return Taste(
+    return Ranges(
         dimensions=pick(rng, (dimensions, dimensions, (*dimensions, 1), (few, few, few, 4 * few))),
         rank=pick(rng, (1, 2, 3, 4)),
         scales=tuple(_scale(rng) for _ in range(pick(rng, (1, 2, 4)))),
@@ -139,12 +139,12 @@ def random_values(parameter: TensorParameter, first: OperandSpec | None, rng: np
     return np.asarray(numbers, np.int32)
 
 
-def random_dimensions(name: str, rank: int, taste: Taste, rng: np.random.Generator) -> Shape:
-    dimensions = tuple(pick(rng, taste.dimensions) for _ in range(rank))
+def random_dimensions(name: str, rank: int, ranges: Ranges, rng: np.random.Generator) -> Shape:
+    dimensions = tuple(pick(rng, ranges.dimensions) for _ in range(rank))
     return (*dimensions[:-1], COLUMNS[name]) if name in COLUMNS else dimensions
 
 
-def random_data(operand: OperandSpec, taste: Taste, rng: np.random.Generator) -> Array:
+def random_data(operand: OperandSpec, ranges: Ranges, rng: np.random.Generator) -> Array:
     """Return elements for a tensor of that name, type and shape.
 
     Quantized values span their range. Boxes lie in the unit square; half of the lists of indices are sorted.
@@ -153,7 +153,7 @@ def random_data(operand: OperandSpec, taste: Taste, rng: np.random.Generator) ->
         corners = rng.uniform(0, 1, (*operand.dimensions[:-1], operand.dimensions[-1] // 4, 2, 2))
         boxes = np.sort(corners, axis=-2).reshape(operand.dimensions)
         return (boxes / operand.scale if operand.scale else boxes).astype(DTYPES[operand.code])
-    data = _data(operand, taste, rng)
+    data = _data(operand, ranges, rng)
     if rng.random() < EQUAL and data.size:
         return np.full_like(data, data.reshape(-1)[0])
     if operand.type == "TENSOR_INT32" and data.ndim == 1 and rng.random() < 0.5:
@@ -161,15 +161,15 @@ def random_data(operand: OperandSpec, taste: Taste, rng: np.random.Generator) ->
     return data
 
 
-def _data(operand: OperandSpec, taste: Taste, rng: np.random.Generator) -> Array:
+def _data(operand: OperandSpec, ranges: Ranges, rng: np.random.Generator) -> Array:
     dtype, shape = DTYPES[operand.code], operand.dimensions
     if operand.code == OperandCode.TENSOR_BOOL8:
         return rng.integers(0, 2, shape).astype(np.bool_)
     if dtype.kind == "f":
         with np.errstate(over="ignore"):  # what is too large for float16 is infinite
-            return _floats(taste, shape, rng).astype(dtype)
+            return _floats(ranges, shape, rng).astype(dtype)
     if operand.code == OperandCode.TENSOR_INT32:
-        low, high = (-100, 100) if operand.scale else taste.integers
+        low, high = (-100, 100) if operand.scale else ranges.integers
         return rng.integers(low, high, shape, np.int32)
     limits = np.iinfo(dtype)
     if rng.random() < 0.15:
@@ -180,11 +180,11 @@ def _data(operand: OperandSpec, taste: Taste, rng: np.random.Generator) -> Array
     return codes
 
 
-def _floats(taste: Taste, shape: Shape, rng: np.random.Generator) -> Array:
+def _floats(ranges: Ranges, shape: Shape, rng: np.random.Generator) -> Array:
     """Return values of the range, some of them special."""
-    numbers = rng.uniform(*taste.floats, shape)
+    numbers = rng.uniform(*ranges.floats, shape)
     if rng.random() < 0.3:
         numbers = np.where(rng.random(shape) < 0.2, rng.choice(TIES, shape), numbers)
-    if taste.special:
-        numbers = np.where(rng.random(shape) < taste.special, rng.choice(SPECIAL, shape), numbers)
+    if ranges.special:
+        numbers = np.where(rng.random(shape) < ranges.special, rng.choice(SPECIAL, shape), numbers)
     return numbers

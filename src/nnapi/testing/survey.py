@@ -32,7 +32,7 @@ ATTEMPTS = 60
 EVIDENCE = 3
 """Refusals, without an accepted call, that establish a limit."""
 
-Told = Callable[[str], None]
+Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,18 @@ class Answer:
 
 
 def survey_device(
-    device: Device, operations: Iterable[Operation] | None = None, draws: int = DRAWS, told: Told = lambda name: None
+    device: Device,
+    operations: Iterable[Operation] | None = None,
+    draws: int = DRAWS,
+    progress: Progress = lambda name: None,
 ) -> Profile:
     """Return the profile of a device: its declarations, and limits by operand from answers to the same draws.
 
-    ``report`` is called with the name of each operation first.
+    ``progress`` is called with the name of each operation first.
     """
     limits = {}
     for operation in REGISTRY.values() if operations is None else operations:
-        told(operation.name)
+        progress(operation.name)
         found = find_limits(ask(device, operation, draws))
         if found is not None:
             limits[operation.code] = found

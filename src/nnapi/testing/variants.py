@@ -23,7 +23,7 @@ from nnapi.runtime.memory import MemoryDesc
 from nnapi.runtime.verdicts.verdicts import need_verdicts
 from nnapi.testing.build import build, describe
 from nnapi.testing.compare import Difference, judge
-from nnapi.testing.example import Example, Harness, dynamic, sign_codes
+from nnapi.testing.example import Example, Harness, dynamic, with_signed_values
 from nnapi.testing.runtime import HERE
 
 LOOP_TIMEOUT = DEFAULT_LOOP_TIMEOUT // 20
@@ -176,7 +176,11 @@ VARIANTS = {
     for variant in (
         Variant("plain", lambda harness: harness.generated or harness.infinite_loop_timeout, plain),
         Variant("dynamic", lambda harness: harness.dynamic_output_shape, lambda each, on: plain(dynamic(each), on)),
-        Variant("signed", lambda harness: harness.quantization_coupling, lambda each, on: plain(sign_codes(each), on)),
+        Variant(
+            "signed",
+            lambda harness: harness.quantization_coupling,
+            lambda each, on: plain(with_signed_values(each), on),
+        ),
         Variant("memory", lambda harness: harness.device_memory, in_device_memory),
         Variant("fenced", lambda harness: harness.fenced, with_fence),
         Variant("async", lambda harness: harness.generated, in_background),

@@ -1,4 +1,4 @@
-"""Traces of this process: sections recorded on every thread, trace files written and read, logs."""
+"""Traces of this process and trace files."""
 
 import typing
 

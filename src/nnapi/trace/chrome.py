@@ -1,4 +1,4 @@
-"""Chrome's trace-event format in JSON, which Perfetto and chrome://tracing open: writing and reading."""
+"""Chrome's trace-event format in JSON, which Perfetto and chrome://tracing open."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Intervals = defaultdict[tuple[int, int], list[tuple[float, float, str]]]
 
 
 def to_chrome(spans: Iterable[Span]) -> dict[str, Any]:
-    """Return the spans as an object of the format. Times are microseconds of the monotonic clock."""
+    """Return the spans as an object of the format, in microseconds of the monotonic clock."""
     spans = list(spans)
     threads = {(span.process, span.thread): span.thread_name for span in spans}
     events = [
@@ -57,10 +57,8 @@ def _events(span: Span) -> list[dict[str, Any]]:
 
 
 def from_chrome(text: str) -> Trace:
-    """Read the marks of a file in this format; names may come from any recorder that writes NNAPI's marks.
-
-    Raises BadDataError for text that is not JSON or has no list of events.
-    """
+    """Read the marks of a file in this format by any recorder. Raises BadDataError for text that is not JSON or has no
+    list of events."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Labels: layer and phase in a section's name. ``[NN_LR_PE]ANeuralNetworksExecution_compute``: the runtime executes."""
+"""Layer and phase in a section's name: ``[NN_LR_PE]ANeuralNetworksExecution_compute``: the runtime executes."""
 
 from __future__ import annotations
 
@@ -24,14 +24,11 @@ class Layer(StrEnum):
 
 
 class Phase(StrEnum):
-    """The phase that the time belongs to."""
-
     OVERALL = "PO"
     """A run of the application, for example one case of a benchmark."""
     WARM_UP = "PWU"
     """Executions before those that are measured."""
     BENCHMARK = "PBM"
-    """Executions that are measured."""
     INITIALIZATION = "PI"
     """Work that is done once and belongs to no model."""
     PREPARATION = "PP"
@@ -52,13 +49,11 @@ class Phase(StrEnum):
 
 
 LAYERS = (Layer.APPLICATION, Layer.RUNTIME, Layer.IPC, Layer.DRIVER, Layer.CPU)
-"""The layers of the statistics, each calling the next."""
+"""The layers of the statistics; each calls the next."""
 
 PHASES = (Phase.INITIALIZATION, Phase.PREPARATION, Phase.COMPILATION, Phase.EXECUTION, Phase.TERMINATION)
-"""The phases of a run."""
 
 EXECUTION_PHASES = (Phase.INPUTS_AND_OUTPUTS, Phase.TRANSFORMATION, Phase.COMPUTATION, Phase.RESULTS)
-"""The phases within an execution."""
 
 SUBPHASES: dict[Phase, tuple[Phase, ...]] = {
     Phase.OVERALL: (Phase.WARM_UP, Phase.BENCHMARK, *PHASES),
@@ -70,15 +65,13 @@ SUBPHASES: dict[Phase, tuple[Phase, ...]] = {
 
 
 class Label(NamedTuple):
-    """The name of a section, taken apart."""
-
     layer: Layer
     phase: Phase
     name: str
     is_switch: bool = False
     """The enclosing section ends here and counts for this layer and phase from here on."""
     is_subtracted: bool = False
-    """The section is taken off the enclosing one, although it should not be nested in it."""
+    """The section is subtracted from the enclosing one, although it should not be nested in it."""
 
     def __str__(self) -> str:
         if self.layer is Layer.IGNORED:
@@ -92,9 +85,9 @@ NNAPI_NAME = r"(?s)(?P<markers>.*)\[NN_(?P<layer>L[A-Z]+)_(?P<phase>P[A-Z]+)\](?
 
 @lru_cache(maxsize=4096)
 def parse_label(text: str) -> Label:
-    """Return the label in a section's name; a name without one is IGNORED.
+    """Return the label in a section's name: IGNORED without one, or with an unknown layer or phase.
 
-    A name whose layer or phase does not exist is IGNORED too. Android's driver stubs write ``HIDL::…`` and ``AIDL::…``.
+    Android's driver stubs write ``HIDL::…`` and ``AIDL::…``.
     """
     match = re.fullmatch(NNAPI_NAME, _correct(text))
     if match is None:
@@ -108,7 +101,7 @@ def parse_label(text: str) -> Label:
 
 
 def _correct(text: str) -> str:
-    """Return the name with the marks corrected that early versions of Android wrote wrongly."""
+    """Correct the marks that early versions of Android wrote wrongly."""
     if "ANeuralNetworksEvent_free" in text or "ANeuralNetworksExecution_free" in text:
         return text.replace("_PT]", "_PE]")
     if "getSupportedExtensions" in text:
@@ -119,7 +112,7 @@ def _correct(text: str) -> str:
 
 
 def _stub_layer(text: str) -> Layer:
-    """Return the layer of a section that Android's generated driver stubs write."""
+    """Return the layer of a section of Android's generated driver stubs."""
     side = text.rpartition("::")[2]
     if side in ("client", "server") and "notify" in text:
         return Layer.IGNORED  # a call from the driver back up; the call down includes its time

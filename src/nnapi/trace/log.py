@@ -1,6 +1,6 @@
-"""Loggers that import ``logging`` on demand: the import takes as long as a small model.
+"""Loggers that import ``logging`` on demand, because the import takes as long as a small model.
 
-Until somebody imports ``logging``, nobody can have asked for details, so only warnings import it.
+Before somebody imports ``logging``, nobody can have enabled details, so only warnings import it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Log:
-    """The logger of a name, as ``logging.getLogger`` gives it, with the methods that the runtime uses."""
+    """The logger of a name, with the methods that the runtime uses."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -27,7 +27,7 @@ class Log:
 
     @property
     def is_verbose(self) -> bool:
-        """Whether messages below a warning are shown or handled."""
+        """Whether messages below a warning are handled."""
         if "logging" not in sys.modules:
             return False
         from logging import INFO
@@ -43,7 +43,7 @@ class Log:
             self.logger.info(message, *args, stacklevel=2)
 
     def warning(self, message: str, *args: Any) -> None:
-        """Log a warning; never raises. Without a file descriptor or memory to import logging, it goes to stderr."""
+        """Log a warning; never raises. If logging cannot be imported, it goes to stderr."""
         try:
             logger = self.logger
         except (ImportError, OSError, MemoryError):

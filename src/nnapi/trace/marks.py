@@ -1,4 +1,4 @@
-"""Marks: the lines of a trace that say where sections begin and end, from any of the formats that have them."""
+"""Marks: the lines of a trace file at which sections begin and end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nnapi.errors import BadDataError
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One line. ``text`` is ``B|process|name``, ``E`` or ``E|process``; seconds are of the trace's clock."""
+    """One line: ``B|process|name``, ``E`` or ``E|process``, with seconds of the trace's clock."""
 
     task: str
     thread: int
@@ -32,12 +32,12 @@ class Mark:
 
 @dataclass(frozen=True)
 class Trace:
-    """The marks of a file, in the order of the file, and notes on lines that could not be read."""
+    """The marks of a file in order, and notes on lines that could not be read."""
 
     marks: tuple[Mark, ...]
     notes: tuple[str, ...] = ()
     is_ours: bool = False
-    """Whether it was recorded here, where layers are named as they are, not guessed from processes."""
+    """Whether it was recorded here, so that layers need not be guessed from processes."""
 
 
 ORIGIN = "# recorded by nnapi"
@@ -74,8 +74,7 @@ def from_ftrace(text: str) -> Trace:
 
 
 def _trace_part(lines: list[str]) -> tuple[int, int]:
-    """Return the first line of the trace and the first line after it. A page holds other data too; text may lack a
-    header."""
+    """Return the range of lines of the trace: a page has other data too, and text may lack a header."""
     start = next((number for number, line in enumerate(lines) if HEADER.match(line)), None)
     if start is None:
         return 0, len(lines)

@@ -1,4 +1,4 @@
-"""Spans of one thread as begin and end marks that nest, for trace files that have no spans."""
+"""Spans of one thread as nested begin and end marks."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ T = TypeVar("T")
 
 
 def brackets(intervals: Iterable[tuple[float, float, T]]) -> list[tuple[float, T, bool]]:
-    """(time, interval, whether it begins) in order, for (start, end, interval) in the order of starting.
+    """Return (time, interval, whether it begins) in order, for (start, end, interval) by start, outer ones first.
 
-    Of intervals that start together the outer one comes first. One that would outlast the one around it, as where
-    coroutines take turns, is cut off with it: marks cannot say otherwise.
+    An interval that would outlast the one around it, as with coroutines, is cut off with it.
     """
     found: list[tuple[float, T, bool]] = []
     open_ones: list[tuple[float, T]] = []

@@ -1,4 +1,4 @@
-"""Statistics of the runs in a trace, and notes on times that cannot be determined."""
+"""Statistics of the runs in a trace file."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ from nnapi.trace.statistics import Statistics, statistics
 from nnapi.trace.threads import Case, Thread, Totals
 
 RUN = "[NN_LA_PO]"
-"""A section of this name is a run."""
+"""The beginning of a run's name."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run of the application: everything from its mark to the next one's.
+    """One run of the application, from its mark to the next one's; ``mark`` is empty without runs.
 
-    ``mark`` is empty for a trace without runs. An incomplete run is one in which sections do not end; they are counted
-    up to the last mark.
+    Sections without end, which make a run incomplete, are counted up to the last mark.
     """
 
     mark: str
@@ -50,10 +49,7 @@ def parse_file(file: str | Path) -> Report:
 
 
 def read_trace(file: str | Path) -> Trace:
-    """Read the marks of an Android systrace (HTML), of ftrace's text or of Chrome's JSON.
-
-    Raises BadDataError for a file without a trace, OSError for a file that cannot be read.
-    """
+    """Read the marks of a systrace (HTML), of ftrace's text or of Chrome's JSON. Raises BadDataError, OSError."""
     data = Path(file).read_bytes()
     text = data.decode("utf-8", errors="replace")
     if text.lstrip()[:1] in ("{", "["):
@@ -84,15 +80,14 @@ def _is_driver(mark: Mark) -> bool:
 
 
 def _swap(is_driver: bool, is_ours: bool) -> dict[Layer, Layer]:
-    """Return layers to rename: Android's CPU fallback and its sample drivers share code, and the process tells which it
-    is."""
+    """Return layers to rename by process: Android's CPU fallback and its sample drivers share code."""
     if is_ours:
         return {}
     return {Layer.CPU: Layer.DRIVER} if is_driver else {Layer.DRIVER: Layer.CPU}
 
 
 def _by_process(marks: list[Mark], drivers: set[int]) -> tuple[list[list[Mark]], list[str]]:
-    """Group the marks so that each group has one run at a time: one group, unless processes run at the same time."""
+    """Group the marks into one group, or one for each process if their runs overlap."""
     if not _overlap(marks):
         return [marks], []
     clients = {mark.process: None for mark in marks if RUN in mark.text}
@@ -106,7 +101,6 @@ def _by_process(marks: list[Mark], drivers: set[int]) -> tuple[list[list[Mark]],
 
 
 def _overlap(marks: list[Mark]) -> bool:
-    """Whether a run begins in one process before that of another has ended."""
     open_sections: dict[int, list[int | None]] = {}
     running: dict[int, int] = {}
     for mark in marks:
@@ -123,7 +117,7 @@ def _overlap(marks: list[Mark]) -> bool:
 
 
 def _runs(marks: Sequence[Mark], swaps: Mapping[int, dict[Layer, Layer]], end: float) -> Iterator[Run]:
-    """Yield the runs of marks of which one begins after the other. Marks before the first run belong to it."""
+    """Yield consecutive runs. Marks before the first run belong to it."""
     order = dict.fromkeys(mark.thread for mark in marks if _is_ours(mark))
     carried = dict.fromkeys(order, 0)
 

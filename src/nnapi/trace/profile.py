@@ -1,4 +1,4 @@
-"""Profiles of engines: the operators within one call, measured in extra runs."""
+"""Profiles of the operators within one call of an engine, measured in extra runs."""
 
 from __future__ import annotations
 
@@ -16,19 +16,17 @@ log = Log("nnapi.Driver")
 
 T = TypeVar("T")
 Costs = Sequence[tuple[Section, float]]
-"""The operators of an engine in the order in which they run, and the seconds of each."""
+"""The operators of an engine in order, and the seconds of each."""
 LEAST, MOST = 3, 25
-"""Runs of a profile."""
 ENOUGH = 0.05
-"""Seconds after which no run beyond the least number begins."""
+"""Seconds after which no optional run begins."""
 
 
 class Profile(Generic[T]):
     """The section of an engine's call, divided among its operators when the recording is read.
 
-    ``measure`` gets the last subject given to :meth:`of`, and runs the engine with its own profiler on. Recorded calls
-    run without a profiler, which would slow them; their time is divided in the proportions of the profile. If profiling
-    fails, calls are not divided.
+    ``measure`` runs the engine on the last subject with its own profiler on. Recorded calls run without it, as it slows
+    them, and are divided in the same proportions. If profiling fails, calls are not divided.
     """
 
     def __init__(self, section: Section, measure: Callable[[T], Costs]) -> None:
@@ -58,7 +56,7 @@ class Profile(Generic[T]):
 
 
 def typical(run: Callable[[], Sequence[float]], most: int = MOST) -> list[float]:
-    """Return each time that ``run`` gives, averaged over the fastest half of several runs."""
+    """Return each time that ``run`` returns, averaged over the fastest half of several runs."""
     runs: list[Sequence[float]] = []
     end = time.monotonic() + ENOUGH
     while len(runs) < LEAST or (len(runs) < most and time.monotonic() < end):

@@ -1,4 +1,4 @@
-"""The recorder behind :mod:`nnapi.trace.spans`: sections of every thread, and the spans made of them."""
+"""The recorder of sections on every thread, and the resulting spans."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nnapi.trace.labels import Label
 
 
 class Recorded(Protocol):
-    """A section: its label, its arguments, and the function that gives the sections within it."""
+    """A section: its label, its arguments, and the function that returns the sections within it."""
 
     @property
     def label(self) -> Label: ...
@@ -37,11 +37,10 @@ class Span(NamedTuple):
     thread_name: str
     args: Mapping[str, Any] = {}  # nobody changes it
     depth: int = 0
-    """The number of sections of its thread that are open around it."""
+    """The number of open sections of its thread around it."""
     cookie: int | None = None
     """Distinguishes the asynchronous sections of one name; None for sections of a thread."""
     is_complete: bool = True
-    """Whether the section had ended when the recording did."""
 
     @property
     def seconds(self) -> float:
@@ -57,7 +56,7 @@ class Part(NamedTuple):
 
 
 class EndedSections:
-    """The sections of a thread that have ended, as integers: a tuple for each would take six times as much memory."""
+    """The ended sections of a thread as integers: a tuple for each would take six times the memory."""
 
     __slots__ = ("_numbers", "_places", "_sections")
 
@@ -74,7 +73,7 @@ class EndedSections:
         self._numbers.extend((place, start, end, depth))
 
     def __iter__(self) -> Iterator[tuple[Recorded, int, int, int]]:
-        """Yield section, start, end and depth of each section that has ended so far; the thread may add more."""
+        """Yield section, start, end and depth; the thread may add more at the same time."""
         numbers = self._numbers[:]
         for at in range(0, len(numbers) - 3, 4):
             place, start, end, depth = numbers[at : at + 4]
@@ -82,7 +81,7 @@ class EndedSections:
 
 
 class Thread(threading.local):
-    """The open sections of a thread: for each recorder its own."""
+    """The open sections of a thread."""
 
     def __init__(self) -> None:
         self.muted = False
@@ -95,7 +94,7 @@ THIS_THREAD = Thread()
 
 
 class Recorder(NotebookDisplay):
-    """Collects what all threads of this process do."""
+    """Collects the sections of all threads of this process."""
 
     def __init__(self) -> None:
         self._lock = make_lock()
@@ -103,7 +102,7 @@ class Recorder(NotebookDisplay):
         self._asynchronous: dict[tuple[str, int], tuple[Recorded, int, int, str]] = {}
         self._more: list[Span] = []
         self.sources: list[Callable[[], Iterable[Span]]] = []
-        """Functions that return the spans of other processes so far; called whenever the recording is read."""
+        """Functions that return the spans of other processes so far."""
 
     def begin(self, section: Recorded) -> None:
         if THIS_THREAD.muted:
@@ -123,17 +122,15 @@ class Recorder(NotebookDisplay):
                 return
 
     def end_last(self) -> None:
-        """End whatever this thread began last."""
         if THIS_THREAD.recorder is self and THIS_THREAD.open:
             self.end(THIS_THREAD.open[-1][0])
 
     @property
     def is_muted(self) -> bool:
-        """Whether nothing is recorded of this thread."""
         return THIS_THREAD.muted
 
     def find_open(self) -> Recorded | None:
-        """Return the innermost open section of this thread; None where there is none."""
+        """Return the innermost open section of this thread."""
         stack = THIS_THREAD.open if THIS_THREAD.recorder is self else []
         return stack[-1][0] if stack else None
 
@@ -155,7 +152,7 @@ class Recorder(NotebookDisplay):
             self._more += spans
 
     def spans(self) -> list[Span]:
-        """Return all spans so far, in the order of beginning. Unended sections are cut off now and marked incomplete.
+        """Return all spans so far by beginning. Unended sections are cut off now and marked incomplete.
 
         The first call profiles engines whose calls are to be divided, each for about a tenth of a second.
         """
@@ -174,9 +171,9 @@ class Recorder(NotebookDisplay):
                     found.append(whole)
                     if section.parts and complete:
                         divided.append((len(found) - 1, section.parts))
-        told: dict[int, Mapping[str, Any]] = {}
+        shared: dict[int, Mapping[str, Any]] = {}
         for place, parts in divided:
-            found[place], *inner = _divide(found[place], parts(), told)
+            found[place], *inner = _divide(found[place], parts(), shared)
             found += inner
         return _number(found)
 
@@ -195,15 +192,14 @@ def _asynchronous_span(begun: tuple[Recorded, int, int, str], end: int, cookie: 
     return Span(section.label, start, end, os.getpid(), thread, name, section.args, cookie=cookie)
 
 
-def _divide(whole: Span, parts: Sequence[Part], told: dict[int, Mapping[str, Any]]) -> list[Span]:
-    """Return a span and the spans within it. These name the operations that it ``holds``; ``told`` caches its other
-    arguments."""
+def _divide(whole: Span, parts: Sequence[Part], shared: dict[int, Mapping[str, Any]]) -> list[Span]:
+    """Return a span without ``holds``, and the spans within it. ``shared`` caches its other arguments."""
     if not parts:
         return [whole]
     length, depth = whole.end - whole.start, whole.depth + 1
-    if id(whole.args) not in told:
-        told[id(whole.args)] = {name: whole.args[name] for name in whole.args if name not in ("holds", "kinds")}
-    found = [whole._replace(args=told[id(whole.args)])]
+    if id(whole.args) not in shared:
+        shared[id(whole.args)] = {name: whole.args[name] for name in whole.args if name not in ("holds", "kinds")}
+    found = [whole._replace(args=shared[id(whole.args)])]
     for part in parts:
         start, end = (whole.start + round(at * length) for at in (part.start, part.end))
         section = part.section
@@ -212,9 +208,9 @@ def _divide(whole: Span, parts: Sequence[Part], told: dict[int, Mapping[str, Any
 
 
 def _number(spans: list[Span]) -> list[Span]:
-    """Return the spans in the order of beginning, with a partition's operations numbered as in the whole model.
+    """Return the spans by beginning, with a partition's operations numbered as in the whole model.
 
-    A driver knows only the numbers within its partition; the span of the step around it has the model's numbers.
+    A driver only knows the numbers within its partition; the span of the step has the model's.
     """
     ordered = sorted(spans, key=lambda span: (span.start, span.depth))
     renumbered: dict[tuple[int, int], Mapping[str, Any]] = {}  # the spans of a section share their arguments
@@ -234,8 +230,7 @@ def _number(spans: list[Span]) -> list[Span]:
 
 
 def _renumber(args: Mapping[str, Any], numbers: Sequence[int]) -> Mapping[str, Any]:
-    """Return the arguments with an operation's number in the whole model, or the numbers of all that an engine
-    ``holds``."""
+    """Return the arguments with the numbers of operations in the whole model."""
     if "operation" in args and args["operation"] < len(numbers):
         return {**args, "operation": numbers[args["operation"]]}
     if "holds" in args and max(args["holds"], default=0) < len(numbers):

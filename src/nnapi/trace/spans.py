@@ -29,10 +29,9 @@ T = TypeVar("T")
 
 
 class Section:
-    """A section that is recorded whenever a ``with`` block, or a function it decorates, runs. It can be reused.
+    """A section that is recorded whenever a ``with`` block, or a function it decorates, runs.
 
-    ``parts`` returns the sections within it that an engine runs unseen (:class:`Part`). It is called when the recording
-    is read, so it may be slow.
+    ``parts`` returns the sections within it (:class:`Part`) when the recording is read, so it may be slow.
     """
 
     __slots__ = ("args", "label", "parts")
@@ -71,16 +70,15 @@ class Section:
 _recorder: Recorder | None = None
 
 active = False
-"""Whether sections are recorded now, for code so short that even a section that does nothing would show."""
+"""Whether sections are recorded, for code so short that an idle section would show."""
 
 _RECORDING = Section.__enter__, Section.__exit__
 _IDLE: Any = "".format
-"""Replaces both methods while nothing is recorded: takes any arguments, returns a false value, and costs a third of a
-Python function. Nothing else uses it."""
+"""Replaces both methods while nothing is recorded, at a third of the cost of a Python function."""
 
 
 def _switch(recorder: Recorder | None) -> None:
-    """Make every section record to that recorder, or do nothing at the least cost."""
+    """Make every section record to that recorder, or do nothing."""
     global _recorder, active
     _recorder, active = recorder, recorder is not None
     Section.__enter__, Section.__exit__ = _RECORDING if recorder else (_IDLE, _IDLE)  # type: ignore[method-assign]
@@ -94,8 +92,8 @@ NOTHING = Section(Layer.IGNORED, Phase.UNSPECIFIED, "")
 def span(layer: Layer, phase: Phase, name: str, /, *, operation: int | None = None, **args: Any) -> Section:
     """Make a section for one ``with`` block; ``operation`` and ``args`` (JSON values) are recorded with it.
 
-    It costs under 100 ns while nothing is recorded, if layer and phase are local: before Python 3.12 looking up a
-    member of an enumeration takes longer than all the rest.
+    While nothing is recorded it costs under 100 ns with local layer and phase: looking up an enumeration member is slow
+    before Python 3.12.
     """
     if _recorder is None:
         return NOTHING
@@ -107,7 +105,7 @@ def section(mark: str) -> Section:
     """Return a section of the application, for ``with`` or as a decorator: ``[NN_LA_PE]runInference``.
 
     The prefixes of the NNAPI guide are ``[NN_LA_PI]`` (initialization), ``[NN_LA_PP]`` (preparation), ``[NN_LA_PC]``
-    (compilation) and ``[NN_LA_PE]`` (execution). A name without one shows in traces but not in the statistics.
+    (compilation) and ``[NN_LA_PE]`` (execution). Statistics ignore a name without one.
     """
     return Section.of(parse_label(mark))
 
@@ -142,12 +140,12 @@ def is_enabled() -> bool:
 
 
 def here() -> tuple[Recorder, Recorded | None] | None:
-    """Return the recorder of this thread and the section open on it; None while nothing is recorded."""
+    """Return the recorder of this thread and its open section; None while nothing is recorded."""
     return None if _recorder is None or _recorder.is_muted else (_recorder, _recorder.find_open())
 
 
 def current() -> Recorder | None:
-    """Return the current recorder; None while nothing is recorded."""
+    """Return the current recorder."""
     return _recorder
 
 
@@ -184,7 +182,7 @@ def recording() -> Iterator[Recorder]:
 
 @contextmanager
 def mute() -> Iterator[None]:
-    """Record nothing of this thread within a ``with`` block: trial runs are nobody's executions."""
+    """Record nothing of this thread within a ``with`` block, for trial runs."""
     from nnapi.trace.recorder import THIS_THREAD
 
     before, THIS_THREAD.muted = THIS_THREAD.muted, True
@@ -195,7 +193,7 @@ def mute() -> Iterator[None]:
 
 
 def _after_fork() -> None:
-    """A child process records for itself, without what its parent did."""
+    """Record a child process without its parent's sections."""
     if _recorder is not None:
         _switch(type(_recorder)())
 

@@ -1,6 +1,6 @@
-"""Times of each layer in each phase of a run: totals, and self times without the layers below.
+"""Times of each layer in each phase of a run, with and without the layers below.
 
-All times are milliseconds of wall-clock time. NaN is a time that the trace does not contain.
+All times are milliseconds of wall-clock time; NaN is a time that the trace does not contain.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from nnapi.trace.labels import EXECUTION_PHASES, LAYERS, PHASES, Layer, Phase
 from nnapi.trace.threads import CASES, Totals
 
 TOTAL = "LT"
-"""Key of the total over all layers."""
 
 Times = dict[Phase, dict[str, float]]
 """phase → layer, or TOTAL → milliseconds."""
@@ -35,20 +34,20 @@ SYNCHRONOUS = (
     "ANeuralNetworksExecution_compute",
     "ANeuralNetworksExecution_burstCompute",
 )
-"""The runtime's functions that take part in executions and return when they are done."""
+"""The runtime's functions of executions that return when they are done."""
 
 DRIVER_BEGINS, DRIVER_ENDS = "HIDL::IPreparedModel::execute::server", "HIDL::IExecutionCallback::notify::client"
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """The times of one run. ``cases`` has the executions of the warm-up and of the benchmark, if there are both."""
+    """The times of one run."""
 
     times: Times
     self_times: Times
     executions: Mapping[Phase, int]
     cases: Mapping[Phase, tuple[Times, Times]]
-    """For WARM_UP and BENCHMARK, times and self times of EXECUTION and the phases within it."""
+    """Times and self times of executions in WARM_UP and BENCHMARK, if there are both."""
 
     @property
     def has_cpu(self) -> bool:
@@ -56,7 +55,6 @@ class Statistics:
 
 
 def statistics(threads: Sequence[Totals]) -> Statistics:
-    """Return the statistics of a run, from the times of its threads."""
     executions = {case: _executions(threads, case) for case in (Phase.OVERALL, *CASES)}
     per_case = {
         case: {phase: {layer: _time(threads, case, layer, phase) for layer in LAYERS} for phase in ALL}
@@ -86,7 +84,7 @@ def statistics(threads: Sequence[Totals]) -> Statistics:
 
 
 def _executions(threads: Iterable[Totals], case: Phase) -> int:
-    """Return the number of executions, from the runtime's sections, else from the application's."""
+    """Return the number of executions, by the runtime's sections, else by the application's."""
     counts = [len(t.begins(case, "ANeuralNetworksExecution_create")) or t.thread.executions[case] for t in threads]
     return max(counts, default=0)
 
@@ -98,21 +96,16 @@ def _time(threads: Sequence[Totals], case: Phase, layer: Layer, phase: Phase) ->
 
 
 def _driver_execution(threads: Sequence[Totals], case: Phase) -> float | None:
-    """From the arrival of the calls at the driver to the beginning of its callbacks; None without any.
-
-    Drivers seldom have sections of their own, so the stubs' must do. The two ends may be on different threads.
-    """
+    """Return the time from the calls' arrival at the driver to its callbacks, by Android's stubs; None without any."""
     begins = sorted(begin for t in threads for begin in t.begins(case, DRIVER_BEGINS))
     ends = sorted(begin for t in threads for begin in t.begins(case, DRIVER_ENDS))
     return _sum(end - begin for begin, end in zip(begins, ends, strict=False)) if begins and ends else None
 
 
 def _runtime_execution(threads: Sequence[Totals], case: Phase) -> float | None:
-    """Return the time from the start of each asynchronous computation to the end of its wait, plus the synchronous
-    functions.
+    """Return the time of asynchronous computations until the end of their wait, plus the synchronous functions.
 
-    None if the trace has none of them. Computations of several threads at once cannot be distinguished, and a wait that
-    begins after the end of the computation counts as well.
+    None without any. Computations of several threads at once cannot be distinguished; a late wait counts as well.
     """
     if not any(t.thread.intervals.get((case, name)) for t in threads for name in (*STARTS, *SYNCHRONOUS)):
         return None
@@ -127,7 +120,7 @@ def _asynchronous(thread: Totals, case: Phase) -> float:
 
 
 def _mark_unmeasured(time: float, phase: Phase, layer: Layer) -> float:
-    """Return NaN for a zero that was not measured: applications and the insides of drivers need not be traced."""
+    """Return NaN for a zero of an application or of a driver's inside: these need not be traced."""
     is_optional = layer is Layer.APPLICATION or (layer is Layer.DRIVER and phase in EXECUTION_PHASES)
     return math.nan if time == 0.0 and is_optional else time
 
@@ -155,7 +148,7 @@ def _self_times(times: Times) -> Times:
 
 
 def _is_driver_idle(phase: Phase, layer: Layer, times: Times) -> bool:
-    """Whether the driver only answered queries: then the CPU's time does not belong to the driver's or the IPC's."""
+    """Whether the driver only answered queries: then the CPU's time is not the driver's or the IPC's."""
     is_below = phase is Phase.OVERALL and layer in (Layer.DRIVER, Layer.IPC)
     return is_below and times[Phase.EXECUTION][Layer.DRIVER] == 0.0
 
@@ -165,7 +158,7 @@ def _or_zero(time: float) -> float:
 
 
 def _sum(times: Iterable[float]) -> float:
-    """Return the plain sum, in order: `sum` compensates rounding errors from Python 3.12 on, which shows."""
+    """Return the plain sum: `sum` compensates rounding errors from Python 3.12 on, which shows."""
     total = 0.0
     for time in times:
         total += time

@@ -1,4 +1,4 @@
-"""Spans written as Android's systrace: ftrace's text, alone or in a page. Perfetto opens both."""
+"""Spans as Android's systrace: ftrace's text, alone or in a page. Perfetto opens both."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LONGEST = 1000
 """Characters of a mark; the kernel's buffer for one holds 1024 bytes."""
 
 _OPENING = re.compile("<(?=[/!])")
-"""The beginning of what a script element must not hold: of its end, and of a comment, in which it could not end."""
+"""The beginning of an end of a script element, or of a comment in which it could not end."""
 
 HEADER = f"""\
 # tracer: nop
@@ -31,7 +31,7 @@ HEADER = f"""\
 
 
 def trace_data(spans: Iterable[Span]) -> str:
-    """Return the element of a page in which Perfetto, Chrome's viewer and :mod:`.marks` look for its trace."""
+    """Return the element of a page in which viewers and :mod:`.marks` look for its trace."""
     trace = _OPENING.sub("< ", to_ftrace(spans))
     return (
         "<!-- BEGIN TRACE -->\n"
@@ -41,7 +41,7 @@ def trace_data(spans: Iterable[Span]) -> str:
 
 
 def to_ftrace(spans: Iterable[Span]) -> str:
-    """Return the spans as ftrace's text. Times are seconds of the monotonic clock, to the microsecond below."""
+    """Return the spans as ftrace's text, in seconds of the monotonic clock."""
     threads: defaultdict[tuple[int, int], list[Span]] = defaultdict(list)
     for span in spans:
         threads[span.process, span.thread].append(span)
@@ -69,7 +69,7 @@ def _line(span: Span, time: float, text: str) -> str:
 
 
 def _title(span: Span) -> str:
-    """Return the mark's name. Of the arguments it holds only the number and the results of an operation."""
+    """Return the mark's name with the number and the results of an operation."""
     parts = [str(span.label)]
     if "operation" in span.args:
         parts.append(f"#{span.args['operation']}")

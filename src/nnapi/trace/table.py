@@ -1,4 +1,4 @@
-"""The timing table of the NNAPI guide: layers by phases, as text for people and as values for JSON."""
+"""The timing table of the NNAPI guide, layers by phases, as text and as values for JSON."""
 
 from __future__ import annotations
 
@@ -43,10 +43,9 @@ Values = dict[str, float]
 
 
 def values(statistics: Statistics, *, total_times: bool = False, per_execution: bool = False) -> Values:
-    """Return the values of the table. NaN is a time that was not measured.
+    """Return the values of the table, self times by default. NaN is a time that was not measured.
 
-    Self times unless ``total_times``. ``per_execution`` divides the columns of the execution by the number of
-    executions, of the benchmark alone if the trace separates it from the warm-up.
+    ``per_execution`` divides by the number of executions, of the benchmark alone if it is separate from the warm-up.
     """
     times = dict(statistics.times if total_times else statistics.self_times)
     has_benchmark = per_execution and Phase.BENCHMARK in statistics.cases
@@ -69,7 +68,6 @@ def values(statistics: Statistics, *, total_times: bool = False, per_execution: 
 
 
 def table(run: Run, *, total_times: bool = False, per_execution: bool = False) -> str:
-    """Return the table of one run as text."""
     shown = values(run.statistics, total_times=total_times, per_execution=per_execution)
     columns = (*EXECUTION_COLUMNS, (SHARE, "Percentage")) if per_execution else COLUMNS
     kind = "total times" if total_times else "self-times"
@@ -110,10 +108,9 @@ def _number(value: float) -> str:
 
 
 def describe(run: Run, *, total_times: bool = False, per_execution: bool = False) -> dict[str, Any]:
-    """Return the statistics of one run as JSON: null is a time that was not measured.
+    """Return the statistics of one run as JSON; null is a time that was not measured.
 
-    ``times`` and ``self_times`` are phase → layer → milliseconds, ``LT`` being the total; ``template_inputs`` is what
-    the table shows.
+    ``times`` and ``self_times`` are phase → layer → milliseconds, ``LT`` the total; ``template_inputs`` is the table.
     """
     statistics = run.statistics
     times, self_times = _plain(statistics.times), _plain(statistics.self_times)
@@ -140,7 +137,7 @@ def _json(value: float) -> float | None:
 
 
 def to_json(report: Report, *, total_times: bool = False, per_execution: bool = False) -> str:
-    """Return the complete runs of a report as a JSON list. Incomplete runs would look complete and are omitted."""
+    """Return the complete runs of a report as a JSON list."""
     runs = [
         describe(run, total_times=total_times, per_execution=per_execution) for run in report.runs if run.is_complete
     ]
@@ -148,7 +145,7 @@ def to_json(report: Report, *, total_times: bool = False, per_execution: bool = 
 
 
 def detail(run: Run) -> Iterator[str]:
-    """Yield the sections behind the times of a run, for each thread, layer and phase."""
+    """Yield lines for the sections of each thread, layer and phase."""
     for totals in run.threads:
         for (case, layer, phase), items in totals.items.items():
             where = f"[{case}] " if case is not Phase.OVERALL else ""

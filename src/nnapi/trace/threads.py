@@ -1,4 +1,4 @@
-"""The sections of one thread of a trace file, built mark by mark, and the time it spent in each layer and phase."""
+"""The sections of one thread of a trace file, and its time in each layer and phase."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CASES = (Phase.WARM_UP, Phase.BENCHMARK)
 
 
 class Case:
-    """The state of the whole application: warming up, measuring or neither. All threads of a run share it."""
+    """The state of the application: warming up, measuring or neither. All threads of a run share it."""
 
     def __init__(self) -> None:
         self._open: list[Phase] = []
@@ -30,10 +30,8 @@ class Case:
 
 
 class Thread:
-    """The sections of one thread within one run."""
-
     def __init__(self, number: int, case: Case, swap: dict[Layer, Layer], ignored: int = 0) -> None:
-        """``swap`` renames layers as the process demands; ``ignored`` sections are open since before the run."""
+        """``swap`` renames layers; ``ignored`` sections are open since before the run."""
         self.number = number
         self.root = Node("", None, None, Phase.OVERALL, 0.0, 0.0)
         self.orphans = 0
@@ -50,7 +48,7 @@ class Thread:
 
     @property
     def unfinished(self) -> list[str]:
-        """The marks of sections of NNAPI that are still open."""
+        """The marks of open sections of NNAPI."""
         return [node.mark for node, label in self._open if label is None or label.layer is not Layer.IGNORED]
 
     @property
@@ -58,7 +56,6 @@ class Thread:
         return self._ignored + sum(label is not None and label.layer is Layer.IGNORED for _, label in self._open)
 
     def cut(self, seconds: float) -> None:
-        """End everything that is open."""
         while self._open:
             self._end(seconds)
 
@@ -99,10 +96,10 @@ class Thread:
 
 
 class Totals:
-    """The milliseconds that one thread spent in each layer and phase, and what they consist of."""
+    """The milliseconds of one thread in each layer and phase, and their sections."""
 
     def __init__(self, thread: Thread) -> None:
-        """Rearranges the thread's tree, which must be complete."""
+        """Rearrange the thread's tree, which must be complete."""
         self.thread = thread
         self.violations = rearrange(thread.root)
         self.milliseconds: defaultdict[tuple[Phase, Layer, Phase], float] = defaultdict(float)

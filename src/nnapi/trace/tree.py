@@ -1,11 +1,8 @@
 """The sections of one thread as a tree, rearranged for the statistics.
 
-Applications and runtimes do not always nest as the layers do: a preparation contains an initialization, an IPC layer
-calls back into the runtime, the application marks "compilation" while the runtime already terminates. Such sections are
-copied to where they belong, and the originals are subtracted from the sections around them.
-
-The order of children decides the order in which times are added, and thereby the last digits of the statistics. As in
-Android's own statistics, moved sections go to the end.
+Sections do not always nest as the layers do: a preparation contains an initialization, an IPC layer calls back. Such
+sections are copied to where they belong, and subtracted from the sections around them. As in Android's statistics,
+moved sections go to the end: the order decides the last digits of sums.
 """
 
 from __future__ import annotations
@@ -21,7 +18,7 @@ CALLS = {
     Layer.RUNTIME: {Layer.IPC, Layer.DRIVER, Layer.CPU},
     Layer.IPC: {Layer.DRIVER},
 }
-"""Which layers a layer calls."""
+"""The layers that a layer calls."""
 
 
 @dataclass(eq=False, slots=True)
@@ -38,7 +35,7 @@ class Node:
     children: list[Node] = field(default_factory=list)
     is_subtracted: bool = False
     is_placeholder: bool = False
-    """A placeholder for a section that another one replaced, until its own end comes."""
+    """A placeholder for a section that another one replaced, until its own end."""
 
     @property
     def is_root(self) -> bool:
@@ -46,7 +43,6 @@ class Node:
 
     @property
     def around(self) -> Node:
-        """The section around this one; the root has none."""
         return need_value(self.parent, "the root lies in no section")
 
     @property
@@ -67,7 +63,7 @@ class Node:
 
     @property
     def is_detail(self) -> bool:
-        """Whether the section only details the one around it, and is not counted by itself."""
+        """Whether the section only details the one around it, and does not count."""
         parent = self.parent
         if parent is None or parent.is_root or self.layer is not parent.layer or self.is_subtracted:
             return False
@@ -78,7 +74,7 @@ class Node:
 
 
 def preorder(root: Node) -> list[Node]:
-    """List the nodes below the root, each before its children."""
+    """List the nodes below the root, parents first."""
     found, waiting = [], [root]
     while waiting:
         node = waiting.pop()
@@ -88,7 +84,7 @@ def preorder(root: Node) -> list[Node]:
 
 
 def rearrange(root: Node) -> list[str]:
-    """Rearrange a complete tree for counting. Returns messages on sections that are nested against the rules."""
+    """Rearrange a complete tree for counting. Returns messages on wrongly nested sections."""
     _dissolve(root, lambda node: node.layer is Layer.IGNORED)
     _dissolve(root, lambda node: node.is_placeholder)
     for node in [node for node in preorder(root) if _is_misplaced(node)]:
@@ -116,7 +112,7 @@ def _dissolve(root: Node, is_gone: Callable[[Node], bool]) -> None:
 
 
 def _is_wrongly_in_application(node: Node) -> bool:
-    """Whether the application names one phase and the runtime within it another that does not belong to it."""
+    """Whether the application names a phase that the runtime's does not belong to."""
     around = node.around
     return (
         around.layer is Layer.APPLICATION
@@ -147,7 +143,7 @@ def _copy_to_its_place(node: Node) -> None:
 
 
 def _insert_application(node: Node) -> None:
-    """Put a section of the application around one of the runtime, of the same phase and length."""
+    """Insert a section of the application around one of the runtime, of the same phase and length."""
     parent = node.around
     between = Node(node.mark, Layer.APPLICATION, node.phase, node.application_phase, node.start, node.start)
     between.end = node.start + _time_left(node, subtractions(node)) / 1000.0
@@ -157,7 +153,7 @@ def _insert_application(node: Node) -> None:
 
 
 def subtractions(root: Node) -> dict[Node, float]:
-    """Return, for each node below the root, the milliseconds that are subtracted from the section around it."""
+    """Return the milliseconds that each node subtracts from the section around it."""
     taken: dict[Node, float] = {}
     for node in reversed(preorder(root)):
         if node.is_detail:
@@ -171,7 +167,6 @@ def subtractions(root: Node) -> dict[Node, float]:
 
 
 def _time_left(node: Node, taken: dict[Node, float]) -> float:
-    """Return the milliseconds of a section without those subtracted from it."""
     time = node.milliseconds
     for child in node.children:
         time -= taken[child]
@@ -180,10 +175,9 @@ def _time_left(node: Node, taken: dict[Node, float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A section of a rearranged tree: its milliseconds, and whether they count for its layer and phase.
+    """A section of a rearranged tree, and whether it counts for its layer and phase.
 
-    ``is_alone``: it is a phase of an execution, and no section of its layer covers the execution itself, so its time
-    also counts as the execution's.
+    ``is_alone``: a phase of an execution that no section of its layer covers, so it also counts as the execution.
     """
 
     node: Node
@@ -193,7 +187,7 @@ class Counted:
 
 
 def count(root: Node) -> Iterator[Counted]:
-    """Yield the sections below the root in the order in which their times are added."""
+    """Yield the sections below the root in the order of addition."""
     taken = subtractions(root)
     executing: dict[Layer | None, int] = {}
     waiting: list[tuple[Node, bool]] = [(child, True) for child in reversed(root.children)]

@@ -1,9 +1,6 @@
-"""Logs: one logger for each component, named by its tag in Android's log.
+"""Logs: one logger for each component, ``nnapi.`` and its tag in Android's log.
 
-The loggers are ``nnapi.ExecutionPlan``, ``nnapi.ModelBuilder`` and so on; applications configure them like any others.
-:func:`vlog` turns on the details of some components without that, as the property ``debug.nn.vlog`` does on Android.
-The environment variable DEBUG_NN_VLOG does it for a whole process, ANDROID_LOG_TAGS filters the messages, and
-ANDROID_PRINTF_LOG=threadtime sets the format.
+:func:`vlog` shows details, as the property ``debug.nn.vlog`` does on Android, and DEBUG_NN_VLOG for a process.
 """
 
 from __future__ import annotations
@@ -28,7 +25,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 """The components whose details can be shown, and their tags."""
 
 TALKATIVE = frozenset({"ExecutionPlan"})
-"""Tags that log a line for every operation at the level INFO, as Android's log does."""
+"""Tags that log a line for every operation at INFO, as Android does."""
 
 SILENT = 100
 PRIORITIES = {
@@ -48,13 +45,11 @@ FILTER = re.compile(r"(?P<tag>[^:]+)(?::(?P<priority>[vdiwefasVDIWEFAS]))?")
 
 
 def vlog(parts: str, *, filters: str | None = None, format: str = "brief") -> None:
-    """Show the details of components: ``model compilation execution cpuexe manager memory driver``, or ``all`` or
-    ``1``.
+    """Show the details of components: ``model compilation execution cpuexe manager memory driver``, ``all`` or ``1``.
 
-    Names are separated by spaces, commas or colons. Components that are not named log warnings and one line per
-    compilation; an empty string names none. ``filters`` are those of logcat (``ExecutionPlan:V *:S``), ``format`` is
-    ``brief`` or ``threadtime``. Logs go to stderr, unless the application has set up a handler that shows them. Raises
-    BadDataError for unknown names.
+    Names are separated by spaces, commas or colons. Other components log warnings and one line per compilation.
+    ``filters`` are those of logcat (``ExecutionPlan:V *:S``), ``format`` is ``brief`` or ``threadtime``. Logs go to
+    stderr, unless the application has set up a handler. Raises BadDataError for unknown names.
     """
     names = _parts(parts)
     formatter, levels = Formatter(format), parse_filters(filters or "")
@@ -84,10 +79,7 @@ def _parts(text: str) -> set[str]:
 
 
 def parse_filters(text: str) -> dict[str, int]:
-    """Return the least level to show for each tag, and for ``*``, all others.
-
-    A tag without a priority shows everything of it. Raises BadDataError for a word that is not a filter of logcat.
-    """
+    """Return the least level for each tag, and for ``*``, all others; V without a priority. Raises BadDataError."""
     levels = {"*": PRIORITIES["V"]}
     for word in text.replace(",", " ").split():
         match = FILTER.fullmatch(word)
@@ -98,12 +90,10 @@ def parse_filters(text: str) -> dict[str, int]:
 
 
 def tag_of(record: logging.LogRecord) -> str:
-    """Return the tag of Android's log."""
     return record.name.removeprefix("nnapi.")
 
 
 def letter(level: int) -> str:
-    """Return the priority of Android's log."""
     return next((name for name, least in reversed(PRIORITIES.items()) if least <= level and name not in "AS"), "V")
 
 
@@ -129,7 +119,7 @@ class Formatter(logging.Formatter):
 
 
 def _native(record: logging.LogRecord) -> int:
-    """The thread's number in the system; formatting happens on the thread that logs."""
+    """Return the system's number of the thread."""
     import threading
 
     return threading.get_native_id() if record.thread == threading.get_ident() else record.thread or 0
@@ -140,7 +130,7 @@ class _Stderr(logging.StreamHandler):  # type: ignore[type-arg]
 
 
 def _is_heard(logger: logging.Logger | None) -> bool:
-    """Whether the logger or one above it has a handler; a NullHandler does not count."""
+    """Whether the logger or one above it has a handler that is not a NullHandler."""
     while logger is not None:
         if any(not isinstance(handler, logging.NullHandler) for handler in logger.handlers):
             return True

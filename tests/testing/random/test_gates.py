@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from nnapi.testing.random.gates import APART, by_coupled_gates
-from nnapi.testing.random.losses import PLACES, estimate_losses
+from nnapi.testing.random.losses import ROUNDING, estimate_losses
 
 GATES = ("forget", "cell", "output")
 F32 = np.float32
 CANDIDATE = 330.7082
-"""With a forget gate of 1 - 3.175 places, in float32 either 3 or 4."""
+"""With a forget gate of 1 - 3.175 rounding, in float32 either 3 or 4."""
 BEFORE = 15.48014
 
 
@@ -45,7 +45,7 @@ RESULTS = dict.fromkeys(("output", "output_state_out", "cell_state_out"), np.zer
 
 
 def bound(given: dict[str, Any]) -> list[float]:
-    return [float(moved.max()) for moved in by_coupled_gates(given, RESULTS, PLACES["fp32"])]
+    return [float(moved.max()) for moved in by_coupled_gates(given, RESULTS, ROUNDING["fp32"])]
 
 
 def test_neighbors_of_the_nearest_gate_stay_within_the_bound() -> None:
@@ -55,7 +55,7 @@ def test_neighbors_of_the_nearest_gate_stay_within_the_bound() -> None:
     (moved, *_) = bound(with_states(cell()))
     assert max(abs(state - exact) for state in states) > 2e-5
     assert abs(states[0] - states[1]) <= moved * 1.001
-    assert moved < 3 * PLACES["fp32"] * CANDIDATE
+    assert moved < 3 * ROUNDING["fp32"] * CANDIDATE
 
 
 def test_gates_of_their_own_lose_nothing() -> None:
@@ -69,7 +69,7 @@ def test_each_step_loses_again() -> None:
 
 
 def test_candidates_with_a_limit_lose_little() -> None:
-    assert bound(with_states(cell(activation=4)))[0] == pytest.approx(APART * PLACES["fp32"])
+    assert bound(with_states(cell(activation=4)))[0] == pytest.approx(APART * ROUNDING["fp32"])
 
 
 def test_no_more_is_lost_than_a_clip_leaves() -> None:
@@ -92,7 +92,7 @@ def test_each_direction_loses_by_itself(coupled: str) -> None:
         given |= with_states(own, prefix=prefix)
     names = ("fw_output", "bw_output", "fw_cell_state_out", "bw_cell_state_out")
     results = dict.fromkeys(names, np.zeros((1, 1), F32))
-    moved = dict(zip(names, by_coupled_gates(given, results, PLACES["fp32"]), strict=True))
+    moved = dict(zip(names, by_coupled_gates(given, results, ROUNDING["fp32"]), strict=True))
     assert [name for name in names if moved[name].any()] == (
         ["fw_output", "fw_cell_state_out"] if coupled == "fw_" else ["fw_output", "bw_output", "bw_cell_state_out"]
     )

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from nnapi.testing.random.losses import (
-    PLACES,
+    ROUNDING,
+    by_interpolation,
     by_means,
-    by_places_between,
     by_products,
     by_running_sums,
     estimate_losses,
@@ -40,7 +40,7 @@ def test_running_sums_stay_within_their_bound() -> None:
     x = np.where(RNG.random(300) < 0.1, RNG.uniform(-1e4, 1e4, 300), RNG.uniform(-1, 1, 300)).astype(np.float32)
     with np.errstate(invalid="ignore"):  # a sum that is lost may even fall below 0
         error = np.abs(normalized(x, windows(x, running=True)) - normalized(x, windows(x, running=False)))
-    bound = by_running_sums(x, RADIUS, BIAS, ALPHA, BETA, places=PLACES["fp32"])  # type: ignore[arg-type]
+    bound = by_running_sums(x, RADIUS, BIAS, ALPHA, BETA, rounding=ROUNDING["fp32"])  # type: ignore[arg-type]
     assert np.nanmax(error) > 1e-2
     assert (np.where(np.isnan(error), np.inf, error) <= bound).all()
 
@@ -48,15 +48,15 @@ def test_running_sums_stay_within_their_bound() -> None:
 def test_running_sums_lose_nothing_before_the_first_large_number() -> None:
     x = np.ones(100, np.float32)
     x[60] = 1e4
-    bound = by_running_sums(x, RADIUS, BIAS, ALPHA, BETA, places=PLACES["fp32"])  # type: ignore[arg-type]
+    bound = by_running_sums(x, RADIUS, BIAS, ALPHA, BETA, rounding=ROUNDING["fp32"])  # type: ignore[arg-type]
     assert bound[:50].max() < 1e-4 < bound[70:].max()
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_running_sums_go_along_the_axis(axis: int) -> None:
     x = RNG.uniform(-1, 1, (3, 4)).astype(np.float32)
-    bound = by_running_sums(x, RADIUS, BIAS, ALPHA, BETA, np.int32(axis), places=PLACES["fp32"])  # type: ignore[arg-type]
-    alone = by_running_sums(np.take(x, 1, 1 - axis % 2), RADIUS, BIAS, ALPHA, BETA, places=PLACES["fp32"])  # type: ignore[arg-type]
+    bound = by_running_sums(x, RADIUS, BIAS, ALPHA, BETA, np.int32(axis), rounding=ROUNDING["fp32"])  # type: ignore[arg-type]
+    alone = by_running_sums(np.take(x, 1, 1 - axis % 2), RADIUS, BIAS, ALPHA, BETA, rounding=ROUNDING["fp32"])  # type: ignore[arg-type]
     assert np.allclose(np.take(bound, 1, 1 - axis % 2), alone)
 
 
@@ -80,7 +80,7 @@ def test_a_mean_of_numbers_added_up_in_a_row_stays_within_its_bound(is_nchw: boo
         total = np.float32(total + number)
     error = abs(float(total / np.float32(x.size)) - float(x[0, 0, 0, 0])) * 3.0 / np.sqrt(0.1)
     image = x.transpose(0, 3, 1, 2) if is_nchw else x
-    bound = by_means(image, np.array(3.0), np.array(0.1), is_nchw=is_nchw, places=PLACES["fp32"])
+    bound = by_means(image, np.array(3.0), np.array(0.1), is_nchw=is_nchw, rounding=ROUNDING["fp32"])
     assert bound.shape == image.shape
     assert 2e-5 < error <= bound.min()
 
@@ -91,12 +91,12 @@ def test_places_between_cells_stay_within_their_bound(is_nchw: bool) -> None:
     x = (RNG.integers(0, 2, (1, 31, 3, 1)) * 200).astype(np.float32)
     step = np.float32(31) / np.float32(13)
     first, second = (np.arange(13, dtype=np.float32) * step, np.arange(13, dtype=np.float64) * (31 / 13))
-    rows = [np.interp(places, np.arange(31), x[0, :, 0, 0].astype(np.float64)) for places in (first, second)]
+    rows = [np.interp(rounding, np.arange(31), x[0, :, 0, 0].astype(np.float64)) for rounding in (first, second)]
     image = x.transpose(0, 3, 1, 2) if is_nchw else x
-    bound = by_places_between(image, np.empty((1, 13, 3, 1)), is_nchw=is_nchw)
+    bound = by_interpolation(image, np.empty((1, 13, 3, 1)), is_nchw=is_nchw)
     assert 0 < np.abs(rows[0] - rows[1]).max() <= bound.max() < 1e-2
 
 
 def test_equal_cells_lose_nothing_between_them() -> None:
     image = np.ones((1, 4, 4, 2), np.float32) * np.array([1, 1000], np.float32)
-    assert not by_places_between(image, np.empty((1, 8, 8, 2)), is_nchw=False).any()
+    assert not by_interpolation(image, np.empty((1, 8, 8, 2)), is_nchw=False).any()

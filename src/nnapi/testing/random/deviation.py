@@ -1,22 +1,13 @@
-"""Permitted distance of a device's results from the reference's.
+"""Permitted distance of a device's results from the reference's, measured with perturbed operands.
 
-The tolerances of the conformance examples hold for values of their size. Random values have any size, and their sums
-may cancel. So the rounding of any device is measured: the reference computes again with perturbed operands, and the
-change of its results, times SPARE, is permitted as well.
+Rounding may have any size, because sums may cancel. The change of the reference's results, times SPARE, is permitted.
 
-- Operations that only choose, compare or move values do not round: equal operands give equal results, and 0 stays
-  exactly 0, also as a zero point.
-- A result that is infinite for every perturbation, such as 1 / 0, is infinite.
-- Between the operations of a graph quantized values may be one step off, and the following operations are tried with
-  those.
-- A visible result of the device is the input of the next operation's judgment.
+- Operations that only choose, compare or move values do not round; 0 stays exactly 0, also as a zero point.
+- Hidden quantized values may be one step off. A visible result of the device is the next operation's input.
 - If a small difference of a hidden value may make a large one, both sides are tried.
-- Results of NaN or infinity are not judged, nor in the steps of a sequence, nor where the reference gives NaN (0 / 0):
-  the specification defines none. Operations that move or choose elements are judged on infinities: a row of −inf has
-  the maximum −inf. In examples on such values, comparisons are judged, and so are results of finite values; denormal
-  values count as 0 or as themselves.
-- Quantized results may also be one step off from the same operation on float values, because the reference's fixed
-  point has few bits for very different scales.
+- Results of NaN or infinity are not judged, nor in later steps of a sequence: the specification defines none. Moved and
+  chosen elements are, and in examples on such values comparisons and finite results too.
+- Quantized results may be one step off from the same operation on float values, as fixed point has few bits.
 """
 
 from __future__ import annotations
@@ -33,6 +24,7 @@ from nnapi.runtime.device import device
 from nnapi.testing.build import build, run_example
 from nnapi.testing.compare import as_double, tolerance_for
 from nnapi.testing.example import Example, dynamic
+from nnapi.testing.random.float_values import dequantize, on_float_values
 from nnapi.testing.random.kinds import (
     CHOOSING,
     KEEPING,
@@ -45,7 +37,6 @@ from nnapi.testing.random.kinds import (
 )
 from nnapi.testing.random.losses import estimate_losses
 from nnapi.testing.random.parts import Part, find_given, part_of
-from nnapi.testing.random.real_numbers import as_real, on_real_numbers
 
 ROUNDS = 4
 """Perturbed computations of the reference; all operands grow in the first and shrink in the second."""
@@ -76,7 +67,7 @@ class Expectation:
 
 
 class Computation:
-    """An example on the reference, operation by operation, with ROUNDS perturbed computations beside it."""
+    """An example on the reference, operation by operation, with ROUNDS perturbed computations."""
 
     def __init__(self, example: Example, *, special: bool = False, rounds: int = ROUNDS) -> None:
         self.example, self.special = example, special
@@ -116,7 +107,7 @@ class Computation:
         return any(not integers.isdisjoint(call.inputs) for call in self.example.main.operations)
 
     def _repeat(self, runner: _Runner, name: str, bounds: Mapping[int, Array]) -> None:
-        """Compute with perturbed operands, and with values at both ends of their ``bounds``."""
+        """Compute with perturbed operands, and with values at both sides of their ``bounds``."""
         inputs, outputs = runner.part.inputs, runner.part.outputs
         places = 1 + _terms(name, [self.values[i] for i in inputs], [self.values[i] for i in outputs]) / IN_A_ROW
         scales = inputs[1:] if name == "RESIZE_BILINEAR" else ()
@@ -131,7 +122,7 @@ class Computation:
                 given[index] = _shift(self._value(index), bound if turn >> place % 2 & 1 else -bound)
             try:
                 other |= runner(given)
-            except NnapiError:  # numbers that only just are legal, such as a box without an area
+            except NnapiError:  # perturbed values may be illegal, such as a box without an area
                 self._doubtful.update(outputs)
                 other |= {index: self.values[index] for index in outputs}
 
@@ -139,15 +130,11 @@ class Computation:
         return need_value(self.values[index], f"operand {index} is omitted")
 
     def _compare(self, pair: Sequence[int], output: int, bounds: Mapping[int, Array]) -> None:
-        """Let a comparison give either answer where the two may be equal, as far as each may be off.
-
-        All such elements are true in the first computation and false in the second: a reduction of many that are drawn
-        would find neither.
-        """
+        """Give both answers of a comparison where the two may be equal: all true first, then all false, then random."""
         numbers, off = [], np.zeros(())
         for index in pair:
             operand, value = self.example.main.operands[index], self._value(index)
-            numbers.append(as_real(operand, value).astype(np.float64) if operand.scale else as_double(value))
+            numbers.append(dequantize(operand, value).astype(np.float64) if operand.scale else as_double(value))
             off = off + bounds.get(index, 0) * (operand.scale or 1.0)
         right = self._value(output)
         with np.errstate(invalid="ignore"):
@@ -157,15 +144,14 @@ class Computation:
             other[output] = np.asarray(np.where(either, answer, right != 0), right.dtype)
 
     def _is_root(self, name: str, inputs: Sequence[int]) -> bool:
-        """Whether an exponent of negative values may be an integer only as it is shown: other powers are undefined."""
+        """Whether an exponent of negative values may be an integer only as it is stored."""
         if name != "POW" or not self._is_uncertain(inputs[-1]):
             return False
         base = self.values[inputs[0]]
         return base is not None and bool(np.any(base < 0))
 
     def _is_beyond_judging(self, name: str, inputs: Sequence[int]) -> bool:
-        """Whether no result is defined: after infinite values or NaN, except for comparisons in examples on such
-        values; and where a sum of products may become infinite."""
+        """Whether the specification defines no result, or a sum of products may become infinite."""
         if any(index in self._doubtful for index in inputs):
             return True
         if self.special and name in TWO_COMPARED:
@@ -241,7 +227,7 @@ class Computation:
         return Expectation(value, allowance + SPARE * np.maximum(moved, np.where(moved > 0, _usual(moved), 0)))
 
     def settle(self, index: int, shown: Array) -> None:
-        """Continue with the device's result; only float16 may have been rounded to be shown."""
+        """Continue with the device's result; only float16 may have been rounded."""
         self._doubtful.discard(index)
         self._lost.pop(index, None)
         self.values[index] = shown
@@ -298,10 +284,9 @@ class Computation:
         return np.asarray(np.clip(array.astype(np.int64) + steps, limits.min, limits.max), array.dtype)
 
     def real(self, number: int) -> dict[int, Array]:
-        """Return an operation's results in quantization steps, not rounded, as the same operation on float values gives
-        them."""
+        """Return an operation's results on float values, in quantization steps that are not rounded."""
         part = part_of(self.example, number)
-        twin = on_real_numbers(part, self.values)
+        twin = on_float_values(part, self.values)
         if twin is None:
             return {}
         try:
@@ -319,7 +304,7 @@ class Computation:
 
 
 class _Runner:
-    """An operation, prepared once on the reference, for other inputs of the same shapes."""
+    """An operation, prepared once on the reference, for inputs of the same shapes."""
 
     def __init__(self, part: Part) -> None:
         self.part = part
@@ -333,7 +318,7 @@ class _Runner:
         return dict(zip(self.part.outputs, results, strict=True))
 
     def _with_shapes(self, values: Mapping[int, Array | None]) -> Example:
-        """Return the operation with the dimensions of the given values, and unspecified ones of its results."""
+        """Return the operation with the dimensions of the values, and unspecified ones of its results."""
         example = dynamic(self.part.example)
         operands = list(example.main.operands)
         for place, index in zip(self.part.example.main.inputs, self.part.inputs, strict=True):
@@ -344,7 +329,7 @@ class _Runner:
 
 
 def _terms(name: str, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> float:
-    """Return the approximate number of terms of each result: weights for each channel, or elements for each result."""
+    """Return the approximate number of terms of each result."""
     tensors = [array for array in inputs if array is not None and array.ndim]
     results = [array.size for array in outputs if array is not None]
     if not tensors or not min(results, default=0) or not tensors[0].size or name in PAIRWISE:
@@ -355,20 +340,19 @@ def _terms(name: str, inputs: Sequence[Array | None], outputs: Sequence[Array | 
 
 
 def _usual(moved: Array) -> float:
-    """Return the root mean square of the differences that are not 0: clamped quantized values hide theirs."""
+    """Return the root mean square of the differences that are not 0: clamped values hide theirs."""
     known = moved[np.isfinite(moved) & (moved > 0)]
     return float(np.sqrt(np.mean(np.square(known)))) if known.size else 0.0
 
 
 def _without_denormals(array: Array | None) -> Array | None:
-    """Return the values as many engines read them: denormal ones as 0."""
+    """Return the values with denormal ones as 0, as many engines read them."""
     if array is None or array.dtype != np.float32:
         return array
     return np.where(np.abs(array) < np.finfo(np.float32).tiny, np.copysign(np.float32(0), array), array)
 
 
 def _shift(value: Array, by: Array) -> Array:
-    """Return a value shifted by so much."""
     moved = as_double(value) + np.where(np.isfinite(by), by, 0)
     if value.dtype.kind == "f":
         with np.errstate(over="ignore"):

@@ -31,7 +31,7 @@ def propose_two_tensors(draw: Draw) -> Proposal:
     ]
     if draw.chance(0.5):
         other = (1,) * draw.pick(1, len(shape))
-    if draw.taste.given is None and draw.chance(0.5):
+    if draw.ranges.given is None and draw.chance(0.5):
         shape, other = other, shape
     return Proposal({first: shape, second: other})
 
@@ -93,7 +93,7 @@ def propose_channel_shuffle(draw: Draw) -> Proposal:
 def _divisible(draw: Draw, shape: Shape, count: int) -> tuple[Shape, int]:
     """Draw an axis; a shape that is not given becomes divisible along it."""
     axis = draw.axis(len(shape))
-    if draw.taste.given is None:
+    if draw.ranges.given is None:
         shape = tuple(e * count if i == axis % len(shape) else e for i, e in enumerate(draw.bound(shape, 5000)))
     return shape, axis
 

@@ -1,8 +1,4 @@
-"""Losses of coupled gates: the input gate is 1 minus the forget gate, and next to 1 that has few digits.
-
-What a gate has lost comes into the cell's state as often as the candidate is large; so where candidates have no limit
-(RELU, or no activation) it shows.
-"""
+"""Losses of coupled gates: the input gate is 1 minus the forget gate, and values near 1 have few digits."""
 
 from __future__ import annotations
 
@@ -20,17 +16,14 @@ APART = 2
 """Permitted difference of two devices' forget gates, in last digits: either may be next to the nearest value."""
 
 
-def by_coupled_gates(given: Mapping[str, Any], results: Mapping[str, Array | None], places: float) -> list[Array]:
-    """Return the tolerance of each result for that reason.
-
-    Inputs and results are known by their names; an output that both directions share has the larger of their losses.
-    """
+def by_coupled_gates(given: Mapping[str, Any], results: Mapping[str, Array | None], rounding: float) -> list[Array]:
+    """Return the tolerance of each named result; an output that both directions share has the larger one."""
     moved = dict.fromkeys(results, 0.0)
     for direction in ("fw_", "bw_") if "fw_cell_bias" in given else ("",):
         cell = _in_float64(cell_of(given, direction))
         if not cell.is_coupled:
             continue
-        state, output = _lose(cell, direction, given, places)
+        state, output = _lose(cell, direction, given, rounding)
         for name in results:
             if name.startswith(direction) or (direction == "bw_" and name == "fw_output"):
                 moved[name] = max(moved[name], state if "cell_state" in name else output)
@@ -48,13 +41,13 @@ def _in_float64(cell: Cell[Array]) -> Cell[Array]:
     return Cell(**{name: convert(role) for name, role in vars(cell).items()})
 
 
-def _lose(cell: Cell[Array], direction: str, given: Mapping[str, Any], places: float) -> tuple[float, float]:
+def _lose(cell: Cell[Array], direction: str, given: Mapping[str, Any], rounding: float) -> tuple[float, float]:
     """Return the largest losses of an element of a cell's state and of its output."""
     options = Options(int(given["activation"]), float(given["cell_clip"]), float(given["proj_clip"]))
 
     def step(x: Array, aux: Array | None, h: Array, c: Array, lost: Array) -> tuple[Array, ...]:
         lets_in = gate(cell, "cell", ACTIVATIONS[options.activation], x, aux, h, c)
-        return *lstm_step(cell, options, x, aux, h, c), lost + APART * places * np.abs(lets_in)
+        return *lstm_step(cell, options, x, aux, h, c), lost + APART * rounding * np.abs(lets_in)
 
     x, aux = _inputs(cell, direction, given)
     output_state = f"{direction}activation_state_in" if direction else "output_state_in"

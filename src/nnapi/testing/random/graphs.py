@@ -1,4 +1,4 @@
-"""Random graphs, grown call by call: each takes results of those before it."""
+"""Random graphs, grown call by call from results of earlier calls."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LAST = 0.6
 CONVERTED = 0.06
 """Share of the graphs that begin with dequantized values, and a function of them that shows whether 0 is exact."""
 AT_ZERO = frozenset({"LOG", "RSQRT", "SQRT"})
-"""Functions that end at 0: what should be 0, and lies beside it, is far off then, or none."""
+"""Functions that end at 0: a value beside 0 gives a far result, or none."""
 UNSURE = find_operations(Trait.DRAWS)
 """Operations whose results two correct devices need not share."""
 CALLABLE = tuple(sorted(REGISTRY.values(), key=lambda operation: operation.name))
@@ -60,8 +60,7 @@ SHOWN = 0.7
 """Probability that a view of the result is shown, too."""
 PAIR_TRIES = 40
 QUANTIZED = 0.3
-"""Shares of them that begin with a DEQUANTIZE, and that have a QUANTIZE among the readers: engines treat the floats of
-a model with quantized values differently."""
+"""Share that begins with a DEQUANTIZE, and share with a reading QUANTIZE: engines treat floats beside these differently."""
 
 
 def random_example(rng: np.random.Generator, special: float = 0.0, only: tuple[Operation, ...] = ()) -> Example:
@@ -95,7 +94,7 @@ def _mask(array: Array | None, rng: np.random.Generator) -> Array | None:
 
 
 def find_readers(turn: int) -> tuple[Operation, tuple[Operation, ...]]:
-    """Return an operation and those that are to read its result. Over all turns each pair of operations comes."""
+    """Return an operation and readers of its result. All turns together cover each pair of operations."""
     count = len(JOINABLE)
     place = turn % count
     start = turn // count * READERS + place
@@ -105,10 +104,7 @@ def find_readers(turn: int) -> tuple[Operation, tuple[Operation, ...]]:
 def random_readers(
     rng: np.random.Generator, first: Operation, readers: Sequence[Operation], special: float = 0.0
 ) -> Example:
-    """Draw an operation and others that read its result, mostly beside a view of it that is shown.
-
-    Raises NoCall where no draw of the first gives what any of the others takes.
-    """
+    """Draw an operation and others that read its result, mostly beside a visible view of it. Raises NoCall."""
     (before,), (beside,) = ([each for each in JOINABLE if each.name == name] for name in ("DEQUANTIZE", "QUANTIZE"))
     chain = (before, first) if rng.random() < QUANTIZED else (first,)
     readers = (*readers, beside) if rng.random() < QUANTIZED else readers
@@ -131,7 +127,7 @@ def random_single(rng: np.random.Generator, special: float, operations: tuple[Op
 
 
 def _pick_operation(rng: np.random.Generator, operations: tuple[Operation, ...]) -> Operation:
-    """Draw an operation. One with more parameters is likelier, one with a fused activation three times as likely."""
+    """Draw an operation; more parameters and fused activations make it likelier."""
     longest = np.array([max(len(form.inputs) for form in operation.overloads) for operation in operations])
     fused = [any(form.fuses for form in operation.overloads) for operation in operations]
     weights = (8.0 + np.minimum(13, longest)) * np.where(fused, 3, 1)
@@ -139,7 +135,7 @@ def _pick_operation(rng: np.random.Generator, operations: tuple[Operation, ...])
 
 
 def _relax(example: Example, rng: np.random.Generator) -> Example:
-    """Sometimes allow the precision of float16, by which examples with float16 tensors are judged anyway."""
+    """Sometimes allow the precision of float16."""
     relaxed = rng.random() < 0.05
     half = relaxed or any(operand.type == "TENSOR_FLOAT16" for graph in example.graphs for operand in graph.operands)
     return replace(example, relaxed=relaxed, tolerance=Criterion("fp16" if half else "fp32"))
@@ -181,7 +177,7 @@ class _Grown:
         self.calls: list[OperationSpec] = []
 
     def _values(self) -> list[OperandSpec]:
-        """List the tensors that a call may take: results with static dimensions, and inputs; the last results first."""
+        """List the tensors that a call may read, the last results first."""
         lifetimes = (Source.TEMPORARY_VARIABLE, Source.SUBGRAPH_INPUT)
         usable = [o for o in self.operands if o.lifetime in lifetimes and o.type.startswith("TENSOR")]
         return [o for o in reversed(usable) if o.dimensions and 0 not in o.dimensions and not o.is_ignored]
@@ -203,7 +199,7 @@ class _Grown:
         return True
 
     def begin(self, operations: Sequence[Operation], special: float) -> bool:
-        """Add the first calls, each of which reads the result of the one before; whether a draw fits."""
+        """Add a chain of calls; return whether a draw fits."""
         first, *others = operations
         try:
             self.add(random_call(first, self.rng, special=special))
@@ -212,7 +208,7 @@ class _Grown:
         return all(self._read(operation, self._values()[0], special) for operation in others)
 
     def read_last(self, operations: Sequence[Operation], special: float) -> bool:
-        """Add these operations as readers of a result of the last call; whether any of them fits."""
+        """Add readers of a result of the last call; return whether any fits."""
         results = [value for value in self._values() if int(value.name[1:]) in self.calls[-1].outputs]
         if not results:
             return False
@@ -223,7 +219,7 @@ class _Grown:
         return bool(fitting)
 
     def show_view(self, special: float) -> None:
-        """Add a view of a value that a call reads; nobody reads the view, so it is an output."""
+        """Add an unread view of a value that a call reads, so that it is an output."""
         read = {i for call in self.calls for i in call.inputs}
         shared = [value for value in self._values() if int(value.name[1:]) in read]
         if shared:
@@ -247,7 +243,7 @@ class _Grown:
         self.calls += [renumber(call, place) for call in example.main.operations]
 
     def finish(self) -> Example:
-        """Return the example. Unread results are outputs, others by chance; in a third of the graphs all are."""
+        """Return the example. Unread results are outputs, others by chance."""
         read = {i for call in self.calls for i in call.inputs}
         written = [i for call in self.calls for i in call.outputs]
         shown = pick(self.rng, (0.0, 0.3, 1.0))

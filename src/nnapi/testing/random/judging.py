@@ -17,18 +17,16 @@ from nnapi.testing.build import build, run_example
 from nnapi.testing.compare import HALF, SINGLE, as_double
 from nnapi.testing.example import Example, OperandSpec, with_expected
 from nnapi.testing.random.deviation import Computation, Expectation
-from nnapi.testing.random.forms import other_forms
+from nnapi.testing.random.equivalents import equivalent_variants
 from nnapi.testing.random.parts import keep
 
 REFERENCE = "nnapi-reference"
 CAREFUL = 64
-"""Perturbed computations of the reference before a failure is reported: with fewer, one of thousands of elements may
-stay unperturbed."""
+"""Perturbed computations before a failure is reported: fewer miss one of thousands of elements."""
 ROUNDED_FIRST = {"AVERAGE_POOL_2D": 0.5, "MEAN": 1.0, "RELU1": 0.5, "RELU6": 0.5, "RESIZE_BILINEAR": 1.0}
-"""Operations whose results have their input's scale, and the loss in steps: half if they round to nearest, nearly one
-if they round down."""
+"""Operations whose results have their input's scale, and the loss in steps."""
 NEARLY = 0.02
-"""Permitted distance from the float value beyond one step, as float32 arithmetic rounds too."""
+"""Permitted distance from the float value beyond one step: float32 arithmetic rounds too."""
 
 
 class Outcome(StrEnum):
@@ -52,10 +50,8 @@ class Judgement:
 def judge(example: Example, device: Device, *, special: bool = False) -> Judgement:
     """Run an example on a device and on the reference, and judge whether they agree.
 
-    Operations that the device refuses are removed, and it is queried about the others again: inputs may now have static
-    dimensions. Each visible result is judged by the device's own results of the operations before it. The reference
-    itself also runs equivalent variants, and computes with float values. With ``special`` results of non-finite values
-    are judged too.
+    Refused operations are removed first. Each visible result is judged by the device's own earlier results. The
+    reference also runs equivalent variants and float values. ``special`` judges results of non-finite values.
     """
     computation = Computation(example, rounds=0)
     wrong = _refusal(computation)
@@ -72,11 +68,11 @@ def judge(example: Example, device: Device, *, special: bool = False) -> Judgeme
         if wrong is not None:
             return Judgement(Outcome.INVALID, str(wrong))
         return judge(keep(example, taken, computation.values), device, special=special)
-    return _judge_taken(example, device, special, wrong, computation.has_doubtful_index)
+    return _judge_claimed(example, device, special, wrong, computation.has_doubtful_index)
 
 
 def _refusal(computation: Computation) -> NnapiError | None:
-    """Run all operations on the reference; return its refusal, if there is one."""
+    """Run all operations on the reference; return its refusal."""
     try:
         for number in range(len(computation.example.main.operations)):
             computation.run(number)
@@ -85,14 +81,10 @@ def _refusal(computation: Computation) -> NnapiError | None:
     return None
 
 
-def _judge_taken(
+def _judge_claimed(
     example: Example, device: Device, special: bool, wrong: NnapiError | None, has_doubtful_index: bool
 ) -> Judgement:
-    """Judge an example of which the device claims every operation.
-
-    ``wrong`` is the reference's refusal of the data: the device may refuse it too, but not answer. With
-    ``has_doubtful_index`` the device may do either.
-    """
+    """Judge an example that the device claims. ``wrong``: the reference refuses the data, so the device may."""
     last = example.main.operations[-1].type
     try:
         outputs = dict(zip(example.main.outputs, run_example(example, device), strict=True))
@@ -105,8 +97,8 @@ def _judge_taken(
         return Judgement(Outcome.FAILED, said, last, replace(example, expect_failure=True))
     judgement = judge_outputs(example, device, outputs, special)
     if judgement.outcome == Outcome.AGREED and device.name == REFERENCE and not special:
-        for form, other in other_forms(example):
-            if violation := _in_another_form(other, outputs, device):
+        for form, other in equivalent_variants(example):
+            if violation := _find_change(other, outputs, device):
                 return _fail(other, last, f"{form}: {violation}")
     return judgement
 
@@ -120,7 +112,6 @@ def judge_outputs(example: Example, device: Device, outputs: Mapping[int, Array]
 
 
 def _compare(example: Example, device: Device, outputs: Mapping[int, Array], computation: Computation) -> Judgement:
-    """Compare a device's visible results, operation by operation."""
     for number, operation in enumerate(example.main.operations):
         computation.run(number)
         expected = {index: computation.expect(index) for index in operation.outputs}
@@ -172,8 +163,7 @@ def _violation(operand: OperandSpec, index: int, actual: Array, expected: Expect
 
 
 def _is_near(actual: Array, expected: Expectation, real: Array, loss: float) -> bool:
-    """Whether quantized values lie between the reference's and the float value, or one step off, or the loss of
-    rounding twice."""
+    """Whether quantized values are near the reference's or the float value, or off by the loss of rounding twice."""
     off = max(1.0, loss + 0.5) + NEARLY
     low = np.minimum(as_double(expected.value) - expected.allowance, real - off)
     high = np.maximum(as_double(expected.value) + expected.allowance, real + off)
@@ -200,15 +190,15 @@ def _contradiction(computation: Computation, number: int) -> str | None:
 
 
 def _find_rounding_loss(computation: Computation, number: int, scale: float) -> float:
-    """Return the loss in steps where a result is first rounded to its input's scale, and then to another one."""
+    """Return the loss in steps of a result that is rounded to its input's scale, then to another one."""
     operation = computation.example.main.operations[number]
     if operation.type not in ROUNDED_FIRST or not computation.rescales(number):
         return 0.0
     return ROUNDED_FIRST[operation.type] * computation.example.main.operands[operation.inputs[0]].scale / scale
 
 
-def _in_another_form(example: Example, outputs: Mapping[int, Array], device: Device) -> str | None:
-    """Describe how an equivalent variant of the example differs; None if the outputs are the same."""
+def _find_change(example: Example, outputs: Mapping[int, Array], device: Device) -> str | None:
+    """Describe how an equivalent variant differs; None if the outputs are the same."""
     try:
         others = run_example(example, device)
     except NnapiError as error:

@@ -1,11 +1,11 @@
-"""Operations by what a small difference of their operands does to their results, as they declare it."""
+"""Groups of operations by their declared traits."""
 
 from nnapi.model.facts import Trait
 from nnapi.model.operation import REGISTRY
 
 
 def find_operations(traits: Trait) -> frozenset[str]:
-    """The names of the operations that have one of these traits."""
+    """Return the names of the operations that have one of these traits."""
     return frozenset(operation.name for operation in REGISTRY.values() if operation.does(traits))
 
 
@@ -17,4 +17,4 @@ TWO_COMPARED = find_operations(Trait.COMPARES)
 ORDERING = find_operations(Trait.ORDERS)
 SEQUENCES = find_operations(Trait.FEEDS_BACK)
 KEEPING = CHOOSING - ORDERING - STEPPING
-"""Operations whose results are elements of their operands, infinite ones too."""
+"""Operations whose results are elements of their operands, also infinite ones."""

@@ -1,4 +1,4 @@
-"""Precision that an engine may lose by its order of computation, although the result itself is harmless."""
+"""Precision that an engine may lose by its order of computation."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from nnapi.model.operation import REGISTRY
 from nnapi.testing.random.gates import by_coupled_gates
 
 EXPONENTS = {"fp32": 126.0, "fp16": 14.0}
-"""Powers of two, up and down, within which a value keeps all its digits."""
-PLACES = {"fp32": 2.0**-24, "fp16": 2.0**-11}
+"""Powers of two within which a value has all its digits."""
+ROUNDING = {"fp32": 2.0**-24, "fp16": 2.0**-11}
 """Half of the last digit, relative to the value."""
 
 CELLS = frozenset({"LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM"})
 
 
 def estimate_losses(name: str, inputs: Sequence[Any], outputs: Sequence[Any], precision: str) -> list[Array]:
-    """Estimate the loss of a device's first results for that reason, element by element: infinite where no digit may be
-    left, no array where nothing is lost."""
+    """Estimate the loss of each element of the first results; infinite if no digit may be left."""
     if any(array is None for array in (*inputs[:1], *outputs)) or inputs[0].dtype.kind != "f":
         return []
     with np.errstate(all="ignore"):
@@ -30,30 +29,29 @@ def estimate_losses(name: str, inputs: Sequence[Any], outputs: Sequence[Any], pr
             operation = REGISTRY[OperationCode[name]]
             given = dict(zip((slot.name for slot in operation.overloads[0].inputs), inputs, strict=False))
             results = dict(zip((slot.name for slot in operation.outputs), outputs, strict=False))
-            return by_coupled_gates(given, results, PLACES[precision])
+            return by_coupled_gates(given, results, ROUNDING[precision])
         if name == "LOCAL_RESPONSE_NORMALIZATION":
-            return [by_running_sums(*inputs, places=PLACES[precision])]
+            return [by_running_sums(*inputs, rounding=ROUNDING[precision])]
         if name == "INSTANCE_NORMALIZATION":
             x, gamma, _, epsilon, *layout = inputs
-            return [by_means(x, gamma, epsilon, is_nchw=any(layout), places=PLACES[precision])]
+            return [by_means(x, gamma, epsilon, is_nchw=any(layout), rounding=ROUNDING[precision])]
         if name == "RESIZE_BILINEAR":
-            return [by_places_between(inputs[0], outputs[0], is_nchw=len(inputs) > 3 and bool(inputs[3]))]
+            return [by_interpolation(inputs[0], outputs[0], is_nchw=len(inputs) > 3 and bool(inputs[3]))]
         if name == "REDUCE_PROD":
             return [by_products(inputs[0], inputs[1], outputs[0], EXPONENTS[precision])]
         return []
 
 
 def by_running_sums(
-    x: Array, radius: Array, bias: Array, alpha: Array, beta: Array, axis: Array | None = None, *, places: float
+    x: Array, radius: Array, bias: Array, alpha: Array, beta: Array, axis: Array | None = None, *, rounding: float
 ) -> Array:
-    """Return the loss of running sums of squares in a window. An engine adds the next element and subtracts the last;
-    both round at the size of the largest sum so far, and that error stays in all sums that follow."""
+    """Return the loss of running sums of squares in a window: the error of the largest sum stays in all that follow."""
     squares = np.moveaxis(np.square(x.astype(np.float64)), int(-1 if axis is None else axis), -1)
     count, reach = squares.shape[-1], min(int(radius), squares.shape[-1])
     sums = np.concatenate([np.zeros((*squares.shape[:-1], 1)), np.cumsum(squares, -1)], -1)
     positions = np.arange(count)
     window = sums[..., np.minimum(positions + reach + 1, count)] - sums[..., np.maximum(positions - reach, 0)]
-    rounded = np.maximum.accumulate(window, -1) * places * 2 * (positions + 1)
+    rounded = np.maximum.accumulate(window, -1) * rounding * 2 * (positions + 1)
     exact, power = float(bias) + float(alpha) * window, float(beta)
     with np.errstate(all="ignore"):
         sides = [np.maximum(exact + sign * abs(float(alpha)) * rounded, 0.0) ** -power for sign in (-1, 1)]
@@ -63,29 +61,27 @@ def by_running_sums(
     return np.moveaxis(moved, -1, int(-1 if axis is None else axis))
 
 
-def by_means(x: Array, gamma: Array, epsilon: Array, *, is_nchw: bool, places: float) -> Array:
-    """Return the loss of an image's mean, its values added one after the other: the error shifts all results alike."""
+def by_means(x: Array, gamma: Array, epsilon: Array, *, is_nchw: bool, rounding: float) -> Array:
+    """Return the loss of an image's mean, summed one by one: the error shifts all results alike."""
     image = (2, 3) if is_nchw else (1, 2)
     numbers = x.astype(np.float64)
     count = numbers.shape[image[0]] * numbers.shape[image[1]]
-    moved = np.abs(numbers).mean(image, keepdims=True) * places * count
+    moved = np.abs(numbers).mean(image, keepdims=True) * rounding * count
     factor = np.abs(float(gamma)) / np.sqrt(numbers.var(image, keepdims=True) + float(epsilon))
     return np.broadcast_to(moved * factor, x.shape)
 
 
-def by_places_between(x: Array, result: Array, *, is_nchw: bool) -> Array:
-    """Return the loss of positions between an image's cells: a rounded step times an index, rounded again, in float32.
-    Large differences of neighbors show it."""
+def by_interpolation(x: Array, result: Array, *, is_nchw: bool) -> Array:
+    """Return the loss of positions between pixels in float32, which large differences of neighbors show."""
     numbers = x.astype(np.float64)
     steps = [
         np.abs(np.diff(numbers, axis=axis)).max(initial=0) * x.shape[axis] for axis in ((2, 3) if is_nchw else (1, 2))
     ]
-    return np.full(result.shape, 4 * PLACES["fp32"] * sum(steps))
+    return np.full(result.shape, 4 * ROUNDING["fp32"] * sum(steps))
 
 
 def by_products(factors: Array, axes: Array, result: Array, exponents: float) -> Array:
-    """Return infinity where the large factors alone, or the small ones alone, overflow or lose digits: an engine may
-    multiply those first."""
+    """Return infinity where the large factors alone, or the small ones alone, overflow or lose digits."""
     rank = factors.ndim
     along = tuple({int(axis) % rank for axis in np.asarray(axes).reshape(-1)})
     with np.errstate(all="ignore"):

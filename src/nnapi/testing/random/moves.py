@@ -32,7 +32,7 @@ def propose_reshape(draw: Draw) -> Proposal:
 @proposes("SQUEEZE")
 def propose_squeeze(draw: Draw) -> Proposal:
     shape = draw.shape()
-    if draw.taste.given is None:
+    if draw.ranges.given is None:
         kept = draw.upto(len(shape) - 1)
         shape = tuple(dimension if axis < kept and draw.chance(0.6) else 1 for axis, dimension in enumerate(shape))
     ones = draw.rng.permutation([axis for axis, dimension in enumerate(shape) if dimension == 1])
@@ -41,7 +41,7 @@ def propose_squeeze(draw: Draw) -> Proposal:
 
 @proposes("TILE")
 def propose_tile(draw: Draw) -> Proposal:
-    shape = draw.bound(draw.shape(), 5000) if draw.taste.given is None else draw.shape()
+    shape = draw.bound(draw.shape(), 5000) if draw.ranges.given is None else draw.shape()
     return Proposal({"input": shape}, numbers={"multiples": [draw.pick(1, 1, 2, 3) for _ in shape]})
 
 

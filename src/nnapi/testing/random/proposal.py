@@ -13,7 +13,7 @@ from nnapi.codes import PaddingCode
 from nnapi.errors import BadDataError, need
 from nnapi.model.operand import Shape
 from nnapi.model.parameter import Several, Slot, TensorParameter
-from nnapi.testing.random_values import Taste, pick
+from nnapi.testing.random_values import Ranges, pick
 
 DIMENSIONS = (1, 1, 1, 2, 2, 3, 3, 4, 5, 7, 8, 11, 13, 16, 17, 31, 32, 33, 64, 127, 257, 1000)
 """One, small ones, powers of two with their neighbors, primes, large ones."""
@@ -35,12 +35,11 @@ class Proposal:
 
 
 class Draw:
-    """The source of a proposal: the parameters that are present, the overload's name, the ranges, the random generator.
-    """
+    """The source of a proposal: the parameters that are present, the overload's name, the ranges, the generator."""
 
-    def __init__(self, form: str, slots: Iterable[Slot], taste: Taste, rng: np.random.Generator) -> None:
+    def __init__(self, form: str, slots: Iterable[Slot], ranges: Ranges, rng: np.random.Generator) -> None:
         slots = tuple(slots)
-        self.form, self.taste, self.rng = form, taste, rng
+        self.form, self.ranges, self.rng = form, ranges, rng
         self.proposal = Proposal()
         self.names = frozenset(slot.name for slot in slots)
         self.tensors = [slot.name for slot in slots if isinstance(slot, TensorParameter)]
@@ -67,7 +66,7 @@ class Draw:
 
     def need_rank(self, *ranks: int) -> Shape | None:
         """Return the dimensions of the first tensor, if they are fixed; raises BadDataError for a wrong rank."""
-        given = self.taste.given
+        given = self.ranges.given
         need(given is None or len(given) in ranks, f"the tensor does not have a rank of {ranks}", BadDataError)
         return given
 

@@ -81,9 +81,9 @@ def run(
     only: tuple[Operation, ...] = (),
     folder: Path | None = None,
     cases: int | None = None,
-    told: Callable[[Report], None] = lambda report: None,
+    progress: Callable[[Report], None] = lambda report: None,
 ) -> Report:
-    """Judge random examples for so long, or so many; calls ``told`` after each. Failures are shrunk and written."""
+    """Judge random examples for so long, or so many; calls ``progress`` after each. Failures are shrunk and written."""
     report = Report(seed, device)
     begin = time.monotonic()
     with Child(device, special=VALUES[values] > 0) as child:
@@ -104,7 +104,7 @@ def run(
                 failure = Failure(seed, number, device, latest.operation, latest.reason, smallest, file, found)
                 report.failures.append(failure)
             report.seconds = time.monotonic() - begin
-            told(report)
+            progress(report)
     return report
 
 

@@ -5,8 +5,8 @@ import numpy as np
 from nnapi.model.operand import Array
 from nnapi.testing.example import ChannelSpec, Example, Graph, OperationSpec
 from nnapi.testing.random.deviation import Computation
+from nnapi.testing.random.float_values import dequantize, on_float_values
 from nnapi.testing.random.parts import part_of
-from nnapi.testing.random.real_numbers import as_real, on_real_numbers
 from tests.testing.testing_cases import Q8, constant, given, relu, taken, tensor
 
 
@@ -20,13 +20,13 @@ def test_real_numbers_say_what_codes_mean() -> None:
 
 def test_numbers_take_the_place_of_codes() -> None:
     example = relu()
-    twin = on_real_numbers(part_of(example, 0), dict(example.inputs))
+    twin = on_float_values(part_of(example, 0), dict(example.inputs))
     assert [operand.type for operand in twin.main.operands] == ["TENSOR_FLOAT32"] * 2
     assert twin.inputs[0].tolist() == [-64, 0, 63.5]
 
 
 def test_a_code_is_worth_its_scale() -> None:
-    assert as_real(tensor(Q8, 2, scale=0.25, zero_point=2), np.array([0, 6], np.uint8)).tolist() == [-0.5, 1.0]
+    assert dequantize(tensor(Q8, 2, scale=0.25, zero_point=2), np.array([0, 6], np.uint8)).tolist() == [-0.5, 1.0]
 
 
 def test_a_bias_beside_scales_by_channel_has_none_of_its_own() -> None:

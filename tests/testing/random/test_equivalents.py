@@ -10,9 +10,14 @@ from nnapi.model.operation import REGISTRY
 from nnapi.testing.example import Example
 from nnapi.testing.fuzz import random_call
 from nnapi.testing.random import judging
-from nnapi.testing.random.forms import OTHER_WORDS, other_forms
+from nnapi.testing.random.equivalents import (
+    REWRITES,
+    equivalent_variants,
+    with_explicit_padding,
+    with_other_layouts,
+    with_separate_activations,
+)
 from nnapi.testing.random.judging import Outcome, judge
-from nnapi.testing.random.rephrasing import with_other_layouts, with_own_activations, with_padding_in_numbers
 from tests.testing.testing_cases import REFERENCE
 
 
@@ -23,13 +28,13 @@ def calls(code: str, count: int = 25) -> list[Example]:
 @pytest.mark.parametrize("code", ["CONV_2D", "DEPTHWISE_CONV_2D", "AVERAGE_POOL_2D", "GROUPED_CONV_2D"])
 def test_what_is_said_otherwise_means_the_same(code: str) -> None:
     drawn = calls(code)
-    said = {what: sum(rephrase(example) is not None for example in drawn) for what, rephrase in OTHER_WORDS.items()}
+    said = {what: sum(rewrite(example) is not None for example in drawn) for what, rewrite in REWRITES.items()}
     assert min(said.values()) > 2, said
     assert {(j.outcome, j.reason) for j in (judge(example, REFERENCE) for example in drawn)} == {(Outcome.AGREED, "")}
 
 
 def test_an_activation_follows() -> None:
-    found = [other for example in calls("ADD") if (other := with_own_activations(example))]
+    found = [other for example in calls("ADD") if (other := with_separate_activations(example))]
     assert {other.main.operations[1].type for other in found} == {"RELU", "RELU1", "RELU6"}
     assert all(other.main.operations[1].outputs == other.main.outputs for other in found)
 
@@ -42,13 +47,13 @@ def test_the_other_layout_is_between_transpositions() -> None:
 
 
 def test_padding_is_counted() -> None:
-    found = [(e, other) for e in calls("MAX_POOL_2D") if (other := with_padding_in_numbers(e))]
+    found = [(e, other) for e in calls("MAX_POOL_2D") if (other := with_explicit_padding(e))]
     assert found
     assert all(len(o.main.operations[0].inputs) == len(e.main.operations[0].inputs) + 3 for e, o in found)
 
 
 def test_what_has_no_other_words_is_left() -> None:
-    assert [rephrase(calls("RELU", 1)[0]) for rephrase in OTHER_WORDS.values()] == [None] * len(OTHER_WORDS)
+    assert [rewrite(calls("RELU", 1)[0]) for rewrite in REWRITES.values()] == [None] * len(REWRITES)
 
 
 @pytest.mark.parametrize("code", ["RNN", "UNIDIRECTIONAL_SEQUENCE_RNN", "TRANSPOSE_CONV_2D"])
@@ -59,7 +64,9 @@ def test_what_only_looks_alike_is_not_confused(code: str) -> None:
 
 
 def test_inputs_may_have_open_dimensions() -> None:
-    (form,) = [other for what, other in other_forms(calls("RELU", 1)[0]) if "inputs of unspecified dimensions" in what]
+    (form,) = [
+        other for what, other in equivalent_variants(calls("RELU", 1)[0]) if "inputs of unspecified dimensions" in what
+    ]
     assert set(form.main.operands[form.main.inputs[0]].dimensions) == {0}
 
 
@@ -67,20 +74,20 @@ def test_a_form_with_another_result_fails(monkeypatch: pytest.MonkeyPatch) -> No
     """Activations that do not follow are missed."""
 
     def forgetful(example: Example) -> Example:
-        main = with_own_activations(example).main
+        main = with_separate_activations(example).main
         first = replace(main.operations[0], outputs=main.outputs)
         return replace(example, main=replace(main, operations=(first,)))
 
-    monkeypatch.setattr(judging, "other_forms", lambda example: [("forgetfully", forgetful(example))])
-    outcomes = {judge(e, REFERENCE).outcome for e in calls("SUB") if with_own_activations(e)}
+    monkeypatch.setattr(judging, "equivalent_variants", lambda example: [("forgetfully", forgetful(example))])
+    outcomes = {judge(e, REFERENCE).outcome for e in calls("SUB") if with_separate_activations(e)}
     assert Outcome.FAILED in outcomes
 
 
 def test_windows_of_a_filter_of_open_dimensions_are_not_counted() -> None:
-    found = [e for e in calls("CONV_2D") if with_padding_in_numbers(e)]
+    found = [e for e in calls("CONV_2D") if with_explicit_padding(e)]
     for example in found:
         filter = example.main.operations[0].inputs[1]
         operands = list(example.main.operands)
         operands[filter] = replace(operands[filter], dimensions=(0, 0, 0, 0))
-        assert with_padding_in_numbers(replace(example, main=replace(example.main, operands=tuple(operands)))) is None
+        assert with_explicit_padding(replace(example, main=replace(example.main, operands=tuple(operands)))) is None
     assert found

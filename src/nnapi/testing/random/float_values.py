@@ -15,7 +15,7 @@ from nnapi.testing.example import Example, Graph, OperandSpec
 from nnapi.testing.random.parts import CONSTANTS, Part
 
 
-def on_real_numbers(part: Part, values: Mapping[int, Array | None]) -> Example | None:
+def on_float_values(part: Part, values: Mapping[int, Array | None]) -> Example | None:
     """Return an operation on dequantized values; None if nothing in it is quantized."""
     example, main = part.example, part.example.main
     operation = REGISTRY[OperationCode[main.operations[0].type]]
@@ -28,7 +28,7 @@ def on_real_numbers(part: Part, values: Mapping[int, Array | None]) -> Example |
             operands.append(operand)
             continue
         data = inputs.get(place) if place in inputs else operand.data
-        numbers = None if data is None else as_real(operand, data)
+        numbers = None if data is None else dequantize(operand, data)
         data = numbers if operand.lifetime in CONSTANTS else None
         plain = OperandSpec("TENSOR_FLOAT32", operand.dimensions, lifetime=operand.lifetime, data=data)
         operands.append(replace(plain, is_ignored=operand.is_ignored, name=operand.name))
@@ -47,7 +47,7 @@ def _with_scaled_bias(main: Graph) -> list[OperandSpec]:
     return operands
 
 
-def as_real(operand: OperandSpec, codes: Array) -> Array:
+def dequantize(operand: OperandSpec, codes: Array) -> Array:
     """Return the dequantized values."""
     scale: Any = np.float64(operand.scale)
     if operand.channel_quant:
