@@ -116,7 +116,7 @@ NETWORKS = [
     "",
     "Networks beside `nnapi-reference` on the same random inputs: the largest difference, of floats relative to "
     "the largest. Rounding adds up through a quantized network; LiteRT's own two kinds of kernels are up to 9 "
-    "codes apart in `tf2_mobilenet_v2_1.0_224_ptq`, and each operation of it agrees within one.",
+    "steps apart in `tf2_mobilenet_v2_1.0_224_ptq`, and each operation of it agrees within one.",
     "",
     "| model | LiteRT | ONNX Runtime |",
     "|---|---|---|",

@@ -157,15 +157,16 @@ def _random(type: OperandType, rng: np.random.Generator) -> np.ndarray[Any, Any]
 
 
 def _distance(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> str:
-    """The largest difference: of numbers relative to the largest, of codes in codes."""
+    """Describe the largest difference: of floats relative to the largest, of other values in steps."""
     apart = np.abs(a.astype(np.float64) - b.reshape(a.shape).astype(np.float64))
     if a.dtype.kind != "f":
-        return f"{int(apart.max(initial=0))} codes, {np.mean(apart == 0):.1%} equal" if apart.any() else "equal"
+        steps = int(apart.max(initial=0))
+        return f"{steps} step{'s' * (steps > 1)}, {np.mean(apart == 0):.1%} equal" if steps else "equal"
     return f"{apart.max(initial=0) / (np.abs(a).max(initial=0) or 1):.1e}"
 
 
 CLOSE = 1e-4
-"""How far floats may be apart, relative to the largest; codes may be one apart, all else not at all."""
+"""Permitted difference of floats, relative to the largest; quantized values may be one step off, others not at all."""
 
 
 def run_operations(path: Path, way: str, folder: Path) -> Iterator[tuple[str, Outcome]]:

@@ -40,7 +40,7 @@ def test_onnx_files_are_read_again(name: str, corpus: Corpus, tmp_path: Path) ->
 
 
 NETWORKS = {"tflm_hello_world_float": "e-0", "tflm_mnist_lstm_int8": "equal", "tiny_vww_96_int8": "equal"}
-"""Small ones, and what is said of their files: floats that differ by millionths, or codes that do not."""
+"""Small networks, and the outcome of their files: floats that differ by millionths, or equal quantized values."""
 
 
 @pytest.mark.shared

@@ -97,7 +97,7 @@ def benchmark(*models: ModelResult, **more: Any) -> Benchmark:
 
 def whole() -> Benchmark:
     """Two models, three engines, one that fails, a graph and a timeline."""
-    agreement = Agreement(2.0, 0.1, 0.25, 0.01, "codes")
+    agreement = Agreement(2.0, 0.1, 0.25, 0.01, "steps")
     rows = [
         measurement("nnapi", 2.0, agreement=agreement, accuracy={"top-1": 0.75}, devices=("fast", "nnapi-reference")),
         measurement("litert", 10.0, agreement=agreement, accuracy={"top-1": 0.5}),

@@ -55,7 +55,7 @@ class Agreements:
         self._sum += float(distance.sum())
         self._differing += int((~same).sum())
         self._count += same.size
-        self._unit = "codes" if type.is_quantized and self._unit in ("", "codes") else "floats"
+        self._unit = "steps" if type.is_quantized and self._unit in ("", "steps") else "floats"
 
     def result(self) -> Agreement | None:
         """The agreement of all runs; None before the first."""

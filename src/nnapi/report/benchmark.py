@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from typing import Any
 from nnapi.model.operand import Array, OperandType
 from nnapi.report.accuracy import Agreements
 from nnapi.report.engines import Engine, Nnapi, Run, UnsuitableError, command, save
-from nnapi.report.result import Agreement, Measurement
+from nnapi.report.result import Measurement
 from nnapi.report.timing import time_call, time_calls
 
 Step = Callable[[str], None]
@@ -74,27 +74,14 @@ class Subject:
 
 @dataclass
 class Course:
-    """One engine's measurement in progress; timings are added as they come."""
+    """One engine's measurement in progress."""
 
     engine: Engine
-    version: str
-    devices: tuple[str, ...] = ()
+    measurement: Measurement
     runs: list[Run] = field(default_factory=list)
-    latency: list[list[float]] = field(default_factory=list)
-    load: list[float] = field(default_factory=list)
-    compile: list[float] = field(default_factory=list)
-    throughput: list[float] = field(default_factory=list)
-    requests: int = 0
-    peak: int | None = None
-    agreement: Agreement | None = None
-    accuracy: Mapping[str, float] = field(default_factory=dict)
-    failure: str = ""
 
-    def measurement(self) -> Measurement:
-        values: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(Measurement)}
-        values |= {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
-        latency = tuple(tuple(round) for round in self.latency if round)
-        return Measurement(**{**values, "engine": self.engine.name, "latency": latency})
+    def record(self, **values: Any) -> None:
+        self.measurement = replace(self.measurement, **values)
 
 
 def available(engines: Sequence[Engine]) -> tuple[dict[Engine, str], dict[str, str]]:
@@ -119,15 +106,15 @@ def measure(
     subject: Subject, engines: Mapping[Engine, str], settings: Settings, step: Step
 ) -> tuple[list[Measurement], bool]:
     """Measure all engines on one model. Returns the results so far, and whether the user interrupted it."""
-    courses = [Course(engine, version) for engine, version in engines.items()]
+    courses = [Course(engine, Measurement(engine.name, version)) for engine, version in engines.items()]
     try:
         with _blas_threads(settings.threads):
             _alone(courses, subject, settings, step)
         with _blas_threads(1):
             _saturate(courses, subject, settings, step)
     except KeyboardInterrupt:
-        return [course.measurement() for course in courses], True
-    return [course.measurement() for course in courses], False
+        return [course.measurement for course in courses], True
+    return [course.measurement for course in courses], False
 
 
 def _blas_threads(count: int) -> AbstractContextManager[object]:
@@ -153,7 +140,7 @@ def _alone(courses: Sequence[Course], subject: Subject, settings: Settings, step
 
 
 def _list_running(courses: Sequence[Course]) -> list[Course]:
-    return [course for course in courses if not course.failure]
+    return [course for course in courses if not course.measurement.failure]
 
 
 def _try(course: Course, work: Callable[[], None]) -> None:
@@ -161,9 +148,9 @@ def _try(course: Course, work: Callable[[], None]) -> None:
     try:
         work()
     except UnsuitableError as error:
-        course.failure = str(error)
+        course.record(failure=str(error))
     except Exception as error:
-        course.failure = f"{type(error).__name__}: {error}"
+        course.record(failure=f"{type(error).__name__}: {error}")
 
 
 def _try_out(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> None:
@@ -172,7 +159,8 @@ def _try_out(courses: Sequence[Course], subject: Subject, settings: Settings, st
         save(inputs, subject.inputs)
         for course in courses:
             step(f"{course.engine.name}: peak memory")
-            course.peak, course.failure = peak_memory(course.engine, subject.file, inputs, settings.threads)
+            peak, failure = peak_memory(course.engine, subject.file, inputs, settings.threads)
+            course.record(peak=peak, failure=failure)
 
 
 def peak_memory(engine: Engine, file: Path, inputs: Path, threads: int) -> tuple[int | None, str]:
@@ -184,10 +172,10 @@ def peak_memory(engine: Engine, file: Path, inputs: Path, threads: int) -> tuple
     if done.returncode < 0:
         return None, f"it takes its process down with {signal.Signals(-done.returncode).name}"
     try:
-        told = json.loads(done.stdout.splitlines()[-1])
+        found = json.loads(done.stdout.splitlines()[-1])
     except (ValueError, IndexError):
         return None, f"its process ended with {done.returncode}: {done.stderr.strip().splitlines()[-1:]}"
-    return told.get("peak"), told.get("reason", "")
+    return found.get("peak"), found.get("reason", "")
 
 
 def _tune(course: Course, subject: Subject, settings: Settings) -> None:
@@ -199,16 +187,17 @@ def _tune(course: Course, subject: Subject, settings: Settings) -> None:
 def _prepare(course: Course, subject: Subject, settings: Settings) -> None:
     """Load and compile, up to ``repeats`` times while that is quick; the last compilation is used."""
     begun = time.perf_counter()
-    while len(course.load) < settings.repeats and (not course.load or time.perf_counter() - begun < settings.preparing):
+    while not (done := course.measurement.load) or (
+        len(done) < settings.repeats and time.perf_counter() - begun < settings.preparing
+    ):
         course.runs = []
         gc.collect()  # free the last compilation's memory outside of the timed block
         start = time.perf_counter()
         opened = course.engine.open(subject.file, settings.threads)
         loaded = time.perf_counter()
         course.runs = opened.prepare(1)
-        course.compile.append(time.perf_counter() - loaded)
-        course.load.append(loaded - start)
-        course.devices = tuple(opened.devices())
+        compile = (*course.measurement.compile, time.perf_counter() - loaded)
+        course.record(compile=compile, load=(*done, loaded - start), devices=tuple(opened.devices()))
 
 
 def _judge(course: Course, subject: Subject, settings: Settings) -> None:
@@ -216,11 +205,11 @@ def _judge(course: Course, subject: Subject, settings: Settings) -> None:
     if subject.expected is not None:
         agreements = Agreements()
         agreements.add(subject.output_types, subject.expected, outputs)
-        course.agreement = agreements.result()
+        course.record(agreement=agreements.result())
     if subject.judge_devices is not None and isinstance(course.engine, Nnapi):
-        course.accuracy = subject.judge_devices(course.devices)
+        course.record(accuracy=subject.judge_devices(course.measurement.devices))
     elif subject.judge is not None:
-        course.accuracy = subject.judge(course.runs[0])
+        course.record(accuracy=subject.judge(course.runs[0]))
 
 
 def _time(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> None:
@@ -238,18 +227,21 @@ def _time(courses: Sequence[Course], subject: Subject, settings: Settings, step:
 
 def _round(course: Course, inputs: Sequence[Array], settings: Settings) -> None:
     run, samples = partial(course.runs[0], inputs), list[float]()
-    course.latency.append(samples)
     time.sleep(settings.settle)
     for _ in range(settings.warm_up):  # brings instructions and weights back into the caches
         if time_call(run) > settings.block:
             break
-    samples.extend(time_calls(run, settings.block, most=settings.most_runs))  # also what an interruption leaves
+    try:
+        samples.extend(time_calls(run, settings.block, most=settings.most_runs))
+    finally:  # an interruption leaves samples, too
+        if samples:
+            course.record(latency=(*course.measurement.latency, tuple(samples)))
 
 
 def _saturate(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> None:
     """Measure throughput in rounds, with ``requests`` runs in flight on a thread each."""
     flights: dict[int, list[Run]] = {}
-    medians = [(course, course.measurement().median) for course in _list_running(courses)]
+    medians = [(course, course.measurement.median) for course in _list_running(courses)]
     quick = [each for each, m in medians if m is not None and m * settings.throughput_rounds < settings.patience]
     for number in range(settings.throughput_rounds):
         step(f"throughput, round {number + 1} of {settings.throughput_rounds}")
@@ -260,10 +252,11 @@ def _saturate(courses: Sequence[Course], subject: Subject, settings: Settings, s
 def _throughput(course: Course, flights: dict[int, list[Run]], subject: Subject, settings: Settings) -> None:
     if id(course) not in flights:
         flights[id(course)] = course.engine.open(subject.file, 1).prepare(settings.requests)
-        course.requests = settings.requests
+        course.record(requests=settings.requests)
         for run in flights[id(course)]:
             run(subject.inputs)
-    course.throughput.append(rate(flights[id(course)], subject.inputs, settings.throughput_seconds))
+    throughput = rate(flights[id(course)], subject.inputs, settings.throughput_seconds)
+    course.record(throughput=(*course.measurement.throughput, throughput))
 
 
 def rate(runs: Sequence[Run], inputs: Sequence[Array], seconds: float) -> float:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import statistics
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import fmean
 
 Node = Hashable
 Edge = tuple[Node, Node]
@@ -63,18 +63,18 @@ def draw(nodes: Sequence[Node], edges: Iterable[Edge], column_layers: int = COLU
     left = height = MARGIN
     turns: dict[Edge, tuple[float, float]] = {}
     for number, column in enumerate(columns):
-        places = _places(column, links)
-        low = min((x - _width(node) / 2 for node, x in places.items()), default=0.0)
-        high = max((x + _width(node) / 2 for node, x in places.items()), default=0.0)
+        positions = _center(column, links)
+        low = min((x - _width(node) / 2 for node, x in positions.items()), default=0.0)
+        high = max((x + _width(node) / 2 for node, x in positions.items()), default=0.0)
         for row, layer in enumerate(column):
             y = depth + row * (NODE_HEIGHT + GAP_Y) + NODE_HEIGHT / 2
             for node in layer:
-                centers[node] = number, left + places[node] - low, y
+                centers[node] = number, left + positions[node] - low, y
             height = max(height, y + NODE_HEIGHT / 2)
         left += high - low
-        for lane, link in enumerate(lanes.get(number, ())):
+        for lane, link in enumerate(lanes[number]):
             turns[link] = left + GUTTER / 2 + lane * LANE, lane * LANE
-        left += GUTTER + LANE * len(lanes.get(number, ()))
+        left += GUTTER + LANE * len(lanes[number])
     paths = {edge: _path(chain, centers, turns) for edge, chain in chains.items()}
     boxes = {node: Box(centers[node][1] - NODE_WIDTH / 2, centers[node][2] - NODE_HEIGHT / 2) for node in nodes}
     return Drawing(boxes, paths, left - GUTTER + MARGIN, height + depth)
@@ -89,10 +89,10 @@ def _bend_edges(nodes: Sequence[Node], edges: Sequence[Edge]) -> tuple[dict[Edge
     depth = dict.fromkeys(nodes, 0)
     entering, leaving = _neighbors(edges)
     for node in nodes:
-        for target in leaving.get(node, ()):
+        for target in leaving[node]:
             depth[target] = max(depth[target], depth[node] + 1)
     for node in reversed(nodes):  # what has no inputs comes right before its first reader
-        if node in leaving and node not in entering:
+        if leaving[node] and not entering[node]:
             depth[node] = min(depth[target] for target in leaving[node]) - 1
     layers: list[list[Node]] = [[] for _ in range(max(depth.values(), default=0) + 1)]
     for node in nodes:
@@ -107,37 +107,36 @@ def _bend_edges(nodes: Sequence[Node], edges: Sequence[Edge]) -> tuple[dict[Edge
 
 
 def _neighbors(links: Iterable[Edge]) -> tuple[dict[Node, list[Node]], dict[Node, list[Node]]]:
-    above: dict[Node, list[Node]] = {}
-    below: dict[Node, list[Node]] = {}
+    above, below = defaultdict[Node, list[Node]](list), defaultdict[Node, list[Node]](list)
     for upper, lower in links:
-        above.setdefault(lower, []).append(upper)
-        below.setdefault(upper, []).append(lower)
+        above[lower].append(upper)
+        below[upper].append(lower)
     return above, below
 
 
-def _order(layers: list[list[Node]], links: Sequence[Edge]) -> None:
-    """Sort each layer by the mean position of the neighbors above, then below, and so on."""
-    above, below = _neighbors(links)
-    place: dict[Node, float] = {}
+def _sweep(
+    layers: Sequence[list[Node]], links: Iterable[Edge], position: Mapping[Node, float]
+) -> Iterator[tuple[list[Node], list[float]]]:
+    """Yield each layer with its nodes' mean positions by the neighbors above, then upwards by those below, and so on."""
+    neighbors = _neighbors(links)
+    for sweep in range(SWEEPS):
+        near = neighbors[sweep % 2]
+        for layer in reversed(layers) if sweep % 2 else layers:
+            yield layer, [fmean(position[n] for n in near[node] or (node,)) for node in layer]
+
+
+def _order(layers: Sequence[list[Node]], links: Iterable[Edge]) -> None:
+    """Sort each layer by the mean position of the neighbors."""
+    position: dict[Node, float] = {}
 
     def number(layer: list[Node]) -> None:
-        place.update({node: position - (len(layer) - 1) / 2 for position, node in enumerate(layer)})
+        position.update({node: place - (len(layer) - 1) / 2 for place, node in enumerate(layer)})
 
     for layer in layers:
         number(layer)
-    for sweep in range(SWEEPS):
-        near = below if sweep % 2 else above
-        for layer in reversed(layers) if sweep % 2 else layers:
-            layer.sort(key=_mean(near, place))
-            number(layer)
-
-
-def _mean(near: Mapping[Node, list[Node]], place: Mapping[Node, float]) -> Callable[[Node], float]:
-    def mean(node: Node) -> float:
-        neighbors = near.get(node)
-        return statistics.fmean(place[n] for n in neighbors) if neighbors else place[node]
-
-    return mean
+    for layer, means in _sweep(layers, links, position):
+        layer.sort(key=dict(zip(layer, means, strict=True)).__getitem__)
+        number(layer)
 
 
 def _columns(layers: list[list[Node]], links: Sequence[Edge], length: int) -> list[list[list[Node]]]:
@@ -157,17 +156,14 @@ def _columns(layers: list[list[Node]], links: Sequence[Edge], length: int) -> li
     return [layers[a:b] for a, b in pairwise(breaks)]
 
 
-def _places(layers: Sequence[Sequence[Node]], links: Sequence[Edge]) -> dict[Node, float]:
+def _center(layers: Sequence[list[Node]], links: Iterable[Edge]) -> dict[Node, float]:
     """Return horizontal centers: near the neighbors' mean, in the layer's order, without overlap."""
     here = {node for layer in layers for node in layer}
-    above, below = _neighbors((a, b) for a, b in links if a in here and b in here)
-    place = {node: x for layer in layers for node, x in zip(layer, _apart(layer, [0.0] * len(layer)), strict=True)}
-    for sweep in range(SWEEPS):
-        near = below if sweep % 2 else above
-        mean = _mean(near, place)
-        for layer in reversed(layers) if sweep % 2 else layers:
-            place.update(zip(layer, _apart(layer, [mean(node) for node in layer]), strict=True))
-    return place
+    inner = [(upper, lower) for upper, lower in links if upper in here and lower in here]
+    position = {node: x for layer in layers for node, x in zip(layer, _apart(layer, [0.0] * len(layer)), strict=True)}
+    for layer, means in _sweep(layers, inner, position):
+        position.update(zip(layer, _apart(layer, means), strict=True))
+    return position
 
 
 def _apart(layer: Sequence[Node], wanted: Sequence[float]) -> list[float]:
@@ -178,19 +174,19 @@ def _apart(layer: Sequence[Node], wanted: Sequence[float]) -> list[float]:
     runs: list[list[float]] = []
     for want, offset in zip(wanted, offsets, strict=True):
         runs.append([want - offset])
-        while len(runs) > 1 and statistics.fmean(runs[-2]) > statistics.fmean(runs[-1]):
+        while len(runs) > 1 and fmean(runs[-2]) > fmean(runs[-1]):
             last = runs.pop()
             runs[-1] += last
-    shifts = [statistics.fmean(run) for run in runs for _ in run]
+    shifts = [fmean(run) for run in runs for _ in run]
     return [shift + offset for shift, offset in zip(shifts, offsets, strict=True)]
 
 
 def _lanes(links: Iterable[Edge], column: Mapping[Node, int]) -> dict[int, list[Edge]]:
     """Return the links that leave each column through the gutter on its right."""
-    lanes: dict[int, list[Edge]] = {}
+    lanes: dict[int, list[Edge]] = defaultdict(list)
     for upper, lower in dict.fromkeys(links):
         if column[upper] != column[lower]:
-            lanes.setdefault(column[upper], []).append((upper, lower))
+            lanes[column[upper]].append((upper, lower))
     return lanes
 
 

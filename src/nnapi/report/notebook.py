@@ -104,10 +104,10 @@ def _(result: Result) -> str | None:
 def _summarize(values: Any) -> dict[str, Any]:
     """Return the dimensions of an array, and the range and mean of its values."""
     if not values.size:
-        return {"dimensions": values.shape, "figures": ("", "", "")}
+        return {"dimensions": values.shape, "statistics": ("", "", "")}
     numbers = values.astype(np.float64)
-    figures = tuple(f"{value:.5g}" for value in (numbers.min(), numbers.mean(), numbers.max()))
-    return {"dimensions": values.shape, "figures": figures}
+    statistics = tuple(f"{value:.5g}" for value in (numbers.min(), numbers.mean(), numbers.max()))
+    return {"dimensions": values.shape, "statistics": statistics}
 
 
 @draw.register

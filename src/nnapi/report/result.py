@@ -41,7 +41,7 @@ class Agreement:
     def __str__(self) -> str:
         if not self.largest:
             return "equal"
-        if self.unit == "codes":
+        if self.unit != "floats":  # "steps", or "codes" in older files
             return f"≤ {self.largest:.3g} step{'' if self.largest == 1 else 's'}"
         return f"≤ {self.relative:.1g} rel."
 

@@ -116,7 +116,7 @@ class _Draft:
 
     def __init__(self, operation: Operation, draw: Draw, given: Sequence[OperandSpec]) -> None:
         self.operation, self.ranges, self.rng, self.given = operation, draw.ranges, draw.rng, given
-        self.proposal = PROPOSERS.get(operation.name, lambda draw: Proposal())(draw)
+        self.proposal = PROPOSERS[operation.name](draw) if operation.name in PROPOSERS else Proposal()
         self.scalars_are_inputs = self.rng.random() < 0.02
         self.operands: list[OperandSpec] = []
         self.values: list[Array | None] = []

@@ -1,4 +1,4 @@
-"""The same in other words: it says the same, and it is another way to say it."""
+"""Equivalent variants of a model have the same results."""
 
 from dataclasses import replace
 

@@ -60,7 +60,7 @@ SHOWN = 0.7
 """Probability that a view of the result is shown, too."""
 PAIR_TRIES = 40
 QUANTIZED = 0.3
-"""Share that begins with a DEQUANTIZE, and share with a reading QUANTIZE: engines treat floats beside these differently."""
+"""Share that begins with a DEQUANTIZE, and share with a reading QUANTIZE: engines treat such floats otherwise."""
 
 
 def random_example(rng: np.random.Generator, special: float = 0.0, only: tuple[Operation, ...] = ()) -> Example:
