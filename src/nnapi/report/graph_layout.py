@@ -117,7 +117,7 @@ def _neighbors(links: Iterable[Edge]) -> tuple[dict[Node, list[Node]], dict[Node
 def _sweep(
     layers: Sequence[list[Node]], links: Iterable[Edge], position: Mapping[Node, float]
 ) -> Iterator[tuple[list[Node], list[float]]]:
-    """Yield each layer with its nodes' mean positions by the neighbors above, then upwards by those below, and so on."""
+    """Yield each layer with the means of its nodes' neighbors: above, then upwards below, and so on."""
     neighbors = _neighbors(links)
     for sweep in range(SWEEPS):
         near = neighbors[sweep % 2]
