@@ -27,11 +27,11 @@ STRUCTURES = {
     "ANeuralNetworksSymmPerChannelQuantParams": "channel_scales",
     "AHardwareBuffer_Desc": "buffer_desc",
 }
-"""C structures that are read, and the function that makes a value of them."""
+"""C structures, and the functions that convert them."""
 
 
 def make(function: Function, names: dict[str, Any]) -> Callable[..., Any]:
-    """The function of a row; ``names`` is what its text may use, the converters and the runtime's classes among it."""
+    """Compile the function of a row; ``names`` are the globals that it uses."""
     source = "\n".join(_source(function))
     made: dict[str, Any] = {}
     exec(compile(source, f"<{function.name}>", "exec"), names, made)
@@ -108,7 +108,7 @@ def _write_free(function: Function, parameter: Parameter) -> Iterator[str]:
 
 
 def _null_check(function: Function, parameter: Parameter) -> Iterator[str]:
-    """A pointer that counts its bytes or elements may be null where the count is 0, except lists of operands."""
+    """Check a pointer, which may be null if its count is 0, except lists of operands."""
     if not parameter.is_pointer or parameter.name in function.nullable:
         return
     demanded = parameter.count is None or parameter.name in ("inputs", "outputs", "devices")
@@ -118,7 +118,7 @@ def _null_check(function: Function, parameter: Parameter) -> Iterator[str]:
 
 
 def _write_conversion(parameter: Parameter) -> str | None:
-    """The expression that makes a Python value of what C gives; None where C's is good."""
+    """Return the expression that converts a C argument; None if it needs no conversion."""
     name, count = parameter.name, parameter.count
     if parameter.is_output or parameter.is_handle or not parameter.is_pointer:
         return None

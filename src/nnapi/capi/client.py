@@ -1,7 +1,6 @@
-"""A client of libneuralnetworks.so, in Python: the runtime's classes, with every call going through C.
+"""A Python client of libneuralnetworks.so: the runtime's classes and methods, with every call through C.
 
-For tests and ``nnapi check --via-c``. The classes have the names and methods of the runtime's own, as far as examples
-need them; a result code other than NO_ERROR is raised as its exception, with the message of ``nnapi_last_error``.
+For tests and ``nnapi check --via-c``. Result codes are raised as exceptions, with the message of ``nnapi_last_error``.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ SIMPLE = {
 
 @cache
 def library() -> ctypes.CDLL:
-    """The library, with the types of every function declared. UnavailableDeviceError where it is not there."""
+    """Load the library and declare its functions; UnavailableDeviceError if it was not built."""
     problem = installation.library_problem()
     need(problem is None, str(problem), UnavailableDeviceError)
     loaded = ctypes.CDLL(str(installation.library()))
@@ -58,21 +57,20 @@ def _ctype(function: Function, position: int) -> Any:
 
 
 def call(name: str, *arguments: Any) -> None:
-    """Call a function that returns a result code; raise the exception of the code."""
     code = getattr(library(), name)(*arguments)
     if code:
         raise error_for(code)(library().nnapi_last_error().decode())
 
 
 def make_handle(name: str, *arguments: Any) -> int:
-    """The handle that a function puts where its last parameter points."""
+    """Return the handle that a function writes through its last parameter."""
     handle = ADDRESS()
     call(name, *arguments, ctypes.byref(handle))
     return handle.value
 
 
 def buffer_of(value: Any) -> tuple[int | None, int, Any]:
-    """Address and length of the bytes of an array or buffer, and what keeps them."""
+    """Return address and length of an array or buffer, and the object that keeps them valid."""
     if value is None:
         return None, 0, None
     array = value if isinstance(value, np.ndarray) else np.frombuffer(value, np.uint8)
@@ -80,8 +78,6 @@ def buffer_of(value: Any) -> tuple[int | None, int, Any]:
 
 
 def forward(name: str) -> Callable[..., None]:
-    """Return a method that passes its arguments to a C function, objects by their handles."""
-
     def method(self: Owner, *arguments: Any) -> None:
         call(f"ANeuralNetworks{name}", self.handle, *(getattr(each, "handle", each) for each in arguments))
 
@@ -89,7 +85,7 @@ def forward(name: str) -> Callable[..., None]:
 
 
 class Owner:
-    """Something behind a handle that is freed with it."""
+    """An object behind a handle, freed with it."""
 
     def __init__(self, kind: str, handle: int) -> None:
         self.handle = handle
@@ -136,7 +132,7 @@ def copy_memory(source: Memory, target: Memory) -> None:
 
 
 class Model(own_model.Model):
-    """Each call goes to C first; the runtime's own model follows, to be asked about what C has no functions for."""
+    """Calls C first, then the runtime's model, which answers questions that C has no functions for."""
 
     def __init__(self, name: str = "model") -> None:
         super().__init__(name)

@@ -1,7 +1,6 @@
 """Diagnostics for the clients of a support library: callbacks when a compilation or a computation has finished.
 
-What a callback is given is a structure of C, which the getters read without Python. Nothing is watched, and nothing
-costs anything, until somebody registers.
+Callbacks get a C structure, which the getters read without Python. Without a registered callback nothing is watched.
 """
 
 from __future__ import annotations
@@ -28,13 +27,11 @@ NOT_MEASURED = 2**64 - 1
 
 
 class DataClass(IntEnum):
-    """The class of data of a model's inputs or outputs."""
-
     UNKNOWN, OTHER, FLOAT32, FLOAT16, QUANT, MIXED = range(6)
 
 
 class Mode(IntEnum):
-    """By which function a computation was started."""
+    """The function that started a computation."""
 
     UNKNOWN, ASYNC, SYNC, BURST, ASYNC_WITH_DEPS = range(5)
 
@@ -56,7 +53,6 @@ Call = Callable[..., int]
 
 
 def data_class(types: Iterable[OperandType]) -> DataClass:
-    """The one class of all these types, or that they are mixed."""
     classes = {
         FLOATS.get(OperandCode(type.code), DataClass.QUANT if type.is_quantized else DataClass.OTHER)
         if type.code in OperandCode.__members__.values()
@@ -68,7 +64,7 @@ def data_class(types: Iterable[OperandType]) -> DataClass:
 
 @dataclass(frozen=True)
 class Shape:
-    """A model in diagnostics: a hash of its structure, and the classes of its data."""
+    """A model's hash of its structure, and the classes of its data."""
 
     hash: bytes
     input_class: DataClass
@@ -92,7 +88,7 @@ class Shape:
 
 @dataclass
 class Diagnostics:
-    """The registered callbacks, and what they are passed. Safe to use from several threads."""
+    """The registered callbacks. Safe to use from several threads."""
 
     handles: dict[str, Handles]
     session: int = field(default_factory=lambda: random.SystemRandom().randrange(1, 1 << 31))
@@ -107,7 +103,7 @@ class Diagnostics:
         return bool(self._listeners)
 
     def watch(self, name: str, call: Call) -> Call | None:
-        """Return a function that replaces the exported one and reports its effect; None if nothing is reported."""
+        """Return a function that replaces the exported one and reports its effect; None for others."""
         if name == "ANeuralNetworksCompilation_finish":
             return lambda handle: self._finish(call, handle)
         if name in MODES:
@@ -124,7 +120,7 @@ class Diagnostics:
         return code
 
     def _run(self, call: Call, mode: Mode, handle: int, *others: Any) -> int:
-        """Report when the computation ends, which may be in another thread; at once, if it was not begun."""
+        """Report the end of the computation, at once if it did not start."""
         execution = self.handles["Execution"].find(handle)
         begin = time.monotonic_ns()
         code = call(handle, *others)
@@ -142,7 +138,7 @@ class Diagnostics:
         self._tell(1, execution.compilation, code, mode, times)
 
     def _tell(self, which: int, compilation: Compilation, code: int, mode: Mode, times: Sequence[int]) -> None:
-        """Call everybody back; ``which`` of the two callbacks."""
+        """Call all callbacks of the kind ``which``."""
         kind = ("Compilation", "Execution")[which]
         devices = compilation.devices or compilation._candidates
         shape = self._shapes.get(compilation.model) or Shape.of(compilation.model)

@@ -1,7 +1,7 @@
-"""Handles: the opaque pointers that C holds, and the objects behind them.
+"""Handles: the opaque pointers of C, and the objects behind them.
 
-A handle is never reused, so a freed one is recognized instead of reaching another object. An object lives as long as
-its handle, or as anything made from it: clients may free in any order.
+A handle is never reused, so a freed one is recognized. Objects live as long as anything made from them: clients may
+free in any order.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ class Handles:
         self._lock = make_lock()
 
     def add(self, value: Any) -> int:
-        """A new handle of an object."""
+        """Return a new handle of an object."""
         handle = next(self.numbers)
         self._objects[handle] = value
         return handle
 
     def add_once(self, value: Any) -> int:
-        """The one handle of an object that is never freed, whichever thread asks for it first."""
+        """Return the only handle of an object that is never freed."""
         with self._lock:
             if id(value) not in self._constant:
                 self._constant[id(value)] = self.add(value)
             return self._constant[id(value)]
 
     def __getitem__(self, handle: int) -> Any:
-        """The object; BadDataError for a handle that was freed or belongs to another kind."""
+        """Return the object; BadDataError for a handle that was freed or belongs to another kind."""
         try:
             return self._objects[handle]
         except KeyError:
             raise self._refuse(handle) from None
 
     def find(self, handle: int) -> Any:
-        """The object; None for what is not a handle of this kind."""
+        """Return the object; None for other numbers."""
         return self._objects.get(handle)
 
     def free(self, handle: int) -> None:

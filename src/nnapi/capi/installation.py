@@ -1,4 +1,4 @@
-"""The location of libneuralnetworks.so, the variables with which clients find it, and obstacles to that."""
+"""The location of libneuralnetworks.so, and how clients find it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 FOLDER = Path(__file__).resolve().parent / str(sysconfig.get_config_var("SOABI"))
-"""The library's folder. Each Python has its own, because one checkout may be installed for several."""
+"""The library's folder, one for each Python, because one checkout may be installed for several."""
 
 HEADERS = Path(__file__).resolve().parent / "include"
 NAME = "libneuralnetworks.so"
@@ -23,22 +23,21 @@ SYSTEM = (Path("/lib"), Path("/usr/lib"), Path("/lib64"), Path("/usr/lib64"))
 
 
 def library() -> Path:
-    """The library, whether it is there or not."""
+    """Return the library's path, even if it does not exist."""
     return FOLDER / NAME
 
 
 def delegate() -> Path:
-    """The delegate for LiteRT, whether it is there or not."""
+    """Return the path of LiteRT's delegate, even if it does not exist."""
     return FOLDER / "libnnapi_delegate.so"
 
 
 def include() -> Path:
-    """The folder of the headers."""
     return HEADERS
 
 
 def library_problem() -> str | None:
-    """Why the library cannot be used, and what would help; None where it can."""
+    """Return why the library is unusable and how to repair it; None if it is usable."""
     if not library().is_file():
         return (
             f"{library()} has not been built: no C compiler was found when the package was installed. "
@@ -54,7 +53,7 @@ def library_problem() -> str | None:
 
 
 def _source() -> str:
-    """Return the source of pip's installation, as an argument for pip: a folder, a file, a URL, or else the name."""
+    """Return the source of pip's installation, as an argument for pip."""
     recorded = json.loads(distribution("nnapi").read_text("direct_url.json") or "{}")
     if not recorded:
         return "--no-binary nnapi nnapi"
@@ -64,14 +63,14 @@ def _source() -> str:
 
 
 def environment() -> dict[str, str]:
-    """The variables by which programs find the library: by its bare name, and as PyTorch's tests do."""
+    """Return the variables by which programs, and PyTorch's tests, find the library."""
     present = os.environ.get("LD_LIBRARY_PATH", "")
     others = [part for part in present.split(":") if part and Path(part).resolve() != FOLDER]
     return {"LD_LIBRARY_PATH": ":".join([str(FOLDER), *others]), "LIBNEURALNETWORKS_PATH": str(library())}
 
 
 def find_earlier_libraries() -> list[Path]:
-    """Other libraries of the same name that a program would be given before this one, the first to win first."""
+    """Find other libraries of the same name that programs load before this one, first match first."""
     found = []
     for path in _search_order():
         if path.exists():
@@ -82,7 +81,6 @@ def find_earlier_libraries() -> list[Path]:
 
 
 def _search_order() -> Iterator[Path]:
-    """Return where the dynamic linker searches the name: the environment, its cache, the system's folders."""
     for part in os.environ.get("LD_LIBRARY_PATH", "").split(":"):
         if part:
             yield Path(part) / NAME
@@ -92,7 +90,7 @@ def _search_order() -> Iterator[Path]:
 
 
 def _read_linker_cache() -> list[Path]:
-    """The paths that the linker's cache has for the name; empty if it cannot be read."""
+    """Return the linker cache's paths of the name; none if it cannot be read."""
     for ldconfig in ("/sbin/ldconfig", "/usr/sbin/ldconfig"):
         if Path(ldconfig).is_file():
             listed = subprocess.run([ldconfig, "-p"], capture_output=True, text=True, check=False).stdout
@@ -101,17 +99,17 @@ def _read_linker_cache() -> list[Path]:
 
 
 def cflags() -> list[str]:
-    """The compiler's options for finding the headers."""
+    """Return the compiler's options for the headers."""
     return [f"-I{include()}"]
 
 
 def libs() -> list[str]:
-    """The linker's options, with which the program also finds the library when it runs."""
+    """Return the linker's options, with the folder for run time."""
     return [f"-L{FOLDER}", f"-Wl,-rpath,{FOLDER}", "-lneuralnetworks"]
 
 
 def pkg_config() -> str:
-    """The text of a pkg-config file for the library as it is installed."""
+    """Return the text of a pkg-config file for the installed library."""
     return f"""\
 Name: neuralnetworks
 Description: The Android Neural Networks API, feature level 8

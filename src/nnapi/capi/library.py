@@ -1,8 +1,4 @@
-"""The functions that the C library calls: importing this module connects every exported function with the runtime.
-
-Only libneuralnetworks.so imports it, in the interpreter it found running or has started. Each exported function is one
-Python function (:mod:`nnapi.capi.calls`) on the numbers and pointers that C gave.
-"""
+"""The Python side of libneuralnetworks.so: importing this module connects every exported function with the runtime."""
 
 from __future__ import annotations
 
@@ -44,13 +40,12 @@ from nnapi.runtime.memory import HardwareBuffer, MemoryDesc, copy_memory
 from nnapi.trace import begin_async_section, begin_section, end_async_section, end_section, is_enabled
 
 LONGEST = 1 << 62
-"""Bytes of the longest buffer that can be described to Python; the runtime refuses far shorter ones."""
+"""Maximum bytes of a buffer in Python; the runtime's limits are far lower."""
 
 HANDLES_OF = {kind: Handles(kind) for kind in HANDLES.values()}
 QUIET = os.environ.get("NNAPI_QUIET", "0") not in ("", "0")
 
 ANSWERS: dict[str, Callable[..., Any]] = {}
-"""The Python function behind each exported one, by its name."""
 DIAGNOSTICS = Diagnostics(HANDLES_OF)
 
 _registering = make_lock()
@@ -62,14 +57,14 @@ _holders: dict[int, int] = {}
 
 
 def code_of(error: BaseException) -> int:
-    """Return the result code of any exception of a call."""
+    """Return the result code of any exception."""
     if isinstance(error, NnapiError):
         return int(error.code)
     return int(ResultCode.OUT_OF_MEMORY if isinstance(error, MemoryError) else ResultCode.OP_FAILED)
 
 
 def report_failure(function: str, error: BaseException) -> int:
-    """Say why a call failed: one line on stderr, and the message for nnapi_last_error of this thread."""
+    """Report an error: a line on stderr, and the message for nnapi_last_error of this thread."""
     code = ResultCode(code_of(error))
     message = str(error) if isinstance(error, NnapiError) else f"{type(error).__name__}: {error}"
     line = f"{function}: {code.name}: {message}"
@@ -79,7 +74,7 @@ def report_failure(function: str, error: BaseException) -> int:
 
 
 def say(line: str) -> None:
-    """A line on stderr, unless NNAPI_QUIET is set."""
+    """Print a line on stderr, unless NNAPI_QUIET is set."""
     if not QUIET:
         os.write(2, f"nnapi: {line}\n".encode(errors="replace"))
 
@@ -127,20 +122,19 @@ def objects(handles: Handles, pointer: Any, count: int) -> list[Any]:
 
 
 def store(place: Any, values: Sequence[int]) -> None:
-    """Write values one after the other."""
     for index, value in enumerate(values):
         place[index] = value
 
 
 def keep_text(text: str) -> Any:
-    """A C string that stays as long as the process."""
+    """Return a C string that lives as long as the process."""
     if text not in _texts:
         _texts[text] = ffi.new("char[]", text.encode())
     return _texts[text]
 
 
 def to_signed(number: int) -> int:
-    """A type number with a high prefix as the int32_t it travels in."""
+    """Return a type number as int32_t, as C passes it."""
     return number - (1 << 32) if number >= 1 << 31 else number
 
 
@@ -172,7 +166,7 @@ def address(view: memoryview) -> Any:
 
 
 def unlock(buffer: HardwareBuffer) -> int:
-    """-1: no fence, there is nothing to wait for."""
+    """Return -1: there is no fence to wait for."""
     buffer.unlock()
     return -1
 
@@ -184,7 +178,7 @@ def describe(buffer: HardwareBuffer, desc: Any) -> None:
 
 
 def hold(handle: int, more: int) -> None:
-    """Count who holds a buffer; the handle is freed with the last."""
+    """Count the references of a buffer; the last one frees the handle."""
     _holders[handle] = _holders.get(handle, 1) + more
     if not _holders[handle]:
         del _holders[handle]
@@ -195,7 +189,7 @@ def hold(handle: int, more: int) -> None:
 
 
 def end() -> None:
-    """Run what is to run when the process ends; a C program starts the interpreter, but does not finish it."""
+    """Run Python's exit handlers when a C program ends, which does not finalize the interpreter."""
     atexit._run_exitfuncs()
 
 
@@ -205,7 +199,7 @@ def _answer_with(function: Function, answer: Callable[..., Any]) -> None:
 
 
 def register_callbacks(compiled: Any, ran: Any, context: Any) -> None:
-    """From the first that register, the functions that diagnostics are about are watched."""
+    """Register callbacks; the first ones replace the functions that diagnostics watch."""
     with _registering:
         if not DIAGNOSTICS.is_watching:
             for function in FUNCTIONS:
@@ -225,11 +219,10 @@ USED_BY_CALLS = (
     register_callbacks,
     *(begin_async_section, begin_section, end_async_section, end_section, is_enabled),
 )
-"""The names that the table and the functions made from it use."""
+"""Names used by the table of functions and by the functions made from it."""
 
 
 def connect() -> None:
-    """Give the bridge the function of every row."""
     logging.getLogger("nnapi").addHandler(logging.NullHandler())  # a program in C has not asked for warnings
     names: dict[str, Any] = {f"{kind}Handles": handles for kind, handles in HANDLES_OF.items()}
     names |= {value.__name__: value for value in USED_BY_CALLS}

@@ -18,7 +18,7 @@ PROTOTYPES: dict[str, tuple[str, str]] = {
         r"^(\w[\w *]*) (\w+)\(([^;]*)\);$", path.read_text("utf-8"), re.MULTILINE
     )
 }
-"""The result and the parameters of each function that the headers declare."""
+"""The result and the parameters of each declared function."""
 
 OBJECTS = ("Burst", "Compilation", "Device", "Event", "Execution", "Memory", "MemoryDesc", "Model")
 HANDLES = {f"ANeuralNetworks{name}": name for name in OBJECTS} | {"AHardwareBuffer": "HardwareBuffer"}
@@ -33,18 +33,17 @@ COUNTS = {
     "buffer": "length",
     "data": "length",
 }
-"""Pointers, and the parameter that says how many elements or bytes are there."""
+"""Pointers, and the parameter with their number of elements or bytes."""
 
 SEVERAL = ("supportedOps", "dimensions")
-"""Outputs that hold several values."""
 
 WRITTEN = re.compile(r"A\w+\*\*|const char\*\*|void\*\*|(bool|int|u?int\d+_t|ANeuralNetworksOperationType)\*")
-"""Types through which a function gives results back."""
+"""Types of output parameters."""
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter. ``count`` names the parameter that counts what is behind a pointer, where there is one."""
+    """One parameter. ``count`` names the parameter with the number of elements behind a pointer."""
 
     type: str
     name: str
@@ -118,7 +117,6 @@ class Function:
 
     @property
     def returns_code(self) -> bool:
-        """Whether it returns a result code rather than a value."""
         return self.result == "int" and self.failure is None
 
     @property
@@ -127,5 +125,5 @@ class Function:
 
     @property
     def gives_back(self) -> bool:
-        """Whether it only gives something back, which is good for nothing once Python has ended."""
+        """Whether it only releases something, which is pointless once Python has ended."""
         return self.frees or self.name == "AHardwareBuffer_release"

@@ -1,7 +1,6 @@
-"""The arguments and results of an exported function as text, by the names and types of the function's prototype.
+"""The arguments and results of an exported function as text, by its prototype.
 
-A pointer of a client may be anything, and looking at it must not end the process: what is behind it is read through
-the system, which says no where there is nothing.
+A client's pointer may be invalid: memory is read through the system, which refuses instead of ending the process.
 """
 
 from __future__ import annotations
@@ -35,17 +34,17 @@ CODES: Mapping[str, type[IntEnum]] = {
     "durationCode": DurationCode,
     "featureLevel": FeatureLevelCode,
 }
-"""Parameters that are members of an enumeration of the header, by name."""
+"""Parameters that are members of an enumeration, by name."""
 
 PROTECTIONS = {1: "PROT_READ", 2: "PROT_WRITE"}
 MOST_ELEMENTS, MOST_BYTES, MOST_TEXT = 32, 16, 256
-"""The most elements of a list, bytes of a buffer and characters of a text that are shown."""
+"""Maximum elements of a list, bytes of a buffer and characters of a text in the output."""
 
 Say = Callable[[Any], str]
 
 
 class Words:
-    """The values of calls in words. Safe to use from several threads."""
+    """Formats the values of calls. Safe to use from several threads."""
 
     def __init__(self, handles: Mapping[str, Handles]) -> None:
         self._handles = handles
@@ -53,7 +52,6 @@ class Words:
         os.register_at_fork(after_in_child=self._open)
 
     def say_arguments(self, function: Function, raw: Sequence[Any]) -> str:
-        """The arguments of a call."""
         values = {parameter.name: value for parameter, value in zip(function.parameters, raw, strict=True)}
         said = (
             f"{parameter.name}={self._say(function, parameter, values)}"
@@ -63,7 +61,7 @@ class Words:
         return ", ".join(said)
 
     def say_results(self, function: Function, raw: Sequence[Any]) -> str:
-        """The results that a successful call has written for its caller."""
+        """Format the outputs that a successful call has written."""
         values = {parameter.name: value for parameter, value in zip(function.parameters, raw, strict=True)}
         return ", ".join(
             f"{parameter.name}={self._say_output(function, parameter, values)}"
@@ -106,7 +104,7 @@ class Words:
         return said or f"{_address(value):#x}"
 
     def _say_handle(self, kind: str, handle: int) -> str:
-        """A device's name; any other handle as the client sees it."""
+        """Format a device as its name, any other handle as its number."""
         if kind == "Device":
             with suppress(NnapiError):
                 return f'"{self._handles[kind][handle].name}"'
@@ -137,7 +135,7 @@ class Words:
         return f'"{text.decode(errors="replace")}{"" if end else "…"}"' if text or end else ""
 
     def _say_bytes(self, function: Function, values: Mapping[str, Any], pointer: Any, length: int) -> str:
-        """A scalar as its number, other bytes as they are where they are few."""
+        """Format a scalar as its value, other bytes in hexadecimal if they are few."""
         data = self._read(pointer, length) if length <= MOST_BYTES else b""
         if data and function.name == "ANeuralNetworksModel_setOperandValue":
             with suppress(NnapiError, IndexError, KeyError, ValueError):
@@ -166,7 +164,7 @@ class Words:
         return _say_number(parameter, place[0])
 
     def _count_results(self, function: Function, values: Mapping[str, Any]) -> int:
-        """How many values a function has written that writes several."""
+        """Return the number of values that a function has written."""
         with suppress(NnapiError):
             if "model" in values:
                 return len(self._handles["Model"][values["model"]].operations)
@@ -176,14 +174,14 @@ class Words:
     # What is in memory
 
     def _open(self) -> None:
-        """The memory of this process as a file; a child has one of its own."""
+        """Open the memory of this process, which a child does again for its own."""
         try:
             self._memory = os.open("/proc/self/mem", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
             self._memory = -1
 
     def _read(self, pointer: Any, size: int) -> bytes:
-        """The text of the value that a pointer leads to; empty for a null pointer."""
+        """Read memory; empty for an invalid pointer."""
         try:
             return os.pread(self._memory, size, _address(pointer))
         except (OSError, OverflowError):
@@ -234,6 +232,6 @@ def _protections(value: int) -> Iterator[str]:
 
 
 def _join_some(values: Sequence[Any], count: int) -> str:
-    """The elements that could be read, of so many."""
+    """Join the elements that could be read, of ``count``."""
     more = ["…"] if len(values) < count else []
     return "[" + ", ".join([*map(str, values), *more]) + "]"

@@ -1,6 +1,6 @@
 """NNAPI_RECORD=FILE: everything that a client builds and runs through the C library, as one file of examples.
 
-``nnapi check FILE --device D`` runs it again anywhere, ``nnapi info FILE`` shows it.
+``nnapi check FILE --device D`` runs it, ``nnapi info FILE`` prints it.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from nnapi.testing.record import example_of
 Call = Callable[..., int]
 
 WRITING_SHARE = 0.1
-"""Part of a client's time that writing the file may take; the rest is written when the process ends."""
+"""Maximum share of a client's time for writing the file; the rest is written when the process ends."""
 
 
 class Recorder:
-    """The runs recorded so far, and the file they go to. Safe to use from several threads."""
+    """The recorded runs and their file. Safe to use from several threads."""
 
     def __init__(self, path: str, handles: Mapping[str, Handles], say: Callable[[str], None]) -> None:
         self._path = Path(path)
@@ -48,7 +48,7 @@ class Recorder:
         atexit.register(self.write)
 
     def watch(self, name: str, call: Call) -> Call:
-        """The exported function, or one that records what it does."""
+        """Return the exported function, or one that records its calls."""
         watchers = {
             "ANeuralNetworksModel_finish": self._finish,
             "ANeuralNetworksExecution_compute": self._compute,
@@ -61,7 +61,7 @@ class Recorder:
         return call if watcher is None else lambda *raw: watcher(call, *raw)
 
     def write(self) -> None:
-        """Write the file anew, so that readers see it whole or not at all."""
+        """Replace the file atomically."""
         with self._lock:
             begin = time.monotonic()
             try:
@@ -128,7 +128,7 @@ class Recorder:
 
 
 class Run:
-    """One computation: its inputs as they were at the start, its outputs as they are at the end."""
+    """One computation: its inputs at the start, its outputs at the end."""
 
     def __init__(self, execution: Execution) -> None:
         self._execution = execution
@@ -138,7 +138,7 @@ class Run:
         self._spec = _options(execution.compilation)
 
     def end(self, code: int) -> None:
-        """Record the outputs; if the run failed there are none, and the reason is recorded."""
+        """Record the outputs, or the reason of a failure."""
         if code:
             self._spec += f"; failed with {ResultCode(code).name}"
             return
@@ -177,7 +177,6 @@ def _bytes(argument: Argument) -> Array:
 
 
 def _options(compilation: Compilation) -> str:
-    """Describe the preferences of a compilation."""
     devices = ", ".join(device.name for device in compilation.devices)
     asked = [compilation._preference.name, compilation._priority.name]
     if compilation._timeout:

@@ -1,7 +1,7 @@
-"""NNAPI_STRACE=SOCKET: reports every call through the C library to that socket as it happens; `nnapi strace` listens.
+"""NNAPI_STRACE=SOCKET: reports every call through the C library to that socket, where `nnapi strace` listens.
 
-A call is reported twice, at its begin with its arguments and at its end with its results, so that a call that never
-ends is visible too. Calls that C answers without Python are not reported.
+A call is reported at its begin with its arguments and at its end with its results, so that a call that never ends is
+visible. Calls that C answers without Python are not reported.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Begin:
 
 @dataclass(frozen=True)
 class End:
-    """The last call that this thread has begun is over; ``reason`` says why, where it failed."""
+    """The last call of this thread has ended; ``reason`` is the message of a failure."""
 
     process: int
     thread: int
@@ -55,7 +55,7 @@ def decode(data: bytes) -> Begin | End:
 
 
 class Teller:
-    """Tells of the calls of this process, as long as somebody listens. Safe to use from several threads."""
+    """Reports the calls of this process while somebody listens. Safe to use from several threads."""
 
     def __init__(self, address: str, handles: Mapping[str, Handles], say: Callable[[str], None]) -> None:
         self._words = Words(handles)
@@ -68,11 +68,11 @@ class Teller:
             self._socket = None
 
     def watch(self, function: Function, call: Call) -> Call:
-        """The exported function, telling what it does; itself where nobody listens."""
+        """Return a reporting exported function; the function itself without a listener."""
         return call if self._socket is None else lambda *raw: self._tell(function, call, raw)
 
     def note(self, report: Callable[[str, BaseException], int]) -> Callable[[str, BaseException], int]:
-        """Wrap the function that reports a failure, to keep the reason for the line of the call."""
+        """Wrap the function that reports failures, to add the reason to the call's report."""
 
         def report_and_keep(function: str, error: BaseException) -> int:
             self._here.reason = str(error) or type(error).__name__

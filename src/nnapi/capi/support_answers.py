@@ -17,7 +17,7 @@ RELAXED_SCALAR, RELAXED_TENSOR, IF, WHILE = range(4)
 
 
 def cache_in_descriptors(compilation: Compilation, count: int) -> None:
-    """Check that as many are given as the devices want: none."""
+    """Check that no files are given, as devices want none."""
     compilation.state.need("preparing", to="set caching")
     need(not count, f"{count} files are given for the cache, the devices want none", BadDataError)
 

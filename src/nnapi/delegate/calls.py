@@ -1,6 +1,6 @@
-"""The functions that libnnapi_delegate.so calls, through libneuralnetworks.so and its bridge; importing it connects it.
+"""The functions that libnnapi_delegate.so calls through the bridge of libneuralnetworks.so, which importing connects.
 
-Delegates and parts are numbers to C. What fails gives 0, and its message is what nnapi_last_error says in that thread.
+Delegates and partitions are numbers in C. A failing function returns 0 and sets nnapi_last_error of its thread.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ _numbers = count(1)
 _delegates: dict[int, Delegate] = {}
 _parts: dict[int, Part] = {}
 _runs: dict[int, Callable[[], None]] = {}
-"""The runs of parts that are bound."""
 
 
 def open_delegate(keys: Any, values: Any, length: int) -> int:
@@ -77,7 +76,7 @@ def _text(pointer: Any) -> str:
 
 
 def _say(error: BaseException) -> int:
-    """Leave the message of a failure; gives 0."""
+    """Set the message of a failure and return 0."""
     is_told = isinstance(error, (NnapiError, NotOurs))
     message = str(error) if is_told else f"{type(error).__name__}: {error}"
     lib.nnapi_bridge_say(f"nnapi: {message}".encode(errors="replace"))

@@ -1,4 +1,4 @@
-"""Models that are compiled, run on arrays that lie somewhere else."""
+"""Compiled models that run on the memory of others."""
 
 from __future__ import annotations
 
@@ -14,14 +14,12 @@ Run = Callable[[], None]
 
 
 class Compiled:
-    """A compilation whose runs read and write given arrays."""
-
     def __init__(self, compilation: Compilation) -> None:
         self.compilation = compilation
         self._burst = compilation.burst(borrow=True)
 
     def bind(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        """A run from and to these arrays; those of 64 bits must hold no more than 32."""
+        """Return a run on these arrays; 64-bit values must fit in 32 bits."""
         memory, compute = self._burst.bind(*(array.shape for array in inputs))
         if len(inputs) != 1 or len(outputs) != 1 or inputs[0].dtype == np.int64:
             return lambda: _run(inputs, memory, compute, outputs)

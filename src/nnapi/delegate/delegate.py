@@ -1,4 +1,4 @@
-"""A delegate: the nodes of a graph that it claims, and why not the others."""
+"""A delegate: the nodes of a graph that it claims, and the reasons for the others."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ log = logging.getLogger("nnapi.Delegate")
 
 
 class Delegate:
-    """A delegate that a program has loaded; any number of interpreters may use it."""
+    """A loaded delegate, shared by any number of interpreters."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._parts: dict[tuple[int, tuple[int, ...]], Part] = {}
-        """The parts that were compiled when nodes were chosen, until LiteRT asks for them: by context and nodes."""
+        """Partitions compiled when nodes were chosen, by context and nodes, until LiteRT asks for them."""
 
     def choose(self, context: Any) -> Sequence[int]:
-        """Choose the nodes of a graph to claim: all that NNAPI can express and the devices take."""
+        """Choose the nodes to claim: all that NNAPI can express and the devices support."""
         plan = ffi.new("TfLiteIntArray**")
         need(not context.GetExecutionPlan(context, plan), "LiteRT gives no plan", OpFailedError)
         graph = LiteRtGraph(context, list_integers(plan[0]), is_dynamic=self._settings.is_dynamic)
@@ -42,7 +42,7 @@ class Delegate:
         return taken
 
     def open_part(self, context: Any, params: Any) -> Part:
-        """Give the part for nodes that LiteRT has fused into one."""
+        """Return the partition of nodes that LiteRT has fused into one."""
         return self._parts.pop((_address(context), Share.of(params).nodes))
 
     def close(self) -> None:
@@ -50,7 +50,7 @@ class Delegate:
             self._parts.popitem()[1].close()
 
     def _compile(self, graph: LiteRtGraph, shares: Sequence[Share], context: Any) -> dict[Share, Part]:
-        """Compile all shares; NotOurs with everything that cannot be compiled."""
+        """Compile all subsets; NotOurs with all reasons."""
         models, reasons = {}, dict[int, str]()
         engines = self._settings.list_engines()
         for share in shares:
@@ -98,7 +98,7 @@ def _list_shares(context: Any, taken: Sequence[int]) -> list[Share]:
 
 
 def _explain_left(graph: LiteRtGraph, left: Mapping[int, str]) -> Iterator[str]:
-    """Why nodes are LiteRT's, those of one kind and reason together."""
+    """Explain the nodes left to LiteRT, those of one kind and reason together."""
     told = sorted((node.kind, left[node.number]) for node in graph.nodes if node.number in left)
     for (kind, reason), same in groupby(told):
         count = len(list(same))
@@ -110,6 +110,6 @@ def _address(context: Any) -> int:
 
 
 def _find_threads(context: Any) -> int | None:
-    """How many threads an interpreter was told to use; None where it was not told."""
+    """Return the thread count of an interpreter; None where it is not set."""
     threads: int = context.recommended_num_threads
     return threads if threads > 0 else None

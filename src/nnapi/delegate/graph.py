@@ -1,7 +1,6 @@
-"""A graph of LiteRT's, read from the memory of its interpreter, as the importer reads a file.
+"""A graph of LiteRT in the memory of its interpreter, with the interface of a file for the importer.
 
-Constants stay where they are: the "file" is the stretch of memory from the first of them to the last, of which nothing
-but the constants is looked at.
+Constants are not copied: the "file" is the memory from the first of them to the last.
 """
 
 from __future__ import annotations
@@ -24,18 +23,16 @@ TYPES = (
     *("NONE", "FLOAT32", "INT32", "UINT8", "INT64", "STRING", "BOOL", "INT16", "COMPLEX64", "INT8", "FLOAT16"),
     *("FLOAT64", "COMPLEX128", "UINT64", "RESOURCE", "VARIANT", "UINT32", "UINT16", "INT4", "BFLOAT16"),
 )
-"""Names of element types by LiteRT's numbers, which are not the file's."""
+"""Names of element types by LiteRT's numbers, which differ from the file's."""
 CONSTANT, DYNAMIC = 1, 4
-"""Kinds of memory of tensors: the file's, and what an operator allocates when it runs."""
+"""Kinds of memory of tensors: the file's, and memory that an operator allocates at run time."""
 AFFINE, BLOCKWISE = 1, 2
-"""Kinds of quantization."""
 NO_RECORD = Record(Source(memoryview(b"")), 0, ())
-"""In place of an operator's table in a file."""
 
 
 @dataclass(slots=True, eq=False)
 class Node(Operator):
-    """An operator as an interpreter has it: ``number`` is LiteRT's, ``pointer`` leads to its structure."""
+    """An operator of an interpreter: LiteRT's number, and a pointer to its structure."""
 
     number: int = 0
     pointer: Any = None
@@ -54,13 +51,11 @@ class Node(Operator):
 
 
 class LiteRtGraph(File):
-    """A graph of an interpreter, in place of a file with one subgraph. Good for as long as LiteRT's call lasts."""
+    """A graph of an interpreter, read like a file with one subgraph. Valid during LiteRT's call."""
 
     def __init__(self, context: Any, numbers: Sequence[int], *, is_dynamic: bool) -> None:
-        """``numbers`` are the nodes. ``is_dynamic`` says that shapes may be known only when it runs.
-
-        ``left`` are those that are LiteRT's in any case, by their numbers, and why.
-        """
+        """``numbers`` are the nodes; ``is_dynamic`` permits shapes that only a run determines; ``left`` are the numbers
+        of nodes that stay LiteRT's, with the reasons."""
         self._context, self._is_dynamic = context, is_dynamic
         self.subgraph_count = 1
         self.nodes = [_read_node(context, number) for number in numbers]
@@ -77,7 +72,7 @@ class LiteRtGraph(File):
         self._part = Subgraph("", self.tensors, (), (), [])
 
     def select(self, numbers: Sequence[int], inputs: Sequence[int], outputs: Sequence[int]) -> None:
-        """Let some nodes be what :meth:`subgraph` gives. ``inputs`` are all tensors that they do not write."""
+        """Select nodes for :meth:`subgraph`. ``inputs`` are all tensors that they do not write."""
         wanted = set(numbers)
         self._part = Subgraph(
             "",
@@ -88,17 +83,16 @@ class LiteRtGraph(File):
         )
 
     def list_nodes(self, operators: Sequence[Operator]) -> list[Node]:
-        """The nodes that are operators."""
         wanted = {id(operator) for operator in operators}
         return [node for node in self.nodes if id(node) in wanted]
 
     def uses_outside(self, tensors: Sequence[int], numbers: Sequence[int]) -> bool:
-        """Whether nodes other than those have one of the tensors."""
+        """Return whether other nodes use one of the tensors."""
         others = (node for node in self.nodes if node.number not in numbers)
         return not set(tensors).isdisjoint(index for node in others for index in (*node.inputs, *node.outputs))
 
     def is_given(self, index: int) -> bool:
-        """Whether a tensor that nothing writes comes in: it is neither constant nor state."""
+        """Return whether an unwritten tensor is an input: neither constant nor state."""
         tensor, given = self.tensors[index], self._context.tensors[index]
         return not (tensor.region or tensor.is_variable or given.allocation_type == CONSTANT)
 
@@ -178,5 +172,5 @@ def _text(pointer: Any) -> str:
 
 
 def list_integers(array: Any) -> tuple[int, ...]:
-    """The elements of a TfLiteIntArray; empty for a null pointer."""
+    """Return the elements of a TfLiteIntArray; none for a null pointer."""
     return tuple(ffi.unpack(array.data, array.size)) if array else ()

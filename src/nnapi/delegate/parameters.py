@@ -1,7 +1,6 @@
-"""The parameters of operators as LiteRT passes them to delegates: C structures, by the names of the file's schema.
+"""The parameters of operators as LiteRT passes them to delegates: C structures with the fields of the file's schema.
 
-Their members have the order of the schema's fields. LiteRT only adds members at the ends, so those lie alike in every
-version.
+Members have the schema's order, and LiteRT only appends members, so the layout is the same in every version.
 """
 
 from __future__ import annotations
@@ -17,15 +16,15 @@ from nnapi.formats.tflite.reader import Options
 FROM_ONE = "padding", "mode"
 """Options that LiteRT numbers from one, with zero for an unknown value, and the schema from zero."""
 UNREAD = {"ARG_MAX": ("type",), "ARG_MIN": ("type",), "CAST": ("source", "target")}
-"""Element types, which LiteRT numbers in another way."""
+"""Element types, which LiteRT numbers differently."""
 VECTOR = 8
-"""Elements of a vector of integers; the number of those that count follows it."""
+"""Maximum elements of a vector of integers; their count follows it."""
 
 
 @cache
 def _structure(kind: str) -> tuple[struct.Struct, list[tuple[str, int]]] | None:
-    """The structure of an operator's parameters as far as the schema has its members, with the name and the length of
-    each; None where its members are not the schema's fields."""
+    """Return the structure of an operator's parameters, with the name and length of each member; None where its members
+    are not the schema's fields."""
     table = options_table(kind)
     fields = {name: field for name, field in table.fields.items() if name != "_"}
     if not fields or table.is_second or any(field.is_vector and field.code != "i" for field in fields.values()):
@@ -38,7 +37,7 @@ def _structure(kind: str) -> tuple[struct.Struct, list[tuple[str, int]]] | None:
 
 
 def has_layout(kind: str) -> bool:
-    """Whether the parameters of an operator can be read: it has none, or the schema says how they lie."""
+    """Return whether the parameters of an operator can be read."""
     return not options_table(kind).fields or _structure(kind) is not None
 
 
@@ -47,12 +46,12 @@ def _need_structure(kind: str) -> tuple[struct.Struct, list[tuple[str, int]]]:
 
 
 def size_of(kind: str) -> int:
-    """The bytes that :func:`read_parameters` reads."""
+    """Return the bytes that :func:`read_parameters` reads."""
     return _need_structure(kind)[0].size
 
 
 def read_parameters(kind: str, content: Any) -> Options:
-    """The parameters as the file has them; ``content`` are the bytes of the C structure."""
+    """Read the parameters from the bytes of the C structure."""
     structure, members = _need_structure(kind)
     numbers = iter(structure.unpack(content))
     found: dict[str, Any] = {}

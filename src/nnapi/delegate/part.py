@@ -1,4 +1,4 @@
-"""Partitions of a graph that the delegate claims: nodes as one compilation, run on LiteRT's own memory."""
+"""Partitions that the delegate claims: nodes compiled together, run on LiteRT's memory."""
 
 from __future__ import annotations
 
@@ -24,15 +24,14 @@ from nnapi.model.operand import Array
 from nnapi.runtime.device import Device
 
 NAME = "litert"
-"""The name of the models of parts."""
 
 
 LEAST_WORK = 10_000
-"""Multiply-accumulates and bytes below which the call of a partition, 1 to 4 µs, costs more than it saves."""
+"""Multiply-accumulates plus bytes below which the call of a partition, 1 to 4 µs, costs more than it saves."""
 
 
 class Share(NamedTuple):
-    """Nodes by their numbers, and what goes into and comes out of them, as LiteRT lists it: constants among it."""
+    """The numbers of nodes, and their inputs and outputs as LiteRT lists them, with constants."""
 
     nodes: tuple[int, ...]
     inputs: tuple[int, ...]
@@ -45,7 +44,7 @@ class Share(NamedTuple):
 
 
 class NotOurs(Exception):
-    """Some nodes cannot be claimed: ``reasons`` by their numbers."""
+    """Some nodes cannot be claimed: ``reasons`` by number."""
 
     def __init__(self, reasons: dict[int, str]) -> None:
         super().__init__("; ".join(dict.fromkeys(reasons.values())))
@@ -53,8 +52,8 @@ class NotOurs(Exception):
 
 
 def convert(graph: LiteRtGraph, share: Share, *, keeps_state: bool = True) -> Model:
-    """Convert nodes to a model; NotOurs where NNAPI cannot express them. With ``keeps_state``, states come in behind
-    the inputs and go out behind the outputs, else they begin anew at every run."""
+    """Convert nodes to a model; NotOurs where NNAPI cannot express them. With ``keeps_state``, states follow the inputs
+    and outputs, else each run resets them."""
     graph.select(*share)
     importing = Import(graph, NAME, keeps_state=keeps_state)
     try:
@@ -66,14 +65,14 @@ def convert(graph: LiteRtGraph, share: Share, *, keeps_state: bool = True) -> Mo
 
 
 def check_work(share: Share, model: Model) -> None:
-    """Raise NotOurs for a partition with less work than its call costs; LiteRT runs it between its own operators."""
+    """Raise NotOurs for a partition with less work than its call costs."""
     work = [find_work(model, call) for call in model.operations]
     if sum(each.macs + each.nbytes for each in work) < LEAST_WORK:
         raise NotOurs(dict.fromkeys(share.nodes, "the call of so small a partition costs more than LiteRT's kernels"))
 
 
 def check_speed(graph: LiteRtGraph, share: Share, part: Part, engines: Sequence[Device]) -> None:
-    """Raise NotOurs with the nodes that no engine takes, if the reference would compute some: LiteRT is faster."""
+    """Raise NotOurs with the nodes that only the reference supports: LiteRT is faster."""
     if not engines or part.has_engines_alone(engines):
         return
     slow = {}
@@ -88,10 +87,10 @@ def check_speed(graph: LiteRtGraph, share: Share, part: Part, engines: Sequence[
 
 
 class Part:
-    """Nodes that are compiled for the shapes that the graph had when they were chosen."""
+    """Nodes compiled for the shapes of the graph when they were chosen."""
 
     def __init__(self, graph: LiteRtGraph, share: Share, model: Model, settings: Settings, threads: int | None) -> None:
-        """``model`` is what :func:`convert` makes of them. NotOurs where they cannot be compiled."""
+        """``model`` is the result of :func:`convert`. NotOurs if compilation fails."""
         graph.select(*share)
         nodes = graph.subgraph(0)
         variables = list_variables(nodes)
@@ -115,22 +114,22 @@ class Part:
             raise NotOurs(dict.fromkeys(share.nodes, str(error))) from error
 
     def has_engines_alone(self, engines: Sequence[Device]) -> bool:
-        """Whether all of it is computed by some of those devices."""
+        """Return whether those devices compute all of it."""
         return {each.name for each in self._ready.compilation.devices} <= {each.name for each in engines}
 
     def explain(self) -> str:
         return self._ready.compilation.explain()
 
     def check_shapes(self, context: Any) -> None:
-        """Raise BadDataError if the inputs have other shapes now. LiteRT has nodes chosen anew for those, unless it was
-        told that the delegate takes what is dynamic."""
+        """Raise BadDataError if input shapes have changed. LiteRT prepares the graph again then, except with the option
+        ``dynamic``."""
         for tensor in self._inputs:
             shape = list_integers(context.tensors[tensor.index].dims)
             told = f"{tensor} is {list(shape)}, was {list(tensor.shape)} when it was delegated"
             need(shape == tensor.shape, f"{told}: the option dynamic takes no inputs that are resized", BadDataError)
 
     def bind(self, context: Any) -> Run:
-        """Make a run that reads and writes the tensors at their present addresses."""
+        """Return a run on the tensors at their present addresses."""
         inputs, outputs, states = (
             [_view(context, tensor) for tensor in tensors] for tensors in (self._inputs, self._outputs, self._states)
         )
@@ -139,7 +138,7 @@ class Part:
         return self._ready.bind([*inputs, *states], [*outputs, *states])
 
     def close(self) -> None:
-        """Read LiteRT's memory no more: the interpreter is about to be freed."""
+        """Stop reading LiteRT's memory: the interpreter is about to be freed."""
         self._memory.revoke()
         self._ready.close()
 

@@ -1,8 +1,8 @@
-"""A part with state that most programs begin anew before each run.
+"""A partition with state that most programs reset before each run.
 
-What takes states in and gives them back is several times slower, for cells in integers, than what begins at a state
-that is known. So the first run after a reset is of the latter kind. It leaves no state, but a mark in its place, by
-which the next run knows that nobody has reset it: then that first run is repeated by the former kind, which goes on.
+Integer cells that read and write states are several times slower than those that begin at a known state. So the first
+run after a reset uses the fast compilation and leaves a mark instead of a state. If the next run finds the mark, it
+repeats the first run with the slow compilation and continues from there.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from nnapi.delegate.compiled import Compiled, Run
 from nnapi.model.operand import Array
 
 MARK = 0x5A
-"""The bits in which each byte of the mark differs from a state that is reset."""
+"""The bits in which each byte of the mark differs from a reset state."""
 
 
 class Restarting:
-    """Two compilations of one part. ``zero_points`` are what LiteRT resets states to."""
+    """Two compilations of one partition. ``zero_points`` are the values that LiteRT resets states to."""
 
     def __init__(self, fresh: Compiled, make_lasting: Callable[[], Compiled], zero_points: Sequence[int]) -> None:
         self._fresh, self._make_lasting, self._zero_points = fresh, make_lasting, zero_points
@@ -28,10 +28,9 @@ class Restarting:
         self._first: list[Array] | None = None
         """The inputs of the run after the last reset, while it is the only one since."""
         self._kept: list[Array] = []
-        """The arrays that they are copied to."""
 
     def bind(self, inputs: Sequence[Array], states: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        """A run from and to these arrays, which goes on from the states where they were not reset."""
+        """Return a run on these arrays, which continues from the states unless they were reset."""
         ends = list(zip(states, self._zero_points, strict=True))
         reset = [np.full(state.shape, zero_point, state.dtype).view(np.uint8) for state, zero_point in ends]
         marks = [array ^ np.uint8(MARK) for array in reset]

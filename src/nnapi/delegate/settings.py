@@ -1,4 +1,4 @@
-"""The options that a program gives a delegate when it loads it."""
+"""The options of a delegate."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ ALIASES = {"accelerator_name": "devices", "num_threads": "threads", "cache_dir":
 
 class Settings:
     """The options of a delegate: ``devices`` by name, separated by commas; ``threads``; ``cache``, a directory;
-    ``explain``, a file to which is added what became of each graph; ``dynamic``, 1 for graphs with tensors whose shapes
-    only a run knows: those are left, and no input may be resized. Without it LiteRT refuses such graphs."""
+    ``explain``, a file to append a report on each graph to; ``dynamic``, 1 to accept graphs with dynamic tensors, which
+    are left to LiteRT and whose inputs may not be resized. Without it LiteRT refuses such graphs."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        """BadDataError for an option that does not exist, or a value that means nothing."""
+        """BadDataError for an unknown option or an invalid value."""
         named = {ALIASES.get(name, name): value for name, value in options.items()}
         unknown = [name for name in named if name not in OPTIONS]
         need(not unknown, f"no option {', '.join(unknown)}; there are {', '.join(OPTIONS)}", BadDataError)
@@ -38,9 +38,8 @@ class Settings:
         self.explain = named.get("explain") or None
 
     def list_engines(self) -> list[Device]:
-        """The devices that may be faster than LiteRT: where none are named, all but the reference."""
+        """List the devices that may be faster than LiteRT: without named devices, all but the reference."""
         return [] if self.devices else [each for each in devices() if each.type != DeviceTypeCode.DEVICE_CPU]
 
     def compile(self, model: Model, threads: int | None) -> Compilation:
-        """A model made ready, for as many threads as were asked for here, else for ``threads``."""
         return compile(model, self.devices, threads=self.threads or threads, cache=self.cache)

@@ -1,8 +1,8 @@
-"""In LiteRT's place: its ``Interpreter`` for Python, with inference by this library's devices.
+"""Drop-in replacement of LiteRT's ``Interpreter`` for Python, which computes on this library's devices.
 
-``from nnapi.litert import Interpreter`` instead of ``from ai_edge_litert.interpreter import Interpreter`` is all that a
-program changes, and ``python -m nnapi.litert program.py`` changes nothing. LiteRT, which must be installed, still tells
-what a file holds and what shapes follow from an input's: so names, indexes and errors are its own.
+Import ``Interpreter`` from here instead of ``ai_edge_litert.interpreter``, or run an unchanged program with ``python -m
+nnapi.litert program.py``. LiteRT must be installed: it reads the file and infers shapes, so names, indexes and errors
+are its own.
 """
 
 from ai_edge_litert.interpreter import OpResolverType

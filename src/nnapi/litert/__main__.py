@@ -12,11 +12,9 @@ from nnapi import drop_in, litert
 
 MODULES = "ai_edge_litert.interpreter", "tflite_runtime.interpreter"
 INSIDE = "tensorflow.lite.python.interpreter"
-"""A module inside TensorFlow that programs import from too."""
 
 
 def main() -> None:
-    """Run the program that the command line names."""
     parser = ArgumentParser("python -m nnapi.litert", description=__doc__)
     parser.add_argument("--devices", metavar="A,B", help="keep to these devices")
     parser.add_argument("--no-fallback", action="store_true", help="refuse what NNAPI cannot express")
@@ -30,8 +28,6 @@ def main() -> None:
     }
 
     class Interpreter(litert.Interpreter):
-        """The interpreter as the command line wants it."""
-
         def __init__(self, *arguments: Any, **named: Any) -> None:
             super().__init__(*arguments, **asked | named)
 

@@ -1,4 +1,4 @@
-"""Delegates of LiteRT that programs name, and the devices that stand for them here."""
+"""Delegates of LiteRT that programs name, and the devices that replace them."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from nnapi.capi import installation
 from nnapi.runtime.device import devices
 
 NNAPI = "nnapi", "neuralnetworks"
-"""In the name of a delegate's library: that it hands its part to NNAPI, and so to whatever device is best."""
+"""Words in the names of libraries that delegate to NNAPI, for which any device will do."""
 NAMED = "devices", "accelerator_name"
 """Options of such delegates that name devices."""
 
 
 class Delegate:
-    """A delegate as a program names it: the devices that stand for it, all of them where it names none."""
+    """A delegate that a program names, with its devices; None for all of them."""
 
     def __init__(self, library: str, options: Mapping[str, Any] | None = None) -> None:
-        """ValueError where no device stands for it."""
+        """ValueError if no device replaces it."""
         self.devices = _find_devices(os.fspath(library), options or {})
 
 
 def load_delegate(library: str, options: Mapping[str, Any] | None = None) -> Delegate:
-    """The delegate of a library, which itself is not loaded. ValueError where no device stands for it."""
+    """Return the delegate of a library, which is not loaded. ValueError if no device replaces it."""
     return Delegate(library, options)
 
 
 def delegate_path() -> str:
-    """Where the delegate is that LiteRT's own interpreters load. FileNotFoundError where it was not built."""
+    """Return the path of the delegate for LiteRT's own interpreters; FileNotFoundError if it was not built."""
     library = installation.delegate()
     if not library.is_file():
         raise FileNotFoundError(f"{library} has not been built: no C compiler was found when the package was installed")
@@ -37,7 +37,7 @@ def delegate_path() -> str:
 
 
 def list_devices(delegates: Iterable[Any] | None) -> list[str] | None:
-    """The devices of an interpreter's delegates, in the order given; None where it may have any."""
+    """List the devices of an interpreter's delegates, in the order given; None for any."""
     named = dict.fromkeys(name for each in delegates or () for name in _of(each) or ())
     return [*named] or None
 
@@ -54,7 +54,7 @@ def _of(delegate: Any) -> list[str] | None:
 
 
 def _find_devices(library: str, options: Mapping[str, Any]) -> list[str] | None:
-    """The devices whose engine a library's name holds, as ``libxnnpack_delegate.so`` does; None where any will do."""
+    """Find the devices whose engine a library's name contains, as ``libxnnpack_delegate.so`` does; None for any."""
     present = [device.name for device in devices()]
     stem = os.path.basename(library).lower()
     if any(word in stem for word in NNAPI) and library not in present:

@@ -1,4 +1,4 @@
-"""LiteRT's interpreter, with this library's devices in place of its kernels."""
+"""LiteRT's interpreter, with this library's devices instead of its kernels."""
 
 from __future__ import annotations
 
@@ -21,17 +21,16 @@ from nnapi.litert.subgraph_file import SubgraphFile
 from nnapi.model.operand import Array
 
 FREE = 2
-"""References to the lease of views while nobody holds one: the interpreter's, and that of the call that counts."""
+"""References to an unused lease: the interpreter's, and that of the call that counts."""
 
 TEXT = "SO"
-"""Kinds of arrays that hold strings, which LiteRT's interpreter converts: of any length, so in memory of their own."""
+"""Kinds of arrays of strings, which have any length: LiteRT's interpreter converts and stores them."""
 
 
 class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no types
-    """A model of LiteRT's, run by this library's devices.
+    """A LiteRT model, run by this library's devices.
 
-    What describes the file is inherited: LiteRT's own interpreter reads it, and never allocates anything. Its errors
-    are LiteRT's own for the same reason. What computes is here.
+    Methods that describe the file are inherited: LiteRT's interpreter reads it, but never allocates tensors.
     """
 
     def __init__(
@@ -49,11 +48,11 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
         weights: Weights | None = None,
         **named: Any,
     ) -> None:
-        """As LiteRT's, and besides: ``devices`` by name, which a delegate may name too; ``fallback`` lets LiteRT
-        compute what NNAPI cannot express; ``cache`` is a directory as :func:`nnapi.compile` takes it; ``weights``
-        are as :func:`nnapi.load` takes them: with ``"dynamic-range"`` 8-bit weights of float operations stay codes.
+        """As LiteRT's. In addition, ``devices`` are names, which a delegate may give too; ``fallback`` lets LiteRT
+        compute what NNAPI cannot express; ``cache`` is a directory as for :func:`nnapi.compile`; ``weights`` are as for
+        :func:`nnapi.load`: with ``"dynamic-range"`` 8-bit weights of float operations stay quantized.
 
-        With ``experimental_preserve_all_tensors`` what operators give is an output, so that nothing is fused.
+        With ``experimental_preserve_all_tensors`` every operator's result is an output, so that nothing is fused.
         """
         super().__init__(
             model_path,
@@ -79,7 +78,6 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
         self._lease = _Lease()
 
     def session(self, subgraph_index: int) -> Session:
-        """Return the session of a subgraph, created at first use."""
         if subgraph_index not in self._sessions:
             self._sessions[subgraph_index] = Session(
                 self._file, subgraph_index, self._interpreter, self._make_native, self._settings
@@ -104,7 +102,7 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
             self.set_otherwise(tensor_index, value)
 
     def set_otherwise(self, tensor_index: int, value: Any, subgraph_index: int = 0) -> None:
-        """Set what must be converted, or lies in another subgraph, or is refused."""
+        """Set a value that must be converted, lies in another subgraph, or is refused."""
         graph = self.session(subgraph_index).graph
         array, given = None if graph is None else graph.inputs.get(tensor_index), np.asarray(value)
         if graph is not None and array is not None and array.dtype.kind in TEXT:
@@ -162,7 +160,7 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
         return SignatureRunner(self, given._signature_key)
 
     def explain(self) -> str:
-        """Which operation runs where, why not elsewhere, and at what cost; RuntimeError until allocated."""
+        """Explain which operation runs where, and at what cost; RuntimeError until allocated."""
         if self._main.graph is None:
             raise RuntimeError("nothing is allocated: call allocate_tensors first")
         return self._main.graph.explain()
@@ -182,7 +180,7 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
         return details
 
     def _make_native(self) -> Any:
-        """Another interpreter of LiteRT's, without delegates, which allocates at once."""
+        """Make another interpreter of LiteRT, without delegates, which may allocate."""
         source = self._file.source
         path, content = (source, None) if isinstance(source, str) else (None, source)
         kind = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
@@ -190,7 +188,7 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
 
 
 class _Lease:
-    """The owner of views of an interpreter's memory, which counts them while they live."""
+    """The owner of views of an interpreter's memory, which counts them."""
 
     def lend(self, array: Array) -> Array:
         return np.asarray(_Lent(self, array))

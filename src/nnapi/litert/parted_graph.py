@@ -1,4 +1,4 @@
-"""A subgraph of which LiteRT computes what NNAPI cannot express."""
+"""A subgraph in partitions: LiteRT computes those that NNAPI cannot express."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from nnapi.model.operand import Array
 
 
 class TheirPart:
-    """A part that LiteRT computes, behind the same interface as ours."""
+    """A partition that LiteRT computes, with the interface of :class:`ReadyGraph`."""
 
     def __init__(self, native: Any, part: Part, subgraph: int, kinds: Sequence[str], shapes: Mapping[int, Any]) -> None:
-        """``native`` is LiteRT's interpreter of a file that holds the part alone."""
+        """``native`` is LiteRT's interpreter of a file with the partition alone."""
         self._native, self._part, self._subgraph, self._kinds = native, part, subgraph, kinds
         for index in part.inputs:
             self._native.ResizeInputTensor(index, np.array(shapes[index], np.int32), False, subgraph)
         native.AllocateTensors(subgraph)
 
     def compute(self, values: dict[int, Array]) -> None:
-        """Read and write values by the numbers of their tensors."""
+        """Read and write values by tensor index."""
         native, subgraph, stale = self._native, self._subgraph, False
         for index in self._part.inputs:
             if values[index].shape != tuple(native.TensorSize(index, subgraph)):
@@ -49,12 +49,12 @@ class TheirPart:
 
 
 class PartedGraph:
-    """Parts that run one after the other, as a :class:`ReadyGraph`."""
+    """Partitions that run one after the other, as a :class:`ReadyGraph`."""
 
     def __init__(
         self, parts: Sequence[TheirPart | ReadyGraph], inputs: Sequence[Tensor], outputs: Sequence[Tensor], reason: str
     ) -> None:
-        """``reason`` says why not all of it is ours."""
+        """``reason`` explains why LiteRT computes some of it."""
         self._parts, self._reason = parts, reason
         self.inputs: dict[int, Array] = {tensor.number: np.zeros(tensor.shape, tensor.dtype) for tensor in inputs}
         self.places = {tensor.number: place for place, tensor in enumerate(outputs)}
@@ -68,12 +68,10 @@ class PartedGraph:
         return [values[index] for index in self.places]
 
     def reset(self) -> None:
-        """Let variables begin anew."""
         for part in self._parts:
             part.reset()
 
     def explain(self) -> str:
-        """Part for part, and why some are LiteRT's."""
         parts = (f"part {number}\n{part.explain()}" for number, part in enumerate(self._parts, 1))
         return "\n\n".join((*parts, self._reason))
 

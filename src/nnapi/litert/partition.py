@@ -1,4 +1,4 @@
-"""Which operators of a subgraph run here and which in LiteRT: as few parts as their dependencies allow."""
+"""The division of a subgraph between this library and LiteRT, into as few partitions as dependencies allow."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from nnapi.formats.tflite.reader import Subgraph
 from nnapi.litert.subgraph_file import Part, has_type
 
 SHARED_STATE = "RESOURCE", "VARIANT"
-"""Types of tensors through which operators share what only one interpreter can hold."""
+"""Types of tensors for state that only one interpreter can hold."""
 
 
 class Share(NamedTuple):
-    """A part, and whether LiteRT computes it."""
+    """A partition, and whether LiteRT computes it."""
 
     part: Part
     is_theirs: bool
 
 
 def find_foreign(graph: Subgraph) -> set[int]:
-    """The operators that use tensors of types that NNAPI does not have; all of them where some share state by such."""
+    """Find the operators with tensors of types that NNAPI lacks; all operators if some share state by such tensors."""
     used = [[*operator.inputs, *operator.outputs] for operator in graph.operators]
     if any(tensor.type in SHARED_STATE for tensor in graph.tensors):
         return set(range(len(used)))
@@ -32,14 +32,14 @@ def find_foreign(graph: Subgraph) -> set[int]:
 
 
 def partition(graph: Subgraph, theirs: Collection[int], *, all_tensors: bool = False) -> list[Share]:
-    """The subgraph in parts, in the order in which they run; ``theirs`` are the operators of LiteRT."""
+    """Divide the subgraph into partitions in running order; ``theirs`` are the operators of LiteRT."""
     stages = _stage(graph, theirs)
     groups = {stage: [number for number, each in enumerate(stages) if each == stage] for stage in sorted(set(stages))}
     return [Share(_describe(graph, numbers, all_tensors), bool(stage % 2)) for stage, numbers in groups.items()]
 
 
 def _stage(graph: Subgraph, theirs: Collection[int]) -> list[int]:
-    """When each operator runs: even numbers here, odd ones in LiteRT, none before what it depends on."""
+    """Return the stage of each operator: even here, odd in LiteRT, never before its dependencies."""
     written: dict[int, int] = {}
     stages = []
     for number, operator in enumerate(graph.operators):
@@ -51,7 +51,7 @@ def _stage(graph: Subgraph, theirs: Collection[int]) -> list[int]:
 
 
 def _describe(graph: Subgraph, numbers: list[int], all_tensors: bool) -> Part:
-    """A part: what it reads of what it does not write, and what it writes that others read."""
+    """Return operators as a partition, with the tensors that they exchange with others."""
     inside = set(numbers)
     own = [graph.operators[number] for number in numbers]
     others = [operator for number, operator in enumerate(graph.operators) if number not in inside]

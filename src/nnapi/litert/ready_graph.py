@@ -1,4 +1,4 @@
-"""A subgraph that is compiled: LiteRT's tensors in front of a burst."""
+"""A compiled subgraph: a burst behind LiteRT's tensors."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Tensor(NamedTuple):
 
 
 class ReadyGraph:
-    """A compilation with inputs and outputs as LiteRT has them.
+    """A compilation with LiteRT's inputs and outputs.
 
-    ``inputs`` are the arrays that a run reads, by the numbers of their tensors. ``run`` gives the outputs, valid until
-    the next run, in the order of ``places``.
+    ``inputs`` are the arrays that a run reads, by tensor index. ``run`` returns the outputs in the order of ``places``,
+    valid until the next run.
     """
 
     def __init__(
@@ -51,12 +51,11 @@ class ReadyGraph:
         self.run = self._resolve(memory, outputs)
 
     def reset(self) -> None:
-        """Let variables begin anew."""
         for state, tensor in self._states:
             state.fill(tensor.zero_point)
 
     def compute(self, values: dict[int, Array]) -> None:
-        """Run as a partition: read and write values by the numbers of their tensors."""
+        """Run as a partition: read and write values by tensor index."""
         for index, array in self.inputs.items():
             if values[index].shape != array.shape:
                 raise RuntimeError(f"tensor {index} is {values[index].shape}, what follows was made for {array.shape}")
@@ -71,7 +70,7 @@ class ReadyGraph:
         self.compilation.close()
 
     def _resolve(self, memory: Sequence[Array], outputs: Sequence[Tensor]) -> Callable[[], list[Array]]:
-        """The run as one call: the burst's own, where both sides store the same."""
+        """Return the run as one call: the burst's own if no conversion is needed."""
         ends = zip(self.inputs.values(), memory, strict=False)
         wide = [(array, narrow) for array, narrow in ends if array.dtype == np.int64]
         is_same = all(
@@ -92,14 +91,14 @@ class ReadyGraph:
 
 
 def _describe_memory(memory: Array, tensor: Tensor) -> Array:
-    """The memory that NNAPI reads as LiteRT describes the tensor; memory of its own for 64 bits."""
+    """View an input's memory as LiteRT describes the tensor; separate memory for 64 bits."""
     if tensor.dtype == np.int64:
         return np.zeros(tensor.shape, tensor.dtype)
     return memory.view(tensor.dtype).reshape(tensor.shape)
 
 
 def _as_described(result: Array, tensor: Tensor) -> Array:
-    """An output as LiteRT describes it."""
+    """Convert an output to LiteRT's description."""
     if tensor.dtype == np.bool_:
         result = result.view(np.bool_)
     elif result.dtype != tensor.dtype:

@@ -1,8 +1,8 @@
-"""A subgraph with state that most programs begin anew before each run.
+"""A subgraph with state that most programs reset before each run.
 
-What takes states in and gives them back is slower, several times for cells in integers, than what begins at a state
-that is known. So the first run after a reset is of the latter kind. Who then goes on without a reset gets that run
-repeated by the former, which knows what state it left, and goes on with it until the next reset.
+Integer cells that read and write states are several times slower than those that begin at a known state. So the first
+run after a reset uses the fast compilation. A run without a reset first repeats that run with the slow compilation, and
+continues with it until the next reset.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from nnapi.model.operand import Array
 
 
 class RestartingGraph:
-    """As a :class:`ReadyGraph`: ``fresh`` begins anew at every run; what keeps its state is made when needed."""
+    """As a :class:`ReadyGraph`: ``fresh`` resets at every run; the one that keeps state is made on demand."""
 
     def __init__(self, fresh: ReadyGraph, make_lasting: Callable[[], ReadyGraph]) -> None:
         self._fresh, self._make_lasting = fresh, make_lasting
@@ -26,7 +26,6 @@ class RestartingGraph:
         self.run: Callable[[], list[Array]] = self._run
 
     def reset(self) -> None:
-        """Let variables begin anew."""
         self._first, self._goes_on = None, False
 
     def explain(self) -> str:

@@ -1,4 +1,4 @@
-"""One subgraph of an interpreter: the shapes asked for, and what was made ready for them."""
+"""One subgraph of an interpreter: its requested shapes, and the graph prepared for them."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class Settings(NamedTuple):
 
 
 class Session:
-    """A subgraph: its state is LiteRT's own, of shapes and of being allocated or not.
+    """A subgraph, with LiteRT's states of shapes and allocation.
 
-    ``native`` is LiteRT's interpreter of the file, which is asked and never allocates; ``make_native`` makes another
-    one, without delegates, that says what shapes follow from others.
+    ``native`` is LiteRT's interpreter of the file, which is never allocated; ``make_native`` makes one that infers
+    shapes.
     """
 
     def __init__(
@@ -58,7 +58,6 @@ class Session:
         self._shapes: dict[int, Shape] = {}
         self.graph: Graph | None = None
         self.inputs: dict[int, Array] = {}
-        """Those of what is ready."""
 
     def resize(self, index: int, shape: Any, strict: bool) -> None:
         dimensions, count = np.array(shape, np.int32), self._native.NumTensors(self.index)
@@ -87,13 +86,12 @@ class Session:
         return self.graph
 
     def release(self) -> None:
-        """Give back what was made ready."""
         graph, self.graph, self.inputs = self.graph, None, {}
         if graph is not None:
             graph.close()
 
     def shape(self, index: int) -> Shape | None:
-        """The shape of a tensor where that differs from what LiteRT knows of it."""
+        """Return the shape of a tensor if it differs from the one that LiteRT knows, else None."""
         graph = self.graph
         if graph is not None and index in graph.places:
             shape: Shape = graph.results[graph.places[index]].shape
@@ -101,8 +99,8 @@ class Session:
         return self._shapes.get(index) if self._resized else None
 
     def _infer_shapes(self, graph: Subgraph, *, asks_native: bool = False) -> dict[int, Shape]:
-        """Return the shape of each tensor. With ``asks_native``, for other inputs' shapes than the file's, and for
-        outputs without a shape, LiteRT infers them; else they are the file's."""
+        """Return the shape of each tensor. LiteRT infers them for resized inputs, for outputs without a shape, and with
+        ``asks_native``; else they are the file's."""
         native = self._native
         is_vague = any(not graph.tensors[index].shape for index in graph.outputs)
         if self._resized or is_vague or asks_native:
@@ -143,7 +141,7 @@ class Session:
         )
 
     def _prepare_parts(self, graph: Subgraph, reason: str) -> PartedGraph:
-        """The subgraph with LiteRT for what cannot be ours: known at first, or found out part by part."""
+        """Prepare partitions, and leave those to LiteRT that NNAPI refuses."""
         everything = self._settings.all_tensors
         whole = Part(range(len(graph.operators)), graph.inputs, graph.outputs)
         theirs = find_foreign(graph).union(self._file.find_refused(whole, self._shapes, self.index))
@@ -191,6 +189,5 @@ class Session:
         return [self.describe(graph.tensors[index]) for index in indices]
 
     def describe(self, tensor: FileTensor) -> Tensor:
-        """A tensor as LiteRT gives and takes it."""
         dtype = np.dtype(self._native.TensorType(tensor.index, self.index))
         return Tensor(tensor.index, dtype, self._shapes[tensor.index], int((*tensor.zero_points, 0)[0]))

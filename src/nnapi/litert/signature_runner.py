@@ -11,10 +11,10 @@ from nnapi.model.operand import Array
 
 
 class SignatureRunner(litert.SignatureRunner):  # type: ignore[misc]  # LiteRT has no types
-    """A signature whose subgraph runs on this library's devices; made for new shapes when it is given some."""
+    """A signature on this library's devices, prepared again for new input shapes."""
 
     def __call__(self, **inputs: Any) -> dict[str, Array]:
-        """The outputs by name. ValueError where the inputs are not the signature's."""
+        """Return the outputs by name. ValueError if the inputs are not the signature's."""
         if len(inputs) != len(self._inputs):
             raise ValueError(f"the signature takes {len(self._inputs)} inputs, {len(inputs)} are given")
         unknown = [name for name in inputs if name not in self._inputs]

@@ -1,4 +1,4 @@
-"""Subgraphs of a .tflite file as models: as they are, or with what an interpreter asks for besides."""
+"""Subgraphs of a .tflite file as models."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from nnapi.model.operand import Shape
 
 
 class Part(NamedTuple):
-    """Operators of a subgraph, by their numbers, and the tensors that go in and come out of them."""
+    """Operators of a subgraph by index, with their inputs and outputs."""
 
     operators: Sequence[int]
     inputs: tuple[int, ...]
@@ -29,8 +29,6 @@ class Part(NamedTuple):
 
 
 class SubgraphFile:
-    """A .tflite file whose subgraphs become models."""
-
     def __init__(
         self, path: str | os.PathLike[str] | None, content: bytes | None, weights: Weights | None = None
     ) -> None:
@@ -54,11 +52,10 @@ class SubgraphFile:
     def whole(
         self, index: int, shapes: Mapping[int, Shape], *, is_as_stored: bool, all_tensors: bool, keeps_state: bool
     ) -> Model:
-        """A subgraph as a model, for ``shapes`` of its tensors.
+        """Return a subgraph as a model, for ``shapes`` of its tensors.
 
-        ``is_as_stored`` says that those are the file's own. With ``all_tensors`` whatever an operator writes and NNAPI
-        can give is an output, behind the others. With ``keeps_state`` variables are inputs and outputs, behind all of
-        these; else they begin anew at every run.
+        ``is_as_stored``: the shapes are the file's own. ``all_tensors``: every result that NNAPI can represent is an
+        output, after the others. ``keeps_state``: variables follow as inputs and outputs, else each run resets them.
         """
         file = self.read()
         graph = file.subgraph(index)
@@ -70,7 +67,7 @@ class SubgraphFile:
         return self.part(Part(range(len(graph.operators)), graph.inputs, outputs), shapes, index, keeps_state)
 
     def find_refused(self, part: Part, shapes: Mapping[int, Shape], index: int) -> list[int]:
-        """Which of a part's operators NNAPI cannot express, by their numbers in it; none where it is none of them."""
+        """Return the indices of a partition's operators that NNAPI cannot express."""
         importing, graph = self._begin(part, shapes, index, keeps_state=True)
         try:
             importing.model(index)
@@ -85,7 +82,7 @@ class SubgraphFile:
         return []
 
     def part(self, part: Part, shapes: Mapping[int, Shape], index: int, keeps_state: bool = True) -> Model:
-        """Some operators as a model; where the shapes do not fit what they compute, for such as only a run knows."""
+        """Return operators as a model; if the shapes do not fit, with the file's dynamic ones."""
         try:
             return self._begin(part, shapes, index, keeps_state)[0].model(index)
         except NnapiError:
@@ -105,13 +102,12 @@ class SubgraphFile:
 
 
 def list_readable(graph: Subgraph) -> tuple[int, ...]:
-    """The outputs, then all else that operators write and NNAPI has a type for."""
+    """Return the outputs, then all other results for which NNAPI has a type."""
     written = (index for operator in graph.operators for index in operator.outputs if index >= 0)
     return tuple(dict.fromkeys((*graph.outputs, *(index for index in written if has_type(graph, index)))))
 
 
 def has_type(graph: Subgraph, index: int) -> bool:
-    """Whether NNAPI has the type of a tensor."""
     try:
         operand_type(graph.tensors[index])
     except (Refused, NnapiError):

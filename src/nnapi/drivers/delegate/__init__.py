@@ -1,8 +1,7 @@
-"""Devices behind external delegates of TensorFlow Lite, as vendors bring them: each becomes one of ours, in a process
-of its own.
+"""Devices behind external delegates of TensorFlow Lite, each in a process of its own.
 
-``NNAPI_DELEGATES=NAME=PATH?OPTION=VALUE`` names them, or a file of configuration (docs/delegates.md). Nothing of a
-delegate is loaded into the application.
+``NNAPI_DELEGATES=NAME=PATH?OPTION=VALUE`` or a configuration file names them (docs/delegates.md). Nothing of a delegate
+is loaded into the application.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def find_drivers() -> list[Driver | Unusable]:
-    """The drivers of all delegates that are configured; what cannot be used stands among them."""
+    """Return the drivers of all configured delegates, and the unusable ones."""
     if not has_settings():
         return []
     from nnapi.drivers.delegate.settings import list_settings  # on demand: few programs need it

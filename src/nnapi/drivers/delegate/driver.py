@@ -1,4 +1,4 @@
-"""The driver of a device behind a delegate: it gets the operators that xnnpack-cpu gets, less what is made for that."""
+"""The driver of a device behind a delegate, with the lowering of xnnpack-cpu except passes for that engine."""
 
 from __future__ import annotations
 
@@ -32,14 +32,13 @@ Options = tuple[tuple[str, str], ...]
 
 
 class DelegateDriver(HostMemory):
-    """Takes what the delegate takes whole: LiteRT itself computes nothing."""
+    """Supports the operations that the delegate claims: LiteRT itself computes nothing."""
 
     def __init__(self, name: str, library: str, options: Options, type: DeviceTypeCode) -> None:
         self._plugin = Plugin(library, dict(options))
         self.info = DeviceInfo(name, describe_version(library, options), type, 8)
 
     def capabilities(self) -> Capabilities:
-        """Delegates do not tell them; the runtime measures."""
         return ENGINE
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
@@ -54,14 +53,14 @@ class DelegateDriver(HostMemory):
         return PreparedPerShapes(lambda given: self._prepare_graph(model, given, shapes), tuple(shapes))
 
     def cache_entry(self, prepared: Prepared) -> bytes | None:
-        """The graph as a file, that for the assumed dimensions where the model leaves some open."""
+        """Return the graph as a file, for the assumed dimensions where the model has dynamic ones."""
         graph = prepared.first if isinstance(prepared, PreparedPerShapes) else prepared
         return bytes(graph.compiled.content) if isinstance(graph, PreparedDelegated) else None
 
     def restore(
         self, model: Model, entry: CacheEntry, options: PrepareOptions
     ) -> PreparedDelegated | PreparedPerShapes[PreparedDelegated]:
-        """Hand the delegate a graph that was written before, without a look at the model."""
+        """Pass a cached graph to the delegate without reading the model."""
         found = unpack(entry)
         graph = PreparedDelegated(self._plugin, found)
         if found.assumed is None:
@@ -79,7 +78,7 @@ class DelegateDriver(HostMemory):
 
 
 def describe_version(library: str, options: Options) -> str:
-    """Return the version of a delegate: the cached facts of a device hold for one version."""
+    """Return the version of a delegate, for which cached facts of the device are valid."""
     digest = hashlib.sha256(repr(options).encode())
     with open(library, "rb") as file:
         while block := file.read(1 << 20):

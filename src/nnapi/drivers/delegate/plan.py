@@ -1,6 +1,6 @@
-"""Which nodes of a graph a delegate left: read from LiteRT's plan, where only delegates are shown it.
+"""Which nodes of a graph a delegate left, read from LiteRT's plan, which only delegates can read.
 
-LiteRT is given a delegate of ours that hands everything on to the other one and looks at the plan that this leaves.
+LiteRT gets a wrapping delegate that forwards to the other one and then reads the plan.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ class _Delegate(ctypes.Structure):
 
 
 class WatchedDelegate:
-    """A delegate as LiteRT's interpreter takes it, that knows what is left when it was applied."""
+    """A delegate for LiteRT's interpreter that records the nodes left when it was applied."""
 
     def __init__(self, delegate: Any) -> None:
-        """``delegate`` is what LiteRT's ``load_delegate`` gives; it lives as long as this."""
+        """``delegate`` is the result of LiteRT's ``load_delegate``; it lives as long as this object."""
         self._delegate = delegate
         self._inner = ctypes.cast(delegate._get_native_delegate_pointer(), POINTER(_Delegate))
         inner = self._inner.contents
@@ -71,7 +71,7 @@ class WatchedDelegate:
         self._prepare = _PREPARE(self._prepare_both)
         self._outer = _Delegate(None, self._prepare, inner.copy_from, inner.copy_to, inner.free_buffer, flags, None)
         self.left: list[int] | None = None
-        """The indices of the graph's nodes that LiteRT would compute itself; None before it is applied to a graph."""
+        """The indices of the nodes that LiteRT would compute; None before it is applied to a graph."""
 
     def _get_native_delegate_pointer(self) -> int:
         return ctypes.addressof(self._outer)

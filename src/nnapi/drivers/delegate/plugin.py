@@ -1,4 +1,4 @@
-"""The library of a delegate: delegates of it, why there are none, and interpreters that compute with it alone."""
+"""The library of a delegate: its delegates, its errors, and interpreters that use it alone."""
 
 from __future__ import annotations
 
@@ -24,14 +24,13 @@ FUNCTIONS = "tflite_plugin_create_delegate", "tflite_plugin_destroy_delegate"
 STABLE = "TFL_TheStableDelegate"
 """The symbol of libraries with the newer interface, which LiteRT's interpreter does not load."""
 KNOWN = 1024
-"""Graphs of which it is remembered what was left of them."""
+"""Number of graphs whose left nodes are cached."""
 LOST_LIBRARY = re.compile(r"^(\S+): cannot open shared object file: No such file")
 LOST_SYMBOL = re.compile(r"undefined symbol: (\S+)")
 
 
 class _Loaded(Delegate):  # type: ignore[misc]  # LiteRT has no types
-    """A delegate as made by LiteRT's ``load_delegate``, except that a library that made none is not asked to destroy
-    one."""
+    """LiteRT's delegate of a library, except that one that was not made is not destroyed."""
 
     def __del__(self) -> None:
         if getattr(self, "_delegate_ptr", None):
@@ -39,7 +38,7 @@ class _Loaded(Delegate):  # type: ignore[misc]  # LiteRT has no types
 
 
 class Opened(NamedTuple):
-    """An interpreter with the delegate applied, the graph's nodes that it left, and what it said meanwhile."""
+    """An interpreter with the delegate applied, the nodes left, and the delegate's output."""
 
     interpreter: Interpreter
     left: Sequence[int]
@@ -47,13 +46,13 @@ class Opened(NamedTuple):
 
 
 class Plugin:
-    """A library and its options. Each interpreter has a delegate of its own, which lives as long.
+    """A library and its options. Each interpreter has its own delegate.
 
-    Vendors' libraries are mostly made for one thread: whoever uses one has its ``turn``.
+    Most vendors' libraries are for one thread, so each use takes the ``turn``.
     """
 
     def __init__(self, library: str, options: Mapping[str, str]) -> None:
-        """UnavailableDeviceError, with the reason, where it gives no delegate."""
+        """UnavailableDeviceError, with the reason, if it makes no delegate."""
         self.name, self._library, self._options = os.path.basename(library), library, dict(options)
         self.turn = threading.RLock()
         self._known: OrderedDict[bytes, tuple[Sequence[int], str]] = OrderedDict()
@@ -62,7 +61,7 @@ class Plugin:
         self._make()
 
     def ask(self, program: Program) -> tuple[Sequence[int], str]:
-        """Which nodes of a graph the delegate leaves, and what it says: asked once of each graph."""
+        """Return the nodes of a graph that the delegate leaves, and its output, cached by graph."""
         digest = hashlib.sha256(program.content).digest()
         with self.turn:
             answer = self._known.get(digest)
@@ -74,7 +73,7 @@ class Plugin:
         return answer
 
     def open(self, program: Program) -> Opened:
-        """Have the delegate take what it takes of a graph, which is not made ready. OpFailedError where it fails."""
+        """Apply the delegate to a graph without allocating it; OpFailedError where that fails."""
         output, failure = Output(), ""
         with self.turn:
             watched = self._make()
@@ -89,7 +88,7 @@ class Plugin:
         return Opened(interpreter, left, choose_line(output.lines))
 
     def _make(self) -> WatchedDelegate:
-        """A delegate; UnavailableDeviceError with what the library says where there is none."""
+        """Make a delegate; UnavailableDeviceError with the library's message where it fails."""
         output = Output()
         try:
             with self.turn, collect_output(output):
@@ -101,7 +100,7 @@ class Plugin:
 
 
 def _apply(watched: WatchedDelegate, program: Program) -> tuple[Interpreter, Sequence[int]]:
-    """An interpreter of the graph with a delegate applied, and the nodes that this left."""
+    """Return an interpreter of the graph with a delegate applied, and the nodes left."""
     interpreter = Interpreter(
         model_content=bytes(program.content),
         num_threads=1,
@@ -118,7 +117,7 @@ def _apply(watched: WatchedDelegate, program: Program) -> tuple[Interpreter, Seq
 
 
 def _check_library(library: str) -> None:
-    """Raise UnavailableDeviceError where a library cannot be loaded, or is not a delegate."""
+    """Raise UnavailableDeviceError if a library cannot be loaded or is not a delegate."""
     name = os.path.basename(library)
     need(os.path.isfile(library), f"there is no file {library}", UnavailableDeviceError)
     try:
@@ -132,7 +131,7 @@ def _check_library(library: str) -> None:
 
 
 def explain_loading(name: str, error: str) -> str:
-    """Why the system does not load a library, from what its loader says."""
+    """Explain the loader's error of a library."""
     if found := LOST_LIBRARY.match(error):
         return f"{name} needs {found[1]}, which is not found"
     if found := LOST_SYMBOL.search(error):
@@ -141,7 +140,7 @@ def explain_loading(name: str, error: str) -> str:
 
 
 def _is_conversion(native: Any, node: int) -> bool:
-    """Whether a node only turns float16 at an end of the graph into float32, or back."""
+    """Return whether a node converts an input or output between float16 and float32."""
     ends = [*native.NodeInputs(node), *native.NodeOutputs(node)]
     return native.NodeName(node) == "CAST" and any(native.TensorType(int(end), 0) == np.float16 for end in ends)
 

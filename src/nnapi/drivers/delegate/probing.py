@@ -1,4 +1,4 @@
-"""Find the operations that a delegate takes: it gets the whole model, then each operation that it leaves by itself."""
+"""Find the operations that a delegate claims: of the whole model, then of each remaining operation alone."""
 
 from __future__ import annotations
 
@@ -23,17 +23,16 @@ UNSIGNED_FILTER = "its filter is not signed with zero point 0, and other operato
 
 
 def keep_codes(graph: Graph) -> Graph:
-    """Return the graph with all values unsigned where its filters need that and everything else supports it."""
+    """Return the graph with unsigned values where its filters need that and everything else supports it."""
     return make_unsigned(graph) if has_unsigned_filters(graph) and can_be_unsigned(graph) else graph
 
 
 PASSES: tuple[Callable[[Graph], Graph], ...] = (remove_dead_operators, keep_codes)
-"""The passes before a delegate gets a graph: none that serves only another engine."""
+"""The passes before a delegate gets a graph: none for other engines."""
 
 
 def find_obstacle(operators: Sequence[Operator]) -> str:
-    """Return the reason why the operators of an operation cannot be in a delegate's file; an empty string where they
-    can."""
+    """Return the reason why operators cannot be in a delegate's file; an empty string if they can."""
     for operator in operators:
         if facts(operator.kind).states:
             return f"delegates are not given {operator.kind}, which has a state"
@@ -44,7 +43,6 @@ def find_obstacle(operators: Sequence[Operator]) -> str:
 
 
 def judge(plugin: Plugin, model: Model, lowered: Lowered) -> list[Verdict]:
-    """A verdict on each operation of the model."""
     graph = keep_codes(lowered.graph)
     calls: Calls = {}
     for operator in graph.operators:
@@ -62,7 +60,7 @@ def judge(plugin: Plugin, model: Model, lowered: Lowered) -> list[Verdict]:
 
 
 def _find_left(plugin: Plugin, calls: Calls) -> dict[int, str]:
-    """Return the reasons of the operations that are left, by their numbers, such that the delegate takes all others."""
+    """Return the reasons of the operations left, by number, such that the delegate claims all others."""
     reasons: dict[int, str] = {}
     while calls:
         try:
@@ -84,7 +82,7 @@ def _find_left(plugin: Plugin, calls: Calls) -> dict[int, str]:
 
 
 def _explain_left(plugin: Plugin, operators: list[Operator]) -> str:
-    """Why the operators of one operation are not taken by themselves; nothing where they are."""
+    """Return the reason why the operators alone are not claimed; an empty string if they are."""
     try:
         left, said, kinds = _probe(plugin, {0: operators})
     except OpFailedError as error:
@@ -93,7 +91,7 @@ def _explain_left(plugin: Plugin, operators: list[Operator]) -> str:
 
 
 def _probe(plugin: Plugin, calls: Calls) -> tuple[set[int], str, list[str]]:
-    """Which calls the delegate leaves of a graph of some, what it said, and the kinds of operators left."""
+    """Return the calls that the delegate leaves, its output, and the kinds of operators left."""
     operators = [(number, operator) for number, made in calls.items() for operator in made]
     graph = cut_out([operator for _, operator in operators])
     program = Program(serialize(graph), (), tuple(tensor.shape for tensor in graph.outputs))
@@ -103,7 +101,7 @@ def _probe(plugin: Plugin, calls: Calls) -> tuple[set[int], str, list[str]]:
 
 
 def cut_out(operators: Sequence[Operator]) -> Graph:
-    """A graph of some operators: what they read of others goes in, and what none of them reads comes out."""
+    """Return a graph of some operators, with the tensors that they exchange with others as inputs and outputs."""
     made = dict.fromkeys(output for operator in operators for output in operator.outputs)
     read: dict[Tensor, None] = dict.fromkeys(
         tensor for operator in operators for tensor in operator.inputs if tensor is not None

@@ -1,4 +1,4 @@
-"""Which delegates are configured: by NNAPI_DELEGATES or, where that is not set, by a file."""
+"""The configured delegates: from NNAPI_DELEGATES or, where that is not set, a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TYPES = {code.name.removeprefix("DEVICE_"): code for code in DeviceTypeCode if c
 
 
 class DelegateDevice(NamedTuple):
-    """A delegate by its library and options. Calling it, in the device's process, gives its driver."""
+    """A delegate by its library and options. Calling it, in the device's process, returns its driver."""
 
     name: str
     library: str
@@ -31,7 +31,7 @@ class DelegateDevice(NamedTuple):
 
 
 def list_settings() -> Iterator[DelegateDevice | Unusable]:
-    """The delegates that are configured; what cannot be understood stands among them, with the reason."""
+    """List the configured delegates, and invalid settings with the reason."""
     said = os.environ.get(VARIABLE)
     settings = _read_file(find_file()) if said is None else [*filter(None, map(str.strip, said.split(",")))]
     names: set[str] = set()
@@ -47,7 +47,7 @@ def list_settings() -> Iterator[DelegateDevice | Unusable]:
 
 
 def parse_setting(text: str) -> DelegateDevice:
-    """A delegate as NNAPI_DELEGATES says it; ``%XX`` stands for a character that has a meaning there."""
+    """Parse an item of NNAPI_DELEGATES, with ``%XX`` for special characters."""
     from urllib.parse import unquote  # on demand: few programs need it
 
     name, _, rest = text.partition("=")
@@ -62,7 +62,6 @@ def parse_setting(text: str) -> DelegateDevice:
 
 
 def _read_file(path: str) -> list[tuple[str, Any, str]]:
-    """Return the tables of the file with their names; an empty list without a file."""
     if not os.path.exists(path):
         return []
     import tomllib  # on demand: few programs need it
@@ -89,6 +88,5 @@ def _read_table(name: str, table: Any, path: str) -> DelegateDevice:
 
 
 def _as_text(where: str, key: str, value: Any) -> str:
-    """An option as delegates are given it."""
     need(isinstance(value, str | int | float), f"{where}.options.{key} must be a string or a number", BadDataError)
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,6 +1,6 @@
-"""Devices of other NNAPI libraries, as boards bring them: each becomes one of ours, in a process of its own.
+"""Devices of other NNAPI libraries, each in a process of its own; nothing of a library is loaded into the application.
 
-``NNAPI_FOREIGN=NAME=PATH`` names them (docs/foreign.md). Nothing of a library is loaded into the application.
+``NNAPI_FOREIGN=NAME=PATH`` names them (docs/foreign.md).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ VARIABLE = "NNAPI_FOREIGN"
 
 
 def find_drivers() -> list[Driver | Unusable]:
-    """The drivers of all devices of the libraries that NNAPI_FOREIGN names; what cannot be used stands among them."""
+    """Return the drivers of all devices of the libraries that NNAPI_FOREIGN names, and the unusable ones."""
     said = os.environ.get(VARIABLE)
     if not said:
         return []

@@ -1,4 +1,4 @@
-"""Which devices a library has: asked in processes that end again."""
+"""Discovery of the devices of a library, in short-lived processes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ForeignDevice(NamedTuple):
 
 
 def list_drivers(said: str, variable: str) -> list[Driver | Unusable]:
-    """The drivers of all devices of the libraries that a variable names; what cannot be used stands among them."""
+    """Return the drivers of all devices of the libraries that a variable names, and the unusable ones."""
     found: list[Driver | Unusable] = []
     for setting in filter(None, map(str.strip, said.split(","))):
         name, _, path = setting.partition("=")
@@ -38,7 +38,6 @@ def list_drivers(said: str, variable: str) -> list[Driver | Unusable]:
 
 
 def list_devices(name: str, path: str, patience: float = PATIENCE) -> Iterator[Driver]:
-    """The devices of one library, which is asked in processes that end again."""
     index = 0
     while True:
         device = ForeignDevice(name, path, index)

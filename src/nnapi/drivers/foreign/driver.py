@@ -14,18 +14,17 @@ from nnapi.errors import BadDataError, NnapiError, OpFailedError, UnavailableDev
 from nnapi.model.model import Model, OperationCall
 
 LEVEL_1, LEVEL_5, LEVELS_FROM_6 = 27, 31, 1_000_000
-"""How feature levels are numbered: 27 to 31 for 1 to 5, a million more from 6 on."""
+"""FeatureLevelCode: 27 to 31 for levels 1 to 5, then 1000000 plus the level."""
 
 
 class ForeignDriver:
-    """Asks and uses one device through the C functions of its library."""
+    """A device, through the C functions of its library."""
 
     def __init__(self, library: Library, handle: int, info: DeviceInfo) -> None:
         self.info = info
         self._library, self._handle = library, handle
 
     def capabilities(self) -> Capabilities:
-        """NNAPI does not tell them; the runtime measures."""
         return ENGINE
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
@@ -58,8 +57,8 @@ class ForeignDriver:
 
 
 def load_driver(name: str, path: str, index: int) -> ForeignDriver:
-    """The driver of the device at an index; BadDataError where there is none, UnavailableDeviceError where the library
-    cannot be used."""
+    """Return the driver of the device at an index; BadDataError without such a device, UnavailableDeviceError if the
+    library is unusable."""
     library = Library(path)
     try:
         count = ctypes.c_uint32()
@@ -83,7 +82,7 @@ def load_driver(name: str, path: str, index: int) -> ForeignDriver:
 
 
 def read_level(path: str, number: int) -> int:
-    """The feature level 1 to 8 of a FeatureLevelCode; of newer ones the highest that is known here."""
+    """Return the feature level 1 to 8 of a FeatureLevelCode; 8 for newer ones."""
     level = number - LEVELS_FROM_6 if number > LEVELS_FROM_6 else number - LEVEL_1 + 1
     known = LEVEL_1 <= number <= LEVEL_5 or number >= LEVELS_FROM_6 + 6
     need(known, f"{path} says feature level {number}, which NNAPI does not have", UnavailableDeviceError)

@@ -1,4 +1,4 @@
-"""The C functions of another NNAPI library that its driver calls, and where a support library has them."""
+"""The C functions of another NNAPI library that its driver calls, and their order in a support library."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TYPES: dict[str, Any] = {
 
 
 class Signature(NamedTuple):
-    """The feature level that introduced a function, and its parameters, a letter of TYPES each.
+    """The feature level that introduced a function, and a letter of TYPES for each parameter.
 
     Functions that free an object return nothing, all others a result code.
     """
@@ -86,4 +86,4 @@ Model_setOperandSymmPerChannelQuantParams Model_setOperandValue Model_setOperand
 Model_setOperandValueFromModel _getDefaultLoopTimeout _getDevice _getDeviceCount
 """
 TABLE = tuple(PREFIX + name for name in NAMES.split())
-"""The functions behind the feature level in what a support library gives, in their order, as far as they are called."""
+"""The first functions in the pointer table of a support library, in its order, as far as they are called."""

@@ -1,4 +1,4 @@
-"""Another NNAPI library, loaded: its functions by name, its result codes as our exceptions."""
+"""Another NNAPI library, loaded: functions by name, result codes as exceptions."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from nnapi.drivers.foreign.functions import ENTRY_OF_SUPPORT_LIBRARY, FUNCTIONS,
 from nnapi.errors import OpFailedError, UnavailableDeviceError, error_for, need
 
 ENOUGH = 3
-"""The feature level whose functions a library must have: a level lower, devices cannot be named."""
+"""The feature level whose functions a library must have: below, devices cannot be named."""
 
 
 class Library:
-    """A shared object that has NNAPI's functions, or a table of them."""
+    """A shared object that exports NNAPI's functions, or a table of them."""
 
     def __init__(self, path: str) -> None:
-        """UnavailableDeviceError, with the reason, where it cannot be used."""
+        """Load it; UnavailableDeviceError, with the reason, if it is unusable."""
         try:
             self._loaded = ctypes.CDLL(path)
         except OSError as error:
@@ -34,30 +34,28 @@ class Library:
 
     @property
     def level(self) -> int:
-        """The highest feature level of which it has all functions that are called here, whatever it says."""
+        """The highest feature level of which it has all functions called here, whatever it reports."""
         return min([s.level - 1 for name, s in FUNCTIONS.items() if name not in self._functions], default=8)
 
     def call(self, name: str, *arguments: Any) -> None:
-        """Call a function; raise the exception of its result code."""
         code = self.call_for_code(name, *arguments)
         if code:
             raise self.error(name, code)
 
     def call_for_code(self, name: str, *arguments: Any) -> int:
-        """Call a function and return its result code."""
         function = self._functions.get(name)
         if function is None:
             raise OpFailedError(f"{self.path} has no {PREFIX}{name}")
         return int(function(*arguments))
 
     def error(self, name: str, code: int) -> Exception:
-        """Return the exception of a result code; OpFailedError for a code that NNAPI does not have."""
+        """Return the exception of a result code; OpFailedError for an unknown code."""
         known = code in ResultCode.__members__.values()
         said = ResultCode(code).name if known else f"result code {code}, which NNAPI does not have"
         return (error_for(code) if known else OpFailedError)(f"{PREFIX}{name} of {self.path} gives {said}")
 
     def make(self, name: str, *arguments: Any) -> int:
-        """The handle that a function puts where its last parameter points."""
+        """Return the handle that a function writes through its last parameter."""
         handle = ctypes.c_void_p()
         self.call(name, *arguments, ctypes.byref(handle))
         need(handle.value, f"{PREFIX}{name} of {self.path} gives no error and no handle")
@@ -73,7 +71,7 @@ class Library:
             return None
 
     def _read_table(self) -> dict[str, int | None]:
-        """The addresses in a support library's table; none where the functions are exported by their names."""
+        """Return the addresses in a support library's table; none if functions are exported by name."""
         if self._find(PREFIX + "Model_create") or not self._find(ENTRY_OF_SUPPORT_LIBRARY):
             return {}
         entry = getattr(self._loaded, ENTRY_OF_SUPPORT_LIBRARY)

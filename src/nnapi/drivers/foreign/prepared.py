@@ -25,13 +25,12 @@ from nnapi.model.operand import Array, OperandType, Shape
 GUESS = 1
 """The assumed size of an output's dynamic dimension until the library returns its shape."""
 MOST_DIMENSIONS = 32
-"""More than any operand has."""
 TRIALS = 3
-"""Runs until the library must have said how large its outputs are."""
+"""Maximum runs until the library has reported the outputs' sizes."""
 
 
 class PreparedForeign:
-    """A finished compilation; each run is an execution of its own, so any number may be under way."""
+    """A finished compilation; each run is a separate execution, so runs may be concurrent."""
 
     def __init__(self, library: Library, device: int, model: Model, options: PrepareOptions) -> None:
         self._library, self._level = library, library.level
@@ -105,7 +104,7 @@ class PreparedForeign:
         raise OpFailedError(f"{self._library.path} asks for larger outputs than it has said that they are")
 
     def _bind(self, execution: int, request: Request, outputs: Sequence[Array]) -> list[Any]:
-        """Give the execution its buffers and limits; what must live until it has computed comes back."""
+        """Set buffers and limits; return what must live until the execution has computed."""
         library = self._library
         arrays = [None if array is None else np.ascontiguousarray(array) for array in request.inputs]
         for index, (type, array) in enumerate(zip(self._inputs, arrays, strict=True)):
@@ -124,7 +123,6 @@ class PreparedForeign:
         return [*arrays, *outputs]
 
     def _cut(self, shape: Shape, buffer: Array) -> Array:
-        """Return the filled portion of an output's buffer."""
         count = math.prod(shape)
         need(
             count <= buffer.size,
@@ -134,7 +132,7 @@ class PreparedForeign:
         return buffer[:count].reshape(shape)
 
     def _read_shapes(self, execution: int) -> list[Shape]:
-        """The outputs' dimensions: asked for where the model leaves them open."""
+        """Return the outputs' dimensions, asking the library for dynamic ones."""
         return [
             type.dimensions if type.is_known else self._read_shape(execution, index)
             for index, type in enumerate(self._outputs)
@@ -163,12 +161,11 @@ class PreparedForeign:
 
 
 def _make_buffer(shape: Shape, type: OperandType) -> Array:
-    """Memory for an output, flat: of one element at least, as libraries take none of zero bytes."""
+    """Return flat memory for an output, of at least one element, as libraries refuse zero bytes."""
     return np.empty(max(math.prod(shape), 1), type.dtype)
 
 
 def _find_rest(deadline: int) -> int:
-    """Nanoseconds until a deadline."""
     rest = deadline - time.monotonic_ns()
     need(rest > 0, "the time limit has passed", MissedDeadlinePersistentError)
     return rest

@@ -1,4 +1,4 @@
-"""A model built anew in another NNAPI library, whole or some operations of it."""
+"""A model, or some of its operations, rebuilt in another NNAPI library."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from nnapi.model.operand import Array
 
 
 class Rebuilt(ExitStack):
-    """The handles of a model and of all that it refers to, freed together. What the library reads lives as long."""
+    """The handles of a model and of its referenced models, freed together, with the memory that the library reads."""
 
     def __init__(self, library: Library, model: Model, calls: Sequence[OperationCall] | None = None) -> None:
-        """Of ``calls`` alone where given: what they read of others becomes inputs. Raises what the library refuses."""
+        """Build all of the model or only ``calls``, whose other operands become inputs. Raises the library's errors."""
         super().__init__()
         self._library = library
         self._kept: list[Any] = []
@@ -77,8 +77,7 @@ class Rebuilt(ExitStack):
             self._set_constant(model, place, operand.value)
 
     def _set_constant(self, model: int, place: int, value: Array) -> None:
-        """The library is given a constant's file where it lies in one that can be opened, or else where it lies in
-        memory; either way it is not copied here."""
+        """Set a constant by its file if that can be opened, else by its address, without a copy."""
         array = np.ascontiguousarray(value)
         for mapping in mappings([array]):
             descriptor = mapping.file.open() if mapping.file is not None else None
@@ -99,8 +98,7 @@ class Rebuilt(ExitStack):
 
 
 def _find_ends(model: Model, calls: Sequence[OperationCall]) -> tuple[list[int], list[int]]:
-    """Return the operands that the operations read but neither compute nor have as constants, and all operands that
-    they compute."""
+    """Return the operands that the operations read from elsewhere, and those that they compute."""
     computed = [index for call in calls for index in call.outputs]
     read = dict.fromkeys(index for call in calls for index in call.inputs if index not in computed)
     open_ends = Lifetime.INPUT, Lifetime.TEMPORARY, Lifetime.OUTPUT

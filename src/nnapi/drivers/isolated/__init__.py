@@ -1,4 +1,4 @@
-"""A driver in a process of its own: the application survives that process, and is told how it ended."""
+"""A driver in a process of its own: the application survives the end of that process."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from nnapi.model.model import Model
 from nnapi.model.operand import OperandType
 
 GRACE = 5.0
-"""Seconds beyond a time limit after which a driver that still computes is taken to hang."""
+"""Seconds beyond a time limit after which a driver that still computes counts as hanging."""
 
 
 class Isolated:
-    """Another driver, which lives in a process that is started when it is first needed and again after each end."""
+    """Another driver in a separate process, started at first use and again after each end."""
 
     def __init__(
         self,
@@ -54,17 +54,16 @@ class Isolated:
         background: bool = False,
         service: str | os.PathLike[str] = "",
     ) -> None:
-        """``driver`` is the name of a device that is installed, ``module:attribute`` as in an entry point, or something
-        that can be pickled: a driver, or what makes one or several, of which ``device`` names one.
+        """``driver`` is the name of an installed device, ``module:attribute`` of an entry point, or a picklable object:
+        a driver, or a callable that makes one or several, of which ``device`` names one.
 
-        ``known`` is the same driver here, which says who it is without a process. Whoever does not answer for
-        ``patience`` seconds, or for ``grace`` seconds after a time limit, is ended and counts as dead; without patience
-        a call that has no time limit waits for ever.
+        ``known`` is the same driver in this process, which answers for its description. A process that does not answer
+        for ``patience`` seconds, or for ``grace`` seconds after a time limit, is ended; without patience, calls without
+        a time limit wait forever.
 
-        ``memory`` is how many bytes the process may have to itself. Without ``network`` it can make no sockets, without
-        ``files`` open none for writing, nor remove or rename any. What it prepares and runs in the ``background`` gives
-        way to whoever else wants a processor. ``service`` is the socket of a process that serves
-        drivers already (``nnapi serve``): it has ``driver``, a name, by other rules then.
+        ``memory`` limits the bytes of the process. Without ``network`` it cannot make sockets; without ``files`` it
+        cannot open files for writing, remove or rename them. In the ``background`` it computes with low priority.
+        ``service`` is the socket of ``nnapi serve``; ``driver`` must then be a name, and the service sets the limits.
         """
         is_known = isinstance(driver, str) or not service
         need(is_known, f"a service knows drivers by their names, not {driver!r}", BadDataError)
@@ -75,7 +74,7 @@ class Isolated:
         self._service = os.fspath(service)
         self._nice = BACKGROUND if background else NICE[PriorityCode.PRIORITY_MEDIUM] if self._service else 0
         self._others: dict[PriorityCode, Isolated] = {}
-        """The same driver of a service, in workers that compute with other priorities."""
+        """The same driver of a service, in workers of other priorities."""
         is_driver = isinstance(driver, Driver) and not isinstance(driver, type)
         self._known = driver if known is None and is_driver else known
         self._patience, self._grace = patience, grace
@@ -85,11 +84,9 @@ class Isolated:
         self._lock = make_lock()
 
     is_remote = True
-    """The work is done in another process, for which this one waits."""
 
     @property
     def is_by_name(self) -> bool:
-        """Return whether the device is used only by callers that name it."""
         return bool(getattr(self._known, "is_by_name", False))
 
     @property
@@ -128,8 +125,8 @@ class Isolated:
         return RemotePrepared(model, self._with_priority(options.priority).connect, make)
 
     def _with_priority(self, priority: PriorityCode) -> Isolated:
-        """Return the driver where models of that priority are prepared and run: the system schedules processes, so a
-        service has a worker for each priority that an application uses."""
+        """Return the driver for models of that priority: a service has one worker for each priority of an
+        application."""
         if not self._service or self._nice == NICE[priority]:
             return self
         with self._lock:
@@ -148,7 +145,7 @@ class Isolated:
         return HostBuffer()
 
     def describe(self) -> None:
-        """Learn who the driver is from a process that ends again. From then on one may take as long as it likes."""
+        """Read the driver's description from a process that ends again, then drop the patience."""
         try:
             self._need_greeting()
         finally:
@@ -156,7 +153,7 @@ class Isolated:
         self._patience = None
 
     def wait(self) -> None:
-        """Return when the process is there; DeadObjectError where it cannot be had."""
+        """Return when the process has started; DeadObjectError where it cannot."""
         self.connect()
 
     def close(self) -> None:
@@ -171,12 +168,12 @@ class Isolated:
 
     @property
     def pid(self) -> int | None:
-        """The number of the process, None while there is none."""
+        """The process ID; None while there is no process."""
         connection = self._connection
         return connection.pid if connection is not None and connection.is_alive else None
 
     def connect(self) -> Connection:
-        """The process, started where there is none. DeadObjectError where another driver than before is found in it."""
+        """Return the process, started if necessary; DeadObjectError if the driver in it has changed."""
         connection = self._connection
         if connection is not None and connection.is_alive:
             return connection
@@ -210,7 +207,6 @@ class Isolated:
 
 
 def _source(driver: Any, device: str) -> dict[str, str]:
-    """Return how the process finds the driver."""
     if isinstance(driver, str):
         is_place = ":" in driver
         return {"entry": driver if is_place else "", "device": device if is_place else driver, "pickle": ""}

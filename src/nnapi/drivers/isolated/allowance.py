@@ -1,4 +1,4 @@
-"""Limits of each application of a service, which its worker process keeps."""
+"""Limits of each application of a service, enforced by its worker process."""
 
 from __future__ import annotations
 
@@ -16,26 +16,25 @@ def _default_memory() -> int:
 
 
 class Allowance(NamedTuple):
-    """Limits of one application. Those who exceed one get an error that names it and the option of ``nnapi serve``."""
+    """Limits of one application. An error names the limit and its option of ``nnapi serve``."""
 
     memory: int = _default_memory()
-    """Bytes of memory of its own, beyond what the service has loaded."""
+    """Bytes of its own, beyond those that the service has loaded."""
     models: int = 256
-    """Models, and as many prepared ones."""
+    """Maximum models, and prepared models."""
     threads: int = 64 + (os.cpu_count() or 1)
-    """Runs at the same time, and threads of one model."""
+    """Concurrent runs, and threads of one model."""
     descriptors: int = 1024
-    """Open descriptors of its worker."""
     seconds: float = 120.0
-    """Seconds of one run or preparation, after which the worker is ended."""
+    """Maximum seconds of one run or preparation; then the worker is ended."""
 
     def check(self) -> None:
-        """Raise BadDataError for a limit under which nothing could run."""
+        """Raise BadDataError for a limit that is not positive."""
         for name, value in self._asdict().items():
             need(value > 0, f"{name} is {value}, must be above 0", BadDataError)
 
     def need_fewer(self, number: int, name: str) -> None:
-        """Raise ResourceExhaustedPersistentError where an application has as many of something as it may."""
+        """Raise ResourceExhaustedPersistentError if the limit of that name is reached."""
         limit = getattr(self, name)
         need(
             number < limit,
@@ -57,4 +56,3 @@ class Allowance(NamedTuple):
 
 
 UNLIMITED = Allowance(memory=1 << 62, models=1 << 30, threads=1 << 12, descriptors=1 << 20, seconds=float("inf"))
-"""The allowance of an application that has a process of its own: its owner pays for everything."""

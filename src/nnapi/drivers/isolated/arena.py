@@ -1,5 +1,4 @@
-"""The memory that a run's inputs and outputs pass through between application and driver: a memory file that both have
-mapped, sealed so that neither can change its size under the other."""
+"""A memory file, sealed and mapped by application and driver, that carries the inputs and outputs of a run."""
 
 from __future__ import annotations
 
@@ -19,21 +18,19 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 
 KEPT = 1 << 20
-"""Bytes up to which a channel keeps an arena for its next message."""
+"""Maximum bytes of an arena that a channel caches for its next message."""
 ALIGNED = 64
-"""Bytes to which everything in an arena is aligned."""
 
 Place = tuple[int, Shape]
 """The offset of an array, and its shape."""
 
 
 def round_up(nbytes: int) -> int:
-    """The number of bytes rounded up, so that what follows is aligned."""
     return nbytes + -nbytes % ALIGNED
 
 
 class Arena:
-    """One side's mapping. The descriptor stays the caller's and may be closed."""
+    """One side's mapping. The caller keeps the descriptor and may close it."""
 
     def __init__(self, descriptor: int, size: int) -> None:
         need(size > 0, f"an arena of {size} bytes", BadDataError)
@@ -42,7 +39,7 @@ class Arena:
         self._bytes = np.frombuffer(mmap.mmap(descriptor, size), np.uint8)
 
     def view(self, offset: int, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
-        """An array of the arena; BadDataError where it has no such place."""
+        """Return an array of the arena; BadDataError if it does not lie inside."""
         shape = tuple(map(int, shape))
         length = math.prod(shape) * dtype.itemsize
         inside = min(shape, default=0) >= 0 and 0 <= offset <= self.size - length and not offset % ALIGNED
@@ -50,7 +47,6 @@ class Arena:
         return self._bytes[offset : offset + length].view(dtype).reshape(shape)
 
     def views(self, model: Model, inputs: Sequence[Place], outputs: Sequence[Place]) -> tuple[list[Array], list[Array]]:
-        """The inputs and the outputs of a model at those places."""
         made = []
         for indices, places in ((model.inputs, inputs), (model.outputs, outputs)):
             types = [model.operands[index].type for index in indices]
@@ -60,7 +56,7 @@ class Arena:
 
 @contextmanager
 def new_arena(size: int) -> Iterator[tuple[Arena, int]]:
-    """An arena, and its descriptor for the other side while the ``with`` block goes on."""
+    """Make an arena, with its descriptor for the other side, which is open in the ``with`` block."""
     descriptor = shared_file(size, "nnapi-arena")
     try:
         yield Arena(descriptor, size), descriptor
@@ -69,8 +65,8 @@ def new_arena(size: int) -> Iterator[tuple[Arena, int]]:
 
 
 def copy_in(arena: Arena | None, arrays: Sequence[Array | None], free: int) -> tuple[list[Place | None] | None, int]:
-    """Copy arrays into the arena, one behind the other from ``free`` on. Return their places and where the last one
-    ends; None for the places, and copies nothing, where the arena is smaller."""
+    """Copy arrays into the arena from ``free`` on. Return their locations and the end of the last one; None, without
+    copying, where the arena is too small."""
     places: list[Place | None] = []
     at = free
     for array in arrays:

@@ -1,8 +1,7 @@
-"""A channel: what one run at a time takes from an application to the process of a driver and back.
+"""A channel between an application and the process of a driver, for one run at a time.
 
-It has a socket for messages, and a page of memory with numbers that both sides see. A run that needs no message is a
-number in the page that changes; who waits for that looks at it for some microseconds, and then sleeps until the other
-side rings its bell. The other side's end wakes it too.
+It has a socket for messages, and a shared page of words. A run without a message changes a word; the waiting side spins
+for some microseconds, then sleeps until the other side rings its bell or ends.
 """
 
 from __future__ import annotations
@@ -22,27 +21,25 @@ from nnapi.drivers.isolated.adaptive_spin import AdaptiveSpin
 
 SIZE = mmap.PAGESIZE
 REQUEST, BINDING = 0, 1
-"""Words that the application writes: the number of the run, and of the binding to run."""
+"""Words that the application writes: the numbers of the run and of the binding to run."""
 ANSWER, STATUS = 8, 9
-"""Words that the driver's process writes: the number of the run that has ended, and its status."""
+"""Words that the driver's process writes: the number of the finished run, and its status."""
 ASLEEP = {"application": 16, "driver": 24}
-"""Words that say that a side sleeps, so that the other must ring. Each group has a cache line of its own."""
+"""Words that are set while a side sleeps, so that the other must ring. Each group has its own cache line."""
 PROCESSOR = {"application": 2, "driver": 10}
-"""The number of the processor that a side rang from."""
 DONE, FAILED = 0, 1
 
 SPIN = 20_000
-"""Nanoseconds that a side looks at the page at least before it sleeps, where a second processor may change it."""
+"""Minimum nanoseconds of a spin, where a second processor may change the page."""
 BURST_SPIN = 100_000
-"""The same within a burst."""
 LOOKS = 64
-"""Looks at the page between two at the clock: two microseconds."""
+"""Reads of the word between two reads of the clock: two microseconds."""
 
 BETWEEN_MOVES = 10_000_000
-"""Nanoseconds between two changes of the processor at least, as each takes as long as some wake-ups."""
+"""Minimum nanoseconds between two changes of the processor: each takes as long as some wake-ups."""
 
 LONGEST = 1e9
-"""Milliseconds that the system can be asked to wait for: eleven days, which nobody does."""
+"""Maximum milliseconds of a wait of the system: eleven days."""
 
 IS_WEAK = platform.machine() not in ("x86_64", "AMD64", "i686")
 """Processors that reorder reads and writes of memory need more fences."""
@@ -52,10 +49,10 @@ _sched_getcpu = ctypes.CDLL(None).sched_getcpu
 
 
 class Channel:
-    """One side of a channel; ``side`` is the key of :data:`ASLEEP`. It takes over the descriptors."""
+    """One side of a channel; ``side`` is the key of :data:`ASLEEP`. It owns the descriptors."""
 
     def __init__(self, side: str, connection: socket.socket, page: int, bell: int, other_bell: int) -> None:
-        """``bell`` is the one that this side hears; ``page`` is closed, being mapped."""
+        """``bell`` wakes this side; ``page`` is mapped and closed."""
         self.socket = connection
         try:
             self._page = mmap.mmap(page, SIZE)
@@ -75,7 +72,7 @@ class Channel:
         fence.acquire()
         self._release, self._acquire = fence.release, fence.acquire
         self._spin_for_awake, self._spin_for_woken = AdaptiveSpin(), AdaptiveSpin()
-        """For waits after the other side was told something: who slept has to get a processor first."""
+        """Spins by the other side's state at the last message: a sleeping side needs longer."""
         self._spin = self._spin_for_awake
         self._is_closed = False
 
@@ -84,7 +81,7 @@ class Channel:
         self._poll.register(descriptor, select.POLLIN)
 
     def tell(self, place: int, value: int) -> None:
-        """Change a number of the page when everything written before can be seen, and wake the other side."""
+        """Change a word of the page after everything written before, and wake the other side."""
         words, release, acquire = self.words, self._release, self._acquire
         if IS_WEAK:
             release()
@@ -100,14 +97,13 @@ class Channel:
             self._spin = self._spin_for_awake
 
     def _fence(self) -> None:
-        """Let no access to memory cross this line. A lock that is given back and taken again is the barrier that
-        Python has."""
+        """Order accesses to memory: releasing and acquiring a lock is Python's barrier."""
         self._release()
         self._acquire()
 
     def wait(self, place: int, old: int, spin: int = SPIN, end: float | None = None) -> Sequence[int] | None:
-        """Return when the number is no longer the ``old`` one: nothing. Else the descriptors that are ready, or None at
-        the ``end`` (seconds of the monotonic clock). 0 for ``spin`` is to sleep at once."""
+        """Wait until the word is no longer ``old`` and return nothing; else return the descriptors that are ready, or
+        None at the ``end`` (seconds of the monotonic clock). With ``spin`` 0, sleep at once."""
         if self.words[place] == old:
             begin = time.monotonic_ns()
             if not (spin and not ALONE and self._look(place, old, begin, spin)):
@@ -119,7 +115,6 @@ class Channel:
         return ()
 
     def _look(self, place: int, old: int, begin: int, least: int) -> bool:
-        """Return whether the number changes while looking is worth it."""
         words, clock, spin = self.words, time.monotonic_ns, self._spin
         now, end = begin, begin + spin.budget(least)
         while now < end:
@@ -155,8 +150,8 @@ class Channel:
             words[self._asleep] = 0
 
     def _leave(self, processor: int) -> None:
-        """Go on on another processor than the one that the other side looks from, in vain for as long as both share
-        it. Where processors are virtual, Linux wakes up on the same one who could have another that is idle."""
+        """Move to another processor than the other side's, whose spinning is in vain while both share one. On virtual
+        processors, Linux wakes both on the same one although another is idle."""
         now = time.monotonic_ns()
         if now < self._moved + BETWEEN_MOVES:
             return
@@ -168,14 +163,14 @@ class Channel:
                 os.sched_setaffinity(0, allowed)
 
     def wait_for_message(self, end: float | None = None) -> Sequence[int] | None:
-        """Return the descriptors that are ready, the bell aside; None at the ``end``."""
+        """Return the descriptors that are ready, except the bell; None at the ``end``."""
         while ready := self._poll.poll(milliseconds(end)):
             if others := self._others(ready):
                 return others
         return None
 
     def _others(self, ready: list[tuple[int, int]]) -> list[int]:
-        """The descriptors but the bell, which is silenced."""
+        """Silence the bell and return the other descriptors."""
         others = [descriptor for descriptor, _ in ready]
         if self._bell in others:
             others.remove(self._bell)
@@ -184,7 +179,6 @@ class Channel:
         return others
 
     def close(self) -> None:
-        """Close the descriptors; the page goes with the last reference."""
         if not self._is_closed:
             self._is_closed = True
             self.socket.close()
@@ -193,15 +187,12 @@ class Channel:
 
 
 def milliseconds(end: float | None) -> float | None:
-    """Return the milliseconds for :func:`select.poll` until that end."""
     return None if end is None else min(max(0.0, end - time.monotonic()) * 1e3, LONGEST)
 
 
 def current_processor() -> int:
-    """The number of the processor that this thread is on."""
     return max(0, int(_sched_getcpu()))
 
 
 def bell() -> int:
-    """An eventfd that is silent."""
     return os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)

@@ -1,4 +1,4 @@
-"""One channel of an application: its questions are answered, and its runs made, on a thread of their own."""
+"""The driver's side of one channel: a thread that answers messages and runs models."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from nnapi.trace import spans
 
 
 def make_channel(connection: socket.socket, descriptors: list[int]) -> Channel:
-    """Return the driver's side of a channel over a page and two bells, which it takes over; BadDataError for others."""
+    """Return the driver's side of a channel over a page and two bells, which it then owns; BadDataError for others."""
     page, *bells = descriptors
     need_shared(page, SIZE)
     for bell in bells:
@@ -48,7 +48,7 @@ def make_channel(connection: socket.socket, descriptors: list[int]) -> Channel:
 
 
 class Binding(NamedTuple):
-    """A run that needs no message: views of an arena, and what computes."""
+    """A run without a message: views of an arena, and the function that computes."""
 
     prepared: int
     run: Callable[[], None]
@@ -56,8 +56,6 @@ class Binding(NamedTuple):
 
 
 class ChannelServer:
-    """Answers what comes through one channel."""
-
     def __init__(self, session: Session, channel: Channel, slot: int) -> None:
         self._session, self._channel, self._slot = session, channel, slot
         self._arena: Arena | None = None
@@ -91,7 +89,7 @@ class ChannelServer:
             self._session.forget_channel(slot)
 
     def forget(self, prepared: int) -> None:
-        """Drop what runs a prepared model that nobody needs any more."""
+        """Drop the bindings of a released prepared model."""
         for place, binding in list(self._bindings.items()):
             if binding.prepared == prepared:
                 self._bindings.pop(place, None)
@@ -101,7 +99,7 @@ class ChannelServer:
             refuse(self._channel.socket, self._session.describe_error(error) | {"closed": True})
 
     def _serve_message(self) -> bool:
-        """Answer the next message; whether there was one."""
+        """Answer the next message; return whether there was one."""
         message = receive(self._channel.socket)
         if message is None:
             return False
@@ -210,7 +208,7 @@ class ChannelServer:
         return self._deliver(*self._undelivered, 0)
 
     def _deliver(self, outputs: list[Array], times: Body, free: int) -> Body:
-        """Put outputs into the arena, from ``free`` on; where it is too small, say how much is needed, and wait."""
+        """Copy outputs into the arena from ``free`` on; if it is too small, answer with the size needed."""
         arena = self._arena
         assert arena is not None
         places, end = copy_in(arena, outputs, free)
@@ -246,7 +244,7 @@ class ChannelServer:
 
 
 def _inference(held: Held, shapes: Sequence[Shape]) -> Inference | None:
-    """A run without a time limit; None where a loop may run for longer than it should."""
+    """Return a run without a time limit; None where a loop may exceed its limit."""
     prepared = held.prepared
     if isinstance(prepared, Direct):
         return prepared.direct(shapes, held.is_borrowing)

@@ -1,6 +1,6 @@
 """The process of a driver: ``python -m nnapi.drivers.isolated.child CONNECTION OUTPUT PARENT``.
 
-Only the application starts it. It serves the one connection that it was given, and ends with it or the application.
+Only the application starts it. It serves that one connection, and ends with it or the application.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    """Serve until the application is gone."""
     connection, output, parent = map(int, sys.argv[1:])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a whole group of processes: the application decides
     end_with(parent)
@@ -40,17 +39,17 @@ def main() -> None:
 
 
 def end_with(parent: int) -> None:
-    """Let the system end this process with the thread that started it, which lives as long as the application."""
+    """Have the system end this process with the thread that started it, which lives as long as the application."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(0)
 
 
 def watch_abort() -> None:
-    """End by SIGTERM, which nobody blames on an operation, if another process sends SIGABRT.
+    """End by SIGTERM, which is not blamed on an operation, if another process sends SIGABRT.
 
-    This process was started with the signal blocked, in every thread, so one that comes from outside waits for the
-    thread that asks where it is from. abort() unblocks it in the thread that calls it and ends the process by it.
+    The signal was blocked in every thread from the start, so one from outside waits for the thread that reads its
+    sender. abort() unblocks it in its own thread.
     """
     threading.Thread(target=_await_abort, name="nnapi-abort", daemon=True).start()
 
@@ -64,7 +63,7 @@ def _await_abort() -> None:
 
 
 def find(body: Body) -> Driver:
-    """The driver that the application wants to have here."""
+    """Return the driver that the application asks for."""
     sys.path[:] = body["path"]
     limits = body["limits"]
     if limits["memory"] is not None:

@@ -1,4 +1,4 @@
-"""The application's side of a channel, with what its runs have prepared."""
+"""The application's side of a channel."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nnapi.model.operand import Array
 
 
 class Binding(NamedTuple):
-    """A run that needs no message: its number, and views of an arena."""
+    """A run without a message: its number, and views of an arena."""
 
     number: int
     inputs: list[Array]
@@ -23,7 +23,7 @@ class Binding(NamedTuple):
 
 
 class ClientChannel(Channel):
-    """A channel with what its runs have prepared."""
+    """A channel with the bindings of its runs."""
 
     def __init__(self, connection: socket.socket, page: int, bell: int, other_bell: int) -> None:
         super().__init__("application", connection, page, bell, other_bell)
@@ -32,12 +32,12 @@ class ClientChannel(Channel):
         self.arena: Arena | None = None
         self.runs = 0
         self.is_lost = False
-        """The channel cannot be used, at least until a late answer has been read."""
+        """The channel is unusable, at least until a late answer has been read."""
 
 
 def open_channel(connection: socket.socket, end: float | None = None) -> ClientChannel:
-    """A new channel, of which the process at the other end is told; ConnectionError where it is gone, TimeoutError
-    where it does not read until the ``end`` (seconds of the monotonic clock)."""
+    """Open a channel and send it to the process; ConnectionError if that has ended, TimeoutError if it does not read
+    until the ``end`` (seconds of the monotonic clock)."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     page = shared_file(SIZE, "nnapi-channel")
     bells = bell(), bell()
@@ -59,7 +59,6 @@ def open_channel(connection: socket.socket, end: float | None = None) -> ClientC
 
 
 def _wait_until_writable(connection: socket.socket, end: float | None) -> None:
-    """Return when the other side has read what filled the connection, or has gone."""
     poll = select.poll()
     poll.register(connection, select.POLLOUT)
     if not poll.poll(milliseconds(end)):

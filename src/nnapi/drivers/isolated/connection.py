@@ -1,4 +1,4 @@
-"""The application's side of one process of a driver, from its start to its end: channels, calls, models."""
+"""The application's side of one driver process: channels, calls, models."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from nnapi.trace.recorder import Recorder, Span
 
 T = TypeVar("T")
 Read = Callable[[Message], T]
-"""Reads an answer; raises one of WRONG where that is not as it should be."""
+"""Reads an answer; raises one of WRONG for a malformed one."""
 
 LATE = 0.05
-"""Seconds beyond a time limit in which the driver may still say by itself that it passed."""
+"""Seconds beyond a time limit in which the driver may still report the timeout itself."""
 
 
 class Connection:
-    """A process of a driver. Once it has ended everything raises DriverDiedError."""
+    """A driver process. After its end every method raises DriverDiedError."""
 
     def __init__(
         self,
@@ -47,8 +47,8 @@ class Connection:
         start: Callable[[], Process | Peer],
         limited: str = "",
     ) -> None:
-        """``start`` gives the process. One that does not answer for ``patience`` seconds without a time limit, or for
-        ``grace`` seconds beyond one, is ended. ``limited`` says how little memory the process has: a reason to die."""
+        """``start`` starts the process. One that does not answer for ``patience`` seconds without a time limit, or for
+        ``grace`` seconds beyond one, is ended. ``limited`` describes the memory limit, for error messages."""
         self.name, self._patience, self._grace, self._limited = name, patience, grace, limited
         self._lock = threading.Lock()
         self._channels: list[ClientChannel] = []
@@ -97,7 +97,7 @@ class Connection:
     # Channels
 
     def take(self) -> ClientChannel:
-        """A channel that is nobody else's until it is put back."""
+        """Return a channel for exclusive use until :meth:`put`."""
         if self._end is not None:
             raise self.note_death()
         try:
@@ -106,14 +106,14 @@ class Connection:
             return self._new_channel()
 
     def put(self, channel: ClientChannel) -> None:
-        """Give a channel back, unless a call has lost it."""
+        """Return a channel to the idle ones, unless a call has lost it."""
         if not channel.is_lost:
             self._idle.append(channel)
             if self._end is not None:
                 self._close_idle()
 
     def drop(self, channel: ClientChannel) -> None:
-        """Give up a channel on which an answer may still come."""
+        """Close a channel on which an answer may still come."""
         with self._lock:
             if channel in self._channels:
                 self._channels.remove(channel)
@@ -137,7 +137,6 @@ class Connection:
     # Calls
 
     def ask(self, body: Body, read: Read[T], descriptors: Sequence[int] = (), deadline: int | None = None) -> T:
-        """Return what ``read`` makes of the driver's answer, or raise its error."""
         channel = self.take()
         try:
             return self.ask_on(channel, body, read, descriptors, deadline)
@@ -147,7 +146,7 @@ class Connection:
     def ask_on(
         self, channel: ClientChannel, body: Body, read: Read[T], descriptors: Sequence[int], deadline: int | None
     ) -> T:
-        """As :meth:`ask`, on a channel of the caller's, which is lost where no answer came."""
+        """As :meth:`ask`, on the caller's channel, which is lost if no answer comes."""
         self._tell_released()
         self._active.append(None)
         if spans.active:
@@ -168,7 +167,7 @@ class Connection:
     def _exchange(
         self, channel: ClientChannel, body: Body, descriptors: Sequence[int], deadline: int | None
     ) -> Message | None:
-        """Return the driver's answer; None where it did not come in time."""
+        """Return the driver's answer; None if it did not come in time."""
         message = None
         try:
             with suppress(BrokenPipeError):  # the other side has said why it closed the channel
@@ -191,7 +190,7 @@ class Connection:
         return message
 
     def _read(self, answer: Message, read: Read[T]) -> T:
-        """Read an answer, and close it. An error in it is raised; a mistake in it is the end of the process."""
+        """Read an answer and close it. An error in it is raised; a malformed one ends the process."""
         try:
             if "error" in answer.body:
                 raise self._explain(plain_values.to_error(answer.body["error"]))
@@ -202,12 +201,12 @@ class Connection:
             answer.close()
 
     def _explain(self, error: NnapiError) -> NnapiError:
-        """Return the error, with the limit of memory where that may be behind it."""
+        """Add the memory limit to an error that it may have caused."""
         lacks_memory = isinstance(error, OutOfMemoryError | UnavailableDeviceError) and self._limited
         return type(error)(f"{error}; {self._limited}") if lacks_memory else error
 
     def run(self, channel: ClientChannel, binding: Binding, is_burst: bool) -> bool:
-        """Run what is bound; whether it went well."""
+        """Run a binding; return whether it succeeded."""
         words, active = channel.words, self._active
         channel.runs = number = channel.runs + 1
         words[BINDING] = binding.number
@@ -252,7 +251,7 @@ class Connection:
     # Traces
 
     def _add_trace(self, body: Body) -> Body:
-        """The question with the wish to have recorded what becomes of it, where this thread is recorded."""
+        """Add a request to record to the message if this thread is recorded."""
         found = spans.here()
         if found is None:
             return body
@@ -265,7 +264,6 @@ class Connection:
         return {**body, "trace": [self._recordings, operations]}
 
     def _spans(self) -> list[Span]:
-        """Return the spans that the process has recorded; none where it has ended."""
         found: list[Span] = []
         with suppress(NnapiError):
             while len(found) % SPANS == 0:
@@ -281,7 +279,7 @@ class Connection:
     # Models and what they become
 
     def model(self, model: Model) -> int:
-        """The number under which the process knows a model, which it is sent the first time."""
+        """Return the process's number of a model, which is sent at first use."""
         with self._lock:
             number = self._models.get(model, 0)
         if not number:
@@ -299,7 +297,7 @@ class Connection:
         return number
 
     def release_with(self, owner: object, kind: str, number: int) -> None:
-        """Let the process forget a number when the owner here has gone. A process that has ended is not kept for it."""
+        """Release a number when its owner here is collected, without keeping the connection alive."""
         method = weakref.WeakMethod(self.release)
 
         def tell() -> None:
@@ -310,7 +308,7 @@ class Connection:
         finalizer.atexit = False
 
     def release(self, kind: str, number: int) -> None:
-        """Let the process forget a model or a prepared one, soon. May be called while memory is given back."""
+        """Release a model or a prepared one in the background; may be called from a finalizer."""
         if self._end is not None:
             return
         self._released.append((kind, number))
@@ -338,14 +336,14 @@ class Connection:
     # The end
 
     def note_death(self) -> DriverDiedError:
-        """Return the error to raise when the process has gone."""
+        """Return the error to raise when the process has ended."""
         if self._end is None:
             self._process.has_ended(PATIENCE / 10)  # it may still be on its way
             return self.end("")
         return self._error(*self._end, was_alone=False)
 
     def end(self, reason: str) -> DriverDiedError:
-        """End the process for that reason, and return the error to raise. Without a reason its exit status is it."""
+        """End the process and return the error to raise. The default reason is its exit status."""
         was_alone = len(self._active) <= 1
         status, by_itself = self._process.end()
         with self._lock:
@@ -371,16 +369,15 @@ class Connection:
                 self._idle.pop().close()
 
     def close(self) -> None:
-        """End the process, which is asked nothing any more."""
         if self._end is None:
             self.end("it was closed")
 
     def leave(self) -> None:
-        """Let the process end when this one has."""
+        """Let the process end with this one."""
         self._process.leave()
 
     def forget(self) -> None:
-        """Leave the process to the one that this was forked from."""
+        """Leave the process to the parent of this fork."""
         self._end = ("it belongs to the process that this one was forked from", False)
         self._lock = threading.Lock()
         self._finalizer.detach()
@@ -391,7 +388,6 @@ class Connection:
 
 
 def _abandon(process: Process | Peer, channels: list[ClientChannel]) -> None:
-    """End a process that nobody refers to any more, or that this one's end leaves alone."""
     process.end()
     process.close()
     for channel in channels:

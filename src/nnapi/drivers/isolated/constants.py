@@ -1,7 +1,5 @@
-"""A model's constants by descriptor: the files that they are mapped from, and one memory file for all others.
-
-What lies in a file is not copied: the other process maps the same pages.
-"""
+"""A model's constants by descriptor: the files that they are mapped from, without a copy, and one memory file for
+others."""
 
 from __future__ import annotations
 
@@ -19,11 +17,11 @@ from nnapi.model.operand import Array
 
 ALIGNED = 64
 SMALL = 256
-"""Bytes up to which a constant is copied without asking for its file."""
+"""Maximum bytes of a constant that is copied without searching its file."""
 
 
 def lay_out(arrays: Sequence[Array]) -> tuple[dict[str, Any], list[int]]:
-    """Return the location of each constant, as values, and open descriptors of the files that hold them."""
+    """Return the location of each constant and open descriptors of the files that hold them."""
     files: dict[int, int | None] = {}
     descriptors: list[int] = []
     places: list[list[int]] = []
@@ -44,7 +42,7 @@ def lay_out(arrays: Sequence[Array]) -> tuple[dict[str, Any], list[int]]:
 
 
 def _in_file(array: Array, files: dict[int, int | None], descriptors: list[int]) -> list[int] | None:
-    """The place of a constant in one of the files; None where it lies in none that can be opened again."""
+    """Return file, offset and length of a constant; None if it is not in a file that can be opened again."""
     owners = mappings([array]) if array.nbytes > SMALL and array.flags.c_contiguous else []
     if not owners:
         return None
@@ -76,6 +74,5 @@ def map_constants(layout: dict[str, Any], descriptors: Sequence[int]) -> Callabl
 
 
 def map_file(size: int, descriptor: int) -> Memory:
-    """Return the first bytes of a file, to be mapped for reading; BadDataError for one that must not be."""
     need_constants(descriptor, size)
     return Memory.from_fd(size, mmap.PROT_READ, descriptor)

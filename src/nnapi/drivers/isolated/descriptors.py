@@ -1,7 +1,7 @@
-"""Descriptors that cross between processes: how they are made, and what is checked before one is mapped or used.
+"""Descriptors that cross between processes: made here, and checked before they are mapped or used.
 
-A process that reads mapped bytes which another has cut off is ended by SIGBUS. So memory files are sealed against
-shrinking, and nothing is mapped that is of another type, smaller than announced, or a memory file without that seal.
+Reading mapped bytes that another process has truncated raises SIGBUS. So memory files are sealed against shrinking, and
+files of another type, too small or unsealed are refused.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from nnapi.errors import BadDataError, need
 
 SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
 EVENTFD = "anon_inode:[eventfd]"
-"""The name of every eventfd in /proc."""
 
 
 def memory_file(parts: Sequence[Any], name: str = "nnapi-message") -> int:
-    """Return a descriptor of a memory file that holds the parts, one after the other, and that nobody can change."""
+    """Return a descriptor of an immutable memory file with the concatenated parts."""
     with _sealed_file(name, SEALS | fcntl.F_SEAL_WRITE) as file:
         at = 0
         for part in parts:
@@ -31,7 +30,7 @@ def memory_file(parts: Sequence[Any], name: str = "nnapi-message") -> int:
 
 
 def shared_file(size: int, name: str) -> int:
-    """Return a descriptor of a memory file of zeros that both sides may write to, and that keeps its size."""
+    """Return a descriptor of a memory file of zeros, writable by both sides and of fixed size."""
     with _sealed_file(name, SEALS) as file:
         os.ftruncate(file, size)
         return file
@@ -39,7 +38,7 @@ def shared_file(size: int, name: str) -> int:
 
 @contextmanager
 def _sealed_file(name: str, seals: int) -> Iterator[int]:
-    """A memory file that is filled in the ``with`` block and sealed behind it; closed where that fails."""
+    """Make a memory file that is filled in the ``with`` block and then sealed."""
     file = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         yield file
@@ -50,7 +49,7 @@ def _sealed_file(name: str, seals: int) -> Iterator[int]:
 
 
 def write_at(file: int, part: Any, at: int) -> int:
-    """Write all of a part, which is contiguous bytes, and return the offset behind it."""
+    """Write contiguous bytes completely and return the offset behind them."""
     rest = memoryview(part).cast("B")
     while rest:
         written = os.pwrite(file, rest, at)
@@ -59,7 +58,6 @@ def write_at(file: int, part: Any, at: int) -> int:
 
 
 def is_sealed(file: int) -> bool:
-    """Return whether nobody can make the file shorter."""
     try:
         return bool(fcntl.fcntl(file, fcntl.F_GET_SEALS) & fcntl.F_SEAL_SHRINK)
     except OSError:  # not a memory file
@@ -73,10 +71,8 @@ def need_shared(file: int, size: int) -> None:
 
 
 def need_constants(file: int, size: int) -> None:
-    """Raise BadDataError unless the descriptor is a file of at least that many bytes.
-
-    A file that has a name is what every application maps, and cannot be sealed; one without must be.
-    """
+    """Raise BadDataError unless the descriptor is a file of at least that many bytes; one without a name must be
+    sealed."""
     if _need_file(file, size).st_nlink == 0:
         need_shared(file, size)
 
@@ -89,12 +85,10 @@ def _need_file(file: int, size: int) -> os.stat_result:
 
 
 def need_bell(file: int) -> None:
-    """Raise BadDataError unless the descriptor is an eventfd."""
     need(os.readlink(f"/proc/self/fd/{file}") == EVENTFD, "a descriptor is not an eventfd", BadDataError)
 
 
 def need_socket(file: int) -> None:
-    """Raise BadDataError unless the descriptor is a socket for packets between processes."""
     need(stat.S_ISSOCK(os.fstat(file).st_mode), "a descriptor is not a socket", BadDataError)
     with socket.socket(fileno=os.dup(file)) as found:
         is_right = (found.family, found.type) == (socket.AF_UNIX, socket.SOCK_SEQPACKET)

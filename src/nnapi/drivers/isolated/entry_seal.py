@@ -1,7 +1,7 @@
-"""Entries of caches that only the service that wrote them takes back.
+"""Cache entries that are accepted only by the service that wrote them.
 
-Engines read prepared models without checking them. A service therefore ends each entry with a digest under a key that
-it tells nobody, and restores nothing that lacks it: neither bytes of a stranger, nor an entry of another model.
+Engines read prepared models without checking them. So a service appends a digest under a secret key to each entry, and
+restores only entries that it wrote for the same model.
 """
 
 from __future__ import annotations
@@ -15,16 +15,14 @@ from nnapi.errors import BadDataError, need
 from nnapi.model.model import Model
 
 SIZE = 32
-"""Bytes of the digest, at the end."""
 
 
 def seal_entry(key: bytes, model: Model, content: bytes) -> bytes:
-    """Return the entry with its digest."""
     return content + _sign(key, model, content)
 
 
 def open_entry(key: bytes, model: Model, sealed: bytes) -> bytes:
-    """Return the entry without its digest; BadDataError where the key's owner has not written it for this model."""
+    """Return the entry without its digest; BadDataError unless the key's owner has written it for this model."""
     content, found = sealed[:-SIZE], sealed[-SIZE:]
     is_own = hmac.compare_digest(found, _sign(key, model, content))
     need(is_own, "the cache entry was not written by this service for this model", BadDataError)

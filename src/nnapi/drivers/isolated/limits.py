@@ -1,7 +1,5 @@
-"""Limits that a driver's process sets for itself: memory, sockets, files to write to, the way into other processes.
-
-The system refuses each with an error that the engine sees; what is given up here cannot be taken back.
-"""
+"""Limits that a driver's process sets for itself, for good: memory, sockets, writable files, access to other
+processes."""
 
 from __future__ import annotations
 
@@ -19,18 +17,17 @@ from nnapi.errors import OpFailedError
 
 
 class Machine(NamedTuple):
-    """Numbers of system calls on one kind of processor."""
+    """System call numbers of one kind of processor."""
 
     audit: int
     seccomp: int
     socket: tuple[int, ...]
-    """socket, socketpair."""
     open: tuple[tuple[int, int], ...]
-    """Calls that open a file, each with the index of the flags among its arguments."""
+    """Calls that open a file, each with the index of its flags argument."""
     change: tuple[int, ...]
-    """Calls that make, rename, remove or cut off files by name, and those that change owner, mode or attributes."""
+    """Calls that make, rename, remove or truncate files by name, or change owner, mode or attributes."""
     others: tuple[int, ...]
-    """Calls that reach into other processes (ptrace, process_vm_readv, process_vm_writev), and open_by_handle_at."""
+    """ptrace, process_vm_readv, process_vm_writev, open_by_handle_at."""
 
 
 MACHINES = {
@@ -55,22 +52,21 @@ MACHINES = {
     ),
 }
 AROUND = (425, 437, 438)
-"""io_uring_setup and openat2, which lead around what is looked at here, and pidfd_getfd: the same everywhere."""
+"""io_uring_setup and openat2, which would bypass the filter, and pidfd_getfd: the same everywhere."""
 CHANGE = (452, 463, 466)
 """fchmodat2, setxattrat, removexattrat: the same everywhere."""
 OTHER_TABLE = 0x40000000
 """From here on the calls of x86-64 have other numbers."""
 
 LOAD, EQUAL, LEAST, ANY, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-"""Instructions of the filter: load a word; jump where it equals, is at least, has any bit of; end."""
+"""Instructions of the filter: load a word; jump if equal, at least, any bit set; return."""
 NUMBER, AUDIT, ARGUMENTS = 0, 4, 16
-"""Offsets at which the filter finds the call's number, the kind of processor, the arguments."""
+"""Offsets of the call's number, the kind of processor and the arguments."""
 ALLOW, REFUSE = 0x7FFF0000, 0x00050000 | errno.EPERM
 PR_SET_NO_NEW_PRIVS = 38
 SET_FILTER, ALL_THREADS = 1, 1
 NICE = {PriorityCode.PRIORITY_HIGH: 0, PriorityCode.PRIORITY_MEDIUM: 3, PriorityCode.PRIORITY_LOW: 10}
-"""How much nicer processes are that compute with a priority: of two that want one processor, medium gets a third beside
-high, and low a tenth."""
+"""Niceness by priority: of two that want one processor, medium gets a third beside high, and low a tenth."""
 BACKGROUND = NICE[PriorityCode.PRIORITY_LOW]
 WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 
@@ -80,7 +76,7 @@ class _Program(ctypes.Structure):
 
 
 def limit_memory(size: int) -> None:
-    """Let this process have so many bytes of memory of its own; what others share with it does not count."""
+    """Limit the private memory of this process, in bytes."""
     _, most = resource.getrlimit(resource.RLIMIT_DATA)
     if most != resource.RLIM_INFINITY:
         size = min(size, most)
@@ -88,7 +84,7 @@ def limit_memory(size: int) -> None:
 
 
 def give_way(nice: int) -> None:
-    """Make all threads of this process, and all that they start, so much nicer."""
+    """Increase the niceness of all threads of this process, and of those that they start."""
     nice = min(os.getpriority(os.PRIO_PROCESS, 0) + nice, 19)
     for thread in os.listdir("/proc/self/task"):
         with suppress(ProcessLookupError):  # it has ended
@@ -96,8 +92,10 @@ def give_way(nice: int) -> None:
 
 
 def refuse(*, sockets: bool, writing: bool) -> None:
-    """Let no thread of this process make sockets, or open files to write to them, nor reach into other processes.
-    OpFailedError where the system cannot do that."""
+    """Forbid this process sockets, files opened for writing, and access to other processes.
+
+    OpFailedError where the system cannot do that.
+    """
     machine = MACHINES.get(platform.machine())
     if machine is None:
         raise OpFailedError(f"sockets and files cannot be refused on {platform.machine()}")
@@ -110,8 +108,8 @@ def refuse(*, sockets: bool, writing: bool) -> None:
 
 
 def _program(machine: Machine, sockets: bool, writing: bool) -> list[bytes]:
-    """The filter that the system runs at each call. A jump says how many instructions it leaves out, where its test
-    holds and where it does not."""
+    """Return the filter that the system runs at each call. A jump has the numbers of instructions to skip if its test
+    holds and if not."""
     refused = [*machine.others, *AROUND, *(machine.socket if sockets else ())]
     refused += [*machine.change, *CHANGE] if writing else []
     lines = [_line(LOAD, AUDIT), _line(EQUAL, machine.audit, 1, 0), _line(RETURN, REFUSE), _line(LOAD, NUMBER)]

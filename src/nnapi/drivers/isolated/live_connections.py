@@ -1,4 +1,4 @@
-"""The connections of this process, to whose processes its end and its forks make a difference."""
+"""The connections of this process, which its exit and its forks must release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A service as an application sees it: in place of a process of its own."""
+"""A connection to a service, used in place of a :class:`~nnapi.drivers.isolated.process.Process`."""
 
 from __future__ import annotations
 
@@ -13,19 +13,16 @@ from nnapi.drivers.isolated.protocol import Violation, receive
 from nnapi.errors import DeadObjectError
 
 TIME = struct.Struct("@ll")
-"""Seconds and microseconds."""
 
 
 class Peer:
-    """A connection to a service."""
-
     pid = 0
-    """That of the worker: its greeting has it."""
+    """The worker's ID is in its greeting."""
     descriptor: int | None = None
-    """The worker's end closes its channels, which is enough."""
+    """Not needed: the worker's end closes its channels."""
 
     def __init__(self, path: str, patience: float | None) -> None:
-        """Connect to it; DeadObjectError where nobody serves there, or lets nobody in for ``patience`` seconds."""
+        """Connect; DeadObjectError if nothing serves there, or does not accept within ``patience`` seconds."""
         self.connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._end: tuple[str, bool] | None = None
         if patience is not None:  # the timeout of Python's sockets does not hold for these
@@ -40,18 +37,18 @@ class Peer:
             raise DeadObjectError(f"nobody serves devices at {path}: {reason}") from None
 
     def end(self) -> tuple[str, bool]:
-        """Leave it; how the worker ended, in words, and whether that was its own doing."""
+        """Disconnect; return how the worker ended, and whether by itself."""
         self.has_ended(0)
         with suppress(OSError):
             self.connection.shutdown(socket.SHUT_RDWR)
         return self._end or ("the service has ended the connection", False)
 
     def read_last_words(self) -> str:
-        """Return nothing: the service keeps to itself what its engines write."""
+        """Return nothing: the service does not pass on what its engines write."""
         return ""
 
     def has_ended(self, seconds: float) -> bool:
-        """Return whether the worker ends in that time, and keep what the service says of it."""
+        """Return whether the worker ends in that time, and record the service's report."""
         if self._end is None and self.connection.fileno() >= 0:
             poll = select.poll()
             poll.register(self.connection, select.POLLIN)
@@ -63,12 +60,10 @@ class Peer:
         return self._end is not None
 
     def close(self) -> None:
-        """Close the connection."""
         self.connection.close()
 
     def leave(self) -> None:
-        """It goes on without this process."""
+        """Do nothing: the service outlives this process."""
 
     def forget(self) -> None:
-        """Leave it to the process that this one was forked from."""
         self.close()

@@ -1,7 +1,6 @@
-"""Questions and answers of drivers as plain values for messages, and back.
+"""Requests and answers of drivers as plain values for messages, and back.
 
-Making something of values raises what it likes where they are not as they should be (:data:`WRONG`); it never runs code
-of the other side's choice.
+Reading malformed values raises one of :data:`WRONG`; it never runs code of the other side's choice.
 """
 
 from __future__ import annotations
@@ -26,13 +25,11 @@ from nnapi.trace.labels import parse_label
 Values: TypeAlias = Any
 """Values that JSON can express."""
 WRONG = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError)
-"""Errors of reading values that are not as they should be."""
+"""Errors of reading malformed values."""
 ATTRIBUTES = tuple[Attribute, ...]
 
 
 class Greeting(NamedTuple):
-    """A driver's description of itself."""
-
     info: DeviceInfo
     capabilities: Capabilities
     allocates: bool
@@ -51,7 +48,7 @@ def to_greeting(values: Values) -> Greeting:
 
 
 def of_value(value: Any) -> Values:
-    """Return a named tuple of the drivers' contract, or what one holds, for :func:`to_value`."""
+    """Return a named tuple of the driver interface, or one of its members, for :func:`to_value`."""
     if isinstance(value, bytes | memoryview):
         return bytes(value).hex()
     if isinstance(value, Mapping):
@@ -60,7 +57,7 @@ def of_value(value: Any) -> Values:
 
 
 def to_value(kind: Any, values: Values) -> Any:
-    """Return a value of a type: a named tuple of the drivers' contract, or what one holds."""
+    """Return a value of a type: a named tuple of the driver interface, or one of its members."""
     origin, parts = get_origin(kind), get_args(kind)
     if hasattr(kind, "_fields"):
         return kind(*(to_value(*each) for each in zip(_types(kind), values, strict=True)))
@@ -81,7 +78,7 @@ def _types(kind: Any) -> tuple[Any, ...]:
 
 
 def of_verdicts(model: Model, verdicts: Sequence[Verdict]) -> Values:
-    """With the numbers of the operations: the order in which they run is each side's own."""
+    """Return verdicts with the numbers of their operations, as each side runs them in its own order."""
     return [
         [call.number, bool(verdict.supported), verdict.reason, of_value(verdict.parts)]
         for call, verdict in zip(model.operations, verdicts, strict=True)
@@ -97,7 +94,7 @@ def to_verdicts(model: Model, values: Values) -> list[Verdict]:
 
 
 def of_error(error: BaseException, who: str) -> Values:
-    """Return an error as values; anything but an NnapiError is reported as the runtime reports it."""
+    """Return an error as values; any but an NnapiError becomes what the runtime would raise."""
     if isinstance(error, NnapiError):
         return [int(error.code), str(error), isinstance(error, LoopTimeoutError)]
     if isinstance(error, MemoryError):
@@ -112,7 +109,7 @@ def to_error(values: Values) -> NnapiError:
 
 
 def of_model(model: Model) -> tuple[Values, list[Array]]:
-    """The model and all that it refers to, and the constants, whose places in the list stand for them."""
+    """Return a model with all that it refers to, and its constants, to which the values refer by index."""
     arrays: list[Array] = []
     model.need_mapped()
     models = [_of_description(description, arrays) for description in describe(model)]
@@ -141,7 +138,7 @@ def _codes(description: Values) -> list[tuple[str | None, int]]:
 
 
 def to_model(values: Values, constant: Callable[[int], Array]) -> Model:
-    """The model; ``constant`` gives the bytes of one by its place."""
+    """Return the model; ``constant`` returns the bytes of a constant by its index."""
     for extension in to_value(tuple[Extension, ...], values["extensions"]):
         if EXTENSIONS.find(extension.name) is None:
             EXTENSIONS.describe("the application", extension)
@@ -172,5 +169,5 @@ def to_span(values: Values, process: int) -> Span:
 
 
 def of_bytes(array: Array) -> Array:
-    """The bytes of an array, without a copy where they lie one behind the other."""
+    """Return the bytes of an array, without a copy if it is contiguous."""
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)

@@ -1,4 +1,4 @@
-"""A model that is prepared in the process of a driver, and made ready again in the next one when that has ended."""
+"""A model prepared in a driver process, and again in the next one when that has ended."""
 
 from __future__ import annotations
 
@@ -23,16 +23,15 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, Shape, combine
 
 Make = Callable[[Connection], int]
-"""Prepares the model in a process, and gives its number there."""
+"""Prepares the model in a process and returns its number there."""
 
 
 def read_number(answer: Message) -> int:
-    """Return the number of a prepared model in an answer."""
     return int(answer.body["prepared"])
 
 
 class Handle:
-    """A prepared model of one process, which forgets it with this object."""
+    """A prepared model of one process, released with this object."""
 
     def __init__(self, connection: Connection, number: int) -> None:
         self.connection, self.number = connection, number
@@ -40,25 +39,24 @@ class Handle:
 
 
 class RemotePrepared:
-    """A model prepared in the process that ``connect`` gives, which is another one when the first has ended."""
+    """A model prepared in the process that ``connect`` returns, and in another when that has ended."""
 
     is_burst = False
 
     def __init__(self, model: Model, connect: Callable[[], Connection], make: Make, *, now: bool = True) -> None:
-        """Prepare it ``now``, or at the first use."""
         self._model, self._connect, self._make = model, connect, make
         self._inputs = [model.operands[index].type for index in model.inputs]
         self._outputs = [model.operands[index].type for index in model.outputs]
         self._lock = make_lock()
         self._thread = threading.local()
-        """The error of a thread's last run on the fast path, raised by the general path that it takes next."""
+        """The error of a thread's last run on the fast path, raised by its next run on the general path."""
         self._is_closed = False
         self._handle: Handle | None = None
         if now:
             self.handle()
 
     def handle(self) -> Handle:
-        """The model in a process that lives: prepared there now, where it is not yet."""
+        """Return the model in a live process, prepared there if necessary."""
         handle = self._handle
         if handle is not None and handle.connection.is_alive:
             return handle
@@ -114,7 +112,7 @@ class RemotePrepared:
             return connection.ask_on(channel, body, rest, [descriptor], request.deadline)
 
     def _read_outcome(self, channel: ClientChannel, message: Message) -> Outcome:
-        """The outputs as arrays of our own. ValueError for what the model cannot give."""
+        """Copy the outputs; ValueError for types or shapes that the model cannot produce."""
         assert channel.arena is not None
         answer, outputs = message.body, []
         for type, (offset, dimensions) in zip(self._outputs, answer["outputs"], strict=True):
@@ -127,7 +125,7 @@ class RemotePrepared:
         return Outcome(outputs, _count(answer["hardware_ns"]), _count(answer["driver_ns"]))
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
-        """A run without a message, if the driver has a fast path and the outputs are known, else None."""
+        """Return a run without a message; None without a fast path or with unknown output shapes."""
         known = all(type.is_known for type in self._outputs) and len(shapes) == len(self._inputs)
         if not known:
             return None
@@ -172,7 +170,7 @@ class RemotePrepared:
             self._put(handle.connection, channel)
 
     def _bind(self, handle: Handle, channel: ClientChannel, shapes: tuple[Shape, ...]) -> Binding | None:
-        """Return the binding that runs the model directly on a channel, made at first use."""
+        """Return the binding for runs on a channel, made at first use."""
         key = handle.number, shapes
         if key in channel.bindings:
             return channel.bindings[key]
@@ -187,11 +185,10 @@ class RemotePrepared:
         return found
 
     def session(self) -> RemoteSession:
-        """A prepared model for one run at a time, whose process does not sleep soon between two."""
+        """Return a prepared model for one run at a time, whose process spins longer between two."""
         return RemoteSession(self, self._model, self._connect)
 
     def close(self) -> None:
-        """Let the process forget the model."""
         with self._lock:
             self._is_closed, self._handle = True, None
 
@@ -203,13 +200,11 @@ class RemotePrepared:
 
 
 class RemoteSession(RemotePrepared):
-    """A session in the process, with a channel of its own."""
-
     is_burst = True
 
     def __init__(self, shared: RemotePrepared, model: Model, connect: Callable[[], Connection]) -> None:
         self._kept: list[tuple[Connection, ClientChannel]] = []
-        """The channel between two runs, if there is one already."""
+        """The channel between two runs."""
         finalizer = weakref.finalize(self, _give_back, self._kept)
         finalizer.atexit = False
 
@@ -219,8 +214,7 @@ class RemoteSession(RemotePrepared):
         super().__init__(model, connect, make, now=False)
 
     def bind(self, shapes: Sequence[Shape]) -> Bound | None:
-        """The arena itself: inputs are written where the process reads them. After the end of that process the next
-        one's arena is given copies."""
+        """Return inputs in the arena, where the process reads them. In a later process they are copied."""
         run = self.direct(shapes, True)
         binding = None
         with suppress(DriverDiedError):  # a run will say so
@@ -246,20 +240,18 @@ class RemoteSession(RemotePrepared):
             self._kept.append((connection, channel))
 
     def close(self) -> None:
-        """Give the channel back, and let the process forget the session."""
         super().close()
         _give_back(self._kept)
 
 
 def _give_back(kept: list[tuple[Connection, ClientChannel]]) -> None:
-    """Let others have the channel of a session that nobody needs any more."""
     while kept:
         connection, channel = kept.pop()
         connection.put(channel)
 
 
 def _lay_out(shapes: Sequence[Shape], types: Sequence[OperandType], free: int) -> tuple[list[Place], int]:
-    """Places for arrays of those shapes, and the next free one."""
+    """Return locations for arrays of those shapes, and the next free offset."""
     places: list[Place] = []
     for shape, type in zip(shapes, types, strict=True):
         places.append((free, shape))

@@ -1,4 +1,4 @@
-"""Devices of libraries that never enter the application: processes that end again say what these are."""
+"""Drivers of libraries that are never loaded into the application: short-lived processes describe them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from nnapi.drivers.isolated import Isolated
 from nnapi.errors import NnapiError, UnavailableDeviceError
 
 PATIENCE = 60.0
-"""Seconds that a library may take to be loaded and to say which devices it has."""
+"""Seconds for loading a library and describing its devices."""
 
 
 class Unusable(NamedTuple):
-    """A library without a usable device; a request for its device is answered with the reason."""
+    """A library without a usable device; requests for it are answered with the reason."""
 
     name: str
     reason: str
@@ -24,9 +24,9 @@ class Unusable(NamedTuple):
 
 
 def probe(load: Any, patience: float = PATIENCE) -> Isolated:
-    """Return the driver that calling ``load`` makes in a process of its own, after another process has described it.
+    """Return the isolated driver that ``load`` makes, after a first process has described it.
 
-    Raises what ``load`` raises, and UnavailableDeviceError where the process ends or takes longer than ``patience``
+    Raises what ``load`` raises, and UnavailableDeviceError if the process ends or takes longer than ``patience``
     seconds.
     """
     driver = Isolated(load, patience=patience)
@@ -35,7 +35,6 @@ def probe(load: Any, patience: float = PATIENCE) -> Isolated:
 
 
 def probe_or_explain(setting: Any) -> Isolated | Unusable:
-    """As :func:`probe`; where that fails, the reason under the name of the setting."""
     try:
         return probe(setting)
     except NnapiError as error:

@@ -1,4 +1,4 @@
-"""The process of a driver as the application sees it: started apart, watched, and never left behind."""
+"""The process of a driver, as the application starts, watches and ends it."""
 
 from __future__ import annotations
 
@@ -22,24 +22,22 @@ T = TypeVar("T")
 
 MODULE = "nnapi.drivers.isolated.child"
 OURS = ("NNAPI_TRACE", "NNAPI_ISOLATED", "NNAPI_FOREIGN")
-"""Variables that are for the application alone."""
+"""Environment variables that are not passed on."""
 NONE = {"NNAPI_DELEGATES": ""}
-"""Variables that say there by being empty that there is nothing, whatever a file says."""
+"""Environment variables set to nothing, whatever a configuration file has."""
 ORDERED = {signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
-"""Signals that somebody sends, where others are what a process does to itself."""
+"""Signals that another process sends; others are a process's own fault."""
 PATIENCE = 5.0
-"""Seconds for the system to end a process that it was told to end."""
+"""Seconds for the system to end a killed process."""
 
 
 class Process:
-    """One process, from its start until it has been waited for."""
-
     def __init__(self) -> None:
-        """Start it; OpFailedError where that cannot be done."""
+        """Start it; OpFailedError where that fails."""
         self.connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._output: int | None = None
         self.descriptor: int | None = None
-        """A descriptor that can be read once the process has ended, where the system has them."""
+        """Readable once the process has ended; None where the system has no such descriptors."""
         try:
             self._output = output = os.memfd_create("nnapi-output")
             self._process = background.call(lambda: _start(theirs, output))
@@ -54,11 +52,11 @@ class Process:
             self.descriptor = os.pidfd_open(self.pid)
 
     def end(self) -> tuple[str, bool]:
-        """End it, if it has not ended: how it did, in words, and whether that was its own doing."""
+        """End it; return how it ended, and whether by itself."""
         return describe_end(self._end())
 
     def read_last_words(self) -> str:
-        """Return the last line that the driver's engine wrote while that was collected; nothing where it was not."""
+        """Return the last line of the driver's output, if that was collected."""
         return "" if self._output is None else read_last_words(self._output)
 
     def _end(self) -> int:
@@ -78,7 +76,6 @@ class Process:
         return self._process.returncode is not None
 
     def close(self) -> None:
-        """Close the descriptors."""
         self.connection.close()
         descriptors, self._output, self.descriptor = (self._output, self.descriptor), None, None
         for descriptor in descriptors:
@@ -86,17 +83,16 @@ class Process:
                 os.close(descriptor)
 
     def leave(self) -> None:
-        """Let the system end it, as this process ends."""
+        """Let the system end it with this process."""
         self._process.returncode = 0
 
     def forget(self) -> None:
-        """Leave it to the process that this one was forked from."""
         self.leave()
         self.close()
 
 
 def describe_end(status: int) -> tuple[str, bool]:
-    """Return how a process ended, in words, by its exit status (negative for a signal), and whether by itself."""
+    """Describe an exit status (negative for a signal), and whether the process ended by itself."""
     if status < 0:
         with suppress(ValueError):
             found = signal.Signals(-status)
@@ -117,24 +113,23 @@ def _start(connection: socket.socket, output: int) -> subprocess.Popen[bytes]:
 
 
 class Background:
-    """One thread for all drivers, which lives as long as the application: the system ends their processes with it."""
+    """One thread that starts all drivers' processes and lives as long as the application: they end with it."""
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """Be without a thread, as after a fork."""
+        """Drop the thread, which does not survive a fork."""
         self._queue: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._is_started = False
         self._lock = threading.Lock()
 
     def do(self, work: Callable[[], None]) -> None:
-        """Have the thread do something, which must not raise. May be called from anywhere, even while memory is
-        given back."""
+        """Run a function that must not raise on the thread; may be called from a finalizer."""
         self._queue.put(work)
 
     def call(self, work: Callable[[], T]) -> T:
-        """Have the thread do something, and return or raise its outcome."""
+        """Run a function on the thread, and return or raise its outcome."""
         with self._lock:
             if not self._is_started:
                 self._is_started = True

@@ -1,8 +1,7 @@
-"""Messages between an application and the process of a driver: JSON in packets of a Unix socket, and descriptors.
+"""Messages between an application and a driver process: JSON in packets of a Unix socket, and descriptors.
 
-A message is an object of plain values behind a small header, of at most 1 MiB. One that is too long for a packet
-travels in a memory file instead, whose descriptor comes first. Reading a message runs no code of the other side's
-choice: a message that breaks a rule raises :class:`Violation`.
+A message has a small header and at most 1 MiB. A long one travels in a memory file, whose descriptor comes first.
+Reading a message never runs code of the other side's choice; an invalid one raises :class:`Violation`.
 """
 
 from __future__ import annotations
@@ -20,17 +19,16 @@ from typing import Any, NamedTuple, TypeAlias
 from nnapi.drivers.isolated.descriptors import memory_file
 
 VERSION = 3
-"""Of everything in this package that both sides must agree about."""
+"""The version of everything in this package that both sides share."""
 
 HEADER = struct.Struct("<4sHHI")
-"""Magic, version, flags, and the bytes of the body."""
 MAGIC = b"NNIP"
 IN_FILE = 1
-"""The flag of a body that lies in a memory file."""
+"""The flag of a body in a memory file."""
 PACKET = 1 << 15
-"""Bytes of a body that still goes into a packet."""
+"""Maximum bytes of a body in a packet."""
 MOST = 1 << 20
-"""Bytes that a body may have. Constants, inputs and outputs travel beside it, by descriptor."""
+"""Maximum bytes of a body. Constants, inputs and outputs travel beside it, by descriptor."""
 MOST_DESCRIPTORS = 64
 
 INT = array("i")
@@ -43,13 +41,13 @@ class Violation(Exception):
 
 
 class Message(NamedTuple):
-    """A body and the descriptors that came with it, which belong to who received them."""
+    """A body and its descriptors, which the receiver owns."""
 
     body: Body
     descriptors: list[int]
 
     def read(self, length: int) -> bytes:
-        """So many bytes of the file that came with the message; ValueError where it has not as many."""
+        """Return that many bytes of the message's file; ValueError if it is shorter."""
         found = b""
         while len(found) < length:
             part = os.pread(self.descriptors[0], length - len(found), len(found))
@@ -59,13 +57,12 @@ class Message(NamedTuple):
         return found
 
     def close(self) -> None:
-        """Close the descriptors."""
         while self.descriptors:
             os.close(self.descriptors.pop())
 
 
 def send(connection: socket.socket, body: Body, descriptors: Sequence[int] = ()) -> None:
-    """Send a message; OSError where nobody is there to receive it, Violation where it is too long."""
+    """Send a message; OSError without a receiver, Violation if it is too long."""
     text = json.dumps(body, separators=(",", ":")).encode()
     if len(text) > MOST:
         raise Violation(f"a message has {len(text)} bytes, {MOST} are possible")
@@ -81,7 +78,7 @@ def send(connection: socket.socket, body: Body, descriptors: Sequence[int] = ())
 
 
 def refuse(connection: socket.socket, body: Body) -> None:
-    """Close a connection with a last message. Packets that came before are dropped, as they would hide it."""
+    """Close a connection with a last message, after unread packets, which would hide it."""
     with connection, suppress(OSError):
         connection.settimeout(0)
         send(connection, body)
@@ -91,7 +88,7 @@ def refuse(connection: socket.socket, body: Body) -> None:
 
 
 def receive(connection: socket.socket) -> Message | None:
-    """Return the next message, None after the last; OSError where the connection broke."""
+    """Return the next message, None after the last; OSError if the connection broke."""
     room = socket.CMSG_SPACE((MOST_DESCRIPTORS + 1) * INT.itemsize)
     packet, came, flags, _ = connection.recvmsg(HEADER.size + PACKET, room, socket.MSG_CMSG_CLOEXEC)
     descriptors: list[int] = []

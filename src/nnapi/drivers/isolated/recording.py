@@ -1,4 +1,4 @@
-"""Spans that the process of a driver records for its application."""
+"""Spans that a driver process records for its application."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ SECTIONS = {
     "restore": (Phase.COMPILATION, "prepareModelFromCache"),
     "execute": (Phase.EXECUTION, ""),
 }
-"""Phase and name, or that of the device, of what a trace says of a question."""
+"""Phase and name of each request's section in a trace; an empty name is the device's."""
 
 
 def section_of(body: Body, info: DeviceInfo, model: Model) -> Section:
-    """Return the section of a question in a trace; operations have their numbers in the whole model."""
+    """Return the section of a request; operations have their numbers in the whole model."""
     phase, name = SECTIONS[body["kind"]]
     layer = Layer.CPU if info.type == DeviceTypeCode.DEVICE_CPU else Layer.DRIVER
     operations = body["trace"][1]
@@ -31,11 +31,11 @@ def section_of(body: Body, info: DeviceInfo, model: Model) -> Section:
 
 
 SPANS = 1000
-"""Spans in one message."""
+"""Maximum spans in a message."""
 
 
 class Recording:
-    """The recording of a process, from a question that asks for it until a run that does not."""
+    """The recording of a process, from a request with a trace to a run without."""
 
     def __init__(self) -> None:
         self._number = 0
@@ -43,7 +43,7 @@ class Recording:
         self._lock = make_lock()
 
     def follow(self, wish: Sequence[Any] | None) -> None:
-        """Record from now on where a question says so; the number tells a new recording from the one before."""
+        """Record from now on if a request asks for it; the number distinguishes recordings."""
         if wish is None:
             return
         with self._lock:
@@ -54,12 +54,12 @@ class Recording:
                 spans.start()
 
     def pause(self) -> None:
-        """Record nothing until there is a wish again."""
+        """Record nothing until the next request with a trace."""
         with self._lock:
             self._stop()
 
     def read(self, first: int) -> list[Span]:
-        """Return what was recorded, from its first span on, as much as one message holds."""
+        """Return the recorded spans from index ``first`` on, as many as one message holds."""
         if not first:
             self.pause()
         return self._kept[first : first + SPANS]

@@ -1,4 +1,4 @@
-"""The driver's side of a connection: messages that open channels and release what nobody needs."""
+"""The driver's side of a connection: messages that open channels and release models."""
 
 from __future__ import annotations
 
@@ -16,18 +16,15 @@ from nnapi.drivers.isolated.session import Session
 from nnapi.errors import NnapiError, OutOfMemoryError
 
 Find = Callable[[Body], Driver]
-"""Returns the driver that a connection's first message asks for."""
 
 
 class Server:
-    """Serves one connection of an application."""
-
     def __init__(self, connection: socket.socket, find: Find, session: Session | None = None) -> None:
         self._connection, self._find, self._session = connection, find, session or Session()
 
     def run(self) -> None:
-        """Serve until the application closes the connection, or breaks the protocol. The process is to end then:
-        channels may still be computing."""
+        """Serve until the application disconnects or breaks the protocol. The process must end then, as channels may
+        still compute."""
         try:
             while message := receive(self._connection):
                 self._handle(message)
@@ -54,7 +51,7 @@ class Server:
             message.close()
 
     def _open_channel(self, descriptors: list[int]) -> None:
-        """Serve a channel on a thread of its own. Its first message is the error where that cannot be done."""
+        """Serve a channel on its own thread; on failure its first message is the error."""
         if len(descriptors) != 4:
             raise Violation("a channel has four descriptors")
         need_socket(descriptors[0])

@@ -1,8 +1,8 @@
-"""A service: one process that lets applications in, and has a worker process for each connection.
+"""A service: one process that accepts applications and forks a worker process for each connection.
 
-The service reads nothing that an application sends. It forks a worker, which serves the connection as any driver's
-process does, under an :class:`~nnapi.drivers.isolated.allowance.Allowance`; it watches how long runs take, ends those
-that take too long, and tells an application how its worker ended. Whose turn it is to compute the system decides.
+The service reads nothing that an application sends. A worker serves the connection as any driver process does, under an
+:class:`~nnapi.drivers.isolated.allowance.Allowance`. The service ends workers whose runs take too long, and reports to
+an application how its worker ended.
 """
 
 from __future__ import annotations
@@ -32,38 +32,35 @@ from nnapi.trace.log import Log
 log = Log("nnapi.Service")
 
 CREDENTIALS = struct.Struct("3i")
-"""Process, user and group of the process at the other end."""
+"""Process, user and group IDs of the peer."""
 WAITING = 64
-"""Applications that may wait to be let in."""
+"""Length of the queue of connections."""
 APPLICATIONS = 64
 SHARE = 4
 """One process may have one connection in so many."""
 TICK = 0.5
-"""Seconds between two looks at how long runs take."""
+"""Seconds between two checks of how long runs take."""
 GRACE = 5.0
-"""Seconds for a worker to end by itself when its application has gone."""
+"""Seconds for a worker to end by itself after its application."""
 
 
 class Worker(NamedTuple):
-    """A worker process as the service sees it."""
-
     pid: int
     process: int
-    """A descriptor that can be read once the process has ended."""
+    """Readable once the process has ended."""
     connection: socket.socket
     clock: memoryview
-    """When the run of each channel began: nanoseconds, 0 between two runs."""
+    """The start of each channel's run: monotonic nanoseconds, 0 between two runs."""
     client: int
-    """The process that it serves."""
+    """The ID of the application's process."""
 
     def close(self) -> None:
-        """Close this process's descriptors."""
         self.connection.close()
         os.close(self.process)
 
 
 class Service:
-    """A socket and the drivers behind it. All methods are for one thread, but :meth:`close`."""
+    """A socket and its drivers. Only :meth:`close` may be called from other threads."""
 
     def __init__(
         self,
@@ -73,8 +70,7 @@ class Service:
         allowance: Allowance | None = None,
         applications: int = APPLICATIONS,
     ) -> None:
-        """Make the socket; OSError where that cannot be done, as when it is served already or the name is that of a
-        file. The socket that an earlier service has left there is replaced."""
+        """Make the socket, replacing that of an ended service; OSError if it is in use or the path is another file."""
         self._path, self._drivers = os.fspath(path), drivers
         self._allowance, self._applications = allowance or Allowance(), applications
         self._allowance.check()
@@ -82,7 +78,7 @@ class Service:
         self._workers: dict[int, Worker] = {}
         self._reasons: dict[int, str] = {}
         self._abandoned: dict[int, float] = {}
-        """When workers whose applications have gone are ended, if they have not by themselves."""
+        """Deadlines of the workers whose applications have gone."""
         self._poll = select.poll()
         self._is_closed = False
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -102,7 +98,7 @@ class Service:
         self._identity = _identify(self._path)
 
     def run(self) -> None:
-        """Serve until :meth:`close`; then end all workers."""
+        """Serve until :meth:`close`, then end all workers."""
         self._poll.register(self._listener, select.POLLIN)
         while not self._is_closed:
             for descriptor, _ in self._poll.poll(TICK * 1e3 if self._workers else None):
@@ -120,7 +116,7 @@ class Service:
             worker.close()
 
     def close(self) -> None:
-        """Let nobody in any more, remove the socket, and let :meth:`run` end."""
+        """Accept no more connections, remove the socket, and let :meth:`run` return."""
         if not self._is_closed:
             self._is_closed = True
             with suppress(OSError):
@@ -149,7 +145,7 @@ class Service:
         refuse(connection, {"error": plain_values.of_error(ResourceExhaustedTransientError(reason), "the service")})
 
     def _find_obstacle(self, client: int) -> str:
-        """Return why a process cannot be let in; nothing where it can."""
+        """Return the reason to refuse a process; an empty string if there is none."""
         if len(self._workers) >= self._applications:
             limit = "as many as it may have at a time (nnapi serve --applications)"
             return f"the service has {len(self._workers)} applications, {limit}"
@@ -158,7 +154,6 @@ class Service:
         return f"process {client} has {own} connections, one process may have {most}" if own >= most else ""
 
     def _start(self, connection: socket.socket, client: int) -> None:
-        """Fork the worker of a connection; OSError where that cannot be done."""
         clock = memoryview(mmap.mmap(-1, 8 * self._allowance.threads)).cast("Q")
         parent = os.getpid()
         pid = os.fork()
@@ -182,14 +177,14 @@ class Service:
             os._exit(1)
 
     def _note_departure(self, descriptor: int) -> None:
-        """An application has closed its connection: its worker ends now, unless an engine keeps it."""
+        """Set the deadline of a worker whose application has disconnected."""
         found = next((each for each in self._workers.values() if each.connection.fileno() == descriptor), None)
         if found is not None:  # else its worker has ended in the same moment
             self._poll.unregister(descriptor)
             self._abandoned[found.process] = time.monotonic() + GRACE
 
     def _note_end(self, worker: Worker) -> None:
-        """Tell an application how its worker ended."""
+        """Report the end of a worker to its application."""
         status = os.waitstatus_to_exitcode(os.waitpid(worker.pid, 0)[1])
         words, by_itself = describe_end(status)
         reason = self._reasons.pop(worker.process, "")
@@ -221,7 +216,7 @@ def _identify(path: str) -> tuple[int, int]:
 
 
 def _remove_abandoned(path: str) -> None:
-    """Remove a socket that nobody serves; OSError where it is served, or the path is that of something else."""
+    """Remove a socket without a server; OSError if it is in use or the path is another file."""
     with suppress(FileNotFoundError), socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as trial:
         if not stat.S_ISSOCK(os.lstat(path).st_mode):
             raise OSError(EEXIST, "the file exists and is not a socket")

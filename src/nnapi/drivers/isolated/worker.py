@@ -1,4 +1,4 @@
-"""The worker process of one connection to a service, from its fork to its end."""
+"""The worker process of one connection to a service."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from nnapi.errors import OpFailedError, UnavailableDeviceError
 PATIENCE = 10.0
 """Seconds for the first message."""
 EXPENDABLE = 500
-"""Added to the score by which the system chooses what to end where no memory is left."""
+"""Added to the process's score for the out-of-memory killer."""
 
 
 def serve(
@@ -34,8 +34,8 @@ def serve(
 ) -> None:
     """Serve the connection until the application is gone, and end this process.
 
-    The process ends with the ``parent`` that has forked it, keeps within the allowance, and where the system can see
-    to that it can make no sockets and open no files to write to.
+    The process ends with its ``parent``, keeps within the allowance and, where the system can forbid it, makes no
+    sockets and opens no files for writing.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a whole group of processes: the service decides
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
@@ -59,7 +59,6 @@ def serve(
 
 
 def limit(allowance: Allowance) -> None:
-    """Let this process have no more memory and descriptors than the allowance says."""
     with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
         score.write(str(EXPENDABLE))
     limit_memory(taken() + allowance.memory)
@@ -70,6 +69,6 @@ def limit(allowance: Allowance) -> None:
 
 
 def taken() -> int:
-    """Return the bytes that this process has to itself, as the system counts them."""
+    """Return the private bytes of this process."""
     with open("/proc/self/status") as status:
         return int(next(line.split()[1] for line in status if line.startswith("VmData"))) << 10
