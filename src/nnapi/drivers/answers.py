@@ -1,4 +1,4 @@
-"""The answer to work that another thread or process does: its result, its error, or a missed deadline."""
+"""The answer to work in another thread or process: its result, its error, or a missed deadline."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def answer_with(answer: Future[T], work: Callable[[], T]) -> None:
-    """Do the work, and give who waits for the answer what it gives or raises."""
+    """Do the work, and set its result or error as the answer."""
     try:
         answer.set_result(work())
     except BaseException as error:
@@ -22,5 +22,4 @@ def answer_with(answer: Future[T], work: Callable[[], T]) -> None:
 
 
 def late_error(who: str) -> MissedDeadlineTransientError:
-    """Return the error for work that is unfinished when the time limit has passed."""
     return MissedDeadlineTransientError(f"{who} did not answer within the time limit")

@@ -66,10 +66,9 @@ DEFAULT_LOOP_TIMEOUT = 2_000_000_000
 
 
 class DeviceInfo(NamedTuple):
-    """The identity of a device.
+    """The identity of a device; ``feature_level`` is 1 to 8.
 
-    ``feature_level`` is 1 to 8; ``extensions`` are the operand and operation sets it adds. Devices that describe
-    extensions of the same name differently disable it for all.
+    Devices that describe extensions of the same name differently disable it for all.
     """
 
     name: str
@@ -90,9 +89,9 @@ REFERENCE = Performance()
 
 
 class Capabilities(NamedTuple):
-    """Declared performance: by operand code where it differs from ``default``, and for control flow.
+    """Declared performance by operand code, otherwise ``default``, and for control flow.
 
-    ``launch_seconds`` is the fixed cost of passing the device a tensor, ``seconds_per_byte`` that of moving its bytes.
+    ``launch_seconds`` is the fixed cost of passing a tensor, ``seconds_per_byte`` that of copying it.
     """
 
     default: Performance = REFERENCE
@@ -114,14 +113,13 @@ ENGINE = Capabilities(
 
 
 class LoopTimeoutError(MissedDeadlineTransientError):
-    """A WHILE ran longer than its limit: final, nobody falls back from it."""
+    """A WHILE ran longer than its limit; there is no fallback."""
 
 
 class DriverDiedError(DeadObjectError):
-    """The process of a driver has ended, or had to be ended.
+    """The process of a driver has ended.
 
-    ``by_itself`` says that nobody else ended it, so that what it was asked may be the reason; ``was_alone`` that it was
-    asked nothing else at that time.
+    ``by_itself``: nobody else ended it. ``was_alone``: it had one request, which may be the cause.
     """
 
     by_itself = False
@@ -129,10 +127,7 @@ class DriverDiedError(DeadObjectError):
 
 
 class Verdict(NamedTuple):
-    """Whether a device takes an operation; if not, why, in a message.
-
-    ``parts`` is the work of the operations that the device decomposes it into, if it does.
-    """
+    """Whether a device supports an operation, or the reason against it; ``parts`` is the work of its decomposition."""
 
     supported: bool
     reason: str = ""
@@ -144,10 +139,9 @@ Attribute = tuple[str, int, bytes]
 
 
 class PrepareOptions(NamedTuple):
-    """Options of a preparation. ``deadline`` is a time.monotonic_ns value.
+    """Options of a preparation. ``deadline`` is a time.monotonic_ns value, ``attributes`` are sorted.
 
-    ``threads`` is how many a run may use; None leaves it to the preference. ``attributes`` are sorted. ``variant`` is
-    one of those that :class:`Variants` lists; nothing for the usual one.
+    ``threads`` is the most for a run; by default the preference decides. ``variant`` is one of :class:`Variants`.
     """
 
     preference: PreferenceCode = PreferenceCode.PREFER_FAST_SINGLE_ANSWER
@@ -159,10 +153,9 @@ class PrepareOptions(NamedTuple):
 
 
 class Request(NamedTuple):
-    """One run: an array per model input (None where omitted), of the operand's storage type and actual shape.
+    """One run: an array per model input (None if omitted), of the operand's storage type and actual shape.
 
-    With ``borrow`` a session (:class:`Sessions`) may give outputs that are views of the device's memory, valid until
-    its next run.
+    With ``borrow`` a session may return views of the device's memory, valid until its next run.
     """
 
     inputs: Sequence[Array | None]
@@ -173,7 +166,7 @@ class Request(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The result of a run: an array per model output, and the measured nanoseconds on hardware and in the driver."""
+    """The result of a run: an array per model output, and the nanoseconds on hardware and in the driver."""
 
     outputs: Sequence[Array]
     hardware_ns: int | None = None
@@ -182,47 +175,47 @@ class Outcome(NamedTuple):
 
 @runtime_checkable
 class Prepared(Protocol):
-    """A model made ready on a device."""
+    """A model prepared on a device."""
 
     def execute(self, request: Request) -> Outcome:
-        """Compute. The shapes of the outputs are theirs, also where the model left them open."""
+        """Compute the outputs, in their actual shapes."""
         ...
 
     def close(self) -> None:
-        """Give back what the device holds; no execute follows."""
+        """Release the device's resources; no execute follows."""
         ...
 
 
 @runtime_checkable
 class Sessions(Protocol):
-    """The interface of a Prepared with sessions, which cache the resources of one caller's runs in quick succession."""
+    """A Prepared with sessions, which cache the resources of one caller's runs."""
 
     def session(self) -> Prepared:
-        """A Prepared for one run at a time; closing it leaves this one as it was."""
+        """Return a Prepared for one run at a time; closing it does not close this one."""
         ...
 
 
 Inference: TypeAlias = Callable[[Sequence[Array]], list[Array]]
-"""One inference without the generality of a :class:`Request`: an array per input to an array per output."""
+"""A run without a :class:`Request`: an array per input to an array per output."""
 
 
 @runtime_checkable
 class Direct(Protocol):
-    """The interface of a Prepared with a fast path for runs."""
+    """A Prepared with a fast path for runs."""
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
-        """The shorter way for inputs of those shapes, None where there is none; ``borrow`` as in a Request.
+        """Return the fast path for inputs of those shapes, None if there is none; ``borrow`` as in a Request.
 
-        It takes arrays of the inputs' storage types, none omitted, and knows no time limit and no trace. Whatever it
-        raises, the caller repeats the run by :meth:`Prepared.execute`, which says what is wrong.
+        It takes arrays of the storage types, none omitted, without time limit and trace. After any error the caller
+        repeats the run by :meth:`Prepared.execute`, which reports it.
         """
         ...
 
 
 class Bound(NamedTuple):
-    """Memory of a device for the inputs of runs, and the run of what it holds by then.
+    """Memory of a device for the inputs of runs, and the run on its content.
 
-    A run leaves the inputs as they are; what it gives is valid until the next one.
+    A run does not change the inputs; its results are valid until the next run.
     """
 
     inputs: list[Array]
@@ -231,50 +224,39 @@ class Bound(NamedTuple):
 
 @runtime_checkable
 class Binds(Protocol):
-    """The interface of a session (:class:`Sessions`) whose memory callers may write, so that no run copies anything."""
+    """A session whose memory callers may write, so that no run copies."""
 
     def bind(self, shapes: Sequence[Shape]) -> Bound | None:
-        """The memory for inputs of those shapes, none omitted, in their storage types; None where there is none.
-
-        Its run is as one of :meth:`Direct.direct`.
-        """
+        """Return memory for inputs of those shapes, none omitted, in their storage types; None if there is none."""
         ...
 
 
 class Buffer(Protocol):
-    """Memory of a device that holds one operand's value between runs."""
+    """Memory of a device for one operand's value."""
 
     @property
     def has_data(self) -> bool: ...
 
     def load(self) -> Array:
-        """The value as an array, which nobody writes to."""
+        """Return the value as an array that nobody writes to."""
         ...
 
-    def store(self, array: Array) -> None:
-        """Take over an array as the value."""
-        ...
+    def store(self, array: Array) -> None: ...
 
-    def clear(self) -> None:
-        """Forget the value."""
-        ...
+    def clear(self) -> None: ...
 
 
 @runtime_checkable
 class Allocates(Protocol):
-    """The interface of a driver that allocates memory of its own."""
+    """A driver that allocates its own memory."""
 
     def allocate(self, type: OperandType) -> Buffer:
-        """A buffer for values of the type; OpFailedError where it cannot be had, as for unknown dimensions."""
+        """Return a buffer for values of the type; OpFailedError, as for unknown dimensions."""
         ...
 
 
 class CacheEntry(NamedTuple):
-    """A :meth:`Caches.cache_entry` that is read back.
-
-    It has the entry's bytes, and the file that begins with them, mapped and open as long as the entry (None where there
-    is none). Other bytes follow the entry's in the file.
-    """
+    """A :meth:`Caches.cache_entry` read back: its bytes, and the mapped file that begins with them, if any."""
 
     content: bytes | memoryview
     file: Memory | None = None
@@ -282,23 +264,23 @@ class CacheEntry(NamedTuple):
 
 @runtime_checkable
 class Caches(Protocol):
-    """The interface of a driver whose prepared models can be cached in a file."""
+    """A driver whose prepared models can be cached in a file."""
 
     def cache_entry(self, prepared: Prepared) -> bytes | None:
-        """Return the content from which :meth:`restore` makes ``prepared``; None where caching is not worthwhile."""
+        """Return the content from which :meth:`restore` makes ``prepared``; None if caching is not worthwhile."""
         ...
 
     def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> Prepared:
-        """Make a prepared model from an entry, without the work of ``prepare``."""
+        """Make a prepared model from an entry, without ``prepare``."""
         ...
 
 
 @runtime_checkable
 class Breakable(Protocol):
-    """The interface of a driver whose engine may fail in one process while it works in others."""
+    """A driver whose engine may fail in one process and work in others."""
 
     def outage(self) -> str:
-        """Why the engine cannot be used in this process, in a message; nothing where it can."""
+        """Return the reason why the engine cannot be used in this process; empty if it can."""
         ...
 
 
@@ -311,28 +293,23 @@ class Variants(Protocol):
         ...
 
     def predict_variant(self, model: Model) -> str:
-        """Return the variant that is predicted to be fastest on this processor; nothing for the usual one, which is the
-        same on every processor."""
+        """Return the variant that is predicted to be fastest on this processor; empty for the usual one."""
         ...
 
 
 @runtime_checkable
 class Probed(Protocol):
-    """The interface of an entry point whose driver searches for hardware first, which is slow: the runtime caches the
-    answer."""
+    """An entry point whose driver searches for hardware, which is slow: the runtime caches the answer."""
 
     def identify(self) -> str:
-        """Return a key of everything that the answer depends on, such as the versions and files of drivers. It is
-        cheap, and raises where no hardware can be searched for."""
+        """Return a key of everything that the answer depends on; raise where hardware cannot exist. It is cheap."""
         ...
 
     def ask(self) -> Any:
-        """The answer, which JSON can say; UnavailableDeviceError, with the reason, where nothing can be used."""
+        """Return the answer as JSON values; UnavailableDeviceError, with the reason, if no hardware is usable."""
         ...
 
-    def make(self, answer: Any) -> Driver:
-        """The driver for what was found."""
-        ...
+    def make(self, answer: Any) -> Driver: ...
 
 
 class HostMemory:
@@ -344,7 +321,7 @@ class HostMemory:
 
 
 class HostBuffer:
-    """A buffer of a device that computes in the host's memory: it keeps the array itself."""
+    """A buffer that stores the array itself."""
 
     def __init__(self) -> None:
         self._array: Array | None = None
@@ -375,7 +352,7 @@ class Driver(Protocol):
     def capabilities(self) -> Capabilities: ...
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
-        """One per operation of the finished model, in its order: would ``prepare`` take it?"""
+        """Return one verdict per operation of the finished model, in its order."""
         ...
 
     def prepare(self, model: Model, options: PrepareOptions) -> Prepared: ...

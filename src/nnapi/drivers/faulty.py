@@ -1,4 +1,4 @@
-"""A driver around another one that fails on purpose, for tests of what the runtime survives."""
+"""A driver around another one that fails on purpose, to test the runtime."""
 
 from __future__ import annotations
 
@@ -39,9 +39,8 @@ class Phase(Enum):
 class Faulty:
     """Another driver with a fault.
 
-    The fault strikes in one phase, at models that hold an operation of code ``operation`` (any model where None) and
-    compute an operand of name ``result`` (any where None), with probability ``rate``. ``seconds`` is how late SLOW is,
-    and when HANGS gives up at last.
+    The fault occurs in one phase with probability ``rate``, for models with an operation of code ``operation`` and an
+    operand of name ``result`` (any if None). ``seconds`` is the delay of SLOW and the limit of HANGS.
     """
 
     driver: Driver
@@ -56,7 +55,7 @@ class Faulty:
     _dead: bool = False
     _random: random.Random = field(init=False)
     released: threading.Event = field(default_factory=threading.Event)
-    """Set it to let what HANGS go."""
+    """Set it to end HANGS."""
 
     def __post_init__(self) -> None:
         self._random = random.Random(self.seed)
@@ -78,7 +77,7 @@ class Faulty:
         return _FaultyPrepared(self, model, self.driver.prepare(model, options))
 
     def strike(self, phase: Phase, model: Model) -> bool:
-        """Do the harm that is due; true when values are to be spoilt."""
+        """Cause the fault; return whether to corrupt values."""
         if self._dead:
             raise DeadObjectError(f"{self.info.name} has died")
         hit = self.operation is None or any(call.code == self.operation for call in model.operations)
@@ -118,7 +117,7 @@ class Faulty:
 
 
 class _FaultyPrepared:
-    """Without sessions or a fast path, so that every run passes through ``execute``."""
+    """A Prepared without sessions or a fast path, so that every run passes through ``execute``."""
 
     def __init__(self, faulty: Faulty, model: Model, prepared: Prepared) -> None:
         self._faulty, self._model, self._prepared = faulty, model, prepared
@@ -133,5 +132,4 @@ class _FaultyPrepared:
 
 
 def _turn_bits(array: Array) -> Array:
-    """Every bit turned over, of a scalar too."""
     return np.bitwise_not(array.reshape(-1).view(np.uint8)).view(array.dtype).reshape(array.shape)

@@ -1,4 +1,4 @@
-"""Files by which the system shows that there is hardware. ``glob`` takes as long to import as a driver's module."""
+"""Device files of hardware. ``glob`` takes as long to import as a driver's module."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def find_files(patterns: Sequence[str]) -> list[str]:
-    """The files of patterns that there are, sorted: a path, with ``*`` at its end where a number follows."""
+    """Return the existing files of patterns, sorted: paths, with ``*`` at the end for a number."""
     return sorted(path for pattern in patterns for path in _match(pattern))
 
 

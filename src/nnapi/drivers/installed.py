@@ -1,8 +1,7 @@
-"""The packages that are installed in this Python, by the files that installers write beside them.
+"""The installed packages, from the files that installers write beside them.
 
-``importlib.metadata`` returns the same but imports parsers of mail and archives. In a process that compiles a small
-model from the cache and runs it once, it takes 8 % of the CPU time, and 3.4 MB of 48 (medians of 14 alternating runs
-each, on Python 3.11). It is therefore used only where packages may come from elsewhere than folders.
+``importlib.metadata`` imports parsers of mail and archives: 8 % of the CPU time and 3.4 of 48 MB of a process that runs
+a small cached model once (medians of 14 runs, Python 3.11). It is used only for packages outside folders.
 """
 
 from __future__ import annotations
@@ -21,19 +20,19 @@ METADATA = ("METADATA", "PKG-INFO")
 
 
 class Entry(NamedTuple):
-    """An entry point: its name, and the location of an object as ``module:attribute``."""
+    """An entry point: its name, and its object as ``module:attribute``."""
 
     name: str
     value: str
 
     def load(self) -> Any:
-        """The object; whatever its module raises, AttributeError where that has no such thing."""
+        """Import the object; raise its module's error, or AttributeError."""
         module, _, attributes = self.value.partition("[")[0].strip().partition(":")
         return reduce(getattr, filter(None, attributes.strip().split(".")), import_module(module.strip()))
 
 
 def entries(group: str) -> list[Entry]:
-    """The entry points of a group, of each distribution that is found first on ``sys.path``."""
+    """Return the entry points of a group, of the first distribution of each name on ``sys.path``."""
     if not _is_plain():
         from importlib.metadata import entry_points
 
@@ -42,7 +41,7 @@ def entries(group: str) -> list[Entry]:
 
 
 def version(distribution: str) -> str:
-    """The version of a distribution; ModuleNotFoundError where it is not installed."""
+    """Return the version of a distribution; ModuleNotFoundError if it is not installed."""
     if _is_plain():
         folder = _find_folders().get(_normalize(distribution), "")
         for line in (line for name in METADATA for line in _read_lines(os.path.join(folder, name))):
@@ -54,14 +53,14 @@ def version(distribution: str) -> str:
 
 
 def _is_plain() -> bool:
-    """Whether packages come from folders alone: not from archives, nor from wherever a finder of others looks."""
+    """Whether all packages come from folders: not from archives, nor from other finders."""
     others = [finder for finder in sys.meta_path if finder is not PathFinder]
     archives = [path for path in sys.path if path.endswith(".egg") or os.path.isfile(path)]
     return not archives and not any(hasattr(finder, "find_distributions") for finder in others)
 
 
 def _find_folders() -> dict[str, str]:
-    """The folders of metadata by the distributions' names; the first of a name is the one that is imported."""
+    """Return the metadata folder of each distribution, the first on the path."""
     found: dict[str, str] = {}
     for path in sys.path:
         try:
@@ -76,7 +75,7 @@ def _find_folders() -> dict[str, str]:
 
 @lru_cache(maxsize=64)
 def _list_folders(path: str, changed: int) -> list[tuple[str, str]]:
-    """Names of distributions and their folders in one of the path; every driver asks for them."""
+    """Return names and metadata folders of the distributions in one folder."""
     names = [name for name in os.listdir(path) if name.endswith(FOLDERS)]
     return [(_normalize(name.rpartition(".")[0].partition("-")[0]), os.path.join(path, name)) for name in names]
 
@@ -96,7 +95,7 @@ def _read(folder: str, group: str) -> Iterator[Entry]:
 
 
 def _read_lines(path: str) -> Iterator[str]:
-    """The lines of a small file, one by one; none where it cannot be read."""
+    """Return the lines of a small file; none if it cannot be read."""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             for line in file:

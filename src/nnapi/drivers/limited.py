@@ -1,4 +1,4 @@
-"""A device that takes less: for planning against a phone, and for testing partitions."""
+"""A device with fewer operations: for planning against a phone, and for testing partitions."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from nnapi.drivers.base import Capabilities, DeviceInfo, Driver, Prepared, Prepa
 from nnapi.model.model import Model, OperationCall
 
 Refuses = Callable[[Model, OperationCall], str | None]
-"""Why an operation is refused, in a message; None when it is taken."""
+"""The reason against an operation; None if it is supported."""
 
 
 @dataclass(frozen=True, eq=False)
 class Limited:
-    """Another driver under another name, with operations refused, other capabilities, another version or a lower
-    feature level."""
+    """Another driver with another name, refused operations, other capabilities, version or feature level."""
 
     driver: Driver
     name: str

@@ -1,4 +1,4 @@
-"""A device that takes everything and computes nothing: what remains is the cost of the runtime."""
+"""A device that supports everything and computes nothing, to measure the runtime's cost."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nnapi.model.operand import OperandType
 
 
 class Null:
-    """Answers with zeros at once; dimensions that only a computation could tell are 1."""
+    """Returns zeros at once; dimensions that depend on data are 1."""
 
     info = DeviceInfo("nnapi-null", "1.0", DeviceTypeCode.DEVICE_OTHER, 8)
 
@@ -28,8 +28,6 @@ class Null:
 
 
 class PreparedNull:
-    """Zeros of the output types."""
-
     def __init__(self, types: Sequence[OperandType]) -> None:
         self._templates = [(tuple(dimension or 1 for dimension in type.dimensions), type.dtype) for type in types]
 

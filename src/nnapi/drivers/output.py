@@ -1,6 +1,6 @@
-"""Capture the output of engines to stdout and stderr: it is hidden from the terminal and searched for reasons.
+"""Capture the output of engines to stdout and stderr, to hide it and to search it for reasons.
 
-In a driver's own process it is written where the application finds it if that process crashes.
+A driver's own process writes it where the application finds it after a crash.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ LEVEL = re.compile(r"^(ERROR|WARNING|INFO|VERBOSE|[EWIF]\d{4} \S+ +\d+ \S+\]|[EW
 OWN = re.compile(r"^INFO: (Created TensorFlow Lite|Initialized TensorFlow Lite)")
 """Lines in which LiteRT reports only its own start."""
 LONGEST = 300
-"""Characters of a line that are shown."""
+"""The most characters of a line that are shown."""
 LAST = 1 << 16
-"""Bytes at the end of a process's output that are looked at."""
+"""The most bytes of a process's output that are searched."""
 
 
 @dataclass
@@ -32,14 +32,13 @@ class Output:
 
     @property
     def lines(self) -> list[str]:
-        """Return its lines without LiteRT's reports of its own start."""
+        """Return the lines without LiteRT's reports of its own start."""
         return [line for line in self.text.splitlines() if not OWN.match(line)]
 
 
 @contextmanager
 def collect_output(output: Output) -> Iterator[None]:
-    """Let ``output`` have all that anybody in this process writes to descriptors 1 and 2 meanwhile, when it is its
-    turn."""
+    """Capture what this process writes to descriptors 1 and 2, one caller at a time."""
     with _turn, _open_file() as held:
         kept = {}
         for descriptor in (1, 2):
@@ -65,7 +64,7 @@ _shared: int | None = None
 
 
 def share_output(descriptor: int) -> None:
-    """Let what is collected lie in this file from now on, which is empty whenever nothing is collected."""
+    """Store captured output in this file from now on; it is empty otherwise."""
     global _shared
     _shared = descriptor
 
@@ -77,15 +76,14 @@ def _open_file() -> BinaryIO:
 
 
 def read_last_words(descriptor: int) -> str:
-    """The line that says most of what was being collected in such a file; nothing where nothing was."""
+    """Return the most informative line captured in such a file; empty if there is none."""
     size = os.fstat(descriptor).st_size
     content = os.pread(descriptor, LAST, max(0, size - LAST))
     return choose_line(Output(content.decode(errors="replace")).lines)
 
 
 def choose_line(lines: Sequence[str], otherwise: str = "") -> str:
-    """The line that says most, without its level: the last of an error, else of a warning, else what is given as
-    such, else the last of all."""
+    """Return the most informative line without its level: the last error, else warning, else ``otherwise`` or any."""
     told = [line.strip() for line in lines if LEVEL.sub("", line.strip())]
     errors, warnings = ([line for line in told if line[0] in levels and LEVEL.match(line)] for levels in ("EF", "W"))
     told = errors or warnings or ([otherwise] if otherwise else told)

@@ -1,7 +1,6 @@
-"""Common code of prepared models: their states, one variant for each set of input shapes, the clock.
+"""Common code of prepared models: a pool of resources, one variant for each set of input shapes, the clock.
 
-A prepared model is open, with any number of runs in flight, and then closed for good: no run begins any more, and those
-in flight finish.
+Closing is final: no run begins any more, and those in flight finish.
 """
 
 from __future__ import annotations
@@ -18,17 +17,17 @@ from nnapi.locks import make_lock
 from nnapi.model.operand import Shape
 
 Shapes: TypeAlias = tuple[Shape | None, ...]
-"""The dimensions of a model's inputs, None for one that is omitted."""
+"""The dimensions of a model's inputs, None for an omitted one."""
 T = TypeVar("T")
 P = TypeVar("P", bound=Prepared)
 
 CLOSED = "the prepared model is closed"
 CACHED_SHAPES = 4
-"""The number of sets of shapes for which a model with dynamic dimensions stays prepared."""
+"""The sets of shapes for which a dynamic model stays prepared."""
 
 
 def check_deadline(request: Request) -> None:
-    """Raise MissedDeadlinePersistentError where the time limit has passed before the run."""
+    """Raise MissedDeadlinePersistentError if the time limit has passed before the run."""
     if request.deadline is not None and time.monotonic_ns() > request.deadline:
         raise MissedDeadlinePersistentError("the time limit passed before the computation began")
 
@@ -41,7 +40,6 @@ class Pool(Generic[T]):
         self._closed = False
 
     def take(self) -> T:
-        """One that is nobody else's until it is put back."""
         try:
             return self._idle.pop()  # atomic
         except IndexError:
@@ -58,7 +56,7 @@ class Pool(Generic[T]):
 
 
 class PerShapes(Generic[T]):
-    """A cache of objects made for each set of shapes; the last few are cached."""
+    """A cache of objects for the last few sets of shapes."""
 
     def __init__(self, make: Callable[[Shapes], T], most: int = CACHED_SHAPES) -> None:
         self._make, self._most = make, most
@@ -67,7 +65,6 @@ class PerShapes(Generic[T]):
         self._lock = make_lock()
 
     def add(self, shapes: Shapes, made: T) -> None:
-        """Keep what there is already for those shapes."""
         self._made[shapes] = made
 
     def get(self, shapes: Shapes) -> T:
@@ -83,7 +80,7 @@ class PerShapes(Generic[T]):
             return made
 
     def close(self) -> list[T]:
-        """Forget everything, which comes back, and make nothing any more."""
+        """Close the cache; return its content."""
         with self._lock:
             self._closed = True
             made = list(self._made.values())
@@ -92,10 +89,10 @@ class PerShapes(Generic[T]):
 
 
 class PreparedPerShapes(Generic[P]):
-    """A model whose inputs have dimensions, or are omitted, as only a run decides: prepared for each case."""
+    """A model with dynamic dimensions or optional inputs, prepared for each case."""
 
     def __init__(self, make: Callable[[Shapes], P], assumed: Shapes, first: P | None = None) -> None:
-        """``first`` is what is prepared for the ``assumed`` shapes, if there is something already."""
+        """``first`` is already prepared for the ``assumed`` shapes."""
         self._prepared = PerShapes(make)
         if first is not None:
             self._prepared.add(assumed, first)
@@ -116,7 +113,7 @@ class PreparedPerShapes(Generic[P]):
         return self._prepared.get(shapes)
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
-        """Return the fast path of what is prepared for these shapes, which is prepared now if it is not yet."""
+        """Return the fast path for these shapes, which are prepared if necessary."""
         return find_direct(self.prepare_for(tuple(shapes)), shapes, borrow)
 
     def close(self) -> None:

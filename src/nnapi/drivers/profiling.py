@@ -11,24 +11,23 @@ from nnapi.trace.profile import Costs, Profile
 
 T = TypeVar("T")
 LACKING, LEAST = 0.5e-6, 0.1e-6
-"""Seconds that engines' times lack on average, being whole microseconds, what is over dropped; and those of operators
-without a whole one, most of which are far below."""
+"""Seconds that truncation to microseconds loses on average; and the average time below one microsecond."""
 
 
 def profile_engine(model: Model, engine: str, measure: Callable[[T], Costs]) -> Profile[T]:
-    """The section of an engine's calls that compute a model, which is divided among its operations when it is read."""
+    """Return the section of an engine's calls, which is divided among the model's operations when it is read."""
     numbers, kinds = [call.number for call in model.operations], [call.name for call in model.operations]
     whole = Section(Layer.DRIVER, Phase.COMPUTATION, engine, model=model.name, holds=numbers, kinds=kinds)
     return Profile(whole, measure)
 
 
 def correct_seconds(seconds: float) -> float:
-    """Seconds that an engine has cut down to microseconds, as they are on average."""
+    """Correct seconds that an engine has truncated to microseconds."""
     return seconds + LACKING if seconds else LEAST
 
 
 def operation_section(model: Model, number: int, engine: str) -> Section:
-    """Return the trace section of an operation of a model, or of a partition of it, under the engine's name for it."""
+    """Return the trace section of an operation, or of a partition of it, with the engine's name for it."""
     call = model.operations[number]
     return Section(
         Layer.DRIVER,

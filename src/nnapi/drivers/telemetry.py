@@ -1,11 +1,8 @@
-"""OpenVINO and ONNX Runtime without what tells their makers of their use.
+"""Import OpenVINO and ONNX Runtime without telemetry.
 
-Importing OpenVINO starts its converter, which sends an event over the network and keeps an identity and a count of uses
-in the home directory. The converter goes on quietly where the package that does this is missing; so it is, for the
-moment of the import. A program that has imported OpenVINO itself has had that done already.
-
-ONNX Runtime uploads events from a thread of its own, and keeps an identity in the user's cache directory, unless the
-environment forbids it when it is first imported.
+OpenVINO's converter sends an event and stores an identity in the home directory at import, unless its telemetry package
+is missing; so that is hidden during the import. ONNX Runtime's thread uploads events and stores an identity in the
+user's cache, unless the environment forbids it at the first import.
 """
 
 from __future__ import annotations
@@ -22,20 +19,20 @@ PACKAGE = "openvino_telemetry"
 
 
 def import_openvino(module: str = "openvino") -> Any:
-    """A module of OpenVINO, imported so that it reports nothing; ModuleNotFoundError where it is not installed."""
+    """Import a module of OpenVINO without telemetry; ModuleNotFoundError if it is not installed."""
     with _hide(PACKAGE):
         return import_module(module)
 
 
 def import_onnxruntime() -> Any:
-    """ONNX Runtime, imported so that it reports nothing, unless the environment says that it may."""
+    """Import ONNX Runtime without telemetry, unless the environment permits it."""
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     return import_module("onnxruntime")
 
 
 @contextmanager
 def _hide(package: str) -> Iterator[None]:
-    """Have imports of a package fail, as if it were not installed. What was imported of it before comes back."""
+    """Make imports of a package fail; afterwards, its imported modules are restored."""
     known: dict[str, ModuleType | None] = {
         name: module for name, module in list(sys.modules.items()) if name.partition(".")[0] == package
     }

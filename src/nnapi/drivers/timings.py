@@ -1,6 +1,6 @@
-"""How long engines take for operations, as drivers ship it: measured once per instruction set, never at run time.
+"""Timings of engines that drivers ship, measured once per instruction set, never at run time.
 
-``benchmarks/operator_costs.py`` measures the table, ``timings.txt``. It predicts; trials decide which plan is faster.
+``benchmarks/operator_costs.py`` measures ``timings.txt``. It predicts; trials decide between plans.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from nnapi.model.facts import Kind
 
 
 class Element(StrEnum):
-    """Types that cost alike; the type of the first input counts."""
+    """Types of the first input that cost alike."""
 
     FLOAT32 = "float32"
     UNSIGNED = "quant8"
@@ -33,12 +33,11 @@ ELEMENTS: dict[int, Element] = {
 }
 
 Class = tuple[Kind, Element]
-"""Operations that one cost holds for."""
+"""Operations with one cost."""
 
 
 class Cost(NamedTuple):
-    """Seconds of an operation on one thread: per operation (or step of a sequence), MAC, byte, pixel of the result and
-    filter tap of each pixel."""
+    """Seconds per operation (or step), MAC, byte, pixel of the result and filter tap, on one thread."""
 
     operation: float
     mac: float = 0.0
@@ -48,8 +47,7 @@ class Cost(NamedTuple):
 
 
 class Timings(NamedTuple):
-    """The costs of an engine on one thread. ``launch``: seconds to pass a tensor to it; ``byte``: to copy a byte
-    to it or from it."""
+    """The costs of an engine on one thread; ``launch``: seconds to pass a tensor, ``byte``: to copy a byte."""
 
     launch: float
     byte: float
@@ -61,12 +59,12 @@ class Timed(Protocol):
     """A driver that ships the timings of its engine."""
 
     def timings(self) -> Timings | None:
-        """Return the timings for the processor at hand; None where nothing is known of it."""
+        """Return the timings for this processor; None if unknown."""
         ...
 
 
 class Processor(StrEnum):
-    """Processors that the tables tell apart, by their best instructions for products of bytes."""
+    """Processors by their best instructions for products of bytes."""
 
     AMX = "amx_int8"
     VNNI = "vnni"
@@ -92,15 +90,13 @@ BYTE_MAC: Mapping[Processor, float] = {
     Processor.DOT_PRODUCT: 1.2e-11,
     Processor.OTHER: 2.5e-11,
 }
-"""Seconds of a MAC of bytes that dense kernels take at least: measured with VNNI, reasoned from the width of vectors
-and the instructions for products elsewhere. With AMX the measured table says it."""
+"""The least seconds of a MAC of bytes in dense kernels: measured with VNNI, otherwise estimated; AMX has a table."""
 
 Factors = Mapping[Class, float]
 
 
 @cache
 def find_processor() -> Processor:
-    """Return the processor at hand."""
     sets = find_instruction_sets()
     if "amx_int8" in sets:
         return Processor.AMX
@@ -110,8 +106,7 @@ def find_processor() -> Processor:
 
 
 def scale(timings: Timings, factors: Factors, others: float = 1.0, byte_mac: float = 0.0) -> Timings:
-    """Derive the timings of another processor: what depends on the amount of work takes ``factors`` times as long, or
-    ``others`` times where no factor is given for a class. A MAC of bytes takes ``byte_mac`` at least."""
+    """Multiply timings by ``factors`` per class, else by ``others``; a MAC of bytes takes ``byte_mac`` at least."""
     costs = {}
     for each, cost in timings.costs.items():
         factor = factors.get(each, others)
@@ -122,7 +117,7 @@ def scale(timings: Timings, factors: Factors, others: float = 1.0, byte_mac: flo
 
 
 def find_fault(timings: Timings, processor: Processor) -> str | None:
-    """Say what of the timings is impossible: no time at all, or more MACs a second than a core can do."""
+    """Return the first impossible timing: no time at all, or more MACs a second than a core can do."""
     least = LEAST_MAC.get(processor, min(LEAST_MAC.values()))
     for (kind, element), cost in timings.costs.items():
         if min(cost) < 0 or not any(cost):
@@ -134,7 +129,7 @@ def find_fault(timings: Timings, processor: Processor) -> str | None:
 
 @cache
 def read_measured(engine: str) -> Timings:
-    """Read the timings of an engine that were measured, from ``timings.txt``."""
+    """Read the measured timings of an engine."""
     with open(os.path.join(os.path.dirname(__file__), "timings.txt"), encoding="utf-8") as file:
         section = file.read().partition(f"[{engine}]\n")[2].partition("\n[")[0]
     rows = [line.split(", ") for line in section.splitlines() if line and not line.startswith("#")]

@@ -1,7 +1,6 @@
 """The work of an operation: its kind, element type, multiply-accumulates (MACs), bytes, pixels and filter taps.
 
-Engines sum many channels into many units at once. With few channels most of the time goes into beginning a sum, once
-for each filter tap of each pixel: so pixels and taps count beside the MACs.
+With few channels most of the time is spent on beginning a sum at each pixel and tap, so these count beside MACs.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from nnapi.model.operation import REGISTRY
 __all__ = ["ELEMENTS", "Element", "Kind", "Work", "find_work"]
 
 UNKNOWN_DIMENSION = 8
-"""The assumed size of a dynamic dimension; the first of several, mostly a batch, counts as 1."""
+"""The assumed size of a dynamic dimension; the first of several, mostly a batch, is 1."""
 
 
 class Work(NamedTuple):
     """The work of an operation.
 
-    ``steps`` are those of a sequence, 1 unless it is recurrent. ``pixels`` are those of a convolution's result or the
-    rows of a matrix product's. ``taps`` are the filter taps of all pixels.
+    ``steps`` is 1 unless it is recurrent. ``pixels`` are those of a convolution's result or the rows of a matrix
+    product. ``taps`` are the filter taps of all pixels.
     """
 
     kind: Kind
@@ -39,7 +38,7 @@ class Work(NamedTuple):
 
 
 def find_work(model: Model, call: OperationCall) -> Work:
-    """Return the work of one operation of a model, with an assumed size for dynamic dimensions."""
+    """Return the work of one operation, with assumed sizes of dynamic dimensions."""
     operands = model.operands
     kind, _, summed = REGISTRY[call.code].facts if call.code in REGISTRY else Facts()  # extensions say nothing
     x = operands[call.inputs[0]].type
@@ -67,7 +66,7 @@ def find_work(model: Model, call: OperationCall) -> Work:
 
 
 def _count_moved_bytes(model: Model, call: OperationCall, nbytes: int) -> int:
-    """Bytes read and written: of a table from which rows are picked, those are read that are given."""
+    """Return the bytes read and written; a lookup reads only the rows of its result."""
     given = sum(
         _count_elements(type) * type.dtype.itemsize for type in (model.operands[index].type for index in call.outputs)
     )
@@ -83,7 +82,7 @@ def _count_elements(type: OperandType) -> int:
 
 
 def _measure_recurrent(model: Model, call: OperationCall, element: Element, nbytes: int) -> Work:
-    """Every weight counts once for each row of the input, and each row of a sequence as a step."""
+    """Count every weight for each row of the input, and each row of a sequence as a step."""
     x, *others = (model.operands[index] for index in call.inputs)
     weights = sum(_count_elements(o.type) for o in others if o.lifetime == Lifetime.CONSTANT and o.type.rank == 2)
     last = x.type.dimensions[-1] if x.type.dimensions else 0

@@ -1,1 +1,1 @@
-"""LiteRT: the engine that runs a serialized graph."""
+"""LiteRT: the engine for serialized graphs."""

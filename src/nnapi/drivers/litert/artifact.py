@@ -1,7 +1,4 @@
-"""The engine's compiled graph, which is also an entry of the compilation cache.
-
-Both have the same content: a file, which the engine can map, followed by the other facts.
-"""
+"""The engine's compiled graph and entry of the compilation cache: a file, followed by the other facts."""
 
 from __future__ import annotations
 
@@ -14,18 +11,17 @@ from nnapi.model.memory import Memory
 from nnapi.model.operand import Shape
 
 VERSION = 8
-"""Of entries: to be raised with every change of what graphs become."""
+"""Of entries: increase it with every change of compiled graphs."""
 TAIL = struct.Struct("<II")
-"""The version, and the bytes of JSON in front of it."""
+"""The version, and the bytes of JSON before it."""
 
 
 class Compiled(NamedTuple):
     """A serialized graph and its facts, which end the content.
 
-    ``flipped`` tells, for each input, then each output, whether the caller's values are unsigned and the engine's
-    signed. ``shapes`` are those of the outputs; ``origins`` are the calls of the model behind the operators; ``work``
-    is the number of MACs. ``assumed`` are the shapes of the inputs (None for one that is omitted) that it was made for,
-    where other runs may need other graphs. ``file`` begins with the content, if there is one.
+    ``flipped``: for each input, then each output, whether the caller's values are unsigned and the engine's signed.
+    ``shapes`` are those of the outputs, ``origins`` the operation of each operator, ``work`` is the number of MACs. A
+    dynamic graph was made for the input shapes ``assumed`` (None for an omitted one). ``file`` begins with the content.
     """
 
     content: bytes | memoryview
@@ -57,6 +53,6 @@ def _freeze(value: Any) -> Any:
 
 
 def unpack(entry: CacheEntry) -> Compiled:
-    """The graph of an entry; ValueError where it is none of this version."""
+    """Return the graph of an entry; ValueError for another version."""
     content = memoryview(entry.content)
     return Compiled(*(content, *read_facts(content, VERSION)[0], entry.file))

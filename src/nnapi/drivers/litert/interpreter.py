@@ -1,7 +1,4 @@
-"""LiteRT's interpreter with XNNPACK, which runs a serialized graph.
-
-An interpreter has one run in flight; concurrent runs have one each, made at first use and reused.
-"""
+"""LiteRT's interpreter with XNNPACK; concurrent runs use one each, made at first use and reused."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ if TYPE_CHECKING:
 FLIP = np.array(128, np.uint8)
 """The mask that converts unsigned values to signed ones and back."""
 WORTH_MAPPING = 1 << 16
-"""Bytes below which content is copied as fast as a file is mapped."""
+"""Bytes from which mapping a file is faster than copying."""
 
 
 class Program:
@@ -42,8 +39,7 @@ class Program:
         file: Memory | None = None,
         make_profile: Callable[[], Profile[Engine]] | None = None,
     ) -> None:
-        """``flipped`` tells, for each input, then each output, whether the caller's values are unsigned and the
-        engine's signed. ``shapes`` are those of the outputs; ``file``, if there is one, begins with the content."""
+        """The arguments are those of :class:`nnapi.drivers.litert.artifact.Compiled`."""
         self.content, self.flipped, self.shapes, self.file = content, flipped, shapes, file
         self._make_profile = make_profile
 
@@ -57,10 +53,10 @@ MakeInterpreter = Callable[[Program, int], Interpreter]
 
 
 class Instance:
-    """One interpreter and views of the memory of its inputs and outputs, which never moves."""
+    """One interpreter and views of the memory of its inputs and outputs, which stays in place."""
 
     def __init__(self, program: Program, threads: int, make: MakeInterpreter | None = None) -> None:
-        """``make`` gives another engine's interpreter; by default it is XNNPACK's."""
+        """``make`` makes another engine's interpreter; by default XNNPACK's."""
         interpreter = (make or _interpreter)(program, threads)
         native: Any = interpreter._interpreter
         if threads > 1 and _has_loose_ends(native):
@@ -80,12 +76,12 @@ class Instance:
 
     @cached_property
     def direct(self) -> Inference:
-        """Run and copies of the results in one call."""
+        """Run and copy the results in one call."""
         return self._resolve(borrow=False)
 
     @cached_property
     def borrowing(self) -> Inference:
-        """Run and results that are valid until the next run in one call."""
+        """Run and return results that are valid until the next run."""
         return self._resolve(borrow=True)
 
     def run(self, inputs: Sequence[Array | None]) -> None:
@@ -104,12 +100,12 @@ class Instance:
             raise OpFailedError(f"LiteRT failed: {error}") from None
 
     def _section(self) -> Section:
-        """Return the trace section of the call; an empty one while no trace is recorded."""
+        """Return the trace section of the call; an empty one unless a trace is recorded."""
         profile = self._program.profile if spans.active else None
         return profile.of(self._engine) if profile else spans.NOTHING
 
     def _resolve(self, borrow: bool) -> Inference:
-        """Run and results as one function of arrays that fit, resolved down to NumPy's and LiteRT's own."""
+        """Return a run as one function, resolved to NumPy's and LiteRT's own."""
         puts = [partial(_put_flipped, view) if flip else partial(view.__setitem__, ...) for view, flip in self._inputs]
         gets = [_getter(view, flip, borrow) for view, flip in self._outputs]
         invoke = self._invoke
@@ -132,7 +128,7 @@ class Instance:
         return one
 
     def bind(self, shapes: Sequence[Shape]) -> Bound | None:
-        """Return its memory where the caller's values are the engine's, else a buffer that each run converts."""
+        """Return the engine's inputs, or buffers that each run converts if signedness differs."""
         if [view.shape for view, _ in self._inputs] != [*shapes]:
             return None
         inputs = [np.zeros_like(view) if flip else view for view, flip in self._inputs]
@@ -155,12 +151,11 @@ class Instance:
         return Bound(inputs, flipped if any(self._program.flipped) else same)
 
     def results(self) -> list[Array]:
-        """Copies of the outputs."""
+        """Return copies of the outputs."""
         return [view ^ FLIP if flip else view.copy() for view, flip in self._outputs]
 
     def borrow_results(self) -> list[Array]:
-        """Return the outputs, without a copy where the engine's values are the caller's; those are valid until the next
-        run."""
+        """Return the outputs, valid until the next run; only flipped ones are copied."""
         return [view ^ FLIP if flip else view for view, flip in self._outputs]
 
 
@@ -191,10 +186,10 @@ def _interpreter(program: Program, threads: int) -> Interpreter:
 
 
 def _has_loose_ends(native: Any) -> bool:
-    """Whether sums of products are left to built-in kernels, which are slower with several threads than with one.
+    """Whether built-in kernels compute sums of products, which several threads make slower.
 
-    XNNPACK's nodes name what goes into and comes out of them, not the operators inside: one whose result is seen
-    nowhere else is where the operators are that read it.
+    XNNPACK's nodes name their inputs and outputs, not the operators inside: an unused result belongs to such an
+    operator.
     """
     from nnapi.formats.tflite.operators import facts  # only where threads are set
 
@@ -213,7 +208,7 @@ def _has_loose_ends(native: Any) -> bool:
 
 
 def _caller_view(view: Array, flip: bool) -> Array:
-    """The engine's memory as elements of the caller's type."""
+    """Return the engine's memory as elements of the caller's type."""
     return view.view(np.uint8) if flip or view.dtype == np.bool_ else view
 
 

@@ -1,4 +1,4 @@
-"""Graphs that the engine must never get: on some it ends the process instead of raising."""
+"""Graphs that the engine must never get: on some it ends the process."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from nnapi.formats.tflite.graph import Operator, Tensor
 LARGEST_TENSOR = 2**30
 """Bytes."""
 SMALLEST_SCALE, LARGEST_SCALE = 2.0**-40, 2.0**40
-"""Beyond these the engine's fixed-point multipliers overflow."""
+"""The range in which the engine's fixed-point multipliers do not overflow."""
 
 
 def find_violation(operator: Operator, sound: set[Tensor]) -> str | None:
-    """Return the reason why the engine must not get an operator; None where it may. ``sound`` are tensors checked
-    before; those of the operator are added."""
+    """Return the reason why the engine must not get an operator; None if it may. ``sound`` collects checked tensors."""
     for tensor in (*operator.inputs, *operator.outputs):
         if tensor is None or tensor in sound:
             continue

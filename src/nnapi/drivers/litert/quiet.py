@@ -1,4 +1,4 @@
-"""LiteRT greets on stderr when its delegate is made, and has no switch for that; here is one."""
+"""Hide LiteRT's message to stderr for a new delegate, which has no switch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _lock = make_lock()
 
 @contextmanager
 def hide_greeting() -> Iterator[None]:
-    """Pass on what is written to stderr, whoever writes it, but for the greeting."""
+    """Forward what anybody writes to stderr, except for the message."""
     with _lock, open(os.memfd_create("nnapi-stderr"), "w+b") as held:
         try:
             stderr = os.dup(2)

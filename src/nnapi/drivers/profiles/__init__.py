@@ -1,1 +1,1 @@
-"""Devices that are not here: what one takes and declares, written in a file, and computed by a device that is."""
+"""Simulated devices: a file lists the operations and capabilities, another device computes."""

@@ -1,4 +1,4 @@
-"""A device that is not here as a driver: what it takes is as its profile says, what it computes is another's work."""
+"""The driver of a profile."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from nnapi.model.model import Model
 
 
 class Profiled(Limited):
-    """A driver that takes what a profile says. How fast it is says nothing of the device, so nobody measures it."""
+    """A driver with the operations of a profile. Its speed is another device's, so it is not measured."""
 
     is_measured: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, eq=False)
 class FirstOf:
-    """Several drivers as one: the first that takes the whole of a model computes it, the last takes what is left."""
+    """Several drivers as one: the first that supports all of a model computes it, else the last."""
 
     drivers: Sequence[Driver]
 
@@ -41,7 +41,7 @@ class FirstOf:
 
 
 def make_driver(profile: Profile, drivers: Sequence[Driver]) -> Driver:
-    """The driver of a profile; ``drivers`` compute, the first that can, and the last is one that takes everything."""
+    """Return the driver of a profile; the first of ``drivers`` that can computes, and the last supports everything."""
     computing: Driver = FirstOf(drivers)
     if profile.delay_seconds:
         computing = Faulty(computing, Fault.SLOW, seconds=profile.delay_seconds)

@@ -1,4 +1,4 @@
-"""The profile of a device as a value: its identity, the operands that it takes, its declared performance."""
+"""The profile of a device: its identity, supported operands and declared performance."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nnapi.model.parts import Operand
 
 @dataclass(frozen=True)
 class OperandLimits:
-    """The limits of an operand; None where only the operation limits it."""
+    """The limits of an operand, None for no limit."""
 
     types: tuple[int, ...] | None = None
     ranks: tuple[int, ...] | None = None
@@ -25,8 +25,7 @@ class OperandLimits:
     constant: bool = False
 
     def find_violation(self, operand: Operand, name: str) -> str | None:
-        """Return the violation of an operand of that name, phrased to follow the device's name; None where there is
-        none."""
+        """Return an operand's violation, phrased to follow the device's name; None if there is none."""
         code, dimensions = operand.type.code, operand.type.dimensions
         if self.types is not None and code not in self.types:
             return f"takes {name} as {' or '.join(map(type_name, self.types))}, not as {type_name(code)}"
@@ -45,7 +44,7 @@ PLAIN = Capabilities()
 
 @dataclass(frozen=True)
 class OperationLimits:
-    """The limits of an operation's operands: of the ``first`` one, and of others by the names of their parameters."""
+    """The limits of an operation's operands: of the ``first``, and of others by the names of their parameters."""
 
     first: OperandLimits = ANYTHING
     operands: Mapping[str, OperandLimits] = field(default_factory=dict)
@@ -67,9 +66,8 @@ class OperationLimits:
 class Profile:
     """A simulated device.
 
-    ``operations`` are those it takes, by code; ``others`` holds for all other operations, None where they are refused.
-    ``computed_by`` names the device that computes instead of it whatever it can; the reference computes the rest.
-    ``delay_seconds`` is added to the time of each run.
+    ``operations`` lists the supported ones by code; ``others`` limits all others, which None refuses. ``computed_by``
+    is the device that computes instead; the reference computes the rest. ``delay_seconds`` is added to each run.
     """
 
     name: str
@@ -84,10 +82,7 @@ class Profile:
     delay_seconds: float = 0.0
 
     def find_refusal(self, model: Model, call: OperationCall) -> str | None:
-        """Why the device does not take an operation, in a sentence; None where it does.
-
-        It takes control flow where it takes everything inside.
-        """
+        """Return the reason against an operation, or one inside control flow; None if it is supported."""
         if violation := self._find_violation(model, call):
             return f"{call}: {self.name} {violation}"
         for nested in (each for called in list_call_references(model, call) for each in list_nested(called)):
@@ -102,7 +97,7 @@ class Profile:
 
 
 def name_operands(call: OperationCall) -> Iterator[tuple[str, int]]:
-    """The operands of a call with the names of their parameters, inputs first."""
+    """Yield the operands of a call with their parameters' names, inputs first."""
     if call.match is None:
         return
     names = {place: name for name, places in call.match.inputs.items() for place in places}

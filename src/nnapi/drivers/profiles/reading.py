@@ -1,4 +1,4 @@
-"""Reading profiles from TOML: whatever is wrong with one is an error that names file, key and what was wrong."""
+"""Read profiles from TOML; an error names file, key and fault."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nnapi.errors import BadDataError
 from nnapi.model.operation import REGISTRY
 
 SHIPPED = Path(__file__).parent
-"""The folder of the profiles that come with us."""
+"""The folder of nnapi's own profiles."""
 SUFFIX = ".toml"
 LONGEST_DELAY = 3600.0
 KINDS = {str: "a string", bool: "true or false", int: "a whole number", float: "a number", dict: "a table"}
@@ -24,12 +24,11 @@ T = TypeVar("T")
 
 
 def list_shipped() -> list[str]:
-    """The names of the profiles that come with us."""
     return sorted(path.name for path in SHIPPED.glob(f"*{SUFFIX}"))
 
 
 def find_profile(name: str | os.PathLike[str]) -> Path:
-    """The file of that name, else the profile of that name that comes with us; BadDataError where there is neither."""
+    """Return the file of that name, else nnapi's own profile; BadDataError if neither exists."""
     path = Path(name)
     if path.is_file():
         return path
@@ -39,7 +38,7 @@ def find_profile(name: str | os.PathLike[str]) -> Path:
 
 
 def read_profile(path: str | os.PathLike[str]) -> Profile:
-    """The profile in a file; BadDataError where that is none."""
+    """Read a profile; BadDataError if it is not valid."""
     try:
         with open(path, "rb") as file:
             root = _Table(os.fspath(path), "", tomllib.load(file))
@@ -74,13 +73,13 @@ def read_profile(path: str | os.PathLike[str]) -> Profile:
 
 
 class _Table:
-    """A table of a file, from which each key is taken once; what is left over at the end is unknown."""
+    """A table of a file, from which each key is read once; any key left is unknown."""
 
     def __init__(self, file: str, path: str, values: dict[str, Any]) -> None:
         self._file, self._path, self._values, self._known = file, path, dict(values), list[str]()
 
     def has(self, key: str) -> bool:
-        """Whether a key is there that need not be."""
+        """Whether an optional key exists."""
         self._known.append(key)
         return key in self._values
 
@@ -91,7 +90,7 @@ class _Table:
         raise BadDataError(f"{self._file}: {self._path}{key} {violation}")
 
     def take(self, key: str, kind: type[Any], *default: Any) -> Any:
-        """A value of a kind; the default where it is missing, an error where there is none."""
+        """Return a value of a kind, or the default; without one, a missing key is an error."""
         self._known.append(key)
         if key not in self._values:
             return default[0] if default else self.refuse(key, "is missing")
@@ -101,14 +100,14 @@ class _Table:
         return value if fits and not is_number_by_accident else self._refuse_kind(key, kind, value)
 
     def take_number(self, key: str, default: float) -> float:
-        """A number that is finite and not negative."""
+        """Return a number that is finite and not negative."""
         number = float(self.take(key, float, default))
         if not math.isfinite(number) or number < 0:
             self.refuse(key, f"must be finite and not negative, is {number:g}")
         return number
 
     def take_list(self, key: str, kind: type[T]) -> list[T] | None:
-        """A list of values of a kind, at least one; None where it is missing."""
+        """Return a list of at least one value of a kind; None if it is missing."""
         self._known.append(key)
         values = self._values.pop(key, None)
         if values is None:
@@ -121,11 +120,11 @@ class _Table:
         return values
 
     def take_table(self, key: str) -> _Table:
-        """The table below; an empty one where it is missing."""
+        """Return the table below; an empty one if it is missing."""
         return _Table(self._file, f"{self._path}{key}.", self.take(key, dict, {}))
 
     def close(self) -> None:
-        """BadDataError for a key that nobody asked for."""
+        """Raise BadDataError for an unknown key."""
         for key in self._values:
             self.refuse(key, f"is not known; known are: {', '.join(sorted(set(self._known))) or 'none'}")
 

@@ -1,4 +1,4 @@
-"""Writing profiles as TOML, so that reading gives the same."""
+"""Write profiles as TOML that is read back equal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from nnapi.drivers.profiles.profile import PLAIN, OperandLimits, OperationLimits
 
 
 def write_profile(profile: Profile) -> str:
-    """The text of a profile's file."""
     return "\n".join(_lines(profile)) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""``nnapi-reference``: the definition of every operation, in NumPy, as a driver like any other."""
+"""``nnapi-reference``: the definition of every operation, in NumPy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ReferenceDriver(HostMemory):
-    """Runs every built-in operation of every level, none of extensions or OEMs."""
+    """Runs every built-in operation of every level; no extensions."""
 
     info = DeviceInfo("nnapi-reference", "1.0", DeviceTypeCode.DEVICE_CPU, 8)
 

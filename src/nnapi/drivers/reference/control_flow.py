@@ -1,7 +1,7 @@
-"""IF and WHILE: running the models that a model refers to.
+"""IF and WHILE: run nested models.
 
-A computation is a generator: it asks for the results of nested models and returns its own. Those that wait for others
-are kept in a list, because models may be nested deeper than calls of Python.
+A computation is a generator that yields nested models and gets their results. Waiting ones are a list, because models
+may be nested deeper than Python's calls.
 """
 
 from __future__ import annotations
@@ -18,25 +18,21 @@ from nnapi.model.operand import Array
 
 @dataclass(frozen=True)
 class Limits:
-    """Those of one run."""
-
     deadline: int | None = None
     loop_timeout: int = DEFAULT_LOOP_TIMEOUT
 
 
 class Computable(Protocol):
-    """A model that can be run."""
-
     def compute(self, inputs: Sequence[Array | None], limits: Limits) -> Computation: ...
 
 
 Wanted: TypeAlias = tuple[Computable, Sequence[Array | None]]
-"""A model that is to be run, and on what."""
+"""A model to run, and its inputs."""
 Computation: TypeAlias = Generator[Wanted, Any, list[Array]]
 
 
 def run(computation: Computation, limits: Limits) -> list[Array]:
-    """Run a computation and all those that it waits for; return its result."""
+    """Run a computation and its nested ones; return its result."""
     waiting = [computation]
     results: list[Array] | None = None
     error: BaseException | None = None
@@ -62,7 +58,7 @@ def run(computation: Computation, limits: Limits) -> list[Array]:
 
 
 def run_if(models: Sequence[Computable], arrays: Sequence[Array | None], outputs: int, limits: Limits) -> Computation:
-    """Exactly one branch: the first when the condition's byte is not zero."""
+    """Run the first branch if the condition's byte is not zero, else the second."""
     then, otherwise = models
     results: list[Array] = yield (then if _truth(arrays[0]) else otherwise), arrays[1:]
     return results
@@ -71,10 +67,10 @@ def run_if(models: Sequence[Computable], arrays: Sequence[Array | None], outputs
 def run_while(
     models: Sequence[Computable], arrays: Sequence[Array | None], outputs: int, limits: Limits
 ) -> Computation:
-    """The body for as long as the condition holds; the results are the first ``outputs`` of the state.
+    """Run the body while the condition holds; return the first ``outputs`` of the state.
 
-    Raises LoopTimeoutError when the loop is to go on beyond its time limit (rule 56). A loop that the runtime runs
-    differs on purpose: as the rule has it, the clock is read there after each condition, whatever that says.
+    Raises LoopTimeoutError if the loop would continue beyond its time limit (rule 56). Loops in the runtime differ on
+    purpose: as in the rule, they read the clock after each condition, whatever its result.
     """
     condition, body = models
     end = time.monotonic_ns() + limits.loop_timeout

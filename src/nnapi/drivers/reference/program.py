@@ -1,8 +1,4 @@
-"""A model as a list of steps.
-
-Operations whose types and shapes are known before the run are specialized once; the others, whose shapes depend on
-data or on inputs of open shape, when their inputs have been computed.
-"""
+"""A model as a list of steps, specialized once where shapes are static, else when their inputs are computed."""
 
 from __future__ import annotations
 
@@ -32,7 +28,7 @@ from nnapi.trace.log import Log
 log = Log("nnapi.CpuExecutor")
 
 CACHED_PROGRAMS = 8
-"""Programs kept for different input shapes of one model."""
+"""The programs cached for different input shapes of one model."""
 
 
 class Program:
@@ -58,7 +54,7 @@ class Program:
         log.debug("%s: %d of %d operations are specialized ahead of the run", model.name, ahead, len(self.steps))
 
     def _specialize_early(self, call: OperationCall, known: dict[int, Array]) -> Step | None:
-        """The step, if everything it needs is known before the run."""
+        """Return the step, if its inputs' types are static."""
         if call.code in CONTROL_FLOW:
             declared = {index: self.model.operands[index].type for index in call.outputs}
             self.types.update((index, type) for index, type in declared.items() if type.is_known)
@@ -84,7 +80,7 @@ class Program:
             raise error.at(str(call)) from None
 
     def _check_results(self, step: Step, call: OperationCall) -> Step:
-        """The step, with dimensions that only the data decide tested against the declared ones."""
+        """Check dimensions that depend on data against the declared ones."""
         declared = [self.model.operands[index].type for index in call.outputs]
 
         def run(*arrays: Array) -> Sequence[Array]:
@@ -96,7 +92,6 @@ class Program:
         return replace(step, run=run)
 
     def compute(self, inputs: Sequence[Array | None], limits: Limits) -> Computation:
-        """Compute the model's outputs."""
         need_whole(self._mapped)
         values = self.constants.copy()
         for index, array in zip(self.model.inputs, inputs, strict=True):
@@ -181,7 +176,7 @@ class Program:
 
 
 def _last_uses(model: Model) -> list[tuple[int, ...]]:
-    """For each operation the operands that nobody reads after it, so that their arrays can be dropped."""
+    """Return, for each operation, the operands that are unused after it, whose arrays can be dropped."""
     kept = set(model.outputs)
     dead: list[tuple[int, ...]] = []
     for call in reversed(model.operations):
@@ -196,7 +191,7 @@ def _is_computed(model: Model, index: int) -> bool:
 
 
 class PreparedReference:
-    """A model on the reference: one program where all shapes are declared, one for each set of shapes otherwise.
+    """A model on the reference: one program for each set of shapes.
 
     A program that cannot be made (a bad axis, shapes that do not fit) fails the executions, not the preparation: the
     specification finds bad values when computing.
@@ -220,18 +215,17 @@ class PreparedReference:
         return Outcome([_take_or_copy(array, taken) for array in outputs])
 
     def run(self, inputs: Sequence[Array | None], limits: Limits) -> list[Array]:
-        """The outputs, which may still be views of inputs or constants."""
+        """Return the outputs, which may be views of inputs or constants."""
         return run(self.compute(inputs, limits), limits)
 
     def compute(self, inputs: Sequence[Array | None], limits: Limits) -> Computation:
-        """:meth:`run`, which asks for the results of nested models."""
+        """Run as a computation, which yields nested models."""
         program = self._programs.get(tuple(None if array is None else array.shape for array in inputs))
         if isinstance(program, NnapiError):
             raise copy.copy(program)  # raised as it is, it would collect the frames of every run
         return (yield from program.compute(inputs, limits))
 
     def prepare_nested(self, model: Model) -> PreparedReference:
-        """The prepared form of a model that this one refers to."""
         with self._lock:
             if id(model) not in self._references:
                 self._references[id(model)] = PreparedReference(model)
@@ -251,7 +245,7 @@ class PreparedReference:
 
 
 def _find_type(operand: Operand, shape: Shape | None) -> OperandType | None:
-    """The type of a model input that is given an array of that shape; a caller of a branch or body may misfit."""
+    """Return the type of a model input for an array of that shape, which may not fit in a branch or body."""
     if shape is None:
         return None
     declared = operand.type.dimensions
@@ -264,16 +258,15 @@ def _find_type(operand: Operand, shape: Shape | None) -> OperandType | None:
 
 
 def _keep_freed_memory() -> None:
-    """Have glibc keep what a run frees for the next one, up to 64 MiB, instead of handing it back to the system.
+    """Make glibc reuse freed memory, up to 64 MiB (twice the largest freed block, which may have 32 MiB).
 
-    How much it keeps is twice the largest block freed so far, if that was at most 32 MiB. Getting the same pages anew
-    in every run costs a quarter of MobileNetV2's time.
+    Getting new pages in every run costs a quarter of MobileNetV2's time.
     """
     np.empty((32 << 20) - 8192, np.uint8)
 
 
 def _take_or_copy(array: Array, taken: set[int]) -> Array:
-    """The array itself if it is plain memory of its own and not taken, else a copy; taken from then on."""
+    """Return the array if it owns its memory and is not in ``taken``, to which it is added; else a copy."""
     plain = array.base is None and array.flags.c_contiguous and array.flags.writeable
     owned = array if plain and id(array) not in taken else array.copy("C")
     taken.add(id(owned))

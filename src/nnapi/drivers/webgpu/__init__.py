@@ -1,7 +1,6 @@
 """The device ``webgpu``: the GPU, by the accelerator of LiteRT (ML Drift on WebGPU on Vulkan).
 
-A separate process finds out whether there is a usable GPU, which takes a second. The checks before that are cheap, and
-the answer is cached for as long as the same LiteRT and the same Vulkan drivers are installed.
+A separate process searches for a usable GPU, for a second. The answer is cached for the same LiteRT and Vulkan drivers.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ PROBE = "nnapi.drivers.webgpu.probe"
 PATIENCE = 30.0
 """The time limit in seconds for the accelerator to add two numbers."""
 HARDWARE = ("/dev/dri/renderD*", "/dev/nvidia*", "/dev/mali*", "/dev/kgsl-3d0", "/dev/dxg")
-"""Files of which a GPU with a Vulkan driver has one; ``*`` is a number."""
+"""Files of GPUs with a Vulkan driver; ``*`` is a number."""
 LOADER_CACHE = "/etc/ld.so.cache"
 LOADER_FOLDERS = ("/lib", "/usr/lib", "/lib64", "/usr/lib64", "/usr/local/lib")
 MANIFESTS = (
@@ -34,9 +33,9 @@ MANIFESTS = (
     "/usr/local/share/vulkan/icd.d",
     "/usr/local/etc/vulkan/icd.d",
 )
-"""The folders of the manifests of Vulkan's drivers, one file each."""
+"""The folders of the manifests of Vulkan's drivers."""
 CHOICES = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES", "VK_ADD_DRIVER_FILES")
-"""Variables of Vulkan's loader that name such files instead."""
+"""Variables of Vulkan's loader that name manifests instead."""
 SELECTED = r"Selected adapter: (?P<name>.*?), arch=.*adapterType=(?P<type>[^\n]*)"
 """The accelerator's log line that names its adapter."""
 
@@ -45,8 +44,7 @@ class Search:
     """The entry point: searches for an adapter, and makes its driver. Answers may be cached (:class:`base.Probed`)."""
 
     def identify(self) -> str:
-        """Return a key of everything that the answer depends on; raise UnavailableDeviceError where there can be no
-        adapter."""
+        """Return a key of everything that the answer depends on; UnavailableDeviceError without a possible adapter."""
         engine = version("ai-edge-litert")
         library = find_accelerator()
         need(
@@ -59,8 +57,7 @@ class Search:
         return f"webgpu, LiteRT {engine}, {[_describe_file(file) for file in files]}, {devices}"
 
     def ask(self) -> Any:
-        """Return the adapter's name and type, from a process that adds two numbers on it; raise UnavailableDeviceError
-        with the reason where there is none."""
+        """Return the adapter's name and type, from a process that adds on it; UnavailableDeviceError without one."""
         import subprocess  # not needed with a cached answer
 
         try:
@@ -72,7 +69,7 @@ class Search:
         return read_answer(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
 
     def make(self, answer: Any) -> Driver:
-        """The driver for the adapter; UnavailableDeviceError for one that nobody wants."""
+        """Return the driver of the adapter; UnavailableDeviceError for an unwanted one."""
         from nnapi.drivers.webgpu.driver import WebGpuDriver
 
         name, kind = answer
@@ -85,7 +82,7 @@ class Search:
         return WebGpuDriver(name, is_software)
 
     def __call__(self) -> Driver:
-        """Return the driver without the cached answer, for callers that search for devices without the runtime."""
+        """Return the driver without the cached answer."""
         self.identify()
         return self.make(self.ask())
 
@@ -94,8 +91,7 @@ search = Search()
 
 
 def read_answer(status: int, said: str, noise: str) -> tuple[str, str]:
-    """Name and type of the adapter, by how the process ended and what it wrote; UnavailableDeviceError where it found
-    none."""
+    """Return the adapter's name and type from the process's status and output; UnavailableDeviceError without one."""
     lines = said.strip().splitlines()
     if status or not lines or lines[-1] != "computed":
         reason = lines[-1] if lines else f"the process that tried the accelerator ended with status {status}"
@@ -107,7 +103,7 @@ def read_answer(status: int, said: str, noise: str) -> tuple[str, str]:
 
 
 def find_accelerator() -> str:
-    """The accelerator's library; UnavailableDeviceError where this LiteRT has none."""
+    """Return the accelerator's library; UnavailableDeviceError if this LiteRT has none."""
     spec = find_spec("ai_edge_litert")
     folders = (spec.submodule_search_locations if spec is not None else None) or []
     path = next((path for folder in folders if os.path.exists(path := os.path.join(folder, ACCELERATOR))), None)
@@ -117,7 +113,7 @@ def find_accelerator() -> str:
 
 
 def find_loader() -> str:
-    """Vulkan's loader, found where the dynamic linker would; UnavailableDeviceError where there is none."""
+    """Return Vulkan's loader from the dynamic linker's folders; UnavailableDeviceError if there is none."""
     folders = [
         *filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":")),
         *_list_cached_folders(),
@@ -142,7 +138,7 @@ def _list_cached_folders() -> Iterator[str]:
 
 
 def find_manifests() -> list[str]:
-    """The files that list Vulkan's drivers; UnavailableDeviceError where there are none."""
+    """Return the manifests of Vulkan's drivers; UnavailableDeviceError if there are none."""
     named = [path for name in CHOICES for path in os.environ.get(name, "").split(":") if path]
     from glob import glob  # which machines without a GPU do without
 
@@ -153,7 +149,7 @@ def find_manifests() -> list[str]:
 
 
 def _describe_file(path: str) -> tuple[str, int, int]:
-    """A file as it is now: a driver that is installed anew has another size or time."""
+    """Return path, size and time, which change with a new installation."""
     try:
         state = os.stat(path)
     except OSError:

@@ -1,8 +1,7 @@
-"""Operators as the accelerator takes them, where it would refuse them as they are.
+"""Adapt operators that the accelerator would refuse.
 
-A convolution may have an unsigned filter where everything else of it is unsigned too, and a signed one only with a zero
-point of 0. Other operators take signed filters with any zero point, and FULLY_CONNECTED takes no others. Few operators
-may have the same tensor as two of their inputs.
+A convolution may have an unsigned filter if all its tensors are unsigned, and a signed one with zero point 0 only.
+Other operators take signed filters with any zero point; FULLY_CONNECTED takes no others. Few take a tensor twice.
 """
 
 from __future__ import annotations
@@ -15,17 +14,13 @@ from nnapi.formats.tflite.graph import Operator, Tensor, constant
 from nnapi.lowering.tflite.context import flip_sign
 
 UNSIGNED = frozenset(["CONV_2D", "DEPTHWISE_CONV_2D"])
-"""Operators that are unsigned where their filters are: the second, so that nothing is turned over between them."""
+"""Operators that become unsigned with their filters, without conversions between them."""
 REPEATING = "CONCATENATION"
-"""The operator that takes a tensor twice."""
+"""The operator that supports a repeated input."""
 
 
 def adapt(operators: Sequence[Operator]) -> list[Operator]:
-    """Return the operators as the accelerator takes them, with operators around them that convert signedness or copy
-    inputs.
-
-    Unused ones of these are removed by :func:`remove_dead_operators`.
-    """
+    """Return the operators between conversions of signedness or copies of inputs; remove unused ones afterwards."""
     adapted: list[Operator] = []
     unsigned = UnsignedTensors()
     for operator in operators:
@@ -40,7 +35,7 @@ def adapt(operators: Sequence[Operator]) -> list[Operator]:
 
 
 def copy_repeated_inputs(operator: Operator) -> list[Operator]:
-    """The operator after copies of what it reads more than once."""
+    """Return the operator after copies of its repeated inputs."""
     if operator.kind == REPEATING or len(set(operator.inputs)) == len(operator.inputs):
         return [operator]
     inputs: list[Tensor | None] = []

@@ -1,4 +1,4 @@
-"""The accelerator's compiled model, which is also an entry of the compilation cache."""
+"""The accelerator's compiled model, and its entry of the compilation cache."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from nnapi.drivers.litert.artifact import read_facts, write_facts
 from nnapi.model.operand import Shape
 
 VERSION = 2
-"""Of entries: to be raised with every change of what models become."""
+"""Of entries: increase it with every change of compiled models."""
 
 
 class Compiled(NamedTuple):
-    """A file for the accelerator.
+    """A file for the accelerator. ``relaxed`` allows float16.
 
-    ``flipped`` tells, for each input, then each output, whether the caller's values are unsigned and the engine's
-    signed. ``relaxed`` allows float16. ``assumed`` are the shapes of the inputs (None for one that is omitted) that it
-    was made for, where other runs may need other files.
+    ``flipped``: for each input, then each output, whether the caller's values are unsigned and the engine's signed. A
+    dynamic model was made for the input shapes ``assumed`` (None for an omitted one).
     """
 
     content: bytes
@@ -27,12 +26,11 @@ class Compiled(NamedTuple):
 
 
 def pack(compiled: Compiled) -> bytes:
-    """Return the content that :func:`unpack` reads."""
     return compiled.content + write_facts(VERSION, *compiled[1:])
 
 
 def unpack(entry: CacheEntry) -> Compiled:
-    """The file of an entry; ValueError where it is none of this version."""
+    """Return the file of an entry; ValueError for another version."""
     content = memoryview(entry.content)
     facts, length = read_facts(content, VERSION)
     return Compiled(bytes(content[:length]), *facts)

@@ -1,4 +1,4 @@
-"""The device of the GPU. It is used in a process of its own, because the accelerator may end the one that it is in."""
+"""The driver of the GPU, used in a process of its own, because the accelerator may end it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 GPU = Capabilities(
     Performance(0.005, 0.02), relaxed=Performance(0.004, 0.02), launch_seconds=1e-4, seconds_per_byte=5e-10
 )
-"""The capabilities of a GPU: much faster than the reference, once its inputs are transferred."""
+"""The capabilities of a GPU: fast, after its inputs are transferred."""
 SOFTWARE = Capabilities(
     Performance(20.0, 20.0), relaxed=Performance(20.0, 20.0), launch_seconds=0.05, seconds_per_byte=1e-8
 )
@@ -41,19 +41,19 @@ SOFTWARE = Capabilities(
 
 
 class WebGpuDriver(HostMemory):
-    """Takes what its lowering rules take. ``adapter`` is the GPU as Vulkan calls it."""
+    """The driver. ``adapter`` is the GPU's name in Vulkan."""
 
     isolated = True
     travels = True
-    """Its process is given this object, so that nobody looks for an adapter there again."""
+    """The process gets this object, and need not search for an adapter."""
     patience: ClassVar[float] = 900.0
-    """Seconds that shaders may take to be compiled, in several starts, before the process counts as hanging."""
+    """Seconds for compiling shaders, in several starts, before the process counts as hanging."""
 
     def __init__(self, adapter: str, is_software: bool = False) -> None:
         engine = f"LiteRT {version('ai-edge-litert')}"
         self.info = DeviceInfo("webgpu", f"{engine}, {adapter}", DeviceTypeCode.DEVICE_GPU, 8)
         self.is_software = self.is_by_name = is_software
-        """Vulkan on the CPU is there for tests: nobody is given it who has not named it."""
+        """Vulkan on the CPU is for tests: it is used only by name."""
 
     def capabilities(self) -> Capabilities:
         return SOFTWARE if self.is_software else GPU
@@ -77,7 +77,7 @@ class WebGpuDriver(HostMemory):
         return make(shapes) if assumed is None else DynamicModel(make, shapes)
 
     def cache_entry(self, prepared: Prepared) -> bytes | None:
-        """The file, that for the assumed dimensions where the model leaves some open."""
+        """Return the file; with dynamic dimensions, the one for the assumed dimensions."""
         first = prepared.first if isinstance(prepared, DynamicModel) else prepared
         return pack(first.compiled) if isinstance(first, PreparedModel) else None
 
@@ -100,7 +100,7 @@ class WebGpuDriver(HostMemory):
 
 
 class PreparedModel:
-    """A model on the accelerator, with the buffers of its inputs and outputs: runs wait for each other."""
+    """A model on the accelerator, with buffers of its inputs and outputs: runs wait for each other."""
 
     def __init__(self, compiled: Compiled) -> None:
         from nnapi.drivers.webgpu.engine import Instance  # never before there is something to compute
@@ -120,4 +120,4 @@ class PreparedModel:
 
 
 class DynamicModel(PreparedPerShapes[PreparedModel]):
-    """A model whose inputs have dimensions, or are omitted, as only a run decides: a file for each case."""
+    """A model with dynamic dimensions or optional inputs: a file for each case."""

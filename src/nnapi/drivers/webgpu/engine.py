@@ -1,7 +1,4 @@
-"""LiteRT's compiled models on its WebGPU accelerator, which may end or hang the process: it belongs into its own.
-
-The accelerator takes one thread at a time: whatever is asked of it waits for its turn.
-"""
+"""LiteRT's compiled models on its WebGPU accelerator, one thread at a time. It may end or hang the process."""
 
 from __future__ import annotations
 
@@ -27,9 +24,9 @@ log = Log("nnapi.Driver")
 FLIP = np.uint8(128)
 """The mask that converts unsigned values to signed ones and back."""
 SLOW = 60.0
-"""Seconds after which a failure to start is put down to shaders: the accelerator waits for them four minutes or so."""
+"""Seconds after which compiling shaders explains a failed start: the accelerator waits for them some four minutes."""
 STARTS = 3
-"""How often it is started: it finds the shaders again that it has compiled before."""
+"""The number of starts: each finds the shaders compiled before."""
 NOT_ACCELERATED = "the accelerator does not take the whole model"
 INVALID = "Validation error"
 
@@ -38,12 +35,12 @@ _turn = make_lock()
 
 @cache
 def _environment() -> Environment:
-    """Return the environment that all models of the process share; above all it holds the GPU device."""
+    """Return the environment of all models of the process, with its GPU device."""
     return Environment.create(options=EnvironmentOptions(runtime_path=str(Path(ai_edge_litert.__file__).parent)))
 
 
 class End:
-    """An input or output of a model: a buffer that is made once, and its elements as the caller has them."""
+    """A buffer of an input or output, and its elements as the caller's."""
 
     def __init__(self, buffer: Any, dtype: np.dtype[Any], shape: Shape, is_flipped: bool) -> None:
         self.buffer, self._dtype, self._shape, self._is_flipped = buffer, dtype, shape, is_flipped
@@ -55,7 +52,6 @@ class End:
         self.buffer.write((array ^ FLIP).view(np.int8) if self._is_flipped else array)
 
     def zeros(self) -> Array:
-        """Something to write."""
         return np.zeros(self._shape, np.uint8 if self._is_flipped else self._dtype)
 
     def read(self) -> Array:
@@ -64,11 +60,10 @@ class End:
 
 
 class Instance:
-    """A file compiled for the accelerator, and the buffers of its ends."""
+    """A file compiled for the accelerator, and the buffers of its inputs and outputs."""
 
     def __init__(self, content: bytes, flipped: Sequence[bool], relaxed: bool) -> None:
-        """``flipped`` tells, for each input, then each output, whether the caller's values are unsigned and the
-        engine's signed; ``relaxed`` allows float16. The engine's output meanwhile is in ``said``."""
+        """``flipped`` and ``relaxed`` as in :class:`Compiled`; ``said`` is the engine's output meanwhile."""
         said = Output()
         with _turn:
             for left in reversed(range(STARTS)):
@@ -91,7 +86,7 @@ class Instance:
             raise OpFailedError(f"the accelerator refuses what it made itself: {said.text[place:].splitlines()[0]}")
 
     def _make(self, content: bytes, flipped: Sequence[bool], relaxed: bool) -> None:
-        """Compile it, and run it once on zeros, which compiles the shaders."""
+        """Compile the file, and run it once on zeros, which compiles the shaders."""
         options = Options(HardwareAccelerator.GPU, gpu_options=GpuOptions(enforce_f32=not relaxed))
         model = self._model = CompiledModel.from_buffer(content, environment=_environment(), options=options)
         if not model.is_fully_accelerated():
@@ -124,7 +119,7 @@ class Instance:
 
 
 def explain(failure: str, said: str) -> str:
-    """Why a model was refused, in a message: by what the engine raised, and wrote beside it."""
+    """Return the reason of a refusal, from the engine's error and output."""
     lines = [line.strip() for line in said.splitlines()]
     for number, line in enumerate(lines):
         if "not supported by GPU delegate" in line:

@@ -23,7 +23,7 @@ POOLS = ("AVERAGE_POOL_2D", "MAX_POOL_2D")
 
 
 class WebGpuLowering(TfliteLowering):
-    """As for XNNPACK, by most of its rules; what the accelerator is not known to compute is refused."""
+    """Lowers mostly as for XNNPACK, and refuses patterns that are not proven."""
 
     rules = RULES
     context_type = WebGpuContext
@@ -33,7 +33,6 @@ class WebGpuLowering(TfliteLowering):
         self._padded: set[Tensor] = set()
 
     def is_proven(self, pattern: str) -> bool:
-        """Whether the accelerator is known to compute such operators right."""
         return pattern in proven_patterns()
 
     def check_operator(self, operator: Operator) -> None:
@@ -49,11 +48,7 @@ class WebGpuLowering(TfliteLowering):
 
 
 def write_graph(graph: Graph) -> bytes:
-    """Write the graph as the accelerator's file.
-
-    None of the passes for XNNPACK is applied. Inputs and outputs get names, by which the accelerator identifies them,
-    and no input is an output as well.
-    """
+    """Write the accelerator's file, without XNNPACK's passes. The accelerator finds inputs and outputs by name."""
     graph = adapt_graph(separate_padding(_separate_outputs(graph)))
     for letter, tensors in (("t", graph.tensors()), ("i", graph.inputs), ("o", graph.outputs)):
         for number, tensor in enumerate(tensors):
@@ -62,13 +57,11 @@ def write_graph(graph: Graph) -> bytes:
 
 
 def adapt_graph(graph: Graph) -> Graph:
-    """The graph as the accelerator takes it, without what nobody reads."""
     return remove_dead_operators(graph.with_operators(adapt(graph.operators)))
 
 
 def separate_padding(graph: Graph) -> Graph:
-    """The graph with a multiplication by one between PAD and pooling, which the accelerator joins otherwise: as if the
-    padding were the pooling's own, whose windows leave it out."""
+    """Multiply by one between PAD and pooling: the accelerator would fuse the padding and not count it."""
     operators: list[Operator] = []
     padded: set[Tensor] = set()
     for operator in graph.operators:
@@ -84,12 +77,12 @@ def separate_padding(graph: Graph) -> Graph:
 
 
 def _is_padded(operator: Operator, padded: set[Tensor]) -> bool:
-    """Whether the accelerator takes the result for something padded."""
+    """Whether the accelerator treats the result as padded."""
     return operator.kind in PADS or (operator.kind == "RESHAPE" and operator.inputs[0] in padded)
 
 
 def _separate_outputs(graph: Graph) -> Graph:
-    """Return the graph with a separate tensor for each output, which is neither an input nor a constant."""
+    """Return the graph with a separate tensor for each output, neither an input nor a constant."""
     taken = set(graph.inputs)
     outputs, copies = [], []
     for tensor in graph.outputs:

@@ -19,19 +19,19 @@ from nnapi.formats.tflite.operators import OPTION, facts
 
 @cache
 def proven_patterns() -> frozenset[str]:
-    """The patterns that are taken."""
+    """Return the supported patterns."""
     lines = Path(__file__).with_name("proven_patterns.txt").read_text(encoding="utf-8").splitlines()
     return frozenset(line for line in lines if line and not line.startswith("#"))
 
 
 def describe_pattern(operator: Operator) -> str:
-    """The pattern of an operator as a line."""
+    """Return the pattern of an operator as a line."""
     ends = [" ".join(_describe_tensors(tensors)) for tensors in (operator.inputs, operator.outputs)]
     return " ".join([operator.kind, *filter(None, [ends[0], ">", ends[1]]), *_list_traits(operator)])
 
 
 def _describe_tensors(tensors: list[Tensor | None] | list[Tensor]) -> Iterator[str]:
-    """Each tensor; those alike beside each other once, however many there are."""
+    """Describe each tensor; equal adjacent ones once."""
     words = (
         "none" if tensor is None else f"{tensor.type}[{len(tensor.shape)}]{'c' if tensor.is_constant else ''}"
         for tensor in tensors
@@ -67,20 +67,20 @@ def _list_traits(operator: Operator) -> Iterator[str]:
 
 
 def _is_skipping(operator: Operator) -> bool:
-    """Whether a window moves on by more than it is wide or high, so that it never covers some of the image."""
+    """Whether a stride exceeds the window, which skips pixels."""
     _, height, width, _ = operator.input(1).shape
     return bool(operator.options["stride_h"] > height or operator.options["stride_w"] > width)
 
 
 def _describe_spread(tensor: Tensor, out: Tensor) -> str:
-    """How a tensor is spread over a result; nothing where it has the same dimensions, or one element."""
+    """Return how a tensor is broadcast; empty for equal dimensions or one element."""
     if tensor.size == 1 or tensor.shape == out.shape:
         return ""
     return "channels" if tensor.shape[-1] == tensor.size == out.shape[-1] else "spread"
 
 
 def _list_axes(operator: Operator) -> list[int]:
-    """The axes that an operator works along, from the first on; none where they are computed."""
+    """Return the operator's axes, from the first; none if they are computed."""
     kind = operator.kind
     rank = len(operator.input(kind == "SPLIT").shape) + (kind == "PACK")
     position = facts(kind).axis

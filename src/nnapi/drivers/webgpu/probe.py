@@ -15,7 +15,7 @@ from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 
 
 def main() -> None:
-    """Say what came of it, and end without waiting for anything of the engine's."""
+    """Print the result, and exit without the engine's cleanup."""
     try:
         add_numbers()
         answer = "computed"
@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def add_numbers() -> None:
-    """Add on the accelerator; OpFailedError where it cannot, or adds wrongly."""
+    """Add on the accelerator; OpFailedError if it cannot, or adds wrongly."""
     from nnapi.drivers.webgpu.engine import Instance
     from nnapi.drivers.webgpu.lowering import write_graph
 

@@ -1,4 +1,4 @@
-"""The lowering rules: XNNPACK's, but for what those rules do because of XNNPACK."""
+"""The lowering rules: XNNPACK's, without its workarounds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ IMAGE = 4
 
 
 class WebGpuContext(FilterContext):
-    """XNNPACK's context, but for its own ways to compute functions of single values."""
+    """XNNPACK's context, without its workarounds for functions."""
 
     def map(self, kind: str, x: Tensor, out: Tensor | None = None) -> Tensor:
         return canonical.Context.map(self, kind, x, out)
@@ -30,7 +30,7 @@ class WebGpuContext(FilterContext):
 
 @lower(Op.SOFTMAX)
 def softmax(context: Context, input: Tensor, beta: float, axis: int) -> Tensor:
-    """The accelerator has it for the last of several axes, and without beta."""
+    """The accelerator computes it along the last of several axes, without beta."""
     x, rank = context.real(input), len(input.shape)
     require(axis_of(axis, rank) == rank - 1, f"axis is {axis}, the accelerator computes along the last one")
     x = sharpen(context, x, beta)
@@ -40,7 +40,7 @@ def softmax(context: Context, input: Tensor, beta: float, axis: int) -> Tensor:
 
 @lower(Op.PAD)
 def pad(context: Context, input: Tensor, paddings: Array) -> Tensor:
-    """As an image: of other ranks the accelerator pads the wrong axes."""
+    """Pad an image: in other ranks the accelerator pads the wrong axes."""
     out, missing = context.result(), IMAGE - len(input.shape)
     if missing <= 0:
         return context.emit("PAD", [input, constant(paddings)], out)

@@ -37,16 +37,15 @@ WORTH_SHARING = 10_000_000
 UNSIGNED = "unsigned as stored"
 """The variant of a model without signed filters."""
 MIXED = "types by the processor"
-"""The variant of a quantized model that computes each sum on signed or unsigned values or in float32, as the timings of
-the processor predict. The usual variant computes all on signed values, on every processor."""
+"""The variant that computes each sum on signed or unsigned values or in float32, as the timings predict."""
 IN_FLOAT = "sums in float32"
-"""The variant of a quantized model that computes sums on dequantized values."""
+"""The variant of a quantized model with sums of dequantized values."""
 FLOAT_WEIGHTS = "float weights"
-"""The variant of a model that permits products of quantized weights with a quantized input."""
+"""The variant with dequantized weights, of a model that permits quantized ones beside a float input."""
 
 
 class XnnpackDriver(HostMemory):
-    """Takes what its lowering rules take. ``threads`` is for one run; by default the preference decides."""
+    """The driver. ``threads`` is for one run; by default the preference decides."""
 
     def __init__(self, threads: int | None = None) -> None:
         self.info = DeviceInfo(
@@ -54,8 +53,7 @@ class XnnpackDriver(HostMemory):
         )
         self._threads = threads
         self._asked: tuple[weakref.ref[Model], Lowered] | None = None
-        """The model that verdicts were asked for last, if taken whole: it is mostly the one to be prepared next, with
-        the dimensions that were assumed."""
+        """The model of the last verdicts and its graph, if fully supported: mostly, it is prepared next."""
 
     def capabilities(self) -> Capabilities:
         return ENGINE
@@ -82,8 +80,7 @@ class XnnpackDriver(HostMemory):
         return DynamicGraph(lambda given: self._prepare_graph(model, given, shapes, options), tuple(shapes))
 
     def list_variants(self, model: Model) -> Sequence[str]:
-        """List the other variants of a model: quantized sums as stored, on signed values or in float32, and quantized
-        weights beside a float input as float weights."""
+        """List the other variants of a model: stored unsigned values, the fastest types, sums or weights in float32."""
         from nnapi.drivers.xnnpack.compile import is_dynamic_range, is_static, lower_model
         from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import find_kernel_timings
         from nnapi.drivers.xnnpack.passes.unsigned_values import can_be_unsigned, has_unsigned_filters
@@ -101,7 +98,6 @@ class XnnpackDriver(HostMemory):
         return [*variants, FLOAT_WEIGHTS] if any(map(is_dynamic_range, graph.operators)) else variants
 
     def predict_variant(self, model: Model) -> str:
-        """Return MIXED where it is offered, else the usual variant."""
         return MIXED if MIXED in self.list_variants(model) else ""
 
     def timings(self) -> Timings:
@@ -110,12 +106,12 @@ class XnnpackDriver(HostMemory):
         return find_timings()
 
     def cache_entry(self, prepared: Prepared) -> bytes | None:
-        """The serialized graph, that for the assumed dimensions where the model leaves some open."""
+        """Return the serialized graph; with dynamic dimensions, the one for the assumed dimensions."""
         graph = prepared.first if isinstance(prepared, DynamicGraph) else prepared
         return bytes(graph.compiled.content) if isinstance(graph, PreparedGraph) else None
 
     def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> PreparedGraph | DynamicGraph:
-        """Hand the engine a graph that was serialized before, without a look at the model."""
+        """Pass a serialized graph to the engine; the model is not lowered."""
         found = unpack(entry)
         graph = PreparedGraph(model, found, self._choose_threads(options, found.work))
         if found.assumed is None:
@@ -153,7 +149,6 @@ class XnnpackDriver(HostMemory):
         return PreparedGraph(model, found, self._choose_threads(options, found.work))
 
     def _choose_threads(self, options: PrepareOptions, work: int) -> int:
-        """Threads for one run of a graph of so many MACs."""
         chosen = self._threads or options.threads
         if chosen is not None:
             return chosen

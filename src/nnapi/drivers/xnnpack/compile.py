@@ -1,4 +1,4 @@
-"""Compile a model to the engine's serialized graph. A compilation from the cache does not import this module."""
+"""Compile a model to the engine's serialized graph. Restoring from the cache does not import this module."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 LARGE = 1024
-"""Bytes from which the value of a constant is not small."""
+"""Bytes from which a constant is large."""
 
 Pass = Callable[[Graph], Graph]
 PASSES: tuple[Pass, ...] = (
@@ -55,11 +55,9 @@ PASSES: tuple[Pass, ...] = (
     move_width_to_depth,
     keep_unsigned_io,
 )
-"""The passes between lowering and writing, in order. A pass returns a new graph."""
+"""The passes between lowering and writing, in order."""
 FLOAT_PASSES: tuple[Pass, ...] = (use_float_weights, *PASSES)
-"""The passes for the variant with float weights, of a model that permits quantized ones."""
 UNSIGNED_PASSES: tuple[Pass, ...] = (reduce_quantized, remove_dead_operators, make_unsigned)
-"""The passes for the variant with unsigned values."""
 
 
 def compile_graph(
@@ -70,8 +68,7 @@ def compile_graph(
     passes: Sequence[Pass] = PASSES,
     timings: KernelTimings = NOMINAL,
 ) -> Compiled:
-    """The graph that the model was lowered to, rewritten and serialized: for inputs of those ``shapes``, None for one
-    that is omitted. ``assumed`` are those that are tried first, where runs may differ."""
+    """Rewrite and serialize a graph for inputs of ``shapes`` (None if omitted); ``assumed`` are tried first."""
     with use_timings(timings):
         for rewrite in passes:
             if rewrite is unroll_lstm:
@@ -89,10 +86,7 @@ def compile_graph(
 
 
 def find_origins(graph: Graph) -> list[int | None]:
-    """Return, for each operator, the number of the operation whose result or variant of it the operator computes.
-
-    An operator that only converts an input of the model belongs to the operation that reads it.
-    """
+    """Return the operation's number for each operator; a converted input belongs to the operation that reads it."""
     read: dict[Tensor, int | None] = {}
     found: list[int | None] = []
     for operator in reversed(graph.operators):
@@ -104,6 +98,5 @@ def find_origins(graph: Graph) -> list[int | None]:
 
 
 def find_large_constants(model: Model) -> list[Array]:
-    """The values of a model that are not small."""
     values = [operand.value for operand in model.operands if operand.lifetime is Lifetime.CONSTANT]
     return [value for value in values if value.nbytes >= LARGE]

@@ -1,4 +1,4 @@
-"""The context of XNNPACK's rules: how its graphs differ from the canonical ones, and what is known beyond one call."""
+"""The context of XNNPACK's rules: its differences from the canonical context, and facts of the whole model."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ T = TypeVar("T")
 HIGHEST_RANK = 5
 POOLS = ("AVERAGE_POOL_2D", "L2_POOL_2D", "MAX_POOL_2D")
 MOST_PADDING = 256
-"""Cells of padding around a pooled image, beyond any network's, with which images of any size are taken."""
+"""Cells of padding around a pooled image that are always supported."""
 RULES = Rules(tflite.RULES)
 lower = RULES.lower
 
 
 def tensor_of(type: OperandType, name: str, value: Array | None = None) -> Tensor:
-    """The graph's tensor for an operand, signed where the model has it unsigned."""
+    """Return the tensor of an operand, signed where the model has it unsigned."""
     tensor = canonical.tensor_of(type, name, value)
     require(type.rank <= HIGHEST_RANK, f"{name} has rank {type.rank}, the engine takes at most {HIGHEST_RANK}")
     if tensor.type == "i32":
@@ -39,15 +39,13 @@ def tensor_of(type: OperandType, name: str, value: Array | None = None) -> Tenso
 
 
 class Context(canonical.Context):
-    """One call being lowered. ``findings`` are what rules found out at other calls of the model, too: :meth:`find`;
-    ``open`` are operands of which only some dimensions are assumed yet."""
+    """One call being lowered. ``findings`` is the cache of :meth:`find`; ``dynamic`` operands have assumed sizes."""
 
     in_float: ClassVar[frozenset[str]] = frozenset(
         {"AVERAGE_POOL_2D", "BATCH_MATMUL", "HARD_SWISH", "L2_NORMALIZATION", "LEAKY_RELU", "PRELU", "SOFTMAX"}
     )
-    """The engine's kernels for quantized values are slower, or abort on some scales."""
+    """Operators whose kernels for quantized values are slower, or abort on some scales."""
     keeps_axes: ClassVar[bool] = True
-    """The engine's fast kernels do."""
 
     def __init__(
         self,
@@ -64,7 +62,7 @@ class Context(canonical.Context):
     # What only this engine's rules ask
 
     def find(self, look: Callable[..., T], *tensors: Tensor) -> T:
-        """The result of a look at tensors, which is taken once for all calls that share them."""
+        """Return ``look(*tensors)``, computed once for all calls that share the tensors."""
         key = (look, *tensors)
         result: T | None = self._findings.get(key)
         if result is None:
@@ -72,11 +70,11 @@ class Context(canonical.Context):
         return result
 
     def find_quantized(self, name: str) -> Tensor | None:
-        """The constant quantized values behind an argument, where the engine may compute with those."""
+        """Return the quantized constant behind a float argument, where the engine may compute with it."""
         return self._find_quantized(self.call.operands[name][0])
 
     def is_dynamic(self, name: str) -> bool:
-        """Whether a run may bring other dimensions of an argument than those that are tried."""
+        """Whether a run may have other dimensions of an argument than the assumed ones."""
         return any(index in self._dynamic for index in self.call.operands.get(name, ()))
 
     # What is done otherwise than in files
@@ -94,10 +92,7 @@ class Context(canonical.Context):
     def fit_windows(
         self, x: Tensor, size: Sequence[int], padding: Padding, stride: Pair, dilation: Pair = (1, 1)
     ) -> tuple[int | None, Pair, Pair]:
-        """The engine lists every cell of every pooled window, and fails where those are too many.
-
-        Of windows that are higher than the image it averages only the first row.
-        """
+        """The engine fails on too many cells of pooled windows, and averages one row of too high windows."""
         (height, width), (down, across) = x.shape[1:3], size
         if self.operation_name in POOLS:
             for cells, pair in zip((height, width), padding, strict=True):

@@ -1,7 +1,7 @@
 """Functions that the engine's fast kernels compute wrongly for some finite values, made correct for all of them.
 
-The kernels treat values below 2**-126 as 0; roots of large numbers and sines of large angles are off by half and more,
-and LOGISTIC is NaN far from 0. Which of these faults appears depends on the processor; the remedy does not.
+The kernels flush values below 2**-126 to 0; roots of large values and sines of large angles are off by half and more,
+and LOGISTIC is NaN far from 0. The faults depend on the processor; the remedy does not.
 """
 
 from __future__ import annotations
@@ -17,34 +17,33 @@ from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.lowering.tflite.context import Context
 
 BEYOND_FAST = 7
-"""A rank that the engine's fast kernels do not take, so that the C library's function is called for each element."""
+"""A rank without fast kernels, so that the C library's function is called for each element."""
 SATURATED = 128.0
-"""The magnitude from which LOGISTIC is 0 or 1 to the last bit of float32."""
+"""The magnitude from which LOGISTIC is 0 or 1 in float32."""
 SHRUNK = 1 / 16
-"""The factor before a square root; it is a square, so that its root is an exact factor after it."""
+"""The factor before a square root; its own root is exact."""
 LARGE = 2.0**124
-"""A square up to which the engine takes roots right."""
+"""The largest value whose root the engine computes correctly."""
 MULTIPLIED = (2, 3, 4)
-"""Exponents that are multiplied out."""
+"""Exponents that become products."""
 
 
 def one_by_one(context: Context, x: Tensor, out: Tensor, kind: str) -> Tensor:
-    """Compute by the C library: right for all values and a hundred times as slow, which is acceptable for rare
-    operations."""
+    """Compute by the C library: correct for all values, a hundred times as slow."""
     shape = (1,) * (BEYOND_FAST - len(x.shape)) + x.shape
     flat = context.emit(kind, [context.reshape(x, shape)], x.like(shape=shape))
     return context.emit("RESHAPE", [flat, constant(out.shape)], out)
 
 
 def root(context: Context, x: Tensor, out: Tensor, activation: FuseCode = FuseCode.FUSED_NONE) -> Tensor:
-    """Return the square root of values that are not negative: negative values next to 0 become -0."""
+    """Return the square root of values that are not negative; negative values next to 0 become -0."""
     small = context.emit("MUL", [x, context.fill(x, SHRUNK)], x.like(), activation=0)
     small = context.emit("SQRT", [small], x.like())
     return context.emit("MUL", [small, context.fill(x, SHRUNK**-0.5)], out, activation=activation)
 
 
 def square_root(context: Context, x: Tensor, out: Tensor) -> Tensor:
-    """The square root of any number, as the product of that up to LARGE and that of what is beyond it."""
+    """Return the square root of any value: the root up to LARGE times the root of the rest."""
     usual = context.emit("MINIMUM", [x, context.fill(x, LARGE)], x.like())
     usual = context.emit("SQRT", [usual], x.like())
     beyond = context.emit("MUL", [x, context.fill(x, 1 / LARGE)], x.like(), activation=0)
@@ -61,8 +60,7 @@ def logistic(context: Context, x: Tensor, out: Tensor) -> Tensor:
 
 
 def power(context: Context, base: Tensor, exponent: Tensor, out: Tensor) -> Tensor:
-    """The engine multiplies where the exponent is one whole number, and gives the largest float instead of infinity:
-    it is multiplied here, or the exponent is repeated."""
+    """Return powers. With one integer exponent the engine multiplies and never overflows to infinity; avoid that."""
     if exponent.size > 1 or (exponent.data is not None and not _is_whole(exponent.data.item())):
         return context.emit("POW", [base, exponent], out)
     if exponent.data is not None and exponent.data.item() in MULTIPLIED:
@@ -94,4 +92,4 @@ FUNCTIONS: dict[str, Callable[[Context, Tensor, Tensor], Tensor]] = {
     "LOGISTIC": logistic,
     "SQRT": square_root,
 }
-"""How functions of float32 values are computed, by the operators that are wrong for some."""
+"""The functions of float32 values by operator."""

@@ -1,4 +1,4 @@
-"""From a model to a graph for the engine, whose tensors are the values that rules compute with."""
+"""Lower a model to a graph for the engine."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ from nnapi.model.model import Lifetime, Model, Operand, OperationCall
 from nnapi.model.operand import Shape
 
 ALL_CONSTANT = frozenset({OperationCode.QUANTIZED_LSTM})
-"""Operations whose optional tensors the engine needs constant."""
 
 
 @dataclass(frozen=True)
 class Lowered:
-    """A graph for those operations of a model that are supported, and the verdict on each."""
+    """The graph of the supported operations, and the verdict on each operation."""
 
     graph: Graph
     verdicts: tuple[Verdict, ...]
@@ -38,11 +37,10 @@ def lower_model(
     *,
     dynamic_range: bool = False,
 ) -> Lowered:
-    """Lower a model; every operation that cannot be lowered has its reason.
+    """Lower a model, with a reason for every operation that cannot be lowered.
 
-    ``shapes`` are those of the inputs where the model has dynamic ones, None for one that is omitted; by default they
-    are :func:`assume_shapes`. ``lowering`` is another engine's, by default XNNPACK's. With ``dynamic_range``, weights
-    of float operations stay quantized.
+    ``shapes`` are those of dynamic inputs, None for an omitted one; by default :func:`assume_shapes`. ``lowering`` is
+    XNNPACK's by default. With ``dynamic_range``, weights of float operations stay quantized.
     """
     work = (lowering or TfliteLowering)(model, assume_shapes(model) if shapes is None else shapes)
     work.dynamic_range = dynamic_range
@@ -58,7 +56,7 @@ def lower_model(
 
 
 def assume_shapes(model: Model) -> list[Shape | None]:
-    """Shapes of the inputs with 1 for what the model leaves open; None for what is open and may be omitted."""
+    """Return the inputs' shapes with 1 for each unspecified dimension; None for an input that may be omitted."""
     return lowering.assume_shapes(model, find_omissible(model))
 
 
@@ -68,7 +66,7 @@ def is_static(model: Model) -> bool:
 
 
 class TfliteLowering(Lowering[Tensor, Context]):
-    """To operators of TensorFlow Lite, as XNNPACK takes them; other engines of LiteRT derive theirs from it."""
+    """Lowers to operators of TensorFlow Lite for XNNPACK; other engines of LiteRT derive theirs from it."""
 
     rules = RULES
     as_types = ("filter", "weights", "bias")
@@ -79,14 +77,14 @@ class TfliteLowering(Lowering[Tensor, Context]):
         super().__init__(model, shapes)
         self.graph = Graph()
         self.dynamic: frozenset[int] = frozenset()
-        """Operands of which a run may bring other dimensions than those assumed."""
+        """Operands whose dimensions are assumed."""
         self.dynamic_range = False
         self._findings: dict[Any, Any] = {}
         self._sound: set[Tensor] = set()
-        """Tensors that were found to be such as the engine takes."""
+        """Tensors that passed the check for the engine's limits."""
 
     def finish(self) -> Graph:
-        """The graph with its outputs."""
+        """Return the graph with its outputs."""
         given = [index for index in self.model.inputs if self.types.get(index) is not None]
         results = [index for index in self.model.outputs if index in self.values]
         self.graph.outputs = [self._output(index) for index in results]
@@ -98,7 +96,6 @@ class TfliteLowering(Lowering[Tensor, Context]):
         return self.context_type(call, self.find_constant, self.value, self._findings, self.dynamic, find_quantized)
 
     def _find_quantized(self, index: int) -> Tensor | None:
-        """Return the quantized constant that the operand is dequantized from, if any."""
         codes = self.codes.get(index)
         return None if codes is None else self.value(codes)
 
@@ -118,7 +115,7 @@ class TfliteLowering(Lowering[Tensor, Context]):
         return tensor_of(type, name_of(operand), self.find_constant(operand.index))
 
     def check_call(self, call: OperationCall) -> None:
-        """Refuse inputs that are taken for omitted, but may be given when the model runs."""
+        """Refuse inputs that count as omitted, but may be given when the model runs."""
         if call.code not in ALL_CONSTANT:
             return
         for index in call.inputs:
@@ -156,7 +153,7 @@ class TfliteLowering(Lowering[Tensor, Context]):
         return outer
 
     def _outer(self, index: int, inner: Tensor) -> Tensor:
-        """Return a tensor with the type outside the graph: float16, where the graph computes float32."""
+        """Return a tensor of the model's type: float16, where the graph computes float32."""
         is_half = self.model.operands[index].type.code == OperandCode.TENSOR_FLOAT16
         return inner.like(type="f16") if is_half else inner
 

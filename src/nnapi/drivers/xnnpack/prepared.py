@@ -1,4 +1,4 @@
-"""A model made ready on the engine."""
+"""A model prepared on the engine."""
 
 from __future__ import annotations
 
@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 
 
 class PreparedGraph:
-    """A model as a serialized graph and the interpreters that run it.
-
-    A run is one call of the engine and cannot be stopped: deadlines are looked at before it.
-    """
+    """A serialized graph and its interpreters. A run cannot be stopped: deadlines are checked before it."""
 
     def __init__(self, model: Model, compiled: Compiled, threads: int) -> None:
         self.model, self.compiled = model, compiled
@@ -48,7 +45,7 @@ class PreparedGraph:
         return Session(self._pool)
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference:
-        """A run on whichever instance is idle; there is nothing to borrow from one that goes back."""
+        """Return a run on any idle instance; ``borrow`` has no effect."""
         take, put = self._pool.take, self._pool.put
 
         def run(inputs: Sequence[Array]) -> list[Array]:
@@ -65,11 +62,11 @@ class PreparedGraph:
 
 
 class DynamicGraph(PreparedPerShapes[PreparedGraph]):
-    """A model whose inputs have dimensions, or are omitted, as only a run decides: a graph for each case."""
+    """A model with dynamic dimensions or optional inputs: a graph for each case."""
 
 
 class Session:
-    """An interpreter of one's own, for one run at a time."""
+    """An interpreter for one run at a time."""
 
     def __init__(self, pool: Pool[Instance]) -> None:
         self._pool = pool

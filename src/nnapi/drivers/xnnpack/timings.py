@@ -23,16 +23,12 @@ SCALES: dict[Processor, tuple[Factors, float]] = {
     Processor.DOT_PRODUCT: (dict.fromkeys(IN_BYTES, 4.0) | {(kind, Element.FLOAT32): 4.0 for kind in SUMS}, 2.0),
     Processor.OTHER: (dict.fromkeys(IN_BYTES, 8.0) | {(kind, Element.FLOAT32): 4.0 for kind in SUMS}, 2.0),
 }
-"""Times as long for sums of products, and for the rest. Not measured, but reasoned from the width of vectors and the
-instructions for products: VNNI does 128 MACs of bytes a cycle where AMX does 1024 and mostly waits for tiles; AVX2
-multiplies bytes as 16-bit values and has half as wide vectors; ARM's dot products have a quarter of the width."""
+"""Factors for sums of products and for the rest, estimated from vector widths and the instructions for products."""
 
 
 def find_timings() -> Timings:
-    """Return the timings for the processor at hand."""
     return for_processor(find_processor())
 
 
 def for_processor(processor: Processor) -> Timings:
-    """Return the timings for a processor."""
     return scale(read_measured("xnnpack"), *SCALES[processor], BYTE_MAC[processor])

@@ -1,6 +1,6 @@
 """Canonical rules from NNAPI's operations to operators of TensorFlow Lite, one module per family.
 
-Engines and the exporter begin with a copy of ``RULES`` and replace the rules that they need otherwise.
+Engines and the exporter replace rules in a copy of ``RULES``.
 """
 
 from __future__ import annotations

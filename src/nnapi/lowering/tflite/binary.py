@@ -22,14 +22,14 @@ def plain(context: Context, **inputs: Tensor) -> Tensor:
 
 @lower(Op.MAXIMUM, Op.MINIMUM)
 def extreme(context: Context, a: Tensor, b: Tensor) -> Tensor:
-    """Quantized values are brought to the result's scale first, which does not change their order."""
+    """Requantize to the result's scale first, which does not change the order."""
     out = context.result()
     return context.emit(context.kind, [context.requantize(a, out), context.requantize(b, out)], out)
 
 
 @lower(Op.EQUAL, Op.NOT_EQUAL, Op.LESS, Op.LESS_EQUAL, Op.GREATER, Op.GREATER_EQUAL)
 def compare(context: Context, x: Tensor, y: Tensor) -> Tensor:
-    """Quantized values as float32, booleans in order as 0 and 1."""
+    """Compare quantized values as float32, ordered booleans as 0 and 1."""
     if x.type == "bool" and context.kind not in ("EQUAL", "NOT_EQUAL"):
         x, y = (context.cast(each, each.like(type="i32")) for each in (x, y))
     return context.emit(context.kind, [context.real(x), context.real(y)])

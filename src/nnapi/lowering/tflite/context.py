@@ -1,7 +1,4 @@
-"""The context of a rule that lowers one NNAPI call to operators of TensorFlow Lite.
-
-Engines and the exporter derive theirs from :class:`Context` and override what differs between them.
-"""
+"""The context of a rule that lowers one NNAPI call to operators of TensorFlow Lite."""
 
 from __future__ import annotations
 
@@ -40,7 +37,7 @@ QUANTIZED = {
     "i16": OperandCode.TENSOR_QUANT16_SYMM,
 }
 RENAMED = {"RELU1": "RELU_N1_TO_1", "REDUCE_SUM": "SUM", "ARGMAX": "ARG_MAX", "ARGMIN": "ARG_MIN", "PAD_V2": "PADV2"}
-"""TensorFlow Lite's names of operations that NNAPI calls otherwise."""
+"""TensorFlow Lite's names of operations with other names in NNAPI."""
 ACTIVATIONS = ("", "RELU", "RELU_N1_TO_1", "RELU6")
 """Operators that fuse an activation, by its code."""
 SHIFT = 128
@@ -50,7 +47,7 @@ lower = RULES.lower
 
 
 def tensor_of(type: OperandType, name: str, value: Array | None = None) -> Tensor:
-    """The tensor of an operand, with the quantization that it has in the model; Unsupported where there is none."""
+    """Return the tensor of an operand with its quantization; Unsupported if it has none."""
     element, shape = TYPES.get(type.code), type.dimensions
     if element is None:
         raise Unsupported(f"TensorFlow Lite has no {type.name}, which {name} is")
@@ -63,28 +60,28 @@ def tensor_of(type: OperandType, name: str, value: Array | None = None) -> Tenso
 
 
 def flip_sign(tensor: Tensor) -> Tensor:
-    """The same quantized values of 8 bits as unsigned ones, or as signed ones, 128 apart; a constant stays constant."""
+    """Return a tensor of 8 bits as unsigned, or as signed, 128 apart; a constant stays constant."""
     type, shift = ("i8", -SHIFT) if tensor.type == "u8" else ("u8", SHIFT)
     data = None if tensor.data is None else flip_values(tensor.data)
     return tensor.like(type=type, zero_point=tensor.zero_point + shift, data=data)
 
 
 def flip_values(values: Array) -> Array:
-    """Stored values of 8 bits, signed where they were unsigned and the reverse: the highest bit is inverted."""
+    """Flip the sign of values of 8 bits: the highest bit is inverted."""
     flipped = np.bitwise_xor(values.view(np.uint8), np.uint8(SHIFT))
     return flipped if values.dtype == np.int8 else flipped.view(np.int8)
 
 
 class Context(lowering.Context, ABC):
-    """One call being lowered, the tensors that reach it and the operators it becomes.
+    """One call being lowered, its tensors and the operators it becomes.
 
-    ``value_of`` gives the stored value of an operand by its index, None for a computed one; ``tensor_at`` its tensor.
+    ``value_of`` returns the stored value of an operand by its index, None for a computed one; ``tensor_at`` its tensor.
     """
 
     in_float: ClassVar[frozenset[str]] = frozenset()
     """Operators that :meth:`emit` computes in float32 for quantized tensors."""
     keeps_axes: ClassVar[bool] = False
-    """Operators that remove axes keep them with size 1, and RESHAPE removes those."""
+    """Whether operators keep removed axes with size 1, and RESHAPE removes those."""
 
     def __init__(self, call: Call, value_of: Callable[[int], Array | None], tensor_at: Callable[[int], Tensor]) -> None:
         super().__init__(call)
@@ -104,54 +101,52 @@ class Context(lowering.Context, ABC):
         return RENAMED.get(self.operation_name, self.operation_name)
 
     def type(self, name: str) -> OperandType:
-        """The operand type of a tensor argument, as NHWC."""
+        """Return the operand type of a tensor argument, as NHWC."""
         type: OperandType = self.call.arguments[name]
         return type
 
     def value(self, name: str) -> Array:
-        """The stored value of an argument that must be constant."""
+        """Return the stored value of an argument that must be constant."""
         value = self._value_of(self.call.operands[name][0])
         if value is None:
             raise Unsupported(f"{name} is computed, the engine needs it constant")
         return value
 
     def is_computed(self, name: str) -> bool:
-        """Whether an argument has no stored value."""
         return self._value_of(self.call.operands[name][0]) is None
 
     def stored_tensor(self, name: str) -> Tensor:
-        """The tensor of an argument of which rules are given the type, constant or computed."""
+        """Return the tensor of an argument that rules get as a type."""
         return self._tensor_at(self.call.operands[name][0])
 
     # Results
 
     def tensor_of(self, type: OperandType, name: str) -> Tensor:
-        """A new tensor of an operand type."""
+        """Return a new tensor of an operand type."""
         return tensor_of(type, name)
 
     def result(self, position: int = 0) -> Tensor:
-        """A new tensor of a result's type, as NHWC."""
+        """Return a new tensor of a result's type, as NHWC."""
         return self.tensor_of(self.call.results[position], f"output {position}")
 
     def results(self, count: int) -> list[Tensor]:
-        """New tensors of the types of the first results."""
         return [self.result(position) for position in range(count)]
 
     def float_like(self, tensor: Tensor) -> Tensor:
-        """A new float32 tensor of a quantized one's dimensions; any other tensor itself."""
+        """Return a new float32 tensor of a quantized one's dimensions; any other tensor unchanged."""
         return tensor.like(type="f32", scale=0.0, zero_point=0) if tensor.is_quantized else tensor
 
     def real_result(self, position: int = 0) -> Tensor:
-        """A new float32 tensor of a result's dimensions, for :meth:`store`."""
+        """Return a new float32 tensor of a result's dimensions, for :meth:`store`."""
         return self.float_like(self.result(position))
 
     def store(self, real: Tensor, position: int = 0) -> Tensor:
-        """A float32 result as the result's own type: quantized where that is."""
+        """Convert a float32 result to its own type: quantized or float32."""
         result = self.result(position)
         return self.emit("QUANTIZE", [real], result) if result.is_quantized else real
 
     def keep(self, tensor: Tensor, made: OperandType, kept: OperandType) -> Tensor:
-        """A result in the quantization with which its operand keeps it."""
+        """Requantize a result for its operand."""
         if same_quantization(made, kept):
             return tensor
         return self.requantize(tensor, self.tensor_of(kept, tensor.name))
@@ -177,24 +172,22 @@ class Context(lowering.Context, ABC):
 
     @abstractmethod
     def sum_products(self, kind: str, x: Tensor, name: str, channel: int, out: Tensor, **options: Any) -> Tensor:
-        """Append an operator that multiplies ``x`` by the argument ``name``, whose units lie along the axis
-        ``channel``, and adds the argument ``bias``; return ``out``."""
+        """Multiply ``x`` by the argument ``name`` with units along ``channel``, and add ``bias``; return ``out``."""
 
     def fit_windows(
         self, x: Tensor, size: Sequence[int], padding: Padding, stride: Pair, dilation: Pair = (1, 1)
     ) -> tuple[int | None, Pair, Pair]:
-        """The scheme that pads an image as the call says, None where neither does; and strides and dilations that mean
-        the same as the given ones. Unsupported where an engine cannot be given such windows."""
+        """Return padding scheme (None if neither fits) and equivalent strides and dilations, or raise Unsupported."""
         return find_scheme(x.shape[1:3], size, padding, stride, dilation), stride, dilation
 
     def stored_value(self, name: str, value: float) -> float:
-        """A scalar in the quantization of the model's argument ``name``, in that of its tensor."""
+        """Convert a scalar in the quantization of the argument ``name`` to that of its tensor."""
         return value
 
     # Quantization
 
     def real(self, tensor: Tensor) -> Tensor:
-        """The values behind a quantized tensor as float32; any other tensor itself."""
+        """Return a quantized tensor dequantized; any other tensor unchanged."""
         if not tensor.is_quantized or tensor.type not in QUANTIZED:
             return tensor
         if tensor not in self._reals:
@@ -207,7 +200,7 @@ class Context(lowering.Context, ABC):
         return self._reals[tensor]
 
     def requantize(self, tensor: Tensor, like: Tensor) -> Tensor:
-        """The same values with the scale and the zero point of ``like``; a tensor without a scale itself."""
+        """Return the tensor with the scale and zero point of ``like``; unchanged if it has no scale."""
         if not tensor.is_quantized or tensor.same_quantization(like):
             return tensor
         require(like.type in ("u8", "i8"), f"TensorFlow Lite does not requantize {like.type}")
@@ -219,19 +212,18 @@ class Context(lowering.Context, ABC):
         return target
 
     def cast(self, tensor: Tensor, out: Tensor) -> Tensor:
-        """Convert elements to the type of ``out``, which comes back."""
+        """Convert elements to the type of ``out``; return that."""
         return self.emit("CAST", [tensor], out, source=ELEMENTS[tensor.type], target=ELEMENTS[out.type])
 
     # Shapes
 
     def reshape(self, tensor: Tensor, shape: Shape, output: Tensor | None = None) -> Tensor:
-        """The same elements under other dimensions; a copy where an ``output`` is given."""
+        """Return the same elements with other dimensions; a copy if ``output`` is given."""
         if output is None and tensor.shape == shape:
             return tensor
         return self.emit("RESHAPE", [tensor, constant(shape)], output or tensor.like(shape=shape))
 
     def transpose(self, tensor: Tensor, order: Sequence[int]) -> Tensor:
-        """The axes in another order."""
         if list(order) == list(range(len(tensor.shape))):
             return tensor
         shape = tuple(tensor.shape[axis] for axis in order)
@@ -240,7 +232,7 @@ class Context(lowering.Context, ABC):
         return self.emit("TRANSPOSE", [tensor, constant(order)], tensor.like(shape=shape))
 
     def pad(self, tensor: Tensor, paddings: Sequence[Sequence[int]], value: Tensor | None = None) -> Tensor:
-        """Surrounded by zeros, or by a constant of one element, before and after along each axis."""
+        """Pad with zeros, or with a constant of one element, before and after along each axis."""
         if not any(any(pair) for pair in paddings):
             return tensor
         shape = tuple(size + sum(pair) for size, pair in zip(tensor.shape, paddings, strict=True))
@@ -250,11 +242,10 @@ class Context(lowering.Context, ABC):
         return self.emit("PADV2", [*inputs, value], tensor.like(shape=shape))
 
     def cut(self, tensor: Tensor, begin: Sequence[int], shape: Shape) -> Tensor:
-        """A block."""
         return self.emit("SLICE", [tensor, constant(begin), constant(shape)], tensor.like(shape=shape))
 
     def join(self, parts: Sequence[Tensor], axis: int) -> Tensor:
-        """Tensors concatenated along an axis."""
+        """Concatenate tensors along an axis."""
         shape = list(parts[0].shape)
         shape[axis] = sum(part.shape[axis] for part in parts)
         values = [part.data for part in parts if part.data is not None]
@@ -267,25 +258,25 @@ class Context(lowering.Context, ABC):
     # Arithmetic
 
     def fill(self, tensor: Tensor, value: float) -> Tensor:
-        """A constant of one element with the type and quantization of a tensor: its stored value is ``value``."""
+        """Return a constant of one element with a tensor's type and quantization, and the stored value ``value``."""
         data = np.full(1, value, DTYPES[tensor.type])
         return Tensor(tensor.type, (1,), tensor.scale, tensor.zero_point, data=data)
 
     def map(self, kind: str, x: Tensor, out: Tensor | None = None) -> Tensor:
-        """A function of each element, by TensorFlow Lite's name or NNAPI's."""
+        """Apply a function of each element, by TensorFlow Lite's name or NNAPI's."""
         return self.emit(RENAMED.get(kind, kind), [x], out or x.like())
 
     def combine(self, kind: str, a: Tensor, b: Tensor) -> Tensor:
-        """ADD, SUB, MUL or DIV of two float32 tensors, broadcast to each other."""
+        """Emit ADD, SUB, MUL or DIV of two float32 tensors with broadcasting."""
         return self.emit(kind, [a, b], a.like(shape=np.broadcast_shapes(a.shape, b.shape)), activation=0)
 
     def activate(self, x: Tensor) -> Tensor:
-        """The call's fused activation of float32 values, as an operator of its own."""
+        """Emit the call's activation of float32 values as an operator."""
         kind = ACTIVATIONS[self.activation]
         return self.emit(kind, [x], x.like()) if kind else x
 
     def product(self, x: Tensor, weights: Tensor, bias: Tensor | None) -> Tensor:
-        """Rows times the transposed weights, plus a bias."""
+        """Return rows times the transposed weights, plus a bias."""
         out = x.like(shape=(x.shape[0], weights.shape[0]))
         return self.emit("FULLY_CONNECTED", [x, weights, bias], out, activation=0)
 
@@ -295,7 +286,7 @@ class Context(lowering.Context, ABC):
         return self.emit("MEAN", [x, last], x.like(shape=(*x.shape[:-1], 1)), keep_dims=True)
 
     def bound(self, x: Tensor, limit: float) -> Tensor:
-        """Values clamped to ``limit`` and its opposite."""
+        """Clamp values to ±``limit``."""
         below = self.emit("MINIMUM", [x, self.fill(x, limit)], x.like())
         return self.emit("MAXIMUM", [below, self.fill(x, -limit)], x.like())
 

@@ -1,4 +1,4 @@
-"""Convolutions: in groups, by channel, transposed."""
+"""Convolutions: grouped, depthwise, transposed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def convolve(
     multiplier: int = 0,
     **_: Any,
 ) -> Tensor:
-    """Surround the input by zeros where no scheme pads it so. TensorFlow Lite sees groups by the filter's depth."""
+    """Pad the input where neither scheme does. TensorFlow Lite infers groups from the filter's depth."""
     scheme, stride, dilation = context.fit_windows(input, filter.shape[1:3], padding, stride, dilation)
     if scheme is None:
         input, scheme = context.pad(input, around(padding)), VALID
@@ -41,8 +41,7 @@ def convolve(
 def transpose_conv_2d(
     context: Context, input: Tensor, filter: OperandType, bias: OperandType, padding: Padding, stride: Pair
 ) -> Tensor:
-    """The whole result, then without its border where no scheme removes that. A negative padding is zeros around the
-    input."""
+    """Compute the whole result, and slice its border off where no scheme does. Negative padding pads the input."""
     out, size = context.result(), filter.shape[1:3]
     zeros, padding = surround(padding, stride)
     x = context.pad(input, around(zeros))

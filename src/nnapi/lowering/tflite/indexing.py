@@ -47,7 +47,7 @@ def look_up(context: Context, **inputs: Tensor) -> Sequence[Tensor]:
 
 @lower(Op.LSH_PROJECTION)
 def lsh_projection(context: Context, hash: Tensor, input: Tensor, weight: Tensor | None, type: int) -> Tensor:
-    """The deprecated sparse type gives each hash by itself, without its number. LiteRT needs the weights, of 1 too."""
+    """The deprecated sparse type lacks offsets. LiteRT needs weights, here ones."""
     require(type != 1, "TensorFlow Lite's LSH_PROJECTION has no sparse type without offsets")
     is_same = DTYPES[input.type] == context.type("input").dtype
     require(is_same, f"the bytes of input are hashed, which is {context.type('input').name} and becomes {input.type}")

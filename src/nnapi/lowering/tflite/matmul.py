@@ -9,7 +9,7 @@ from nnapi.lowering.tflite.context import Context, lower
 from nnapi.model.operand import OperandType
 
 MOST_PRODUCTS = 256
-"""Products of integers that are decomposed at most."""
+"""The most products of integers that are decomposed."""
 
 
 @lower(Op.FULLY_CONNECTED)
@@ -27,7 +27,7 @@ def batch_matmul(context: Context, lhs: Tensor, rhs: Tensor, adj_x: bool, adj_y:
 
 
 def _multiply_integers(context: Context, lhs: Tensor, rhs: Tensor) -> Tensor:
-    """The sum of columns of one times rows of the other: TensorFlow Lite multiplies no matrices of int32."""
+    """Sum columns times rows: TensorFlow Lite does not multiply matrices of int32."""
     out, count = context.result(), lhs.shape[-1]
     require(count <= MOST_PRODUCTS, f"its {count} products of integers are too many to decompose")
     start, total = [0] * (len(lhs.shape) - 1), None
@@ -41,6 +41,5 @@ def _multiply_integers(context: Context, lhs: Tensor, rhs: Tensor) -> Tensor:
 
 
 def _swap(context: Context, matrices: Tensor, is_adjoint: bool) -> Tensor:
-    """Matrices with rows for columns, where they are given so."""
     rank = len(matrices.shape)
     return context.transpose(matrices, [*range(rank - 2), rank - 1, rank - 2]) if is_adjoint else matrices

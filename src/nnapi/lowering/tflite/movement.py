@@ -84,7 +84,7 @@ def strided_slice(
     end_mask: int,
     shrink_axis_mask: int,
 ) -> Tensor:
-    """Lower STRIDED_SLICE. Where all axes are removed, one is left; TensorFlow Lite would leave none."""
+    """Where all axes are removed, one remains; TensorFlow Lite leaves none."""
     out = context.result()
     removed = [shrink_axis_mask >> axis & 1 for axis in range(len(input.shape))]
     taken, mask = out, shrink_axis_mask
@@ -114,7 +114,7 @@ def batch_to_space(context: Context, input: Tensor, block_shape: Array) -> Tenso
 
 @lower(Op.CHANNEL_SHUFFLE)
 def channel_shuffle(context: Context, input: Tensor, num_groups: int, axis: int) -> Tensor:
-    """Lower CHANNEL_SHUFFLE: split the axis into groups and members, and swap the two."""
+    """Split the axis into groups and members, and swap the two."""
     axis, shape = axis_of(axis, len(input.shape)), input.shape
     rows = prod(shape[:axis]), num_groups, shape[axis] // num_groups, prod(shape[axis + 1 :])
     out = context.result()

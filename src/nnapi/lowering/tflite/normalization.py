@@ -25,10 +25,7 @@ def log_softmax(context: Context, input: Tensor, beta: float, axis: int) -> Tens
 
 
 def sharpen(context: Context, x: Tensor, beta: float) -> Tensor:
-    """Values along the last axis times beta, less the largest product; x itself for a beta of 1.
-
-    The largest value is subtracted first, as products may be infinite.
-    """
+    """Return values along the last axis minus the largest, times beta: products of large values may be infinite."""
     if beta == 1:
         return x
     last = len(x.shape) - 1
@@ -70,7 +67,7 @@ def instance_normalization(context: Context, input: Tensor, gamma: float, beta: 
 
 
 def along_last(context: Context, x: Tensor, axis: int, compute: Callable[[Tensor], Tensor]) -> Tensor:
-    """Compute along the last axis, with the wanted one moved there and back."""
+    """Compute along the last axis, with ``axis`` moved there and back."""
     rank = len(x.shape)
     order = list(range(rank))
     order[axis_of(axis, rank)], order[-1] = order[-1], order[axis_of(axis, rank)]

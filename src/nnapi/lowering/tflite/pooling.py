@@ -42,7 +42,7 @@ def average(
 
 
 def _list_shares(image: Sequence[int], out: Sequence[int], padding: Padding, stride: Pair, size: Pair) -> Tensor:
-    """For each window, its cells over those of them that lie inside the image."""
+    """Return each window's cells over those inside the image."""
     inside = []
     for dimension, count, (before, _), step, window in zip(image, out, padding, stride, size, strict=True):
         first = np.arange(count) * step - before
@@ -53,7 +53,7 @@ def _list_shares(image: Sequence[int], out: Sequence[int], padding: Padding, str
 
 @lower(Op.L2_POOL_2D)
 def l2_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
-    """Lower L2_POOL_2D; padding that is neither SAME nor VALID is decomposed into the root of the mean of squares."""
+    """Decompose padding that is neither SAME nor VALID into the root of the mean of squares."""
     scheme, steps, _ = context.fit_windows(input, size, padding, stride)
     if scheme is not None:
         options = pooling_options(scheme, steps, size)
@@ -65,7 +65,7 @@ def l2_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, 
 
 @lower(Op.MAX_POOL_2D)
 def max_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
-    """Lower MAX_POOL_2D; where padding is neither SAME nor VALID, the image is padded with the lowest value."""
+    """Pad with the lowest value where padding is neither SAME nor VALID."""
     scheme, stride, _ = context.fit_windows(input, size, padding, stride)
     if scheme is None:
         dtype = DTYPES[input.type]

@@ -17,7 +17,7 @@ def convert(context: Context, input: Tensor) -> Tensor:
 
 @lower(Op.CAST)
 def cast(context: Context, input: Tensor) -> Tensor:
-    """An integer that a byte cannot hold becomes the nearest that it can; TensorFlow Lite drops the higher bits."""
+    """Clamp integers to bytes, as NNAPI does; TensorFlow Lite drops the higher bits."""
     out = context.result()
     if input.same_quantization(out):
         return context.reshape(input, out.shape, out)

@@ -14,13 +14,13 @@ from nnapi.ops.lstm_parameters import Cell, cell_of, list_norms, list_operands
 from nnapi.ops.quantized_lstm import gate_scales
 
 ACTIVATIONS = (1, 3, 4)
-"""RELU, RELU6 and TANH: TensorFlow Lite leaves the output as it was without one, and has no LOGISTIC."""
+"""RELU, RELU6 and TANH: TensorFlow Lite leaves the output unset without one, and has no LOGISTIC."""
 
 
 def lstm_operator(
     kind: str, input: Tensor, states: Sequence[Tensor], outputs: list[Tensor], arguments: Mapping[str, Any]
 ) -> Operator:
-    """Return a cell with the operands and options among ``arguments``; Unsupported for those it does not take."""
+    """Return a cell with the operands and options of ``arguments``; Unsupported for unsupported ones."""
     check_projection(arguments["projection_weights"])
     activation = arguments["activation"]
     refusal = f"activation is {activation}, the engine's LSTM computes 1 (RELU), 3 (RELU6) and 4 (TANH)"
@@ -33,7 +33,7 @@ def lstm_operator(
 
 
 def check_projection(projection: Tensor | None) -> None:
-    """Refuse a projection to more outputs than there are cells: they are added up in a buffer for as many."""
+    """Refuse a projection to more outputs than cells, for which the sums have no buffer."""
     outputs, cells = (0, 0) if projection is None else projection.shape
     refusal = f"{cells} cells are projected to {outputs} outputs, more than the engine keeps room for"
     require(outputs <= cells, refusal)
@@ -62,7 +62,6 @@ def quantized_lstm(
     hidden_state_scale: float,
     **operands: Any,
 ) -> Sequence[Tensor]:
-    """One step in integers, which are NNAPI's."""
     cell: Cell[Tensor] = cell_of(operands)
     hidden, state, output = context.results(3)
     obstacle = find_obstacle(proj_clip, bool(cell.peephole), bool(cell.projection), hidden, output)

@@ -11,7 +11,7 @@ from nnapi.ops.shapes import axis_of
 
 @lower(Op.MEAN, Op.REDUCE_ALL, Op.REDUCE_ANY, Op.REDUCE_MAX, Op.REDUCE_MIN, Op.REDUCE_PROD, Op.REDUCE_SUM)
 def reduce(context: Context, input: Tensor, axes: Array, keep_dims: int, out: Tensor | None = None) -> Tensor:
-    """Of all axes one is left, where TensorFlow Lite would leave none."""
+    """Where all axes are reduced, one remains; TensorFlow Lite leaves none."""
     out = out or context.result()
     along = list_axes(input, axes)
     if not along:
@@ -24,5 +24,4 @@ def reduce(context: Context, input: Tensor, axes: Array, keep_dims: int, out: Te
 
 
 def list_axes(input: Tensor, axes: Array) -> list[int]:
-    """Axes from the first on, each once."""
     return sorted({axis_of(int(axis), len(input.shape)) for axis in axes})

@@ -15,5 +15,5 @@ def function(context: Context, **operands: Tensor) -> Tensor:
 
 @lower(Op.RSQRT)
 def reciprocal_root(context: Context, input: Tensor) -> Tensor:
-    """In float32 also for quantized values: TensorFlow Lite takes signed ones alone and rounds them otherwise."""
+    """Compute in float32: TensorFlow Lite takes signed quantized values alone and rounds them otherwise."""
     return context.store(context.map("RSQRT", context.real(input), context.real_result()))

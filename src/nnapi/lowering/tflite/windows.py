@@ -1,4 +1,4 @@
-"""Paddings of sliding windows, which TensorFlow Lite has as two schemes: SAME and VALID."""
+"""Paddings of sliding windows; TensorFlow Lite has two schemes, SAME and VALID."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from nnapi.ops.shapes import Padding, Pair, same_padding
 
 
 def around(padding: Padding) -> list[Sequence[int]]:
-    """The padding of an image along all its axes."""
     return [(0, 0), *padding, (0, 0)]
 
 
 def find_scheme(
     image: Sequence[int], size: Sequence[int], padding: Padding, stride: Pair, dilation: Pair = (1, 1)
 ) -> int | None:
-    """The scheme that pads an image [height, width] so; None where neither does."""
+    """Return the scheme that pads an image [height, width] so; None if neither does."""
     if not any(map(any, padding)):
         return VALID
     axes = zip(image, size, stride, dilation, strict=True)

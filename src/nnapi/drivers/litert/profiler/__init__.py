@@ -1,4 +1,4 @@
-"""The time of each operator, measured by LiteRT's own profiler, for traces."""
+"""LiteRT's own profiler, which measures each operator for traces."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nnapi.model.operand import Array
 
 
 class Engine(NamedTuple):
-    """An interpreter and what it runs: the graph's content, views of its inputs and outputs, its threads."""
+    """An interpreter, its graph's content, views of its inputs and outputs, and its threads."""
 
     content: bytes | memoryview
     native: Any

@@ -1,7 +1,7 @@
-"""Which operator of a graph each event of a profile belongs to.
+"""Assign the events of a profile to the operators of a graph.
 
-Events of LiteRT's own kernels name their operator. XNNPACK's say only what was computed, in the order in which it was:
-mostly an event for an operator, but some prepare or finish an operator, and some operators are fused into others.
+Events of LiteRT's own kernels name their operator. XNNPACK's name only the computation, in order: mostly one per
+operator, but some prepare or finish an operator, and some operators are fused.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from nnapi.formats.tflite.operators import CLAMP, CONVERT, facts
 
 
 class Node(NamedTuple):
-    """An operator by its kind, and the indices of its tensors, -1 for omitted ones."""
+    """An operator's kind, and the indices of its tensors, -1 for omitted ones."""
 
     kind: str
     inputs: tuple[int, ...]
@@ -23,9 +23,9 @@ class Node(NamedTuple):
 
 
 FINISHING = CLAMP
-"""Events that finish the operator before them; others that stand alone prepare the one after them."""
+"""Events that finish the operator before them; other extra events prepare the next one."""
 FUSED, ALONE, MISNAMED = 2, 2, 3
-"""The costs of treating an operator as fused, an event as preparation or cleanup, and two names as the same."""
+"""The costs of a fused operator, an extra event, and two different names."""
 
 
 def fits(kind: str, name: str) -> bool:
@@ -37,7 +37,7 @@ def fits(kind: str, name: str) -> bool:
 
 
 def find_owners(nodes: Sequence[Node], events: Sequence[Event]) -> list[int]:
-    """For each event the number of its operator."""
+    """Return the number of each event's operator."""
     left = dict.fromkeys(range(len(nodes)))
     for event in events:
         if event.operator is not None:
@@ -64,7 +64,7 @@ def find_owners(nodes: Sequence[Node], events: Sequence[Event]) -> list[int]:
 
 
 def align(kinds: Sequence[str], names: Sequence[str]) -> list[int]:
-    """Return, for each name, the index of its kind, both in order: the assignment of least cost."""
+    """Return the index of each name's kind, both in order, by the assignment of least cost."""
     if len(kinds) == len(names) and all(map(fits, kinds, names)):
         return list(range(len(kinds)))
     costs = [[ALONE * j for j in range(len(names) + 1)]]
@@ -78,7 +78,7 @@ def align(kinds: Sequence[str], names: Sequence[str]) -> list[int]:
 
 
 def _trace_back(kinds: Sequence[str], names: Sequence[str], costs: Sequence[Sequence[int]]) -> list[int]:
-    """The cheapest assignment, from the end, where single events are taken as late as may be."""
+    """Return the cheapest assignment, with extra events as late as possible."""
     found = [0] * len(names)
     i, j = len(kinds), len(names)
     while j:

@@ -1,4 +1,4 @@
-"""LiteRT's C API, as far as a profile needs it: a model compiled with the profiler, and what its runs consist of."""
+"""LiteRT's C API for profiles: a model compiled with the profiler, and the events of its runs."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from nnapi.model.operand import Array
 ELEMENTS = {"float32": 1, "int32": 2, "uint8": 3, "int64": 4, "bool": 6, "int16": 7, "int8": 9}
 """LiteRT's codes of element types by NumPy's names."""
 CPU = 1
-"""The set of accelerators that has the CPU alone."""
+"""The accelerators: the CPU alone."""
 SEVERITY, ACCELERATORS = 25, 24
-"""Options of an environment: the least severity that is logged, and the accelerators that it looks for."""
+"""Options of an environment: the least severity that is logged, and the accelerators to search for."""
 SILENT, INTEGER = 4, 2
 STATUS = {1: "invalid argument", 2: "out of memory", 3: "runtime failure", 5: "unsupported", 6: "not found"}
 """The meanings of the status codes of failed functions."""
@@ -54,7 +54,7 @@ class _Event(ctypes.Structure):
 
 
 class Event(NamedTuple):
-    """The time of one operator of the engine. ``operator`` is its index in the file, None within XNNPACK."""
+    """The time of one operator; ``operator`` is its index in the file, None within XNNPACK."""
 
     name: str
     operator: int | None
@@ -63,7 +63,7 @@ class Event(NamedTuple):
 
 _DELETER = ctypes.CFUNCTYPE(None, c_void_p)
 _keeps = _DELETER(lambda address: None)
-"""The callback by which LiteRT frees texts that belong to Python; it does nothing."""
+"""The callback that frees LiteRT's texts; these belong to Python."""
 
 _HANDLE = POINTER(c_void_p)
 _SIGNATURES: dict[str, tuple[Any, ...]] = {
@@ -87,7 +87,7 @@ _DESTROYERS = ("TensorBuffer", "CompiledModel", "Options", "Model")
 
 @cache
 def _library() -> ctypes.CDLL:
-    """The library; OSError where it cannot be loaded, AttributeError where it lacks a function."""
+    """Load the library; OSError if that fails, AttributeError if it lacks a function."""
     found = find_spec("ai_edge_litert")
     folders = found.submodule_search_locations if found else None
     library = ctypes.CDLL(os.path.join((folders or [""])[0], "libLiteRt.so"))
@@ -106,7 +106,7 @@ def _call(name: str, *arguments: Any) -> None:
 
 
 def _make(name: str, *arguments: Any) -> c_void_p:
-    """The handle that a function gives by its last argument."""
+    """Return the handle that a function writes to its last argument."""
     handle = c_void_p()
     _call(name, *arguments, byref(handle))
     return handle
@@ -114,13 +114,13 @@ def _make(name: str, *arguments: Any) -> c_void_p:
 
 @cache
 def _environment() -> c_void_p:
-    """One for the process: it only knows the CPU, and says nothing by itself."""
+    """Return the process's environment, with the CPU alone and no log."""
     options = (_Option * 2)(_Option(SEVERITY, INTEGER, SILENT), _Option(ACCELERATORS, INTEGER, CPU))
     return _make("CreateEnvironment", len(options), options)
 
 
 class Profiled(ExitStack):
-    """A file compiled with LiteRT's profiler, on copies of the given inputs. To be closed, as by ``with``."""
+    """A file compiled with LiteRT's profiler, on copies of the inputs; to be closed, as by ``with``."""
 
     def __init__(self, content: bytes, inputs: Sequence[Array], outputs: Sequence[Array], threads: int) -> None:
         super().__init__()
@@ -146,7 +146,7 @@ class Profiled(ExitStack):
             raise
 
     def run(self) -> list[Event]:
-        """The operators of one run, in the order in which they ran."""
+        """Return the operators of one run, in order."""
         inputs, outputs = self._ends
         _call("StartProfiler", self._profiler)
         _call("RunCompiledModel", self._model, 0, len(inputs), _pointer(inputs), len(outputs), _pointer(outputs))
@@ -163,12 +163,12 @@ class Profiled(ExitStack):
         return found
 
     def _own(self, kind: str, handle: c_void_p) -> c_void_p:
-        """Have a handle given back at the end, before those that it may depend on."""
+        """Destroy a handle at the end, before those it may depend on."""
         self.callback(getattr(_library(), f"LiteRtDestroy{kind}"), handle)
         return handle
 
     def _buffer(self, view: Array) -> int:
-        """Memory of the engine's own with what the view holds."""
+        """Copy a view to memory of the engine."""
         size = view.nbytes
         memory = np.zeros(size + ALIGNMENT + SPARE, np.uint8)
         memory = memory[-memory.ctypes.data % ALIGNMENT :]

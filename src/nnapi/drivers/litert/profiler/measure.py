@@ -1,8 +1,7 @@
 """Measure the time of each operator of a graph with LiteRT's own profiler.
 
-Python cannot reach a profiler of the interpreter. LiteRT's C API has one, for a model that is compiled once more by its
-own library. Every event of it that is not an operator reads a file of the kernel's, a tenth of a millisecond per run,
-so it is not used in traced runs: a few separate runs measure the operators' shares of all others.
+Python cannot reach the interpreter's profiler; the C API has one, for a model compiled by its own library. Its other
+events read a file, 0.1 ms per run: so a few separate runs measure the operators' shares.
 """
 
 from __future__ import annotations
@@ -21,13 +20,12 @@ from nnapi.trace.profile import Costs, Profile, typical
 
 
 def profile(model: Model, origins: Sequence[int | None]) -> Profile[Engine]:
-    """Return the trace profile of the engine's calls, divided among the graph's operators when a recording is read;
-    ``origins`` are the calls of the model behind those."""
+    """Return the profile of the engine's calls; ``origins`` are the operations of the graph's operators."""
     return profile_engine(model, "LiteRT", partial(measure_operators, model, origins))
 
 
 def measure_operators(model: Model, origins: Sequence[int | None], engine: Engine) -> Costs:
-    """The operators that the engine made of the graph's, in the order in which it runs them."""
+    """Return section and cost of each operator, in the order of a run."""
     events, seconds = _measure(engine)
     operators = find_owners(_nodes(engine.native, len(origins)), events)
     return [
@@ -37,14 +35,13 @@ def measure_operators(model: Model, origins: Sequence[int | None], engine: Engin
 
 
 def _measure(engine: Engine) -> tuple[list[Event], list[float]]:
-    """The events of a run, and the seconds of each."""
     with Profiled(bytes(engine.content), engine.inputs, engine.outputs, engine.threads) as profiled:
         events = profiled.run()  # allocates, so its times are not for use
         return events, typical(lambda: [correct_seconds(event.seconds) for event in profiled.run()])
 
 
 def _nodes(native: Any, count: int) -> list[Node]:
-    """The graph's operators, which the interpreter keeps, in their order, in front of what stands for them."""
+    """Return the graph's operators, which the interpreter lists before the delegate's nodes."""
     return [
         Node(native.NodeName(at), tuple(map(int, native.NodeInputs(at))), tuple(map(int, native.NodeOutputs(at))))
         for at in range(count)
@@ -52,7 +49,7 @@ def _nodes(native: Any, count: int) -> list[Node]:
 
 
 def _section(model: Model, origin: int | None, engine: str) -> Section:
-    """Return the trace section of one operator: the call of the model that it computes, or a partition of it."""
+    """Return the trace section of an operator, by its operation if it has one."""
     if origin is None:
         return Section(Layer.DRIVER, Phase.COMPUTATION, engine, model=model.name)
     return operation_section(model, origin, engine)

@@ -1,4 +1,4 @@
-"""Operators whose results nobody reads."""
+"""Dead operators."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from nnapi.formats.tflite.graph import Graph, Tensor
 
 
 def remove_dead_operators(graph: Graph) -> Graph:
-    """The same graph without them."""
+    """Return the graph without operators whose results are unused."""
     read: set[Tensor | None] = set(graph.outputs)
     live = []
     for operator in reversed(graph.operators):

@@ -1,7 +1,7 @@
 """Dequantize weights beside a float input where that is faster.
 
-The engine quantizes the input of such an operator row by row. With few channels that takes longer on some processors
-than 8-bit products save.
+The engine quantizes the input by rows first. With few channels, that costs more on some processors than 8-bit products
+save.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from nnapi.formats.tflite.operators import facts
 
 
 def is_dynamic_range(operator: Operator) -> bool:
-    """Return whether an operator multiplies a float input by quantized constants."""
+    """Whether an operator multiplies a float input by quantized constants."""
     return bool(facts(operator.kind).weights) and operator.input(0).type == "f32" and bool(_find_quantized(operator))
 
 
 def _find_quantized(operator: Operator) -> list[Tensor]:
-    """Return the weights that are quantized constants."""
     weights = [operator.inputs[position] for position in facts(operator.kind).weights]
     return [each for each in weights if each is not None and each.type == "i8" and each.data is not None]
 
@@ -30,8 +29,7 @@ def use_float_weights(graph: Graph) -> Graph:
 
 
 def use_faster_weights(graph: Graph) -> Graph:
-    """Return the graph with weights dequantized where the measured costs of the processor favor that; cells are
-    decomposed by then."""
+    """Return the graph with weights dequantized where the measured timings favor that; cells are decomposed by then."""
     if not any(map(is_dynamic_range, graph.operators)) or not cost_model.timings().is_measured:
         return graph
     return _rewrite(
@@ -44,7 +42,6 @@ def use_faster_weights(graph: Graph) -> Graph:
 
 
 def _rewrite(graph: Graph, chosen: list[bool]) -> Graph:
-    """Return the graph with the weights of the chosen operators dequantized."""
     numbers: dict[Tensor, Tensor] = {}
     operators: list[Operator] = []
     for operator, is_chosen in zip(graph.operators, chosen, strict=True):

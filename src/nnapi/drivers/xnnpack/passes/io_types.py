@@ -1,7 +1,4 @@
-"""Inputs and outputs that stay unsigned, because all operators that read or write them take unsigned values too.
-
-Others are converted to signed values, and back, outside the engine.
-"""
+"""Leave inputs and outputs unsigned where all their operators support that; others are converted outside the engine."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from nnapi.lowering.tflite.context import SHIFT
 
 
 def keep_unsigned_io(graph: Graph) -> Graph:
-    """The same graph with such inputs and outputs, which are flipped no more."""
+    """Return the graph with such inputs and outputs unsigned, and not flipped."""
     around: dict[Tensor, list[Operator]] = {
         end: [] for end, flipped in zip(graph.inputs_and_outputs, graph.flipped, strict=False) if flipped
     }
@@ -35,13 +32,13 @@ def keep_unsigned_io(graph: Graph) -> Graph:
 
 
 def _takes_both(operator: Operator) -> bool:
-    """Return whether an operator converts between quantized and float values, or between signed and unsigned ones."""
+    """Whether an operator converts between quantized and float, or between signed and unsigned values."""
     types = {tensor.type for tensor in operator.tensors}
     return operator.kind in ("DEQUANTIZE", "QUANTIZE") and bool(types & {"f32", "u8"})
 
 
 def _replace(graph: Graph, changed: Mapping[Tensor, Tensor]) -> Graph:
-    """The graph with other tensors, without operators that then give what they are given."""
+    """Replace tensors, and drop operators that then have the same input and output."""
     operators: list[Operator] = []
     for old in graph.operators:
         new = old.like(

@@ -1,14 +1,10 @@
-"""Decompose LSTM cells into products, activations and arithmetic, which the engine runs in a fraction of its cells'
-time.
+"""Decompose LSTM cells into products, activations and arithmetic, which run in a fraction of the time of the engine's
+cells.
 
-The engine's cells compute one element after the other, integer ones by polynomials in fixed point. Decomposed, a step
-is a dozen operators on vectors, of thirty nanoseconds each. Float cells give the same results. Integer cells give the
-same 8-bit output within 1 LSB: the decomposition omits roundings to 16 bits. A gate differs by less than 2.5e-4 (two
-roundings by 2**-13 at a slope of at most 1/4, and up to 6 * 2**-15 of the polynomial), candidate and activated state by
-6e-4, the output hence by 2e-3, half of 1 LSB at scale 1/256.
-
-The cell state may differ by more than 1 LSB of its own, so a cell whose new state is read stays the engine's, unless
-the model permits rounded states.
+Float cells give the same results. Integer cells give the same 8-bit output within 1 LSB, as roundings to 16 bits are
+omitted: a gate differs by less than 2.5e-4 (two roundings by 2**-13 at a slope of at most 1/4, and up to 6 * 2**-15 of
+the polynomial), candidate and activated state by 6e-4, the output hence by 2e-3, half of 1 LSB at scale 1/256. The cell
+state may differ by more than 1 LSB, so a cell whose new state is read stays, unless the model permits rounded states.
 """
 
 from __future__ import annotations
@@ -28,7 +24,7 @@ WEIGHTS, RECURRENT, BIASES, HIDDEN, MEMORY = range(1, 5), range(5, 9), range(12,
 OTHERS = (9, 10, 11, 16, 17, 20, 21, 22, 23)
 """Inputs of cells that are not decomposed: peepholes, projection, normalization."""
 MOST_STEPS = 64
-"""The largest number of steps of a sequence that are unrolled: each costs preparation time, too."""
+"""The most steps that are unrolled: each costs preparation time, too."""
 SMALLEST_SCALE = 1 / 256
 """The smallest scale of an integer output; 1 LSB of a smaller one would be less than the omitted roundings."""
 GATE_LIMIT = 8.0
@@ -36,16 +32,15 @@ GATE_LIMIT = 8.0
 FAR = 2.0**20
 """The clamp of float gates: LOGISTIC is constant long before, and NaN for some values far beyond."""
 NEAR = FAR / 2
-"""The largest term that may be added to a clamped sum without leaving the range in which LOGISTIC is constant."""
+"""The largest term that may be added to a clamped sum without changing its LOGISTIC."""
 LARGEST_STATE = 32767
-"""The largest quantized value of an integer state."""
 SQUASH = {1: ("RELU", np.inf), 3: ("RELU6", 6.0), 4: ("TANH", 1.0)}
-"""Operator of each activation, and the largest magnitude that it gives."""
+"""The operator and the largest magnitude of each activation."""
 NO_ACTIVATION, WITHIN_ONE = 0, 2
 
 
 def unroll_lstm(graph: Graph, *, rounds_states: bool = False) -> Graph:
-    """The same graph with such cells decomposed, those that give quantized states too where these may be rounded."""
+    """Return the graph with cells decomposed; ``rounds_states`` permits that for quantized states, too."""
     read = {tensor for operator in graph.operators for tensor in operator.inputs} | set(graph.outputs)
     operators: list[Operator] = []
     for operator in graph.operators:
@@ -55,7 +50,7 @@ def unroll_lstm(graph: Graph, *, rounds_states: bool = False) -> Graph:
 
 
 def is_plain(operator: Operator, state_is_read: bool, rounds_states: bool = False) -> bool:
-    """Whether a cell is decomposed; ``rounds_states`` where its quantized states may be off by more than a step."""
+    """Whether a cell is decomposed; ``rounds_states`` permits quantized states that differ by more than 1 LSB."""
     inputs = operator.inputs
     if any(inputs[i] is not None for i in OTHERS if i < len(inputs)) or _count_steps(operator) > MOST_STEPS:
         return False
@@ -75,7 +70,7 @@ def _count_steps(operator: Operator) -> int:
 
 
 class _Cell:
-    """An operator that is decomposed. Integer gates are in units of GATE_LIMIT, so that they are clamped to 1."""
+    """A cell to decompose. Integer gates are in units of GATE_LIMIT, so that they are clamped to 1."""
 
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
@@ -102,7 +97,6 @@ class _Cell:
         self.is_cut_once = not self.is_integer and self._remembers_little()
 
     def decompose(self) -> list[Operator]:
-        """Return the operators of the decomposition."""
         summed = self._sum_inputs()
         self._deliver([self._step(self._add_recurrent(summed, time)) for time in range(self.length)])
         if not self.is_integer:
@@ -112,11 +106,11 @@ class _Cell:
         return self.written
 
     def _forgets_nothing(self) -> bool:
-        """Return whether there is one step from a cell state of zero, so that the forget gate has no effect."""
+        """Whether the only step has a cell state of zero, so that the forget gate has no effect."""
         return self.length == 1 and isinstance(self.memory, np.ndarray) and not self.memory.any()
 
     def _remembers_little(self) -> bool:
-        """Whether no output, given or computed, can add much to what gates see of the input."""
+        """Whether no output can add much to the gates."""
         if not isinstance(self.hidden, np.ndarray) or self.squash == "RELU":
             return False
         most = np.abs(self.recurrent).sum(1, np.float64).max() * max(self.largest, np.abs(self.hidden).max())
@@ -157,11 +151,10 @@ class _Cell:
         return self._emit("FULLY_CONNECTED", [x, weights, bias], shape, activation=activation)
 
     def _stack(self, positions: range) -> Array:
-        """Weights of the gates, one below the other."""
         return np.concatenate([_real(self._constant(positions, gate)) for gate in self.gates]) / self._unit()
 
     def _join(self, positions: range) -> Tensor:
-        """Return the stacked weights as a tensor; it is quantized where a float cell has quantized weights."""
+        """Return the stacked weights as a tensor, quantized where a float cell has quantized weights."""
         parts = [self._constant(positions, gate) for gate in self.gates]
         if self.is_integer or any(part.type != "i8" for part in parts):
             return self._number(self._stack(positions))
@@ -185,7 +178,7 @@ class _Cell:
     # A step
 
     def _step(self, total: Tensor) -> Tensor:
-        """From the sums to the output as the operator gives it, and to the states."""
+        """Compute a step's output, as the operator gives it, and the states."""
         pieces = [self._new(self.shape) for _ in self.gates]
         self.written.append(Operator("SPLIT", [self.along_gates, total], pieces, {"num_splits": len(pieces)}))
         seen = {gate: self._gate(gate, piece) for gate, piece in zip(self.gates, pieces, strict=True)}
@@ -211,7 +204,7 @@ class _Cell:
         return self._squash("LOGISTIC", sums)
 
     def _clip(self, memory: Tensor) -> Tensor:
-        """Within the limit, which takes several steps to come near."""
+        """Clamp the state once enough steps could reach the limit."""
         self.reach += self.largest
         if self.reach <= self.limit:
             return memory
@@ -224,7 +217,7 @@ class _Cell:
         return x
 
     def _deliver(self, outputs: list[Tensor]) -> None:
-        """The outputs of all steps as the operator's."""
+        """Emit the outputs of all steps as the operator's."""
         whole = outputs[0]
         if self.length > 1:
             joined = (self.length * self.batch, self.units)
@@ -276,7 +269,6 @@ class _Cell:
 
 
 def _real(tensor: Tensor) -> Array:
-    """Return the float values of a constant."""
     if tensor.type == "f32":
         return tensor.value
     if not isinstance(tensor.scale, float):

@@ -1,9 +1,7 @@
-"""Compute reductions on quantized values where a model dequantizes all of them first; this takes a half or a third of
-the time.
+"""Compute reductions on quantized values where a model dequantizes all of them first, in a third to a half of the time.
 
-MEAN and SUM with another scale than the result's are one operator of the engine, instead of DEQUANTIZE, reduction and
-QUANTIZE. The results are the same, except for those halfway between two quantized values. The maximum (minimum) is the
-dequantized maximum (minimum) of the quantized values: there DEQUANTIZE moves behind the reduction.
+MEAN and SUM become one operator that also changes the scale. Only results halfway between two quantized values differ.
+REDUCE_MAX and REDUCE_MIN move before DEQUANTIZE.
 """
 
 from __future__ import annotations
@@ -18,12 +16,11 @@ ENDS = ("REDUCE_MAX", "REDUCE_MIN")
 RATIOS = (2.0**-14, 2.0**7)
 """The range of the input's scale relative to the result's."""
 MOST_SUMMED = 2**16
-"""Codes that are summed up at most: their sum fits into 32 bits, and is exact in float32 as well."""
+"""The most values in a sum: it fits into 32 bits, and is exact in float32 as well."""
 Makers = Mapping["Tensor | None", Operator]
 
 
 def reduce_quantized(graph: Graph) -> Graph:
-    """Return the graph with such reductions computed on quantized values."""
     makers: Makers = {output: operator for operator in graph.operators for output in operator.outputs}
     operators: list[Operator] = []
     for operator in graph.operators:
@@ -32,7 +29,7 @@ def reduce_quantized(graph: Graph) -> Graph:
 
 
 def _fuse(operator: Operator, makers: Makers) -> list[Operator] | None:
-    """Return the replacement of an operator that quantizes sums or means of quantized values; None for any other."""
+    """Replace an operator that quantizes sums or means of quantized values."""
     if operator.kind != "QUANTIZE":
         return None
     reduction = makers.get(operator.inputs[0])
@@ -54,8 +51,7 @@ def _fuse(operator: Operator, makers: Makers) -> list[Operator] | None:
 
 
 def _swap(operator: Operator, makers: Makers) -> list[Operator] | None:
-    """Return the replacement of an operator that computes the maximum or minimum of dequantized values; None for any
-    other."""
+    """Replace the maximum or minimum of dequantized values."""
     codes = _find_quantized(operator, makers) if operator.kind in ENDS else None
     if codes is None:
         return None

@@ -1,8 +1,6 @@
-"""Replace several operations of NNAPI by one of the engine where a file had one.
+"""Replace the importer's decompositions of ROUND, SIGN and casts, which NNAPI lacks, by one operator each.
 
-Files have ROUND, SIGN and casts of booleans and of signed bytes to integers; NNAPI has none of these. The importer
-decomposes them into comparisons, selections and arithmetic (:mod:`nnapi.importers.tflite.rules`). Here these patterns
-are recognized. The results are the same, except for the sign of 0 and for NaN, which SIGN preserves.
+The results are the same, except for the sign of 0 and for NaN, which SIGN preserves.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.formats.tflite.schema import ELEMENTS
 
 Pattern: TypeAlias = "str | float | tuple[Pattern, ...]"
-"""The value itself, a constant of one number, or an operator's kind and patterns of its inputs."""
+"""The input, a constant of one value, or an operator's kind and patterns of its inputs."""
 Makers: TypeAlias = Mapping["Tensor | None", Operator]
 
 X = "x"
@@ -31,13 +29,12 @@ LAST = {"SELECT": (ROUND, SIGN, TRUTH), "CAST": (BYTE,)}
 
 
 def recompose(graph: Graph) -> Graph:
-    """The same graph with one operator for each of these; what nobody reads any more is left for others to remove."""
+    """Return the graph with one operator for each pattern; unused ones remain."""
     makers: Makers = {output: operator for operator in graph.operators for output in operator.outputs}
     return graph.with_operators([_join(operator, makers) or operator for operator in graph.operators])
 
 
 def _join(operator: Operator, makers: Makers) -> Operator | None:
-    """The operator that computes the same from what a pattern begins with; None for the last one of none."""
     y = operator.output
     for pattern in LAST.get(operator.kind, ()):
         found: set[Tensor] = set()
@@ -48,8 +45,7 @@ def _join(operator: Operator, makers: Makers) -> Operator | None:
 
 
 def _replace(pattern: Pattern, x: Tensor, y: Tensor, is_computed: bool) -> Operator | None:
-    """Return the operator that computes ``y`` from ``x``. A computed boolean is stored as 1 where true; to an integer
-    it is cast as its byte."""
+    """Return the operator that computes ``y`` from ``x``. A computed boolean is stored as 1, so it can be cast."""
     if pattern in (ROUND, SIGN):
         return Operator("ROUND" if pattern is ROUND else "SIGN", [x], [y]) if x.type == "f32" else None
     is_truth = x.type == "bool" and (y.type == "f32" or (y.type == "i32" and is_computed))
@@ -60,7 +56,7 @@ def _replace(pattern: Pattern, x: Tensor, y: Tensor, is_computed: bool) -> Opera
 
 
 def _is_match(tensor: Tensor | None, pattern: Pattern, makers: Makers, found: set[Tensor]) -> bool:
-    """Whether a tensor is computed so; ``found`` gets the value that the pattern begins with, always the same one."""
+    """Whether a tensor is computed by a pattern; ``found`` gets the pattern's one input."""
     if tensor is None:
         return False
     while tensor in makers and makers[tensor].kind == "RESHAPE":  # of operators that look at every number by itself

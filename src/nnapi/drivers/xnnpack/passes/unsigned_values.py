@@ -1,8 +1,4 @@
-"""Make all quantized values of a graph unsigned, as its model has them: the other variant of a model with unsigned
-filters.
-
-Which variant is faster depends on the engine's kernels for a processor, so both are run.
-"""
+"""Make all quantized values of a graph unsigned, as in its model: a variant that is faster on some processors."""
 
 from __future__ import annotations
 
@@ -15,22 +11,22 @@ from nnapi.formats.tflite.operators import facts
 from nnapi.lowering.tflite.context import SHIFT
 
 FEW = 2048
-"""Codes that are turned at once."""
+"""Elements that QUANTIZE converts faster than two operators."""
 
 
 def has_unsigned_filters(graph: Graph) -> bool:
-    """Return whether a filter does not fit into signed values unchanged."""
+    """Whether a filter does not fit into signed values unchanged."""
     return any(Conv(operator).unsigned_filter for operator in graph.operators)
 
 
 def can_be_unsigned(graph: Graph) -> bool:
-    """Return whether all quantized values can be unsigned, and are unsigned in the inputs and outputs."""
+    """Whether all quantized values can be unsigned, and are in the inputs and outputs."""
     ends = zip(graph.inputs_and_outputs, graph.flipped, strict=False)
     return all(end.type != "i8" or flipped for end, flipped in ends) and all(map(is_possible, graph.operators))
 
 
 def is_possible(operator: Operator) -> bool:
-    """Return whether an operator can compute on unsigned values."""
+    """Whether an operator can compute on unsigned values."""
     if is_dynamic_range(operator):
         return False
     codes = [tensor for tensor in operator.tensors if tensor.type == "i8"]
@@ -42,7 +38,6 @@ def _has_one_scale(tensor: Tensor) -> bool:
 
 
 def make_unsigned(graph: Graph) -> Graph:
-    """Return the graph with unsigned values."""
     change = UnsignedTensors()
     operators = list(map(change.rewrite, graph.operators))
     flipped = (False,) * len(graph.inputs_and_outputs)
@@ -58,15 +53,11 @@ class UnsignedTensors(dict[Tensor, Tensor]):
         return self[tensor]
 
     def rewrite(self, operator: Operator) -> Operator:
-        """Return the operator on unsigned values."""
         return operator.like([tensor and self(tensor) for tensor in operator.inputs], list(map(self, operator.outputs)))
 
 
 def flip_signedness(source: Tensor, target: Tensor) -> list[Operator]:
-    """Return operators that convert signed values to unsigned ones of the same meaning, or back.
-
-    The conversion is exact. Except for few elements it goes through float32, for which the engine has faster kernels.
-    """
+    """Return operators that convert signed values to unsigned ones exactly, or back; float32 is faster for many."""
     if source.size < FEW:
         return [Operator("QUANTIZE", [source], [target])]
     real = source.like(type="f32", scale=0.0, zero_point=0)
@@ -74,10 +65,7 @@ def flip_signedness(source: Tensor, target: Tensor) -> list[Operator]:
 
 
 def _make_unsigned(tensor: Tensor) -> Tensor:
-    """Return a quantized tensor or a bias with one scale and, if it is 8-bit, unsigned; any other tensor unchanged.
-
-    The engine takes a filter with one scale only where it has no axis of scales.
-    """
+    """Return a tensor with one scale (the engine refuses an axis beside it) and, if it is 8-bit, unsigned."""
     scale = tensor.scale if isinstance(tensor.scale, float) else float(tensor.scale[0])
     if tensor.type == "i8":
         data = None if tensor.data is None else np.bitwise_xor(tensor.data.view(np.uint8), np.uint8(SHIFT))

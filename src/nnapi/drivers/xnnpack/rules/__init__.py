@@ -1,4 +1,4 @@
-"""XNNPACK's rules: the canonical ones, but for what the engine computes faster, or right, in another way."""
+"""XNNPACK's rules: the canonical ones, except where the engine is faster or correct otherwise."""
 
 from __future__ import annotations
 

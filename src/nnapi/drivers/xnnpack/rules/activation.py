@@ -11,7 +11,7 @@ from nnapi.formats.tflite.graph import Tensor
 
 @lower(Op.PRELU)
 def prelu(context: Context, input: Tensor, alpha: Tensor) -> Tensor:
-    """One slope for all, one for each channel, or, in four operators, any other."""
+    """Lower PRELU by one slope for all, one per channel, or four operators."""
     x, slope, out = context.real(input), context.real(alpha), context.real_result()
     if slope.data is not None and slope.size == 1 and x.shape == out.shape and np.isfinite(slope.data).all():
         return context.store(context.emit("LEAKY_RELU", [x], out, alpha=slope.data.item()))

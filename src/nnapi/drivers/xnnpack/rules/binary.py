@@ -1,4 +1,4 @@
-"""Arithmetic on pairs of elements, where the scales are such as XNNPACK takes."""
+"""Arithmetic on pairs of elements, within the scales that XNNPACK supports."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ SUM_RATIOS = (2.0**-9, 2.0**7)
 PRODUCT_RATIOS = (2.0**-15, 2.0**7)
 SMALLEST_NORMAL = np.finfo(np.float32).smallest_normal
 LONG, LONGEST = 256, 4096
-"""Elements of a stretch that make up for what the engine does between them; pixels of a row that are worth it."""
+"""Elements of a row that make up for its overhead; the most pixels to repeat."""
 
 
 @lower(Op.ADD, Op.SUB, Op.MUL, Op.DIV)
 def arithmetic(context: Context, lhs: Tensor, rhs: Tensor) -> Tensor:
-    """On quantized values where their scales allow it, else in float32."""
+    """Compute on quantized values where their scales allow it, else in float32."""
     kind, out = context.kind, context.result()
     if kind == "DIV":
         _check_divisor(rhs)
@@ -53,8 +53,7 @@ def _with_all_zeros(tensor: Tensor, shape: Shape) -> Tensor:
 
 
 def _with_all_axes(context: Context, x: Tensor, number: Tensor) -> Tensor:
-    """Quantized values beside a constant of one element and more axes, with as many axes: where the engine fuses an
-    activation, it forgets them."""
+    """Add axes beside a constant of one element with more: a fused activation of quantized values loses them."""
     missing = len(number.shape) - len(x.shape)
     if not context.activation or x.type != "i8" or missing <= 0 or number.data is None or number.size != 1:
         return x
@@ -63,10 +62,7 @@ def _with_all_axes(context: Context, x: Tensor, number: Tensor) -> Tensor:
 
 
 def _in_long_rows(tensor: Tensor, other: Tensor) -> Tensor:
-    """A constant that holds a number for each of few channels, repeated for a row of pixels.
-
-    The engine goes through memory in stretches in which both tensors differ: without this, pixel by pixel.
-    """
+    """Repeat a constant of few channels for a row of pixels, so that the engine does not work pixel by pixel."""
     depth = tensor.shape[-1]
     if tensor.data is None or tensor.size != depth or not 1 < depth < LONG or other.data is not None:
         return tensor

@@ -1,4 +1,4 @@
-"""Transposed convolutions that XNNPACK takes."""
+"""Limits of transposed convolutions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from nnapi.model.operand import OperandType
 from nnapi.ops.shapes import Padding, Pair
 
 LONGEST_STEP = 2**15 - 1
-"""The largest stride of a transposed convolution that the engine takes."""
 
 
 @lower(Op.TRANSPOSE_CONV_2D)

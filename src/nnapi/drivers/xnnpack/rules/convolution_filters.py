@@ -1,4 +1,4 @@
-"""Filters and biases of sums of products, as the engine is given them."""
+"""Filters and biases of sums of products for the engine."""
 
 from __future__ import annotations
 
@@ -21,20 +21,18 @@ SMALLEST_FACTOR, LARGEST_FACTOR = 2.0**-60, 255.0
 """The range of the factor that converts a sum of products to a quantized value."""
 NO_CHANNELS: Array = np.empty(0, np.intp)
 WIDEST = 255
-"""The most that a code is from its zero point."""
+"""The largest difference of a quantized value from its zero point."""
 FAINTEST = 0.499
-"""Of a code, with room for rounding: what is less changes none."""
+"""The largest contribution in LSB that changes no result."""
 MOST_PRODUCTS = 2.0**20
-"""Codes that the largest products of a sum make together, up to which roundings of float32 stay far below one."""
+"""The largest sum in LSB whose float32 roundings stay far below 1 LSB."""
 
 
 def make_constant_filter(context: Context, name: str, channel: int) -> tuple[Tensor, Tensor]:
-    """A constant filter, the argument ``name`` with its units along the axis ``channel``, and the bias, as the engine
-    is given them.
+    """Return the constant filter ``name`` with its units along the axis ``channel``, and the bias.
 
-    A quantized filter is signed and symmetric, each channel with a scale of its own, where its numbers allow; where
-    they do not it keeps unsigned values and a zero point, for the passes to resolve. Channels whose scales the engine
-    does not take are zeros if that gives the same codes.
+    A quantized filter is signed and symmetric with a scale per channel if its values allow that; otherwise it stays
+    unsigned with a zero point, for the passes. Channels with unsupported scales become zeros if that changes no result.
     """
     type = context.type(name)
     if not type.is_quantized:
@@ -55,8 +53,7 @@ def make_constant_filter(context: Context, name: str, channel: int) -> tuple[Ten
 
 
 def find_quantized_filter(context: Context, name: str, channel: int) -> Tensor | None:
-    """The codes of a float filter, for the engine to multiply a quantized input by; None where it has none such, or
-    does not take them: codes around another number than zero, scales along another axis, or beyond its limits."""
+    """Return the quantized values of a float filter for a quantized input; None if the engine cannot use them."""
     codes = context.find_quantized(name)
     if codes is None or codes.data is None or codes.zero_point:
         return None
@@ -71,13 +68,12 @@ def find_quantized_filter(context: Context, name: str, channel: int) -> Tensor |
 
 
 def _repeat_scale(codes: Tensor) -> Tensor:
-    """Return the quantized values with their one scale repeated for each unit, for which the engine has kernels."""
+    """Repeat the one scale for each unit, as the engine has kernels for that."""
     return codes.like(scale=np.full(codes.shape[0], codes.unit, np.float32), data=codes.data)
 
 
 def _drop_faint(context: Context, type: OperandType, codes: Array, name: str) -> tuple[Tensor, Array]:
-    """A filter with a scale per channel, less what is faint, and which channels are: those with scales that the engine
-    does not take of which no sum of products and bias can reach half a code. They have another scale."""
+    """Return a filter with zeros for channels of unsupported scales that change no result, and these channels."""
     assert type.channel
     axis, scales = type.channel.dimension, np.array(type.channel.scales, np.float32)
     per_code = context.type("input").scale / context.call.results[0].scale
@@ -96,7 +92,6 @@ def _drop_faint(context: Context, type: OperandType, codes: Array, name: str) ->
 
 
 def _zero(codes: Array, slices: Array, axis: int) -> Array:
-    """A copy with those slices along an axis zero."""
     result = codes.copy()
     np.moveaxis(result, axis, 0)[slices] = 0
     return result
@@ -110,8 +105,7 @@ def _as_unsigned(type: OperandType, codes: Array, channel: int, name: str) -> Te
 
 
 def _offsets(context: Context, scales: float | Array, faint: Array, is_repeated: bool = False) -> Tensor:
-    """The bias, less that of ``faint`` channels, in units of the products of input and a filter with those scales. One
-    unit ``is_repeated`` for every channel where the filter's is."""
+    """Return the bias, zero for ``faint`` channels, in units of the products; ``is_repeated`` gives each its unit."""
     input, out = context.type("input"), context.call.results[0]
     if not input.is_quantized:
         return context.stored_tensor("bias")
@@ -135,8 +129,7 @@ def _offsets(context: Context, scales: float | Array, faint: Array, is_repeated:
 
 
 def read_computed_filter(context: Context, name: str, channel: int) -> tuple[Tensor, Tensor]:
-    """The numbers behind a filter that is not constant, whose units lie along the axis ``channel``, and behind its
-    bias, as float32."""
+    """Return a computed filter, with units along the axis ``channel``, and its bias as float32."""
     require(
         not context.is_dynamic(name), f"{name} is computed, and may come too large for its sums to be exact in float"
     )
@@ -158,7 +151,7 @@ class FilterContext(Context):
     """The context of all rules, with sums of products."""
 
     def sum_products(self, kind: str, x: Tensor, name: str, channel: int, out: Tensor, **options: Any) -> Tensor:
-        """By a constant filter as the engine takes it. Computed filters that are quantized it takes as float32 only."""
+        """Multiply by a constant filter, or by a computed one, as float32 if it is quantized."""
         options["activation"] = self.activation
         codes = find_quantized_filter(self, name, channel) if facts(kind).weights and x.type == "f32" else None
         if codes is not None and codes.shape[-1] == x.shape[-1]:  # of one group
@@ -176,12 +169,12 @@ class FilterContext(Context):
 
 
 def along(scales: Array, axis: int, rank: int = 4) -> Array:
-    """A number for each slice of a tensor along an axis, for :func:`times`."""
+    """Return one scale per slice along an axis, for :func:`times`."""
     return scales.reshape([-1 if index == axis else 1 for index in range(rank)])
 
 
 def times(context: Context, tensor: Tensor, factors: Array) -> Tensor:
-    """Integers as float32, multiplied."""
+    """Return integers as float32, multiplied."""
     plain = tensor.like(type="f32", scale=0.0, zero_point=0)
     if tensor.data is not None:
         plain.data = (tensor.data * factors).astype(np.float32)

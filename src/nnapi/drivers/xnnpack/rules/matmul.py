@@ -11,7 +11,7 @@ from nnapi.model.operand import OperandType
 
 @lower(Op.FULLY_CONNECTED)
 def fully_connected(context: Context, input: Tensor, weights: OperandType, bias: OperandType) -> Tensor:
-    """By computed float32 weights as BATCH_MATMUL: the engine's own gives the largest float where a sum is infinite."""
+    """Lower computed float32 weights to BATCH_MATMUL: FULLY_CONNECTED never overflows to infinity."""
     if weights.is_quantized or context.find_quantized("weights") or not context.is_computed("weights"):
         return canonical.fully_connected(context, input, weights, bias)
     out = context.result()

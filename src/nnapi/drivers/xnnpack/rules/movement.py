@@ -1,4 +1,4 @@
-"""Movements that XNNPACK has faster operators for."""
+"""Movements with faster operators."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from nnapi.ops.pad import MODES
 
 @lower(Op.MIRROR_PAD)
 def mirror_pad(context: Context, input: Tensor, paddings: Array, mode: int) -> Tensor:
-    """Slices gathered along one axis after the other: the engine's own kernel, which finds the place of every element,
-    takes many times as long."""
+    """Lower MIRROR_PAD to GATHER per axis: the engine's own kernel takes many times as long."""
     x = input
     for axis, around in enumerate(paddings.tolist()):
         if any(around):

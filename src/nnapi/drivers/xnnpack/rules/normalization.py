@@ -1,4 +1,4 @@
-"""Normalizations that XNNPACK's own kernels are not exact for."""
+"""Normalizations for which XNNPACK's kernels are not exact."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ SMALLEST_NORMAL = float(np.finfo(np.float32).smallest_normal)
 def local_response_normalization(
     context: Context, input: Tensor, radius: int, bias: float, alpha: float, beta: float, axis: int
 ) -> Tensor:
-    """Decomposed: the engine's own keeps one running sum for a row, in which large numbers leave their rounding, or
-    NaN, to all that follow."""
+    """Decompose: the engine's running sum spreads the rounding, or NaN, of large values along the row."""
 
     def normalize(x: Tensor) -> Tensor:
         reach = min(radius, x.shape[-1] - 1)
@@ -37,8 +36,7 @@ def local_response_normalization(
 
 
 def _in_windows(context: Context, x: Tensor, width: int) -> Tensor:
-    """The sum of each so many numbers in a row along the last axis: of two windows of half the width, and of one number
-    more where that is odd."""
+    """Return the sums of ``width`` adjacent values along the last axis, by halves."""
     if width == 1:
         return x
     half, count = width // 2, x.shape[-1] - width + 1

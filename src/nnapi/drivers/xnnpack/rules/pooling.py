@@ -20,7 +20,7 @@ from nnapi.ops.shapes import Padding, Pair
 
 @lower(Op.L2_POOL_2D)
 def l2_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
-    """Decomposed: the engine's own gives the largest float where a square is infinite."""
+    """Decompose: the engine's operator never overflows to infinity."""
     squares, out = context.combine("MUL", input, input), context.result()
     if size == (1, 1) and not any(map(any, padding)):
         _, stride, _ = context.fit_windows(input, size, padding, stride)
@@ -36,7 +36,7 @@ def l2_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, 
 
 @lower(Op.MAX_POOL_2D)
 def max_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
-    """Windows of floats with gaps between them are picked among all windows: the engine's own are never infinite."""
+    """Pick float windows with gaps among all windows: the engine's own are never infinite."""
     _, steps, _ = context.fit_windows(input, size, padding, stride)
     if input.type != "f32" or all(step <= window for step, window in zip(steps, size, strict=True)):
         return max_pool(context, input, padding, stride, size)
@@ -51,6 +51,5 @@ def max_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair,
 
 
 def _pick(context: Context, x: Tensor, out: Tensor, stride: Pair) -> Tensor:
-    """Windows of one cell."""
     steps = constant([1, *stride, 1])
     return context.emit("STRIDED_SLICE", [x, constant([0] * 4), constant(x.shape), steps], out)

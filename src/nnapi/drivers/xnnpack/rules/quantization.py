@@ -1,4 +1,4 @@
-"""Conversions that XNNPACK's engine, LiteRT, lacks or computes otherwise."""
+"""Conversions that LiteRT lacks or computes otherwise."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nnapi.lowering.tflite.context import SHIFT
 
 @lower(Op.DEQUANTIZE)
 def dequantize(context: Context, input: Tensor) -> Tensor:
-    """A constant becomes a float32 constant, which is copied: the engine gives whatever was in memory for it."""
+    """Copy a constant as float32: the engine returns uninitialized memory for it."""
     if input.data is not None:
         real = context.real(input)
         return context.reshape(real, real.shape, context.result())
@@ -24,7 +24,7 @@ def dequantize(context: Context, input: Tensor) -> Tensor:
 
 @lower(Op.CAST)
 def cast(context: Context, input: Tensor) -> Tensor:
-    """To float16 by way of float16, which is held as float32 everywhere else: this operation is asked to round."""
+    """Cast to float16 by way of float16, to round; elsewhere float16 is computed as float32."""
     out = context.result()
     if (
         context.call.results[0].code == OperandCode.TENSOR_FLOAT16

@@ -1,4 +1,4 @@
-"""Cells without gates: fully connected layers that see their last output, or their last inputs."""
+"""Recurrent cells without gates."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def svdf(
     rank: int,
     activation: int,
 ) -> Sequence[Tensor]:
-    """Decompose the cell: the features of this input become the last row of the state, which moves up afterwards."""
+    """Decompose the cell: the input's features become the last row of the state, which then moves up."""
     state_out, out = context.result(0), context.result(1)
     batch, (filters, memory) = input.shape[0], weights_time.shape
     features = context.emit(

@@ -1,7 +1,6 @@
-"""Sequences: their last step, and two directions as two sequences of which one is reversed.
+"""Sequences: their last step, and two directions as two sequences, one of them reversed.
 
-The engine's own operators of two directions are avoided: they overwrite rows of batches where outputs are merged, and
-read the wrong input where the backward cell has one of its own.
+The engine's bidirectional operators are avoided: they overwrite rows when merging, and read the wrong backward input.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from nnapi.formats.tflite.graph import Tensor, constant
 
 
 def step_of(context: Context, sequence: Tensor, time_major: bool) -> Tensor:
-    """The output at the last time as a state [batch, size]."""
+    """Return the last output as a state [batch, size]."""
     axis = _time(time_major)
     begin = [0, 0, 0]
     begin[axis] = sequence.shape[axis] - 1
@@ -30,8 +29,7 @@ def link(
 ) -> tuple[Tensor, Tensor]:
     """Return the input of each direction, in the order of its time.
 
-    An auxiliary input without weights is the backward cell's input; one with weights is concatenated with the input of
-    both.
+    An auxiliary input without weights is the backward cell's; one with weights is concatenated with the input.
     """
     backward = input
     if aux is not None and weighted:
@@ -46,7 +44,7 @@ def reverse_in_time(context: Context, sequence: Tensor, time_major: bool) -> Ten
 
 
 def both_outputs(context: Context, outputs: Sequence[Tensor], merge: bool, time_major: bool) -> list[Tensor]:
-    """The outputs of the two directions, the backward one's by its own time; one tensor where they are merged."""
+    """Return the outputs of both directions, the backward one reversed; one tensor if merged."""
     forward, backward = outputs[0], reverse_in_time(context, outputs[1], time_major)
     if not merge:
         return [forward, backward]
@@ -54,7 +52,7 @@ def both_outputs(context: Context, outputs: Sequence[Tensor], merge: bool, time_
 
 
 def join(context: Context, parts: Sequence[Tensor], axis: int) -> Tensor:
-    """Tensors side by side along an axis."""
+    """Concatenate tensors along an axis."""
     shape = list(parts[0].shape)
     shape[axis] = sum(part.shape[axis] for part in parts)
     values = [part.data for part in parts if part.data is not None]

@@ -1,4 +1,4 @@
-"""Long short-term memories: the engine's own cells, one step or along time."""
+"""LSTM: the engine's own cells, one step or a sequence."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from nnapi.ops.quantized_lstm import GATE_SCALE, gate_scales
 
 SEQUENCE = "UNIDIRECTIONAL_SEQUENCE_LSTM"
 MATRICES = [operand_name(role, gate) for role in ("input", "recurrent") for gate in GATES]
-"""Weights of the input and of the last output, in the engine's order."""
+"""The weights in the engine's order."""
 NORMAL = 2.0**10
 """The integer that represents 1 in a normalized gate."""
 LARGEST_SUM = 2.0**31
-"""Beyond which the engine's 32-bit sums overflow."""
+"""The bound of the engine's 32-bit sums."""
 
 
 @lower(Op.LSTM)
 def lstm(
     context: Context, input: Tensor, output_state_in: Tensor, cell_state_in: Tensor, **others: Any
 ) -> Sequence[Tensor]:
-    """The scratch buffer, of which nothing is promised, comes out as zeros."""
+    """The scratch buffer is zeros."""
     scratch, hidden, cell = context.results(3)
     zeros = constant(np.zeros(scratch.shape), "f32")
     context.emit("ZEROS_LIKE", [zeros], scratch)
@@ -95,8 +95,7 @@ def _append(
 
 
 def _use_quantized_weights(context: Context, operator: Operator) -> Operator:
-    """Use the quantized weights of a decomposed cell, where that is permitted: the engine's own cell takes one scale
-    only."""
+    """Use permitted quantized weights in a cell to decompose: the engine's own cell takes one scale only."""
     positions = {name: index for index, name in enumerate(MATRICES, 1) if operator.inputs[index] is not None}
     codes = {index: find_quantized_filter(context, name, 0) for name, index in positions.items()}
     if not is_plain(operator, state_is_read=True) or None in codes.values():
@@ -113,7 +112,7 @@ def _need_static_projection(context: Context) -> None:
 def quantized_lstm(
     context: Context, input: Tensor, output_in: Tensor, cell_state_in: Tensor, hidden_state_scale: float, **others: Any
 ) -> Sequence[Tensor]:
-    """The engine's integers are NNAPI's, where its 32 bits hold them."""
+    """Lower QUANTIZED_LSTM where the engine's 32 bits suffice."""
     results = canonical.quantized_lstm(
         context, input, output_in, cell_state_in, hidden_state_scale=hidden_state_scale, **others
     )
@@ -131,7 +130,7 @@ def quantized_lstm(
 
 
 def _need_exact(context: Context, cell: Cell[Tensor], gate: str, x: Tensor, h: Tensor, scale: float) -> None:
-    """Refuse sums that the engine's 32 bits may not hold, before and after they are scaled."""
+    """Refuse sums that may exceed 32 bits, before or after scaling."""
     for weights, source in ((cell.input.get(gate), x), (cell.recurrent.get(gate), h)):
         if weights is None:
             continue
@@ -140,12 +139,12 @@ def _need_exact(context: Context, cell: Cell[Tensor], gate: str, x: Tensor, h: T
 
 
 def _need_held(what: str, largest: float, factor: float) -> None:
-    """Refuse integers up to so large that the engine's 32 bits do not hold what they are shifted to when scaled."""
+    """Refuse integers that may exceed 32 bits when shifted for scaling."""
     require(largest * 2.0 ** max(0, math.frexp(factor)[1]) < LARGEST_SUM, f"{what} may overflow")
 
 
 def _need_exact_state(cell: Cell[Tensor], gate: str, state: Tensor, scale: float) -> None:
-    """As _need_exact, for what a gate sees of the cell's state, and for one that is normalized."""
+    """Check the peephole and the normalization as :func:`_need_exact`."""
     peephole, norm = cell.peephole.get(gate), cell.norm.get(gate)
     if peephole is not None:
         _need_held(f"the peephole of the {gate} gate", 2.0**15 * _most(peephole), state.unit * peephole.unit / scale)
@@ -160,6 +159,6 @@ def _most(tensor: Tensor) -> float:
 
 
 def _largest(weights: Tensor, bias: Tensor | None) -> float:
-    """Return an upper bound of the magnitude of a row's sum over 8-bit quantized values minus a zero point."""
+    """Return an upper bound of a row's sum over 8-bit quantized values minus a zero point."""
     rows = np.abs(weights.value.astype(np.float64)).sum(1) * 255
     return float((rows + (0 if bias is None else np.abs(bias.value.astype(np.float64)))).max())

@@ -12,7 +12,7 @@ from nnapi.model.operand import Array
 
 @lower(Op.MEAN)
 def mean(context: Context, input: Tensor, axes: Array, keep_dims: int) -> Tensor:
-    """In float32 where rows are so long that the engine's sums of quantized values overflow."""
+    """Compute in float32 where rows are so long that the engine's sums of quantized values overflow."""
     if input.type != "i8" or count_row(input.shape, canonical.list_axes(input, axes)) <= LONGEST_ROW:
         return canonical.reduce(context, input, axes, keep_dims)
     return context.store(canonical.reduce(context, context.real(input), axes, keep_dims, context.real_result()))

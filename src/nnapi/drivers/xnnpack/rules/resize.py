@@ -1,4 +1,4 @@
-"""Images of another size, where XNNPACK would take other cells."""
+"""Resized images, where XNNPACK would read other cells."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ def resize_nearest_neighbor(
 
 
 def _gather(context: Context, image: Tensor, size: Pair) -> Tensor:
-    """The image's rows and columns by their numbers, whatever steps the engine would take."""
     rows, columns = (constant(_sources(*pair)) for pair in zip(image.shape[1:3], size, strict=True))
     higher = image.like(shape=(image.shape[0], size[0], *image.shape[2:]))
     return context.emit(
@@ -32,13 +31,12 @@ def _gather(context: Context, image: Tensor, size: Pair) -> Tensor:
 
 
 def _steps_agree(dimension: int, out: int) -> bool:
-    """Whether the engine, which steps along an axis in 65536ths, takes each cell from where the operation does."""
+    """Whether the engine, which steps in 65536ths, reads the same cells as the operation."""
     taken = np.arange(out) * ((dimension << 16) // out + 1) >> 16
     return bool((_sources(dimension, out) == np.minimum(taken, dimension - 1)).all())
 
 
 def _sources(dimension: int, out: int) -> Array:
-    """Which cell along an axis each new one is taken from."""
     positions = np.floor(np.arange(out, dtype=np.float32) * (np.float32(dimension) / np.float32(out)))
     sources: Array = np.minimum(positions, dimension - 1).astype(np.int32)
     return sources

@@ -1,4 +1,4 @@
-"""Functions of single elements that XNNPACK is not asked for."""
+"""Limits of functions of single elements."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""The tensors that carry copies of some of their channels, so that filters find them there without moving anything.
+"""Find the tensors that carry copies of some channels, so that filters need not move them.
 
-Operators that treat all channels alike pass copies through: the tensors that they read and write carry the same ones, a
-*family*. Convolutions begin and end families, as a filter can write a channel twice and leave a copy unread. A copy
-replaces a channel that is always zero, if there is one, and follows all channels otherwise.
+Operators that treat all channels alike pass copies through: their tensors carry the same ones, a *family*. Convolutions
+begin and end families. A copy replaces a channel that is always zero, or follows all channels.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ from nnapi.formats.tflite.operators import facts
 from nnapi.model.operand import Array
 
 MOST_SLICES = 3
-"""Copies appended one by one at a filter; the engine joins at most five tensors."""
+"""The most copies appended one by one at a filter; the engine concatenates at most five tensors."""
 
 
 def map_channels(
     graph: Graph, splits: Mapping[Operator, Split], dead: Mapping[Tensor, Array], outliers: Outliers
 ) -> dict[Tensor, Order]:
-    """For each tensor that should carry copies: the channel of the original that each of its channels holds."""
+    """Return the order of channels of each tensor that should carry copies."""
     orders: dict[Tensor, Order] = {}
     for family in _find_families(graph):
         if not family.is_closed:
@@ -60,28 +59,27 @@ class _Family:
         self.is_closed = True
 
     def find_free(self, dead: Mapping[Tensor, Array]) -> list[int]:
-        """Channels that are zero wherever a convolution reads them."""
+        """Return channels that are zero wherever a convolution reads them."""
         ends = [dead.get(op.input(0)) for op in self.readers]
         known = [channels for channels in ends if channels is not None]
         return np.flatnonzero(np.logical_and.reduce(known)).tolist() if known and len(known) == len(ends) else []
 
     def count_missing(self, depth: int, outliers: Outliers) -> int:
-        """How many channels more make depthwise filters in float32 faster, which are so in full tiles."""
+        """Return the number of channels that fill the tiles of depthwise filters in float32."""
         is_float = any(op.kind == "DEPTHWISE_CONV_2D" and outliers.find_slices(op, 3) for op in self.inner)
         return cost_model.round_up(depth, cost_model.TILE) - depth if is_float and depth > cost_model.TILE else 0
 
     def estimate_seconds(self, count: int, splits: Mapping[Operator, Split]) -> float:
-        """Return the cost in seconds of carrying ``count`` copies."""
         written = sum(_estimate_writing(op, count, splits) for op in self.writers)
         passed = sum(cost_model.estimate_writing(op, count) for op in self.inner if op.kind == "DEPTHWISE_CONV_2D")
         return written + passed + sum(cost_model.estimate_reading(op, count) for op in self.readers)
 
 
 def estimate_ways(operator: Operator, channels: Sequence[int], written: int = 0, joined: int = 0) -> dict[str, float]:
-    """Return the cost in seconds of each way to compute an operator that needs copies of those channels and has none.
+    """Return the seconds of each way to compute an operator that needs copies of ``channels``.
 
-    ``written`` is the number of copies that its output carries. ``joined`` is the number of channels of the tensor,
-    among those concatenated as its input, that holds all the wanted channels.
+    ``written`` is the number of copies that its output carries, ``joined`` the channels of the concatenated input that
+    holds all ``channels``.
     """
     seconds = {
         "float": cost_model.estimate_float(operator, written),
@@ -97,7 +95,7 @@ def estimate_ways(operator: Operator, channels: Sequence[int], written: int = 0,
 
 
 def estimate_alone(operator: Operator, channels: Sequence[int]) -> float:
-    """Return the cost in seconds of the fastest way to compute such an operator."""
+    """Return the seconds of the fastest way."""
     return min(estimate_ways(operator, channels).values()) if channels else 0.0
 
 
@@ -134,7 +132,7 @@ def _find_families(graph: Graph) -> Iterable[_Family]:
 
 
 def _surround(graph: Graph, alike: Iterable[Sequence[Tensor]], family: Callable[[Tensor], _Family]) -> None:
-    """Tell each family which operators surround it, and which of them it cannot pass copies to."""
+    """Set each family's operators, and whether it can carry copies."""
     for tensor in graph.inputs_and_outputs:
         family(tensor).is_closed = False
     for operator, tensors in zip(graph.operators, alike, strict=True):
@@ -149,7 +147,7 @@ def _surround(graph: Graph, alike: Iterable[Sequence[Tensor]], family: Callable[
 
 
 def _find_alike(operator: Operator) -> list[Tensor]:
-    """The tensors of an operator that treats every channel alike; none where it does not."""
+    """Return the tensors of an operator that treats every channel alike; none for any other."""
     y, count = operator.output, facts(operator.kind).channelwise
     if len(y.shape) != 4 or not (count or Conv(operator).is_constant_depthwise):
         return []
@@ -159,7 +157,7 @@ def _find_alike(operator: Operator) -> list[Tensor]:
 
 
 def _unite(lists: Iterable[Sequence[int]]) -> list[int]:
-    """Each number as often as the list that has it most often."""
+    """Return each channel as often as the list that has it most often."""
     most: dict[int, int] = {}
     for numbers in lists:
         for number in numbers:

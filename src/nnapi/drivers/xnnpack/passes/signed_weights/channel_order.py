@@ -1,4 +1,4 @@
-"""Channels in an order that is mostly their own, said by what departs from it."""
+"""Channels in an order that is mostly their own, stored by its differences."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ FEW = 8
 
 @dataclass(frozen=True)
 class Order:
-    """The original channel at each index: the channels of ``span``, except at the indices in ``instead``, followed by
-    those ``behind``."""
+    """The original channel at each index: those of ``span``, or of ``instead`` at its indices; then of ``behind``."""
 
     span: range
     instead: Mapping[int, int] = field(default_factory=dict)
@@ -32,18 +31,18 @@ class Order:
         yield from self.behind
 
     def departures(self) -> list[tuple[int, int]]:
-        """Index and channel wherever the order is not that of ``span``."""
+        """Return index and channel wherever the order differs from ``span``."""
         return [*self.instead.items(), *enumerate(self.behind, len(self.span))]
 
     def find_displaced(self) -> dict[int, list[int]]:
-        """Return, for each displaced channel, all its indices in ascending order."""
+        """Return all indices of each displaced channel, ascending."""
         found: dict[int, list[int]] = {}
         for index, channel in self.departures():
             found.setdefault(channel, self._home(channel)).append(index)
         return {channel: sorted(indices) for channel, indices in found.items()}
 
     def find_indices(self, channel: int) -> list[int]:
-        """Return the indices of a channel, in ascending order."""
+        """Return the indices of a channel, ascending."""
         indices = self._home(channel)
         if self.instead and channel in self.instead.values():
             indices = sorted(indices + [index for index, held in self.instead.items() if held == channel])
@@ -55,17 +54,16 @@ class Order:
         return indices
 
     def _home(self, channel: int) -> list[int]:
-        """Return the index at which ``span`` has a channel, unless another replaces it there."""
+        """Return the channel's index in ``span``, unless another replaces it there."""
         index = channel - self.span.start
         return [index] if channel in self.span and index not in self.instead else []
 
     def extend(self, channels: Sequence[int]) -> Order:
-        """With more channels behind."""
         return Order(self.span, self.instead, [*self.behind, *channels])
 
 
 def gather(tensor: Tensor, order: Order, axis: int) -> Tensor:
-    """A constant with other slices along ``axis``: those of its own that ``order`` names."""
+    """Return a constant with the slices along ``axis`` that ``order`` names."""
     data, scale = _gather(tensor.value, order, axis), tensor.scale
     if not isinstance(scale, float) and axis == tensor.axis:
         scale = _gather(scale, order, 0)

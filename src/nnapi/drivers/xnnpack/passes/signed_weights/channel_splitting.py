@@ -1,4 +1,4 @@
-"""Filters of sums of products: which fit into signed bytes, and how those that do not are written as sums of two."""
+"""Split the filters of sums of products that do not fit into signed bytes into sums of two."""
 
 from __future__ import annotations
 
@@ -15,25 +15,24 @@ from nnapi.formats.tflite.graph import Operator, Tensor
 from nnapi.model.operand import Array
 
 REACH = 127
-"""Signed filters leave -128 out, so that sums of pairs of products fit 16 bits on every processor."""
+"""Signed filters omit -128, so that sums of pairs of products fit 16 bits on every processor."""
 FEW = 32
-"""Numbers that are dealt with faster one by one than all at once."""
+"""Offsets that are processed faster as a list than as an array."""
 UNCOVERED = "a number that does not fit has too few copies of its channel"
 ROW = 16384
-"""Numbers of which the least or greatest is looked for at a time."""
+"""Values whose minimum or maximum is found at a time."""
 Offsets = list[int] | Array
 """Offsets in a flattened filter: a list of few, an array of many."""
 found: WeakKeyDictionary[Tensor, Offsets] = WeakKeyDictionary()
-"""The offsets of values that do not fit, for filters that a lowering rule has scanned: a scan takes as long as reading
-the filter."""
+"""The offsets of values that do not fit, of filters that a lowering rule has scanned: a scan reads the whole filter."""
 
 
 @dataclass(frozen=True)
 class Split:
     """An unsigned filter [..., channels] as a sum of two signed ones.
 
-    The first is ``filter`` minus its zero point, with the values at ``outliers`` clamped to ±127. The remainders apply
-    to copies of input channels: ``channels`` are the originals of the copies.
+    The first is ``filter`` minus its zero point, clamped to ±127 at ``outliers``. The remainders apply to copies of the
+    input channels ``channels``.
     """
 
     filter: Tensor
@@ -41,10 +40,10 @@ class Split:
     channels: list[int]
 
     def join(self, order: Order, units: Order | None = None) -> Tensor:
-        """Return the signed filter for an input whose channels are the original ones that ``order`` names.
+        """Return the signed filter for an input with the channels of ``order`` and an output with those of ``units``.
 
-        The first index of a channel has its clamped weights, later ones have the remainders. ``units`` names the
-        channels of the output. The filter is written where it is used, so that its values are moved once.
+        The first index of a channel has its clamped weights, later ones the remainders. The filter is computed when it
+        is written.
         """
         filter = self.filter
         count = len(units) if units else filter.shape[0]
@@ -117,7 +116,7 @@ def split(filter: Tensor, offsets: Offsets) -> Split:
 def find_outliers(codes: Array, zero_point: int) -> Offsets:
     """Return the offsets of the bytes that differ too much from the zero point.
 
-    They can only be on one side, and mostly there are one or two: rows without one are scanned at memory speed.
+    They are on one side only and few: rows without one are scanned at memory speed.
     """
     codes, lowest = codes.reshape(-1), 0 if codes.dtype == np.uint8 else -128
     is_low = zero_point - REACH > lowest
@@ -144,10 +143,7 @@ def _few(offsets: Array) -> Offsets:
 
 
 class Outliers(dict[Tensor, Offsets]):
-    """The offsets of values that do not fit in flattened unsigned filters, found at first use.
-
-    ``own`` are filters that were made here, so that nothing else reads them.
-    """
+    """The offsets of values that do not fit in unsigned filters, found at first use. Only this uses ``own`` filters."""
 
     def __init__(self) -> None:
         self.own: set[Tensor] = set()
@@ -158,7 +154,7 @@ class Outliers(dict[Tensor, Offsets]):
         return offsets
 
     def find_slices(self, operator: Operator, axis: int) -> list[int]:
-        """Return the slices of the operator's filter along an axis that have such values; none where it is signed."""
+        """Return the slices of the operator's unsigned filter along an axis that have such values."""
         filter = Conv(operator).unsigned_filter
         if filter is None:
             return []
@@ -170,7 +166,7 @@ class Outliers(dict[Tensor, Offsets]):
         return slices
 
     def gather(self, filter: Tensor, order: Order, axis: int) -> Tensor:
-        """Return the filter with other slices along an axis, and track the values that do not fit in them."""
+        """Return the filter with the slices along an axis that ``order`` names, and track its outliers."""
         result = gather(filter, order, axis)
         if filter.type != "u8":
             return result
@@ -188,13 +184,13 @@ class Outliers(dict[Tensor, Offsets]):
 
 
 def replace_values(filter: Tensor, codes: Array) -> Tensor:
-    """Return an unsigned filter with those signed values instead, each channel with a scale of its own."""
+    """Return an unsigned filter with those signed values instead, each channel with its own scale."""
     scales = _repeat(filter.unit, codes.shape[filter.axis])
     return filter.like(type="i8", shape=codes.shape, scale=scales, zero_point=0, data=codes)
 
 
 def make_signed(filter: Tensor, is_own: bool = False) -> Tensor:
-    """Return an unsigned filter whose values all fit as a signed one; it is converted in place if ``is_own``."""
+    """Return an unsigned filter without outliers as a signed one; ``is_own`` converts it in place."""
     codes = filter.value
     return replace_values(
         filter, np.subtract(codes, np.uint8(filter.zero_point), out=codes if is_own else None).view(np.int8)
@@ -202,7 +198,7 @@ def make_signed(filter: Tensor, is_own: bool = False) -> Tensor:
 
 
 def repeat_scale(bias: Tensor) -> Tensor:
-    """A bias for a signed filter."""
+    """Return a bias for a signed filter."""
     return bias.like(scale=_repeat(bias.scale, bias.shape[0]), data=bias.value)
 
 

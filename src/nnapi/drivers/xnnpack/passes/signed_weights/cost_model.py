@@ -17,8 +17,7 @@ from nnapi.formats.tflite.operators import facts
 
 
 class Dense(NamedTuple):
-    """Seconds of a convolution for each output value, for each of its filter taps, and for each MAC. The channels of a
-    ``tile`` are computed together, whether they are used or not."""
+    """Seconds of a convolution per output value, filter tap and MAC. Channels of a ``tile`` are computed together."""
 
     output: float
     tap: float
@@ -26,20 +25,19 @@ class Dense(NamedTuple):
     tile: int = 16
 
     def seconds(self, count: float, units: int, taps: int, depth: int) -> float:
-        """Seconds of so many pixels of so many channels."""
         each = self.output + taps * (self.tap + depth * self.mac)
         return count * round_up(units, self.tile) * each
 
 
 class Depthwise(NamedTuple):
-    """Seconds of a depthwise filter for each pixel, and for each tile of its channels at each filter tap."""
+    """Seconds of a depthwise filter per pixel, and per tile of channels at each tap."""
 
     pixel: float
     tile: float
 
 
 class KernelTimings(NamedTuple):
-    """Seconds of the engine on a processor. Without those of unsigned values only single rows are computed on them."""
+    """Seconds on a processor. Without timings of unsigned values, only single rows are computed on them."""
 
     signed: Dense = Dense(7.9e-11, 0.0, 2e-12)
     real: Dense = Dense(0.0, 0.0, 9.5e-12)
@@ -48,22 +46,22 @@ class KernelTimings(NamedTuple):
     real_depthwise: Depthwise = Depthwise(1.6e-9, 3.2e-10)
     unsigned_depthwise: Depthwise | None = None
     slicing: float = 2.6e-9
-    """For each pixel: slicing a channel off."""
+    """Per pixel of a sliced channel."""
     concatenation: float = 2.1e-9
-    """Seconds for each pixel of each concatenated tensor."""
+    """Per pixel of each concatenated tensor."""
     copying: float = 8e-12
-    """Seconds for each concatenated byte."""
+    """Per concatenated byte."""
     conversion: float = 2e-11
-    """Seconds for each value that is converted between quantized and float32 in a cache."""
+    """Per value converted between quantized and float32 in a cache."""
 
     @property
     def is_measured(self) -> bool:
-        """Whether unsigned values were measured too: without them all sums stay on signed values."""
+        """Whether unsigned values were measured too; otherwise all sums stay signed."""
         return self.unsigned is not None
 
 
 NOMINAL = KernelTimings()
-"""Of one core of an AMD EPYC with AVX-512 VNNI."""
+"""One core of an AMD EPYC with AVX-512 VNNI."""
 KERNEL_TIMINGS: Mapping[Processor, KernelTimings] = {
     Processor.AMX: KernelTimings(
         Dense(2e-10, 3.8e-11, 2.4e-13, 64),
@@ -80,7 +78,7 @@ KERNEL_TIMINGS: Mapping[Processor, KernelTimings] = {
 }
 """Measured on one core of an Intel Xeon with AMX."""
 ALL_SIGNED = NOMINAL
-"""Lead to signed filters wherever they are exact: nothing is computed on unsigned values or in float32."""
+"""Select signed filters wherever they are exact."""
 ALL_FLOAT = KernelTimings(
     Dense(1e-6, 0.0, 1e-9),
     Dense(1e-12, 0.0, 1e-13),
@@ -89,13 +87,13 @@ ALL_FLOAT = KernelTimings(
     Depthwise(1e-12, 1e-12),
     Depthwise(1e-6, 1e-6),
 )
-"""Lead to sums of products in float32."""
+"""Select sums of products in float32."""
 _current: ContextVar[KernelTimings] = ContextVar("nnapi.xnnpack.timings", default=NOMINAL)
 
 
 @contextmanager
 def use_timings(timings: KernelTimings) -> Iterator[None]:
-    """Use those costs inside the ``with`` block."""
+    """Use those timings inside the ``with`` block."""
     token = _current.set(timings)
     try:
         yield
@@ -104,39 +102,37 @@ def use_timings(timings: KernelTimings) -> Iterator[None]:
 
 
 def find_kernel_timings() -> KernelTimings:
-    """Return the measured costs of this processor."""
     return KERNEL_TIMINGS.get(find_processor(), NOMINAL)
 
 
 def timings() -> KernelTimings:
-    """Return the costs in use."""
     return _current.get()
 
 
 UNSIGNED_MAC = 6.5
-"""Of a single row with the filter as it is: times as long as that of a signed one that is in a cache."""
+"""The factor of a single row with the unsigned filter, relative to a signed one in a cache."""
 FAR_FILTER = 500_000
-"""Numbers of a filter that, doubled, comes from beyond the caches of a core, at half the speed."""
+"""Values of a filter that, doubled, is read from beyond a core's caches at half the speed."""
 ROW_FLIP = 3e-7
-"""Seconds of converting the values of a row to unsigned ones, or back."""
+"""Seconds of converting a row to unsigned values, or back."""
 FAR = 1.15
-"""Times as long does a depthwise filter in float32 take on a tensor that comes from memory."""
+"""The factor of a depthwise filter in float32 on a tensor in memory."""
 FAR_CONVERSION = 2
-"""The factor by which conversions between quantized values and float32 in memory are slower than in a cache."""
+"""The factor of conversions between quantized values and float32 in memory."""
 UNALIGNED = 1.4
-"""Times as long does a depthwise filter in float32 take whose pixels do not begin at multiples of a tile."""
+"""The factor of a depthwise filter in float32 whose depth is not a multiple of a tile."""
 CACHE, NEAREST_CACHE = 500_000, 48_000
-"""Bytes of float32 tensors that are read back fast; of what one pixel of a depthwise filter touches."""
+"""Bytes of float32 tensors that are read back fast; of the data of one pixel of a depthwise filter."""
 TILE = 16
 """Channels of depthwise filters computed at a time, and of signed ones at least."""
 STEP = 8
 """Input channels multiplied at a time."""
 FEWEST = 4
-"""Pixels computed in the time in which a filter comes from memory."""
+"""Pixels computed while a filter is read from memory."""
 
 
 def count_macs(graph: Graph) -> int:
-    """How many products the graph sums, as far as filters tell."""
+    """Return the products that the graph sums."""
     return sum(_macs(operator) for operator in graph.operators if facts(operator.kind).sums)
 
 
@@ -146,7 +142,7 @@ def _macs(operator: Operator) -> int:
 
 
 def pixels(tensor: Tensor) -> int:
-    """Pixels, or rows of a matrix, but at least as many as are computed while a filter comes from memory."""
+    """Return the pixels, or rows of a matrix, but at least FEWEST."""
     return max(tensor.size // tensor.shape[-1], FEWEST)
 
 
@@ -155,7 +151,7 @@ def round_up(dimension: int, step: int) -> int:
 
 
 def estimate_dense(operator: Operator, taps: int | None = None, depth: int | None = None) -> float:
-    """Return the time of a signed convolution, with its own filter or with ``taps`` and ``depth``."""
+    """Return the time of a signed convolution, by default with its own taps and depth."""
     own_taps, own_depth = _count_taps(operator)
     out = operator.output
     depth = round_up(depth or own_depth, STEP)
@@ -163,7 +159,7 @@ def estimate_dense(operator: Operator, taps: int | None = None, depth: int | Non
 
 
 def estimate_slices(operator: Operator, copies: int) -> float:
-    """Return the time of slicing copies off and concatenating them to the input, and of the added depth."""
+    """Return the time of slicing and concatenating copies, and of the added depth."""
     x = operator.input(0)
     each = 2 * timings().concatenation + timings().slicing * copies
     return pixels(x) * each + x.size * timings().copying + _estimate_depth(operator, copies)
@@ -180,13 +176,13 @@ def estimate_doubling(operator: Operator) -> float:
 
 
 def estimate_rejoining(operator: Operator, copies: int) -> float:
-    """Return the time of ``copies`` more channels in an input that is a concatenation already."""
+    """Return the time of ``copies`` more channels in a concatenated input."""
     each = timings().concatenation + copies * timings().copying
     return pixels(operator.input(0)) * each + _estimate_depth(operator, copies)
 
 
 def estimate_float(operator: Operator, copies: int = 0) -> float:
-    """Computed in float32, the output with copies of that many channels."""
+    """Return the added time in float32, with ``copies`` more output channels."""
     out = operator.output
     conversions = _estimate_conversion(operator.input(0).size) + _estimate_conversion(out.size)
     if operator.kind == "DEPTHWISE_CONV_2D":
@@ -200,8 +196,7 @@ def estimate_float(operator: Operator, copies: int = 0) -> float:
 
 
 def estimate_dynamic_range(operator: Operator) -> float:
-    """Return the time of 8-bit products, before which the engine scans and quantizes the float input, minus that of
-    float products."""
+    """Return the time of 8-bit products of a float input, minus that of float products."""
     taps, depth = _count_taps(operator)
     count, units = pixels(operator.output), operator.output.shape[-1]
     signed = timings().signed.seconds(count, units, taps, round_up(depth, STEP))
@@ -209,10 +204,9 @@ def estimate_dynamic_range(operator: Operator) -> float:
 
 
 def estimate_unsigned(operator: Operator) -> float:
-    """Return the time with the unchanged filter, between conversions to unsigned values and back.
+    """Return the added time with the unsigned filter, between conversions to unsigned values and back.
 
-    It is infinite for a single row whose filter stays in a cache, and where the engine's speed on unsigned values is
-    unknown.
+    It is infinite for a single row whose filter stays in a cache, and without timings of unsigned values.
     """
     out = operator.output
     taps, depth = _count_taps(operator)
@@ -226,13 +220,11 @@ def estimate_unsigned(operator: Operator) -> float:
 
 
 def estimate_sign_flip(tensor: Tensor) -> float:
-    """Return the time of converting unsigned values to signed ones, or back, through float32: the engine has no faster
-    way."""
+    """Return the time of converting unsigned values to signed ones, or back, through float32: the fastest way."""
     return 2 * _estimate_conversion(tensor.size)
 
 
 def estimate_unsigned_dense(operator: Operator) -> float:
-    """Return the time of a convolution on unsigned values."""
     unsigned, out = timings().unsigned, operator.output
     if unsigned is None:
         return math.inf
@@ -240,13 +232,12 @@ def estimate_unsigned_dense(operator: Operator) -> float:
 
 
 def estimate_unsigned_depthwise(operator: Operator) -> float:
-    """Return the time of a depthwise filter on unsigned values."""
     unsigned = timings().unsigned_depthwise
     return _count_tiles(operator, operator.output.shape[-1], unsigned) if unsigned else math.inf
 
 
 def estimate_branches(operator: Operator, apart: int) -> float:
-    """Return the time of a depthwise filter split in two, ``apart`` channels in float32, with the concatenation."""
+    """Return the added time of a depthwise filter with ``apart`` channels in float32, and of the concatenation."""
     x, out = operator.input(0), operator.output
     depth = out.shape[-1]
     parts = _estimate_tiles(operator, depth - apart) + _estimate_real_tiles(operator, apart)
@@ -256,24 +247,23 @@ def estimate_branches(operator: Operator, apart: int) -> float:
 
 
 def estimate_depthwise(operator: Operator) -> float:
-    """A signed depthwise filter altogether."""
     return _estimate_tiles(operator, operator.output.shape[-1])
 
 
 def estimate_pairs(operator: Operator, taps: int) -> float:
-    """Return the time of a convolution of few channels as a dense one of ``taps`` that computes pairs of pixels."""
+    """Return the time of a convolution as a dense one of ``taps`` that computes pairs of pixels."""
     out = operator.output
     depth = round_up(operator.input(1).shape[-1], STEP)
     return timings().signed.seconds(pixels(out) / 2, 2 * out.shape[-1], taps, depth)
 
 
 def estimate_reading(operator: Operator, copies: int) -> float:
-    """Reading an input that carries copies which are found there anyway."""
+    """Return the time of reading an input that carries copies."""
     return _estimate_depth(operator, copies)
 
 
 def estimate_writing(operator: Operator, copies: int, in_float: bool = False) -> float:
-    """Making copies of that many channels along with the output."""
+    """Return the time of writing that many copies along with the output."""
     taps, depth = _count_taps(operator)
     out = operator.output
     if operator.kind == "DEPTHWISE_CONV_2D":
@@ -284,12 +274,10 @@ def estimate_writing(operator: Operator, copies: int, in_float: bool = False) ->
 
 
 def _estimate_tiles(operator: Operator, depth: int) -> float:
-    """A signed depthwise filter for so many channels."""
     return _count_tiles(operator, depth, timings().signed_depthwise)
 
 
 def _estimate_real_tiles(operator: Operator, depth: int) -> float:
-    """The same in float32."""
     taps, _ = _count_taps(operator)
     pixel, tile = timings().real_depthwise
     tile *= 1 if 4 * pixels(operator.input(0)) * depth <= CACHE else FAR
@@ -317,7 +305,7 @@ def _estimate_depth(operator: Operator, copies: int) -> float:
 
 
 def _count_taps(operator: Operator) -> tuple[int, int]:
-    """Offsets of a filter, and channels that it sums over at each."""
+    """Return the taps of a filter, and the channels summed at each."""
     shape = operator.input(1).shape
     if operator.kind == "DEPTHWISE_CONV_2D":
         return math.prod(shape[:-1]), 1

@@ -1,10 +1,7 @@
-"""Channels that are zero for every input, found by interval arithmetic: weights beside them need not fit.
+"""Find channels that are zero for every input by interval arithmetic, and clear the weights that read or write them.
 
-An unsigned filter minus its zero point has values from -255 to 255, and XNNPACK's signed filters hold -127 to 127.
-Values that do not fit are split off elsewhere (:mod:`channel_splitting`), which costs time; beside dead channels that
-is unnecessary. Trained networks have dead channels, most in their first layers, where a large negative bias precedes a
-RELU. Weights that multiply a dead channel have no effect, and so do those that compute one, as it is zero without them
-too: both become zero.
+Weights beside dead channels have no effect, so they need not be split (:mod:`channel_splitting`). Trained networks have
+dead channels mostly in their first layers, where a large negative bias precedes a RELU.
 """
 
 from __future__ import annotations
@@ -20,16 +17,16 @@ from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.model.operand import Array
 
 LARGEST = 2**12
-"""Numbers of a filter beyond which no look is taken: sums of so many are never so sure."""
+"""The most values of a filter that is examined: larger sums never have sure bounds."""
 SLACK = 1e-3
 """The tolerance in LSB for the rounding of float32 multipliers."""
 
 Bounds = tuple[Array, Array]
-"""Minimum and maximum of each channel, relative to the zero point; zero is always between them."""
+"""Minimum and maximum of each channel, relative to the zero point; they include zero."""
 
 
 def find_dead_channels(graph: Graph) -> dict[Tensor, Array]:
-    """For tensors that have channels which are always zero: which these are, as booleans."""
+    """Return the dead channels, as booleans, of tensors that have any."""
     bounds: dict[Tensor, Bounds] = {}
     for conv in map(Conv, graph.operators):
         if _is_looked_at(conv) and (not conv.is_depthwise or conv.input in bounds):
@@ -39,8 +36,7 @@ def find_dead_channels(graph: Graph) -> dict[Tensor, Array]:
 
 
 def clear_weights(graph: Graph, dead: Mapping[Tensor, Array], outliers: Outliers) -> Graph:
-    """Return the graph with zeros for the weights that read or compute dead channels, in filters with values that do
-    not fit."""
+    """Return the graph with zeros for weights that read or write dead channels, in filters with outliers."""
     return graph.with_operators([_clear_weights(operator, dead, outliers) for operator in graph.operators])
 
 
@@ -69,13 +65,12 @@ def _is_looked_at(conv: Conv) -> bool:
 
 
 def _bound_type(tensor: Tensor) -> Bounds:
-    """All that bytes can say."""
     low, high = -128 - tensor.zero_point, 127 - tensor.zero_point
     return np.full(tensor.shape[3], min(low, 0.0)), np.full(tensor.shape[3], max(high, 0.0))
 
 
 def _bound(conv: Conv, before: Bounds) -> Bounds:
-    """Bounds of a convolution's output given those of its input; zero counts as possible, as it is what pads."""
+    """Return the bounds of a convolution's output given those of its input; padding makes zero possible."""
     x, filter, bias, y = conv.input, conv.filter, conv.bias.value, conv.output
     is_dense, shape = not conv.is_depthwise, filter.shape
     numbers = np.subtract(filter.value, filter.zero_point if filter.type == "u8" else 0, dtype=np.float64)
@@ -96,7 +91,6 @@ def _bound(conv: Conv, before: Bounds) -> Bounds:
 
 
 def _clamp(tensor: Tensor, activation: int) -> tuple[int, int]:
-    """Return the range of an activation, relative to the zero point."""
     low, high = -128 - tensor.zero_point, 127 - tensor.zero_point
     if activation in (FuseCode.FUSED_RELU, FuseCode.FUSED_RELU6):
         low = max(low, 0)

@@ -1,7 +1,6 @@
 """Leave the front of a network on unsigned values where the engine is faster on these.
 
-Networks begin with wide images of few channels and grow deep later. The processor decides which kernels are better for
-the one and the other: kernels that multiply whole tiles of a matrix need deep ones.
+Networks begin with wide images of few channels and become deep; kernels for tiles of a matrix need depth.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from nnapi.formats.tflite.graph import Graph, Operator
 
 
 def keep_front_unsigned(graph: Graph, outliers: Outliers) -> Graph:
-    """Return the graph with unsigned values in its first operators, as many as the estimate favors."""
+    """Return the graph with unsigned values in as many first operators as the estimate favors."""
     if not cost_model.timings().is_measured:
         return graph
     count = _count_front(graph, outliers)
@@ -26,7 +25,6 @@ def keep_front_unsigned(graph: Graph, outliers: Outliers) -> Graph:
 
 
 def _count_front(graph: Graph, outliers: Outliers) -> int:
-    """Return the number of operators in the front; 0 where signed values are faster from the start."""
     last = {tensor: index for index, operator in enumerate(graph.operators) for tensor in operator.inputs if tensor}
     kept = {end for end, flipped in zip(graph.inputs_and_outputs, graph.flipped, strict=False) if not flipped}
     best, least, gained, crossing = 0, 0.0, 0.0, {}
@@ -44,7 +42,7 @@ def _count_front(graph: Graph, outliers: Outliers) -> int:
 
 
 def _estimate_gain(operator: Operator, outliers: Outliers) -> float:
-    """Return the time in seconds that an operator saves on unsigned values, compared with the fastest signed way."""
+    """Return the seconds that unsigned values save, compared with the fastest signed way."""
     conv = Conv(operator)
     if conv.is_constant_depthwise and conv.input.type == "i8":
         signed = cost_model.estimate_depthwise(operator)
@@ -62,7 +60,7 @@ def _estimate_gain(operator: Operator, outliers: Outliers) -> float:
 
 
 def _rewrite(graph: Graph, count: int) -> Graph:
-    """Return the graph with ``count`` operators on unsigned values, and conversions of those that others read."""
+    """Compute ``count`` operators on unsigned values, and convert those that others read."""
     change = UnsignedTensors()
     front = [change.rewrite(operator) for operator in graph.operators[:count]]
     rest = graph.operators[count:]

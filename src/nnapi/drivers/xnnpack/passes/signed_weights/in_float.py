@@ -1,8 +1,4 @@
-"""Compute quantized convolutions in float32 where the engine is faster so, between exact conversions.
-
-On processors that multiply whole tiles of a byte matrix at once, a filter over few channels leaves most of a tile
-empty; float32 kernels do not have this cost.
-"""
+"""Compute quantized convolutions in float32 where few channels leave an integer tile mostly empty."""
 
 from __future__ import annotations
 
@@ -14,11 +10,11 @@ from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.model.operand import Array
 
 WORTH = 0.2
-"""The share of its time that a convolution must save: estimates are no more accurate than that."""
+"""The share of its time that a convolution must save: the accuracy of estimates."""
 
 
 def compute_in_float(graph: Graph) -> Graph:
-    """Return the graph with such convolutions on dequantized values; each result is rounded to a quantized value."""
+    """Return the graph with such convolutions on dequantized values, and results rounded to quantized values."""
     if not cost_model.timings().is_measured:
         return graph
     reals: dict[Tensor, Tensor] = {}
@@ -29,7 +25,7 @@ def compute_in_float(graph: Graph) -> Graph:
 
 
 def _gains(conv: Conv) -> bool:
-    """Return whether an operator is a signed convolution of several pixels that is much faster in float32."""
+    """Whether an operator is a signed convolution that is much faster in float32."""
     if not (conv.is_constant_dense or conv.is_constant_depthwise):
         return False
     if not conv.input.type == conv.filter.type == conv.output.type == "i8":
@@ -55,7 +51,6 @@ def _rewrite(conv: Conv, reals: dict[Tensor, Tensor]) -> list[Operator]:
 
 
 def _multiply(numbers: Array, scale: float | Array, axis: int) -> Array:
-    """Numbers times the one scale of all, or times that of each slice along an axis."""
     factors = np.asarray(scale, np.float32)
     shape = [-1 if index == axis else 1 for index in range(numbers.ndim)]
     return numbers * (factors.reshape(shape) if factors.ndim else factors)

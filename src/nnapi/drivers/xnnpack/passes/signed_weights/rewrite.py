@@ -1,14 +1,10 @@
-"""Compute operators with unsigned filters, which do not fit into signed bytes, exactly and fast.
+"""Compute operators with unsigned filters exactly by signed filters, which are two to three times faster.
 
-The engine is two to three times faster with signed filters. Nearly every value of an unsigned one, minus its zero
-point, is within ±127; one or two values of a filter are not. Some have no effect (:mod:`dead_channels`). The others are
-decomposed into sums of two that fit: the second applies to a copy of the input channel. The operators that compute the
-channel write the copy too (:mod:`channel_map`), or it is sliced off and appended at the filter; images get theirs in
-rows (:mod:`space_to_depth`).
-
-Depthwise filters cannot sum over copies: they are computed in float32, between exact conversions, if need be for a few
-of the channels only (:mod:`split_depthwise`). A large filter that sums over a single row stays unchanged: there its
-bytes dominate the time.
+A value minus its zero point is within ±127, except for a few. Some of these have no effect (:mod:`dead_channels`). The
+others become sums of two: the second applies to a copy of the input channel, which its writers write too
+(:mod:`channel_map`) or which is sliced off and appended. Images have copies in rows (:mod:`space_to_depth`). Depthwise
+filters cannot sum over copies: they are computed in float32, if possible for few channels (:mod:`split_depthwise`). A
+large filter for a single row stays unsigned: reading it dominates the time.
 """
 
 from __future__ import annotations
@@ -39,7 +35,7 @@ from nnapi.model.operand import Array
 
 
 def sign_weights(graph: Graph) -> Graph:
-    """The same graph without unsigned filters, where these are slower."""
+    """Return the graph with signed filters where they are faster."""
     if not any(Conv(operator).unsigned_filter for operator in graph.operators):
         return move_space_to_depth(graph)
     outliers = Outliers()
@@ -52,7 +48,7 @@ def sign_weights(graph: Graph) -> Graph:
 
 
 def split_channels(graph: Graph, dead: Mapping[Tensor, Array], outliers: Outliers) -> Graph:
-    """The same graph with filters that do not fit as sums of two, or in float32."""
+    """Return the graph with filters that do not fit as sums of two, or in float32."""
     filters = {operator: filter for operator in graph.operators if (filter := _find_dense_filter(operator))}
     splits = {operator: split(filter, outliers[filter]) for operator, filter in filters.items()}
     rewriting = _Rewriting(graph, splits, map_channels(graph, splits, dead, outliers), outliers)
@@ -62,7 +58,7 @@ def split_channels(graph: Graph, dead: Mapping[Tensor, Array], outliers: Outlier
 
 
 def _find_dense_filter(operator: Operator) -> Tensor | None:
-    """The unsigned filter of an operator that sums over all channels of its input."""
+    """Return the unsigned filter of an operator that sums over all input channels."""
     conv = Conv(operator)
     filter = conv.unsigned_filter
     is_dense = operator.kind in ("CONV_2D", "FULLY_CONNECTED")
@@ -70,7 +66,7 @@ def _find_dense_filter(operator: Operator) -> Tensor | None:
 
 
 class _Rewriting:
-    """The operators as they become. ``orders`` are the channels that tensors hold which carry copies."""
+    """The new operators. ``orders`` are the channels of tensors that carry copies."""
 
     def __init__(
         self, graph: Graph, splits: dict[Operator, Split], orders: dict[Tensor, Order], outliers: Outliers
@@ -98,7 +94,6 @@ class _Rewriting:
             self._pass_on(operator.like(inputs))
 
     def _pass_on(self, operator: Operator) -> None:
-        """With what it computes left as it is, made to read and to write copies."""
         if any(tensor in self.orders for tensor in operator.tensors):
             outputs = [self._lengthen(tensor) for tensor in operator.outputs]
             operator = operator.like(self._add_copies(operator), outputs)
@@ -107,7 +102,7 @@ class _Rewriting:
         self.operators.append(operator)
 
     def _lengthen(self, tensor: Tensor) -> Tensor:
-        """The tensor with the copies that it carries."""
+        """Return the tensor with the copies that it carries."""
         if tensor not in self.orders:
             return tensor
         if tensor not in self._longer:
@@ -115,7 +110,7 @@ class _Rewriting:
         return self._longer[tensor]
 
     def _add_copies(self, operator: Operator) -> list[Tensor | None]:
-        """The inputs, those that are filters made to read and to write copies."""
+        """Return the inputs, with filters that read and write copies."""
         inputs = [tensor if tensor is None else self._lengthen(tensor) for tensor in operator.inputs]
         if operator.kind in ("CONV_2D", "DEPTHWISE_CONV_2D"):
             conv = Conv(operator)
@@ -127,7 +122,7 @@ class _Rewriting:
         return inputs
 
     def _read_once(self, filter: Tensor, input: Tensor) -> Tensor:
-        """The filter for an input that may carry copies, on which it has no effect."""
+        """Return the filter with zeros for the copies in its input."""
         order = self.orders.get(input)
         if order is None:
             return filter
@@ -137,12 +132,12 @@ class _Rewriting:
         return result
 
     def _write_copies(self, conv: Conv, tensor: Tensor, axis: int = 0) -> Tensor:
-        """A filter or bias that makes the copies which the operator's output carries."""
+        """Return a filter or bias that also computes the output's copies."""
         order = self.orders.get(conv.output)
         return tensor if order is None else gather(tensor, order, axis)
 
     def _sum(self, conv: Conv, parts: Split) -> None:
-        """As a sum of signed filters, the second on copies of channels; in float32 where that is faster."""
+        """Compute a sum of signed filters, the second on copies, or in another faster way."""
         x, operator = conv.input, conv.operator
         order, long = self.orders.get(x, Order(range(x.shape[-1]))), self._lengthen(x)
         if not _covers(order, parts.channels):
@@ -163,11 +158,10 @@ class _Rewriting:
         self.operators.append(operator.like(inputs, [self._lengthen(conv.output)]))
 
     def _count_copies(self, tensor: Tensor) -> int:
-        """How many channels the tensor holds more than it did."""
         return self._lengthen(tensor).shape[-1] - tensor.shape[-1]
 
     def _append(self, way: str, x: Tensor, order: Order, channels: Sequence[int]) -> tuple[Tensor, Sequence[int]]:
-        """The tensor with more channels behind its own, and the channels which these are copies of."""
+        """Return the tensor with channels appended, and the originals of these."""
         long, part = self._lengthen(x), self._find_part(x, channels)
         if way == "joined" and part is not None:
             join = self._joins.pop(x)
@@ -180,8 +174,7 @@ class _Rewriting:
         return self._concatenate(long, [long, *slices]), list(channels)
 
     def _find_part(self, x: Tensor, channels: Sequence[int]) -> tuple[int, range] | None:
-        """Return the index and the channels of the tensor that holds those channels, among those concatenated as ``x``
-        for one reader."""
+        """Return index and channels of the tensor with those channels, among those concatenated as ``x``."""
         join = self._joins.get(x)
         if join is None or self._reads[x] > 1 or len(set(channels)) < len(channels):
             return None
@@ -206,7 +199,6 @@ class _Rewriting:
         return part
 
     def _compute_in_float(self, conv: Conv) -> None:
-        """Compute on dequantized values; every result is rounded to a quantized value, as in the operation."""
         x, filter, bias, y = conv.input, conv.filter, conv.bias, self._lengthen(conv.output)
         numbers = (filter.value.astype(np.float32) - np.float32(filter.zero_point)) * np.float32(filter.unit)
         weights = Tensor("f32", filter.shape, data=numbers, name=filter.name)
@@ -223,7 +215,6 @@ class _Rewriting:
         self.operators.append(Operator("QUANTIZE", [real], [y]))
 
     def _compute_unsigned(self, conv: Conv) -> None:
-        """Compute on unsigned values, with the unchanged filter."""
         x, y = (self._lengthen(end) for end in (conv.input, conv.output))
         filter = self._write_copies(conv, self._read_once(conv.filter, conv.input))
         above, below = (end.like(type="u8", zero_point=end.zero_point + SHIFT) for end in (x, y))

@@ -1,9 +1,7 @@
-"""Rewrite convolutions that read images of few channels at every second pixel: two pixels are read as one of twice the
-depth.
+"""Rewrite convolutions of images of few channels with stride 2: two pixels become one of twice the depth.
 
-The engine multiplies eight input channels at a time, of which an image has three. As pairs of pixels in a row, without
-moving anything, it fills six, and a filter three pixels wide is two pairs wide. Rows that a filter needs twice, because
-some of its values do not fit into signed bytes, are copied between the others: whole rows cost very little.
+The engine multiplies eight input channels at a time; images have three. Rows whose filter values do not fit into signed
+bytes are copied between the others, which costs very little.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from nnapi.model.operand import Shape
 
 
 def move_space_to_depth(graph: Graph) -> Graph:
-    """Return the graph with such convolutions rewritten; padding of an image that only one of them reads is fused."""
+    """Return the graph with such convolutions rewritten; padding for one reader is fused."""
     borders = _find_borders(graph)
     replaced: dict[Operator, list[Operator]] = {}
     for operator in graph.operators:
@@ -36,13 +34,13 @@ def move_space_to_depth(graph: Graph) -> Graph:
 
 
 def estimate_pairing(operator: Operator) -> float:
-    """How much faster an operator is, rewritten so; 0 where it cannot be or is not."""
+    """Return the seconds that the rewrite saves; 0 where it is impossible or slower."""
     pairs = _Pairs(Conv(operator)) if _is_suited(Conv(operator)) else None
     return max(pairs.estimate_gain(), 0.0) if pairs and pairs.is_possible else 0.0
 
 
 def _find_borders(graph: Graph) -> dict[Tensor, Operator]:
-    """By their outputs, the operators that put zeros around images for one reader."""
+    """Return the operators that pad images with zeros for one reader, by their outputs."""
     pads = {operator.output: operator for operator in graph.operators if operator.kind == "PAD"}
     if not pads:
         return {}
@@ -56,7 +54,7 @@ def _is_around(paddings: Tensor) -> bool:
 
 
 def _is_suited(conv: Conv) -> bool:
-    """Whether an operator is a quantized convolution of a shallow image at every second pixel."""
+    """Whether an operator is a quantized convolution of a shallow image with stride 2."""
     options = conv.options
     if not conv.is_constant_dense or (options["stride_h"], options["stride_w"]) != (2, 2):
         return False
@@ -68,8 +66,8 @@ def _is_suited(conv: Conv) -> bool:
 class _Pairs:
     """The rows and columns of an image in pairs, and the filter for them.
 
-    ``rows`` are the filter's rows with values that do not fit. A copy of the image row that each of them reads follows
-    the pair of rows at which the filter begins, so that pairs are ``step`` rows apart.
+    ``rows`` are the filter's rows with outliers. Their copies follow each pair of rows, so that pairs are ``step`` rows
+    apart.
     """
 
     def __init__(self, conv: Conv, border: Operator | None = None) -> None:
@@ -100,7 +98,7 @@ class _Pairs:
         return self.y.shape[1:3]
 
     def _place(self, before: list[int]) -> None:
-        """How many pairs there are along both axes, and how many pixels are added before and after the image."""
+        """Compute the pairs along both axes, and the pixels added before and after the image."""
         dimensions = self.x.shape[1:3]
         overhang = self.size[0] - self.step, self.size[1] - 1
         is_whole = [2 * out for out in self._outs] == list(dimensions)
@@ -113,17 +111,15 @@ class _Pairs:
 
     @property
     def is_possible(self) -> bool:
-        """Return whether the image ends at the end of a pair, and two values suffice for each of the filter's."""
+        """Whether the image ends at the end of a pair, and two values suffice for each of the filter's."""
         return min(self.after) >= 0 and (not self.rows or int(np.abs(self.rest).max()) <= REACH)
 
     def estimate_gain(self) -> float:
-        """How much faster it is so."""
         other = cost_model.estimate_float(self.conv.operator) if self.rows else 0.0
         mine = cost_model.estimate_dense(self.conv.operator, self.size[0] * self.size[1], 2 * self.x.shape[3])
         return cost_model.estimate_dense(self.conv.operator) + other - mine
 
     def emit(self) -> list[Operator]:
-        """Return the operators that replace the convolution."""
         emitted: list[Operator] = []
 
         def emit(kind: str, inputs: list[Tensor | None], shape: Shape, **options: int) -> Tensor:
@@ -150,7 +146,7 @@ class _Pairs:
         return [*emitted, Operator("CONV_2D", inputs, [self.y], options)]
 
     def _emit_copy(self, pairs: Tensor, row: int, emit: Callable[..., Tensor]) -> Tensor:
-        """For each pair of rows, the row that a filter which begins there sees with that row of its own."""
+        """Emit, for each pair of rows, the image row that the filter's ``row`` reads."""
         ahead, odd = divmod(row, 2)
         batches, high, _, width = pairs.shape
         shape = (batches, high - ahead, 1, width)

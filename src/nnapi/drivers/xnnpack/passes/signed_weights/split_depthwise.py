@@ -1,9 +1,7 @@
-"""Split depthwise filters that do not all fit into signed bytes: a few channels are computed separately.
+"""Split depthwise filters with outliers: a few channels are computed separately in float32.
 
-A depthwise filter cannot sum over copies of a channel. In float32 it is exact, and hardly slower; the conversions of
-all channels before and after cost time. So the convolution that computes the channels is split in two: one computes
-those that fit, the other a handful with those that do not, which alone go through float32. The results are concatenated
-in that order, so that copies of the handful (:mod:`channel_map`) cost little.
+A depthwise filter cannot sum over copies, and converting all channels takes time. The convolution before is split as
+well, and the results are concatenated, so that copies of the few (:mod:`channel_map`) cost little.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ def split_depthwise(graph: Graph, outliers: Outliers) -> Graph:
 
 
 def _choose(graph: Graph, outliers: Outliers) -> dict[Tensor, list[int]]:
-    """For inputs of depthwise operators that should be cut in two: the channels that take the slow way."""
+    """Return the channels computed in float32, by the inputs of depthwise operators to split."""
     writers = {tensor: operator for operator in graph.operators for tensor in operator.outputs}
     readers: dict[Tensor, list[Operator]] = defaultdict(list)
     for operator in graph.operators:
@@ -59,10 +57,9 @@ def _is_dense(operator: Operator) -> bool:
 def _choose_channels(
     operator: Operator, writer: Operator, readers: Sequence[Operator], outliers: Outliers
 ) -> list[int]:
-    """Return the channels that go through float32 alone; an empty result where all may as well.
+    """Return the channels computed in float32; none where splitting is slower.
 
-    They are the channels with values that do not fit in the filter, in the filter before and in those after, up to the
-    size of a tile, and then others to fill the tile.
+    They are those with outliers in the filter, the filter before and those after, up to a tile, then others to fill it.
     """
     depth = operator.output.shape[3]
     bad, units = outliers.find_slices(operator, 3), outliers.find_slices(writer, 0)
@@ -91,7 +88,7 @@ def _choose_channels(
 
 
 class _Branching:
-    """The operators as they become. ``apart`` are the channels of tensors that take the slow way."""
+    """The new operators. ``apart`` are the channels of tensors computed in float32."""
 
     def __init__(self, apart: dict[Tensor, list[int]], outliers: Outliers) -> None:
         self.operators: list[Operator] = []
@@ -118,7 +115,7 @@ class _Branching:
             self.operators.append(operator)
 
     def _emit_part(self, operator: Operator, axis: int, order: Order, x: Tensor | None) -> Tensor:
-        """Some of an operator's results, those along an axis of its filter that ``order`` names."""
+        """Compute the results of an operator that ``order`` names, along an axis of its filter."""
         conv = Conv(operator)
         part = conv.output.like(shape=(*conv.output.shape[:3], len(order)))
         inputs = [x, self._outliers.gather(conv.filter, order, axis), gather(conv.bias, order, 0)]
@@ -127,8 +124,7 @@ class _Branching:
 
 
 def _cut(depth: int, slow: Sequence[int]) -> tuple[Order, Order, Order]:
-    """Return the channels that are computed fast, the slow ones, and all of them with the fast ones first. The slow
-    ones are the last, except for a few that are swapped."""
+    """Return the fast channels, the slow ones, and all with the slow ones swapped to the end."""
     begin = depth - len(slow)
     early, late = [c for c in slow if c < begin], sorted({*range(begin, depth)} - {*slow})
     fast, others = dict(zip(early, late, strict=True)), dict(zip(late, early, strict=True))

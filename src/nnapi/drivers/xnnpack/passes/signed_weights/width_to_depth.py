@@ -1,8 +1,7 @@
-"""Convolutions that make at most half a tile of channels: computed for two pixels as one.
+"""Compute two neighboring pixels as one in convolutions with at most half a tile of output channels.
 
-The engine takes as long for eight channels as for sixteen, so two neighboring pixels of eight are made as one pixel of
-sixteen, which has the same bytes. The filter for them is the filter twice, moved by a step. A depthwise filter becomes
-a dense one first, most of it zero: the kernels for dense filters are twice as fast in spite of that.
+The engine takes as long for eight channels as for sixteen. A depthwise filter becomes a dense one, mostly zeros: dense
+kernels are twice as fast in spite of that.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from nnapi.model.operand import Array
 
 
 def move_width_to_depth(graph: Graph) -> Graph:
-    """The same graph with such operators, where their filters are signed, rewritten."""
+    """Return the graph with such operators rewritten where their filters are signed."""
     operators: list[Operator] = []
     for operator in graph.operators:
         operators += _make_pairs(Conv(operator)) if _gains(Conv(operator)) else [operator]
@@ -24,7 +23,7 @@ def move_width_to_depth(graph: Graph) -> Graph:
 
 
 def _gains(conv: Conv) -> bool:
-    """Whether an operator is of that kind, makes an even number of pixels in a row, and is faster so."""
+    """Whether an operator has an even width and few channels, and is faster as pairs."""
     if not conv.is_constant_dense and not conv.is_constant_depthwise:
         return False
     filter, options, shape = conv.filter, conv.options, conv.output.shape
@@ -52,7 +51,7 @@ def _make_pairs(conv: Conv) -> list[Operator]:
 
 
 def _repeat_moved(numbers: Array, step: int) -> Array:
-    """A dense filter for a pixel, and behind it the one for the next pixel."""
+    """Stack a dense filter for a pixel and for the next one."""
     units, height, width, depth = numbers.shape
     both = np.zeros((2, units, height, width + step, depth), np.int8)
     both[0, :, :, :width] = both[1, :, :, step:] = numbers
@@ -60,7 +59,7 @@ def _repeat_moved(numbers: Array, step: int) -> Array:
 
 
 def _make_dense(conv: Conv) -> Array:
-    """The numbers [channels, height, width, channels] of the filter."""
+    """Return the filter's values [channels, height, width, channels]."""
     filter = conv.filter
     if not conv.is_depthwise:
         return filter.value
