@@ -1,4 +1,4 @@
-"""Write an NNAPI model, wherever it comes from, to a .tflite or .onnx file."""
+"""Write an NNAPI model to a .tflite or .onnx file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ def _write_onnx(model: Model, path: Path) -> None:
 
 
 FORMATS: dict[str, Callable[[Model, Path], None]] = {".tflite": _write_tflite, ".onnx": _write_onnx}
-"""The function that writes a file, by the suffix."""
 
 
 def export(model: Model, path: str | os.PathLike[str]) -> None:

@@ -1,4 +1,4 @@
-"""Dynamic dimensions in files: a graph that is written with 1 for each must hold for other sizes too."""
+"""Dynamic dimensions in files: a graph with size 1 for each must hold for other sizes too."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 
 OTHER = 2
-"""The size of each dynamic dimension in the second lowering, which is compared with the first."""
+"""The size of each dynamic dimension in the second lowering."""
 REST = -1
-"""The value by which RESHAPE infers a dimension from the others and SLICE takes all remaining elements."""
+"""The value by which RESHAPE infers a dimension and SLICE extends to the end."""
 
 
 class Constant(Protocol):
-    """A tensor of a format."""
-
     data: Array | None
     name: str
 
@@ -27,19 +25,17 @@ class Constant(Protocol):
 
 
 class Written(Protocol):
-    """An operator of a format."""
-
     kind: str
     inputs: list[Any]
 
 
 def is_dynamic(model: Model) -> bool:
-    """Whether a model leaves dimensions of its inputs open."""
+    """Whether inputs of the model have unspecified dimensions."""
     return not all(model.operands[index].type.is_known for index in model.inputs)
 
 
 def other_shapes(model: Model) -> list[Shape]:
-    """Shapes of the inputs with something else than 1 for what is open."""
+    """Return the input shapes of the second lowering."""
     return [tuple(size or OTHER for size in model.operands[index].type.dimensions) for index in model.inputs]
 
 
@@ -49,7 +45,7 @@ def generalize(
     parameters: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]],
     format: str,
 ) -> None:
-    """Write into the first operators what holds for the dimensions of both, and refuse what does not say it."""
+    """Replace constants of ``first`` by values that hold for both lowerings; BadDataError where none does."""
     if len(first) != len(second):
         raise BadDataError(f"it cannot be written as {format}: its operations depend on dynamic dimensions")
     for a, b, (ours, theirs) in zip(first, second, parameters, strict=True):
@@ -65,7 +61,7 @@ def generalize(
 
 
 def _common(kind: str, index: int, ones: Array, others: Array) -> Array | None:
-    """A constant that means the same as both, None where there is none."""
+    """Return a constant with the meaning of both, or None."""
     if ones.shape != others.shape or ones.ndim != 1:
         return None
     differing = ones != others

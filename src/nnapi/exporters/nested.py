@@ -1,4 +1,4 @@
-"""Lower a model for a file: IF and WHILE become graphs within it, what a format lacks becomes its decomposition."""
+"""Lower a model for a file: IF and WHILE become nested graphs, missing operations their decompositions."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ C = TypeVar("C", bound=Context)
 
 
 class FileLowering(Lowering[V, C], Generic[V, C]):
-    """A lowering whose result is a file: ``operators`` of the format, in the order of the model.
+    """A lowering to a file's ``operators``, in the order of the model.
 
-    An operation without a rule, or whose rule refuses it, is lowered as its decomposition. Models that IF and WHILE
-    refer to have no dynamic dimensions: the types of their inputs decide them. ``subgraphs`` are those of the whole
-    file, in a format that numbers them.
+    An operation without an accepting rule is lowered as its decomposition. Models of IF and WHILE have the types of
+    their inputs, without dynamic dimensions. ``subgraphs`` are those of the whole file, in a format that numbers them.
     """
 
     decompose = staticmethod(sketch_call)
@@ -36,15 +35,15 @@ class FileLowering(Lowering[V, C], Generic[V, C]):
 
     @abstractmethod
     def name_value(self, value: V, operand: Operand) -> V:
-        """Give a value its operand's name and dynamic dimensions; return it."""
+        """Set and return a value's name and dynamic dimensions."""
 
     @abstractmethod
     def choose(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
-        """Append an IF of a condition, which comes first of what is given; the types of its results."""
+        """Append an IF; the condition is the first of ``given``. Return the result types."""
 
     @abstractmethod
     def repeat(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
-        """Append a WHILE; the types of its results."""
+        """Append a WHILE and return the result types."""
 
     def _lower(self, call: OperationCall) -> None:
         if call.code not in (OperationCode.IF, OperationCode.WHILE):
@@ -79,14 +78,14 @@ class FileLowering(Lowering[V, C], Generic[V, C]):
         return self.name_results(results, call)
 
     def name_results(self, results: Sequence[V], call: OperationCall) -> list[V]:
-        """Give values the names and dynamic dimensions of a call's results; return them."""
+        """Set and return names and dynamic dimensions of a call's results."""
         return [self.name_value(x, self.model.operands[i]) for x, i in zip(results, call.outputs, strict=False)]
 
     def result_types(self) -> list[OperandType]:
         return self.given_types(self.model.outputs)
 
     def lower_nested(self, model: Model, types: Sequence[OperandType], values: Sequence[V] = ()) -> Self:
-        """Return the lowering of a nested model for inputs of these types, where given on values from outside."""
+        """Return the lowering of a nested model for inputs of these types, with ``given`` on outer values."""
         inner = type(self)(model, [each.dimensions for each in types])
         inner.subgraphs = self.subgraphs
         inner.values.update(zip(model.inputs, values, strict=False))
@@ -96,14 +95,14 @@ class FileLowering(Lowering[V, C], Generic[V, C]):
 
     @classmethod
     def lower_file(cls, model: Model, suffix: str, shapes: Sequence[Shape] | None = None) -> Self:
-        """Return the finished lowering; raise BadDataError listing what cannot be written."""
+        """Return the finished lowering; BadDataError lists refused operations."""
         lowered = cls(model, shapes).run()
         refused = lowered.describe_refused()
         need(not refused, f"{model.name} cannot be written as {suffix}: {refused}", BadDataError)
         return lowered
 
     def describe_refused(self) -> str:
-        """Return the operations that cannot be written, grouped by kind and reason; empty where all can."""
+        """Return refused operations, grouped by kind and reason; may be empty."""
         groups: dict[tuple[str, str], list[int]] = {}
         for call, verdict in zip(self.model.operations, self.verdicts, strict=True):
             if not verdict.supported:
@@ -116,18 +115,17 @@ class FileLowering(Lowering[V, C], Generic[V, C]):
         return "; ".join(parts)
 
     def given_types(self, given: Sequence[int]) -> list[OperandType]:
-        """Return the types of the operands that are passed to a nested model."""
         types = [self.types[index] for index in given]
         return [type for type in types if type is not None]
 
 
 def _format_numbers(numbers: Sequence[int]) -> str:
-    """Format the numbers of operations, consecutive ones as #3–#5."""
+    """Format numbers of operations, consecutive ones as #3–#5."""
     runs = [[*run] for _, run in groupby(enumerate(sorted(numbers)), lambda each: each[1] - each[0])]
     return ", ".join(f"#{run[0][1]}" if len(run) == 1 else f"#{run[0][1]}–#{run[-1][1]}" for run in runs)
 
 
 def need_alike(name: str, first: Sequence[OperandType], second: Sequence[OperandType]) -> None:
-    """Raise Unsupported where dimensions depend on the branch that is taken: a file must state them."""
+    """Raise Unsupported where dimensions depend on the branch that runs."""
     for a, b in zip(first, second, strict=False):
         require(a.dimensions == b.dimensions, f"{name} differ in their dimensions: {a} and {b}")

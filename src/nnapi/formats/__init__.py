@@ -1,1 +1,1 @@
-"""File formats, as data: leaves for importers, exporters and engine drivers."""
+"""File formats as data."""

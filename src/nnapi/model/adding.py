@@ -1,5 +1,4 @@
-"""Operations of a model that is being described: each is matched against its declaration when it is added, and put in
-order at the end."""
+"""Match added operations with their declarations and order them when the model is finished."""
 
 from __future__ import annotations
 
@@ -19,8 +18,6 @@ SUBGRAPH = Lifetime.SUBGRAPH  # a member of an enumeration is slow to look up
 
 
 class Described(Graph, Protocol):
-    """A model, while it is described."""
-
     state: State
     is_altered: bool
     known_matches: list[KnownMatch | None]
@@ -32,7 +29,7 @@ class Described(Graph, Protocol):
 def add_call(
     model: Described, code: int, inputs: Sequence[int], outputs: Sequence[int], known: KnownMatch | None = None
 ) -> None:
-    """Append an operation to a model that is being described, matched as ``known`` says where that holds."""
+    """Append an operation, with the match ``known`` if it still holds."""
     need(inputs is not None and outputs is not None, "inputs or outputs is None", UnexpectedNullError)
     model.state.need("building", to="add an operation")
     number, count, is_registered = len(model.operations), len(model.operands), code in REGISTRY
@@ -51,10 +48,7 @@ def add_call(
 
 
 def order_calls(model: Described) -> tuple[OperationCall, ...]:
-    """The operations in the order in which they run, without needless arguments; BadDataError where the graph is none.
-
-    Those whose operands may have been changed since they were added are matched again.
-    """
+    """Return the operations in run order, without trailing defaults; BadDataError where the graph is invalid."""
 
     def check_fit(call: OperationCall) -> None:
         if call.code in REGISTRY:
@@ -72,10 +66,7 @@ def _match(
     number: int,
     known: KnownMatch | None = None,
 ) -> KnownMatch:
-    """How operands fit the signature of an operation: as ``known`` says where that was made from the same types.
-
-    Raises BadDataError, placed at the operation of that number, where they do not.
-    """
+    """Match an operation, reusing ``known`` for equal types; BadDataError names the operation of that number."""
     operands = [model.operands[index] for index in inputs]
     types, results = [operand.type for operand in operands], [model.operands[index].type for index in outputs]
     references = [operand.value if operand.lifetime is SUBGRAPH else None for operand in operands]
@@ -88,7 +79,7 @@ def _match(
 
 
 def _trim(model: Described, call: OperationCall) -> OperationCall:
-    """The call without last inputs that say no more than their defaults."""
+    """Drop trailing inputs that equal their defaults."""
     count = count_needed(model, call)
     if count == len(call.inputs):
         return call

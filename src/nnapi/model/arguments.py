@@ -34,7 +34,6 @@ TENSOR_OF = {
     np.dtype(np.int32): OperandCode.TENSOR_INT32,
     np.dtype(np.bool_): OperandCode.TENSOR_BOOL8,
 }
-"""The tensor type that stores arrays of a type, where no scale is needed."""
 
 CONVERTED = {
     "f": (OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16),
@@ -46,7 +45,7 @@ CONVERTED = {
 
 @dataclass(frozen=True)
 class Argument:
-    """An operand of a call: one that the model has (``index``), or one to be made; omitted when it has no value."""
+    """An operand of a call: an existing one (``index``) or a new one; omitted if it has no value."""
 
     type: OperandType
     value: Array | Model | None = None
@@ -58,14 +57,10 @@ class Argument:
 
 
 Arranged = list[tuple[Slot, list[Argument]]]
-"""The arguments of each parameter, in order, as far as the list goes."""
 
 
 def arrange(operation: Operation, given: Sequence[Any], named: Mapping[str, Any]) -> Arranged:
-    """Fit arguments to the first overload that takes their number, names and types.
-
-    Raises BadDataError with the message of the overload that came furthest.
-    """
+    """Fit arguments to the first overload that accepts them; BadDataError of the overload that came furthest."""
     furthest, failure = -1, BadDataError("takes no arguments")
     for overload in operation.overloads:
         arranged: Arranged = []
@@ -96,7 +91,7 @@ def default_of(slot: Slot) -> Any:
 
 
 def _assign_names(overload: Overload, given: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments by name: those without one go, in order, to the parameters that are not named."""
+    """Return arguments by name; unnamed ones go in order to the parameters not yet named."""
     names = [slot.name for slot in overload.inputs]
     unknown = next((name for name in named if name not in names), None)
     need(unknown is None, f"has no operand {unknown}; it has {', '.join(names)}", BadDataError)
@@ -118,7 +113,7 @@ def _assign_names(overload: Overload, given: Sequence[Any], named: Mapping[str, 
 
 
 def _list_values(overload: Overload, bound: Mapping[str, Any]) -> list[tuple[Slot, list[Any]]]:
-    """The values of each parameter, defaults filled in up to the last one given or needed."""
+    """Return the values of each parameter, with defaults up to the last one given or required."""
     count = len(overload.inputs)
     if not overload.is_variadic:
         last = max((i for i, slot in enumerate(overload.inputs, 1) if slot.name in bound), default=0)
@@ -150,7 +145,6 @@ def _argument(slot: Parameter, value: Any, codes: Mapping[str, int], *, exact: b
 
 
 def _pick_type(slot: Parameter, codes: Mapping[str, int]) -> OperandType:
-    """A type that the parameter takes: an operand has one even where it has no value."""
     code = next(code for code in slot.accepts(codes) if code != OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL)
     if not isinstance(slot, TensorParameter):
         return OperandType(code)
@@ -159,7 +153,7 @@ def _pick_type(slot: Parameter, codes: Mapping[str, int]) -> OperandType:
 
 
 def _scalar(slot: ScalarParameter, value: Any, codes: Mapping[str, int], *, exact: bool) -> Argument:
-    """A number as a scalar of the type that is asked for; ``exact``: bool and int are not the same."""
+    """Return a scalar argument; with ``exact``, bool and int differ."""
     if isinstance(value, str):
         value = _read_word(slot, value)
     accepted = slot.accepts(codes)
@@ -187,7 +181,6 @@ def _scalar(slot: ScalarParameter, value: Any, codes: Mapping[str, int], *, exac
 
 
 def _read_word(slot: ScalarParameter, word: str) -> int:
-    """Return the enum value for "same", "valid", "relu6"."""
     codes: dict[str, int] = {}
     if isinstance(slot, ActivationParameter):
         codes = {code.name.removeprefix("FUSED_").lower(): code for code in FuseCode}
@@ -198,8 +191,7 @@ def _read_word(slot: ScalarParameter, word: str) -> int:
 
 
 def constant(value: Any, type: OperandType | None, accepted: Mapping[int, int], name: str) -> Argument:
-    """Make a constant of the given type, else of the type that stores such an array or, for Python numbers, is
-    accepted."""
+    """Make a constant of the given type, else of the accepted or matching type."""
     try:
         array = np.asarray(value)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Memory of a client that constants of models lie in, and that the client takes back."""
+"""A client's memory that holds constants of models until the client revokes it."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from nnapi.model.pickling import Description, build, describe
 
 
 class BorrowedMemory:
-    """Memory that models may read until :meth:`revoke`. Safe to use from several threads."""
+    """Memory that models may read until :meth:`revoke`. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = make_lock()
         self._is_valid = True
 
     def revoke(self) -> None:
-        """Return when nothing copies from the memory; from then on nothing does. The client may free it."""
+        """End all access; return when no thread copies from the memory any more."""
         with self._lock:
             self._is_valid = False
 
     def copy(self, model: Graph) -> list[Description] | None:
-        """Describe a finished model, with copies of its constants; None after :meth:`revoke`."""
+        """Describe a finished model with copied constants; None after :meth:`revoke`."""
         with self._lock:
             if not self._is_valid:
                 return None
@@ -35,8 +35,6 @@ class BorrowedMemory:
 
 
 class Borrower(Graph, Protocol):
-    """A model, whose constants may lie in borrowed memory."""
-
     borrowed: BorrowedMemory | None
 
 
@@ -44,8 +42,7 @@ B = TypeVar("B", bound=Borrower)
 
 
 def hold(model: B) -> B | None:
-    """Return a model that a thread may read for as long as it likes: the given one, or a copy if its constants lie in
-    borrowed memory. None if the client has taken that back."""
+    """Return the model, or a copy if its constants are in borrowed memory; None after :meth:`BorrowedMemory.revoke`."""
     if model.borrowed is None:
         return model
     descriptions = model.borrowed.copy(model)
@@ -53,5 +50,4 @@ def hold(model: B) -> B | None:
 
 
 def _copy(value: object) -> object:
-    """Copy the array of a constant; other values stay as they are."""
     return value.copy() if isinstance(value, np.ndarray) else value

@@ -43,16 +43,14 @@ class Tensor:
 class Builder(Operations):
     """A model under construction, with one method per operation.
 
-    The methods are derived from the declared signatures; ``dir(builder)`` lists them, ``help(builder.softmax)``
-    describes one. Operands are given in the order of the declaration or by name: tensors of this builder, arrays and
-    lists (which become constants), numbers, finished Models, None for an optional one. Trailing defaults may be left
-    out. ``out`` (a type, or a list of them) or ``scale`` and ``zero_point`` say what the declaration leaves open about
-    the result. Every refusal names the operation and the operand.
+    The declared signatures define the methods: ``help(builder.softmax)`` describes one. Operands are given in order or
+    by name: tensors of this builder, arrays and lists (which become constants), numbers, finished Models, None for an
+    optional one. Trailing defaults may be omitted. ``out`` (a type, or a list of them) or ``scale`` and ``zero_point``
+    complete the type of the result. Errors name the operation and the operand.
     """
 
     def __init__(self, name: str = "model") -> None:
         self.model = Model(name)
-        """The model as far as it is described."""
         self._inputs: list[int] = []
         self._outputs: list[int] = []
         self._values: dict[int, Array] = {}
@@ -66,8 +64,8 @@ class Builder(Operations):
     def constant(self, value: Any, type: OperandType | None = None, name: str = "") -> Tensor:
         """Add a constant: an array, list or number.
 
-        Without ``type`` it is a tensor of the type that stores such an array; quantized values need one. A type without
-        dimensions takes the array's.
+        By default its type is the one that stores such an array; quantized values need a ``type``. A type without
+        dimensions gets the array's.
         """
         return self._tensor(self._add_argument(constant(value, type, {}, name or "the constant"), name))
 
@@ -140,7 +138,7 @@ class Builder(Operations):
         return tensors[0] if len(tensors) == 1 and not isinstance(operation.outputs[0], Several) else tensors
 
     def _unwrap(self, value: Any) -> Any:
-        """The argument with Tensors, also in lists, as operands of this model."""
+        """Replace Tensors, also in lists, by arguments of this model."""
         if isinstance(value, Tensor):
             need(value.builder is self, f"{value!r} belongs to another model", BadDataError)
             return Argument(value.type, self._values.get(value.index), value.index)

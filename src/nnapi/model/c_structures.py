@@ -1,4 +1,4 @@
-"""Operand types as C has them: the structures of NeuralNetworks.h, for those who call such functions from Python."""
+"""The structures of NeuralNetworks.h for operand types."""
 
 from __future__ import annotations
 
@@ -40,5 +40,5 @@ class ChannelStruct(ctypes.Structure):
 
 
 def uint32s(numbers: Sequence[int]) -> Any:
-    """An array of uint32_t; null where there are none."""
+    """Return an array of uint32_t; None for no numbers."""
     return (ctypes.c_uint32 * len(numbers))(*numbers) if len(numbers) else None

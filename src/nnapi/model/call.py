@@ -1,8 +1,4 @@
-"""The normalized call: one operation of a model with defaults filled in.
-
-Shape functions, kernels, drivers and constant folding see only this: arguments by name, explicit padding, strides and
-dilations as pairs, images as NHWC. Nothing downstream counts arguments.
-"""
+"""The normalized call of an operation: arguments by name, explicit padding, pairs, images as NHWC."""
 
 from __future__ import annotations
 
@@ -31,18 +27,16 @@ from nnapi.model.parameter import (
 )
 
 UNKNOWN = -1
-"""A dimension that only the data decide; in a normal call 0 is a true zero."""
+"""A dimension that depends on the data; 0 is a dimension without elements."""
 TypeOf = Callable[[int], OperandType | None]
-"""The type of an operand, by its index; None where it is omitted."""
 ValueOf = Callable[[int], Any]
-"""The array behind an operand, by its index; None where it is not known."""
+"""The array of an operand index; None where it is unknown."""
 FUSE_CODES = {int(code): code for code in FuseCode}
 HIGHEST_RANK = 8
-"""Up to which a rank is looked up instead of being asked for."""
 
 
 class NotYetKnown(Exception):
-    """A scalar or shape that the call depends on is computed, not constant; ``operand`` is its index."""
+    """A scalar or shape that the call depends on is computed; ``operand`` is its index."""
 
     def __init__(self, name: str, operand: int) -> None:
         super().__init__(f"{name} (operand {operand}) is not known before the model runs")
@@ -51,11 +45,11 @@ class NotYetKnown(Exception):
 
 @dataclass(slots=True)
 class Call:
-    """An operation's arguments in normal form and the types of its results; a value, which nobody changes.
+    """An operation's normalized arguments and result types; immutable.
 
-    ``operands`` names the operand behind each tensor argument (several for lists); ``results`` have UNKNOWN dimensions
-    where they depend on the data, ``declared`` says how the operands that take them are declared. Image tensors in
-    ``arguments`` and ``results`` are described as NHWC even when ``nchw`` says that the stored arrays are not.
+    ``operands`` names the operand behind each tensor argument (several for lists). ``results`` have UNKNOWN dimensions
+    where they depend on the data; ``declared`` are the types of the output operands. Image tensors are described as
+    NHWC even when the stored arrays are NCHW (``nchw``).
     """
 
     operation: Operation
@@ -68,14 +62,14 @@ class Call:
     declared: tuple[OperandType, ...] = ()
 
     def images(self) -> frozenset[str]:
-        """Names of the tensors, inputs and outputs, that follow the layout flag."""
+        """Names of the input and output tensors that follow the layout flag."""
         slots = [slot for overload in self.operation.overloads for slot in overload.inputs] + list(
             self.operation.outputs
         )
         return frozenset(slot.name for slot in slots if isinstance(slot, TensorParameter) and slot.image)
 
     def stored_results(self) -> tuple[OperandType, ...]:
-        """The results as they are stored: NCHW where the call says so."""
+        """Return the result types as stored: NCHW where the call has that layout."""
         if not self.nchw:
             return self.results
         images, slots = self.images(), self.operation.outputs
@@ -85,8 +79,7 @@ class Call:
         )
 
     def requantized_results(self) -> tuple[OperandType, ...]:
-        """Return the results as their operands store them, requantized where an operation would only pass through an
-        input."""
+        """Return the result types of the operands, which may differ in quantization from the operation's."""
         types = self.stored_results()
         if not self.declared or all(map(is_, types, self.declared)):
             return types
@@ -106,10 +99,10 @@ def normalize(
     type_of: TypeOf,
     value_of: ValueOf,
 ) -> Call:
-    """The normal call of ``operation`` on concrete types (dimensions of 0 are true zeros; None for an omitted operand).
+    """Return the normalized call for concrete types (None for an omitted operand).
 
-    ``value_of`` gives the array behind an operand where it is known. Raises NotYetKnown where a value that matters
-    is not; OpFailedError (BadDataError for operations of the old dispatch) with a message for bad values.
+    ``value_of`` gives known arrays. Raises NotYetKnown where a required value is unknown, OpFailedError (BadDataError
+    for operations of the old dispatch) for bad values.
     """
     arguments, operands, activation, nchw = _normal_arguments(operation, match, inputs, type_of, value_of)
     results = _results(operation, arguments, declared)
@@ -125,7 +118,7 @@ def number_of_results(
     type_of: TypeOf,
     value_of: ValueOf,
 ) -> int:
-    """Return the number of a call's results, optional ones included; raises as :func:`normalize`."""
+    """Return the number of results, including optional ones; raises like :func:`normalize`."""
     arguments, *_ = _normal_arguments(operation, match, inputs, type_of, value_of)
     return len(_shapes(operation, arguments))
 
@@ -137,7 +130,7 @@ def _normal_arguments(
     type_of: TypeOf,
     value_of: ValueOf,
 ) -> tuple[Arguments, dict[str, tuple[int, ...]], FuseCode, bool]:
-    """Arguments in normal form, the operands behind them, the activation, and whether images are stored as NCHW."""
+    """Return normalized arguments, their operands, the activation, and whether images are NCHW."""
     arguments: Arguments = {}
     operands: dict[str, tuple[int, ...]] = {}
     for name, slot, where, shortcut, told in _plan_steps(match, len(inputs)):
@@ -173,15 +166,14 @@ def _normal_arguments(
 
 
 ABSENT, LISTED, TENSOR, SCALAR, OTHER = range(5)
-"""How an argument is read: from no operand, from several, the usual way for a tensor or a scalar, by its reader."""
+"""How an argument is read."""
 
 Step = tuple[str, Any, tuple[int, ...], int, Any]
-"""An argument's name, its parameter, where among the operands it is, how it is read, and what that needs: a default,
-the legal ranks of a tensor, or the check of a scalar's value (None where everything is legal)."""
+"""Name, parameter, operand position, how it is read, and its default, legal ranks, or check."""
 
 
 class _Reading(NamedTuple):
-    """How the arguments of every call of an overload with so many operands are read."""
+    """The steps that read all calls of an overload with a number of operands."""
 
     overload: Overload
     steps: list[Step]
@@ -191,7 +183,6 @@ _readings: dict[tuple[int, int], _Reading] = {}
 
 
 def _plan_steps(match: Match, count: int) -> list[Step]:
-    """The facts about a call's arguments that do not depend on their types and values."""
     overload = match.overload
     if (found := _readings.get((id(overload), count))) is None:
         found = _Reading(overload, [_step(slot, match.inputs.get(slot.name, ())) for slot in overload.inputs])
@@ -213,7 +204,6 @@ def _step(slot: Slot, positions: tuple[int, ...]) -> Step:
 
 
 def _late_ranks(slot: Parameter) -> Sequence[int] | None:
-    """The ranks that a tensor may have, where they are tested when computing."""
     if not isinstance(slot, TensorParameter) or slot.kind != "tensor" or not slot.late_rank or slot.rank is None:
         return None
     return [rank for rank in range(HIGHEST_RANK + 1) if slot.rank_level(rank) is not None]
@@ -282,7 +272,6 @@ _READERS: dict[type[Slot], Callable[..., Any]] = {
     LayoutParameter: _scalar,
     ModelParameter: lambda operation, slot, index, type_of, value_of: value_of(index),
 }
-"""Return the function that converts an operand to an argument, by the class of its parameter."""
 
 
 def _describe_as_nhwc(match: Match, arguments: Arguments) -> None:
@@ -321,7 +310,6 @@ def _results(operation: Operation, arguments: Arguments, declared: tuple[Operand
 
 
 def _miscount(operation: Operation, arguments: Arguments, legal: tuple[int, int], count: int) -> str:
-    """Which outputs are missing, up to the next legal number of them, or how many are too many."""
     if count > legal[1]:
         return f"{_output_name(operation, arguments, legal[1] - 1)} is the last, {count - legal[1]} too many"
     end = next(number for number in legal if number > count)
@@ -330,14 +318,13 @@ def _miscount(operation: Operation, arguments: Arguments, legal: tuple[int, int]
 
 
 def _output_name(operation: Operation, arguments: Arguments, position: int) -> str:
-    """With ``merge_outputs`` the first output includes the second of the declared outputs."""
     if isinstance(operation.outputs[-1], Several):
         return f"{output_slot(operation, position).name} {position}"
     return output_slot(operation, position + bool(position and arguments.get("merge_outputs"))).name
 
 
 def output_slot(operation: Operation, position: int) -> TensorParameter:
-    """Return the parameter behind an output; the last one covers any number of outputs if it is a list."""
+    """Return the parameter of an output; a list covers all further ones."""
     slot = operation.outputs[position if position < len(operation.outputs) else -1]
     parameter = slot.parameter if isinstance(slot, Several) else slot
     assert isinstance(parameter, TensorParameter | ScalarParameter), parameter
@@ -356,7 +343,7 @@ def _result(
 
 
 def find_fixed_quantization(slot: TensorParameter, code: int, arguments: Arguments) -> tuple[float, int] | None:
-    """Scale and zero point that an operation gives an output of that type; None where they are free."""
+    """Return the (scale, zero point) that an operation requires of an output; None if free."""
     quant = getattr(slot, "quant", None)
     if isinstance(quant, str):
         leader = arguments[quant][0] if isinstance(arguments[quant], list) else arguments[quant]
@@ -365,8 +352,7 @@ def find_fixed_quantization(slot: TensorParameter, code: int, arguments: Argumen
 
 
 def check_declared(result: OperandType, declared: OperandType, *, is_model_output: bool, lax: bool = False) -> None:
-    """Raise OpFailedError where a result, as it is kept, contradicts its declaration: in its dimensions, and in its
-    quantization unless the check is ``lax``, as rule 128 has it between operations."""
+    """Raise OpFailedError where a result contradicts its declared dimensions or, unless ``lax``, quantization."""
     if result is declared:
         return
     known: Shape = tuple(0 if dimension == UNKNOWN else dimension for dimension in result.dimensions)

@@ -1,4 +1,4 @@
-"""Values of constants: bytes as arrays of their operand's type, and back."""
+"""Convert constants between bytes and arrays of their operand's type."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nnapi.model.parts import Operand
 
 
 def can_change(array: Array) -> bool:
-    """Whether somebody may still write to the bytes, here or through what the array is a view of."""
+    """Whether the bytes are writable, here or through the base of a view."""
     owner: Any = array
     while isinstance(owner, np.ndarray):
         if owner.flags.writeable:
@@ -26,7 +26,7 @@ def can_change(array: Array) -> bool:
 
 
 def to_array(operand: Operand, value: Array) -> Array:
-    """Stored bytes as a read-only array of the operand's type and shape."""
+    """Return stored bytes as a read-only array of the operand's type and shape."""
     if operand.type.code in DTYPES:
         value = value.view(operand.type.dtype).reshape(operand.type.dimensions)
     value.flags.writeable = False
@@ -34,7 +34,7 @@ def to_array(operand: Operand, value: Array) -> Array:
 
 
 def as_bytes(operand: Operand, value: Any) -> Array:
-    """The bytes of a constant as a flat uint8 array, without a copy where there are bytes."""
+    """Return the bytes of a constant as a flat uint8 array, copied only if not contiguous."""
     if isinstance(value, bytes | bytearray | memoryview):
         return np.frombuffer(value, np.uint8)
     array = np.asarray(value)
@@ -65,7 +65,7 @@ def need_size(operand: Operand, length: int) -> None:
 
 
 def bind(operand: Operand) -> None:
-    """Turn a constant's value into an array of its type and shape; what a caller could still write to is copied."""
+    """Convert a constant's value to an array of its type and shape; writable data is copied."""
     value = operand.value
     if not operand.in_memory:
         operand.value = to_array(operand, value.copy() if can_change(value) else value)

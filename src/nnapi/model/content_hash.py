@@ -1,4 +1,4 @@
-"""The digest of everything that decides what a model computes: by it caches and measurements know the model again."""
+"""The digest of a model's content, by which caches and measurements identify it."""
 
 from __future__ import annotations
 
@@ -18,22 +18,21 @@ from nnapi.model.operand import Array, OperandType
 from nnapi.store.digest import digest_each
 
 LARGE = 1 << 16
-"""Bytes of a constant whose pages are worth giving back."""
+"""Bytes of a constant whose pages are released after hashing."""
 MARSHAL = 2
-"""The latest format in which equal values are equal bytes."""
+"""The marshal version that encodes equal values as equal bytes."""
 LIFETIMES = {id(lifetime): number for number, lifetime in enumerate(Lifetime)}
-"""Numbers by the identity of what they stand for, which an enumeration's own hash is slower than."""
 
 _known: WeakKeyDictionary[Model, bytes] = WeakKeyDictionary()
 
 
 def hash_content(model: Model) -> bytes:
-    """A digest of everything that decides what a finished model computes; made once for each."""
+    """Return the digest of a finished model, computed once."""
     return _hash(model, _known)
 
 
 def is_as_hashed(model: Model) -> bool:
-    """Whether a model is still what its digest was made of: the files that its constants are mapped from can change."""
+    """Whether the files of the model's constants are unchanged since its digest was computed."""
     try:
         model.need_mapped()
     except NnapiError:
@@ -52,7 +51,7 @@ def _hash(model: Model, known: MutableMapping[Model, bytes], *, gives_back: bool
 
 
 def set_content_hash(model: Model, digest: bytes) -> None:
-    """Let that be the digest of a model, which was made before: of one that is still to be described."""
+    """Set the digest of a model that is described lazily."""
     _known[model] = digest
 
 
@@ -71,15 +70,15 @@ def _describe_type(type: OperandType) -> tuple[Any, ...]:
 
 
 def _describe_code(code: int) -> tuple[bytes, int]:
-    """A type's number so that it means the same in every process: prefixes of extensions do not."""
+    """Return a type's code with the name of its extension instead of the process's prefix."""
     extension = EXTENSIONS.name(code) if code > 0xFFFF else None
     return (extension.encode(), code & 0xFFFF) if extension else (b"", int(code))
 
 
 def _list_parts(model: Model, known: Mapping[Model, bytes], gives_back: bool) -> Iterator[bytes | Array]:
-    """Yield the description of a model without its constants, then the bytes of each constant.
+    """Yield the description without constants, then the bytes of each constant.
 
-    With ``gives_back`` the memory of large ones is released afterwards: an engine copies those that it uses.
+    ``gives_back`` releases the pages of large ones afterwards.
     """
     yield marshal.dumps(_describe(model, known), MARSHAL)
     for value in constants(model):

@@ -1,4 +1,4 @@
-"""The declaration of an operation in words: a Python signature and a page of documentation."""
+"""Signatures and documentation of Builder methods, from the declarations of operations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from nnapi.model.parameter import (
 )
 
 OPTIONS = {"out": None, "scale": None, "zero_point": 0, "name": ""}
-"""Options of every operation of a Builder, with their defaults."""
 
 
 def method_name(operation: Operation) -> str:
@@ -36,7 +35,7 @@ def method_name(operation: Operation) -> str:
 
 @cache
 def signature(operation: Operation) -> Signature:
-    """The parameters, those that only some overloads have as ``name=...``."""
+    """Return the parameters; those of only some overloads as ``name=...``."""
     overloads = [list(overload.inputs) for overload in operation.overloads]
     slots = {slot.name: slot for overload in overloads for slot in overload}
     common = [name for name in slots if all(name in [slot.name for slot in overload] for overload in overloads)]
@@ -59,7 +58,7 @@ def signature(operation: Operation) -> Signature:
 
 @cache
 def documentation(operation: Operation) -> str:
-    """Overloads, operands with types, ranks and levels, outputs; from the declaration alone."""
+    """Return overloads, operands with types, ranks and levels, and outputs."""
     lines = [f"{operation.name}: {operation.doc}" if operation.doc else f"Add {operation.name}.", ""]
     if len(operation.overloads) > 1:
         lines += [

@@ -1,4 +1,4 @@
-"""A model whose operations depend on sizes that only a run knows: it is described for each combination of shapes."""
+"""A model that is specialized for the input shapes of each run."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ from nnapi.model.model import Lifetime, Model, Operand
 from nnapi.model.operand import OperandType, Shape
 
 Shapes = tuple[Shape, ...]
-"""The dimensions of every input, in the order of the model's inputs."""
 UNKNOWN = ("operations", "signature")
-"""Attributes that only a specialized model has."""
 
 
 class DynamicModel(Model):
-    """A finished model of which the inputs and outputs are known, and all else once the inputs have shapes.
+    """A finished model whose operations depend on the shapes of its inputs.
 
-    ``describe`` gives the model for shapes of its inputs. :func:`nnapi.compile` takes a dynamic model; whatever else
-    asks for its operations gets BadDataError, which says how to fix dimensions.
+    ``describe`` returns the model for given shapes. :func:`nnapi.compile` accepts a dynamic model; reading its
+    operations raises BadDataError, which names the dimensions to fix.
     """
 
     def __init__(
@@ -50,7 +48,7 @@ class DynamicModel(Model):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def specialize(self, shapes: Shapes) -> Model:
-        """Return the model for inputs of these shapes; raises what importing the file for them raises."""
+        """Return the model for inputs of these shapes; raises the errors of the import."""
         return self._describe(shapes)
 
     def _refuse(self) -> Sequence[Operand]:

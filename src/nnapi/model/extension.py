@@ -1,4 +1,4 @@
-"""Extensions: operand and operation types of vendors, distinguished by a prefix for each extension's name."""
+"""Extensions: vendors' operand and operation types, with a prefix for each extension name."""
 
 from __future__ import annotations
 
@@ -16,29 +16,28 @@ MAX_PREFIX = 0xFFFF
 
 
 def is_legal(name: str) -> bool:
-    """Whether an extension may be called that."""
     return re.fullmatch(r"[a-z0-9_.]*\.[a-z0-9_.]*", name) is not None
 
 
 class ExtensionType(NamedTuple):
-    """An operand type as a driver describes it: bytes of a scalar, or of one element of a tensor."""
+    """A driver's operand type: bytes of a scalar or of one element of a tensor."""
 
     byte_size: int
     is_tensor: bool = True
 
 
 class Extension(NamedTuple):
-    """An extension as a driver describes it: its name, and its operand types by number (0 to 65535).
+    """A driver's extension: its name and its operand types by number (0 to 65535).
 
-    A name has lower-case letters, digits, dots and underscores, and at least one dot. Operations need no description:
-    the driver accepts or refuses them.
+    A name has lower-case letters, digits, dots and underscores, and at least one dot. The driver itself accepts or
+    refuses operations.
     """
 
     name: str
     operand_types: Mapping[int, ExtensionType] = MappingProxyType({})
 
     def check(self) -> None:
-        """Raise BadDataError for a description that no driver may give."""
+        """Raise BadDataError for an illegal name, code or size."""
         need(
             is_legal(self.name),
             f"an extension's name has lower-case letters, digits, _ and at least one dot, got {self.name!r}",
@@ -50,8 +49,7 @@ class Extension(NamedTuple):
 
 
 class Extensions:
-    """The prefixes assigned so far, from 1 on in the order in which names are first used, and what drivers declare of
-    the extensions. Thread-safe."""
+    """Assigned prefixes, from 1 on by first use, and the drivers' descriptions. Thread-safe."""
 
     def __init__(self) -> None:
         self._names: list[str] = []
@@ -59,13 +57,13 @@ class Extensions:
         self._described: dict[str, tuple[str, Extension]] = {}
         self._disputed: dict[str, str] = {}
         self.discover: Callable[[], object] = lambda: None
-        """Finds the drivers, which describe their extensions; called when a type is asked for that none described."""
+        """Loads the drivers and their extensions; called for a type that is not described yet."""
 
     def type(self, name: str, code: int) -> int:
-        """``prefix << 16 | code``: the number of a type (0 to 65535) within the extension of that name.
+        """Return ``prefix << 16 | code`` for a type (0 to 65535) of an extension.
 
-        Any name is given a prefix, always the same. Raises UnexpectedNullError for None, BadDataError when all 65535
-        prefixes are in use.
+        A name gets its prefix at first use. Raises UnexpectedNullError for None, BadDataError when all 65535 prefixes
+        are in use.
         """
         need(name is not None, "the name of the extension is None", UnexpectedNullError)
         need(0 <= code <= 0xFFFF, f"code {code} within {name} is not in 0..65535", BadDataError)
@@ -76,12 +74,12 @@ class Extensions:
             return (self._names.index(name) + 1) << 16 | code
 
     def name(self, type: int) -> str | None:
-        """Return the extension of a type's code; None for built-in codes and unassigned prefixes."""
+        """Return the extension of a type code; None for built-in codes and unassigned prefixes."""
         prefix = type >> 16
         return self._names[prefix - 1] if 0 < prefix <= len(self._names) else None
 
     def describe(self, device: str, extension: Extension) -> None:
-        """Record a device's declaration of an extension. Devices that contradict one another disable it for all."""
+        """Record a device's declaration of an extension. Contradicting devices disable it for all."""
         extension.check()
         with self._lock:
             first, known = self._described.setdefault(extension.name, (device, extension))
@@ -106,12 +104,10 @@ class Extensions:
 
 
 EXTENSIONS = Extensions()
-"""Those of this process."""
 
 
 @cache
 def _list_names() -> dict[int, str]:
-    """Those of the header, for messages."""
     from nnapi.operation_codes import OperationCode
 
     return {int(code): code.name for code in OperationCode}

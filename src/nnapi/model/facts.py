@@ -1,4 +1,4 @@
-"""Facts about an operation besides its signature, true on any device: its cost class and numeric traits."""
+"""The cost class and numeric traits of an operation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Kind(StrEnum):
-    """Operations that cost alike."""
+    """Cost classes of operations."""
 
     CONVOLUTION = "convolution"
     DEPTHWISE = "depthwise convolution"
@@ -23,36 +23,35 @@ class Kind(StrEnum):
 
 
 class Trait(Flag):
-    """Numeric traits of an operation. A trait that is not listed does not hold."""
+    """Numeric traits of an operation."""
 
     NONE = 0
     FOLDS = auto()
-    """It looks at each element once, so that importers compute it where all operands are constants."""
+    """Reads each element once; importers compute it where all operands are constant."""
     MOVES = auto()
-    """Each element of the result is one of the first tensor's, unchanged, or a filler."""
+    """Each result element is an unchanged element of the first tensor, or a filler."""
     RESTATES = auto()
-    """The result has the values of the first tensor, in the same order."""
+    """The result has the elements of the first tensor in the same order."""
     CHOOSES = auto()
-    """The result is among the operands, or follows from comparing them: nothing is rounded, or once."""
+    """The result is one of the operands or compares them; it is rounded at most once."""
     REQUANTIZES = auto()
-    """It selects values, but may round quantized values to another scale."""
+    """Selects values, but may round quantized values to another scale."""
     PAIRS = auto()
-    """It computes element by element, and rounds."""
+    """Computes element by element, with rounding."""
     STEPS = auto()
-    """A small difference of an operand may make a large one of the result, element by element."""
+    """A small difference of an operand can make a large difference of an element."""
     COMPARES = auto()
-    """It compares two values; a NaN gives the same result on any device."""
+    """Compares two values; a NaN gives the same result on any device."""
     ORDERS = auto()
-    """A small difference of an operand may make another result altogether."""
+    """A small difference of an operand can change the whole result."""
     FEEDS_BACK = auto()
-    """It feeds back what it gives, step by step: what moves one element may move any other as far."""
+    """Results are inputs of later steps; any element can change any other."""
     DRAWS = auto()
-    """It draws its result at random."""
+    """Draws random results."""
 
 
 class Facts(NamedTuple):
-    """Facts of an operation. ``summed`` are the dimensions of the second tensor, the filter, that are summed over for
-    one element of the result; None without a filter."""
+    """``summed`` are the dimensions of the filter that are summed for one result element; None without a filter."""
 
     kind: Kind = Kind.OTHER
     traits: Trait = Trait.NONE

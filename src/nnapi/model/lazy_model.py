@@ -1,4 +1,4 @@
-"""A model that is known well enough to be compiled from a cache and run, and is described when somebody wants more."""
+"""A model that runs from a cache and is described on demand."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from nnapi.model.model import Model, Operand
 
 
 class LazyModel(Model):
-    """A finished model of which only inputs and outputs are there until something else is asked for.
+    """A finished model that has only inputs and outputs until other attributes are read.
 
-    ``describe`` gives it whole, and is called at most once; what it raises reaches who asked.
+    ``describe`` returns the whole model and is called at most once; its errors propagate.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class LazyModel(Model):
         return not isinstance(self.operands, LazyOperands)
 
     def need_mapped(self) -> None:
-        """As that of any model; constants that are not described are mapped when they are."""
+        """Check mapped constants once the model is described."""
         if self.is_described:
             super().need_mapped()
 
@@ -52,7 +52,7 @@ class LazyModel(Model):
 
 
 class LazyOperands(Sequence[Operand]):
-    """The operands of a model, of which some are there."""
+    """The operands of a model: inputs and outputs now, all others on demand."""
 
     def __init__(self, known: Sequence[Operand], describe: Callable[[], Sequence[Operand]]) -> None:
         self._known = {operand.index: operand for operand in known}
@@ -74,4 +74,4 @@ class LazyOperands(Sequence[Operand]):
 
 
 DESCRIBED = ("operations", "notes", "relaxed", "signature")
-"""Attributes that only the description has."""
+"""Attributes that the description provides."""

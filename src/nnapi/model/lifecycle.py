@@ -1,4 +1,4 @@
-"""Which of its states an object of the API is in: what is not permitted there is refused in one way."""
+"""The state of an API object and the error for operations that it does not permit."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from nnapi.errors import BadStateError
 
 
 class State:
-    """``value`` is the state; ``owner`` begins the message that says so."""
+    """``owner`` begins the error message."""
 
     def __init__(self, owner: str, value: str) -> None:
         self._owner, self.value = owner, value
 
     def need(self, *allowed: str, to: str = "") -> None:
-        """Raise BadStateError, with what was to be done, unless this is one of the states in which it may be."""
+        """Raise BadStateError unless the state is one of ``allowed``."""
         if self.value not in allowed:
             refused = f"cannot {to}: " if to else ""
             raise BadStateError(f"{refused}{self._owner} {self.value}, not {' or '.join(allowed)}")

@@ -1,8 +1,4 @@
-"""Match a call's operands with the overloads of an operation, as far as types, ranks and channels decide.
-
-An :class:`Overload` is matched once to each combination of these that occurs. The operation's own checks test
-everything else, call by call.
-"""
+"""Match operand types, ranks and channel dimensions with the overloads of an operation; cached per combination."""
 
 from __future__ import annotations
 
@@ -26,14 +22,14 @@ from nnapi.model.parameter import (
 )
 
 Arguments = dict[str, Any]
-"""Named arguments: tensors as OperandType (or lists of them), scalars and Values as Python values, None if omitted."""
+"""Named arguments: OperandTypes (or lists) for tensors, Python values for scalars and Values, None if omitted."""
 OperandKind = tuple[int, int, int]
-"""Type, rank and channel dimension of an operand; NO_CHANNEL where it has no scales per channel."""
+"""Type, rank and channel dimension (NO_CHANNEL without per-channel scales)."""
 NO_CHANNEL = -1
 
 
 class Facet(NamedTuple):
-    """One thing about a call that asks for a feature level."""
+    """A requirement of a feature level."""
 
     level: int
     reason: str
@@ -41,9 +37,9 @@ class Facet(NamedTuple):
 
 @dataclass(frozen=True)
 class Overload:
-    """One argument list of an operation. ``normal`` turns its arguments into the form that every kernel sees.
+    """One argument list of an operation; ``normal`` converts its arguments to the kernels' names.
 
-    ``lengths`` are the legal numbers of inputs where the defaults do not already say them.
+    ``lengths`` are the legal numbers of inputs unless the defaults determine them.
     """
 
     name: str
@@ -64,11 +60,11 @@ class Overload:
 
     @cached_property
     def fuses(self) -> bool:
-        """Whether the call may name an activation."""
+        """Whether the overload has an activation."""
         return any(isinstance(slot, ActivationParameter) for slot in self.inputs)
 
     def spread(self, count: int) -> list[tuple[Slot, slice]]:
-        """Which of ``count`` positions each slot takes; BadDataError where the number does not fit."""
+        """Assign ``count`` positions to the slots; BadDataError for an illegal number."""
         if not self.is_variadic:
             legal = self.legal_lengths
             if count not in legal:
@@ -87,7 +83,7 @@ class Overload:
 
 
 class Match(NamedTuple):
-    """A call that fits an overload: the positions of each parameter, and the feature levels the call needs."""
+    """A call that fits an overload: the positions of each parameter, and the required feature levels."""
 
     overload: Overload
     inputs: Mapping[str, tuple[int, ...]]
@@ -100,7 +96,7 @@ class Match(NamedTuple):
 
 
 class KnownMatch(NamedTuple):
-    """A match and what it was made from: it holds for every call of that operation on equal types and models."""
+    """A match and its origin; it holds for equal types and models."""
 
     match: Match
     code: int
@@ -109,14 +105,13 @@ class KnownMatch(NamedTuple):
     references: list[Any]
 
     def holds(self, code: int, inputs: list[OperandType], outputs: list[OperandType], references: list[Any]) -> bool:
-        """Whether it was made from the same."""
         return (code, inputs, outputs, references) == self[1:]
 
 
 class MatchedOverload(NamedTuple):
-    """The match of all calls with the same kinds of operands: an overload, and where each parameter finds its types.
+    """The match of all calls with the same operand kinds, and where each parameter finds its types.
 
-    A location is the inputs (0), the outputs (1) or the referenced models (2), and a position or slice there.
+    A location is the inputs (0), outputs (1) or referenced models (2), and a position or slice there.
     """
 
     match: Match
@@ -126,7 +121,7 @@ class MatchedOverload(NamedTuple):
     def name_types(
         self, names: Sequence[str], inputs: Sequence[Any], outputs: Sequence[Any], references: Sequence[Any]
     ) -> Arguments:
-        """The types of a call by the names of parameters, models where those are meant; None for what it lacks."""
+        """Return the types (or models) of a call by parameter name; None for missing ones."""
         sources, locations = (inputs, outputs, references), self.locations
         found: Arguments = {}
         for name in names:
@@ -139,14 +134,14 @@ class MatchedOverload(NamedTuple):
 
 
 class Mismatch(NamedTuple):
-    """The reason why an overload does not fit, and how many steps matched: the furthest mismatch explains most."""
+    """The reason why an overload does not fit, and the number of matched steps."""
 
     message: str
     progress: int
 
 
 def kinds(types: Sequence[OperandType]) -> tuple[OperandKind, ...]:
-    """The facts that an overload is matched by: type, rank and channel dimension of each operand."""
+    """Return type, rank and channel dimension of each operand."""
     return tuple(
         [(type.code, len(type.dimensions), type.channel.dimension if type.channel else NO_CHANNEL) for type in types]
     )
@@ -159,9 +154,9 @@ def match_overload(
     slots: tuple[Slot, ...],
     lengths: Levels,
 ) -> MatchedOverload | Mismatch:
-    """Try an overload on the kinds of a call's operands.
+    """Match an overload with operand kinds.
 
-    ``slots`` are the operation's outputs, ``lengths`` the legal numbers of them with their levels.
+    ``slots`` are the operation's outputs, ``lengths`` their legal numbers with levels.
     """
     codes: dict[str, int] = {}
     facets: list[Facet] = []
@@ -186,7 +181,6 @@ def match_overload(
 
 
 def describe_count(legal: Sequence[int], noun: str) -> str:
-    """Return the legal counts in words."""
     return f"{' or '.join(map(str, sorted(legal)))} {noun}{'' if tuple(legal) == (1,) else 's'}"
 
 
@@ -239,7 +233,7 @@ def _match_slot(slot: Slot, kinds: Sequence[OperandKind], codes: dict[str, int])
 
 
 def _need_channel(label: str, given: int, wanted: int) -> None:
-    """Per-channel scales must be given before the operation is added, along the dimension it wants."""
+    """Raise BadDataError unless per-channel scales were given along the wanted dimension."""
     if given == NO_CHANNEL:
         raise BadDataError(f"{label} was not given its scales")
     if given != wanted:

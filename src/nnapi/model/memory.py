@@ -1,4 +1,4 @@
-"""Memory objects: bytes that models and executions share instead of copying (``ANeuralNetworksMemory``)."""
+"""Bytes that models and executions share without copying (``ANeuralNetworksMemory``)."""
 
 from __future__ import annotations
 
@@ -23,21 +23,20 @@ PROTECTIONS = mmap.PROT_READ | mmap.PROT_WRITE
 
 
 class FileName(NamedTuple):
-    """A name of a file, and what tells whether it is still that of the same content."""
+    """A file's path and identity, to detect a replaced file."""
 
     path: str
     identity: tuple[int, ...]
 
     @classmethod
     def of(cls, fd: int) -> FileName | None:
-        """That of an open file; None where the system tells none."""
         try:
             return cls(os.readlink(f"/proc/self/fd/{fd}"), cls._identity(os.fstat(fd)))
         except OSError:
             return None
 
     def open(self) -> int | None:
-        """A descriptor of the file for reading; None where there is another one by now, or none."""
+        """Return a read descriptor; None if the file is gone or replaced."""
         try:
             fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK)
         except OSError:
@@ -53,14 +52,12 @@ class FileName(NamedTuple):
 
 
 class Mapping(mmap.mmap):
-    """A shared mapping of a file: its pages can be given back at any time, and are read again when they are needed."""
+    """A shared mapping of a file; released pages are read again on access."""
 
     end = 0
     """Bytes that the file must have."""
     start = 0
-    """Offset in the file where the mapping begins."""
     file: FileName | None = None
-    """The location where other processes can open the file."""
 
     def offset_of(self, array: Array) -> int:
         """Return the file offset of an array that is a view of the mapping."""
@@ -70,7 +67,7 @@ class Mapping(mmap.mmap):
 
 
 def mappings(arrays: Iterable[Array]) -> list[Mapping]:
-    """The mappings of files, made by a :class:`Memory`, that arrays are views of."""
+    """Return the file mappings that arrays are views of."""
     found: dict[int, Mapping] = {}
     for array in arrays:
         owner: object = array
@@ -82,16 +79,13 @@ def mappings(arrays: Iterable[Array]) -> list[Mapping]:
 
 
 def release_pages(arrays: Iterable[Array]) -> None:
-    """Release the pages of files that arrays are views of, where a :class:`Memory` has mapped them.
-
-    The arrays stay valid: the system reads the pages again at the next access.
-    """
+    """Release the pages of file mappings behind arrays, which stay valid: accesses read them again."""
     for mapping in mappings(arrays):
         mapping.madvise(mmap.MADV_DONTNEED)
 
 
 def need_whole(mappings: Iterable[Mapping]) -> None:
-    """Raise UnmappableError if a file was truncated since it was mapped: reading the missing bytes ends the process.
+    """Raise UnmappableError if a mapped file was truncated: reading missing bytes ends the process.
 
     A truncation after this check, during the read, is not detected.
     """
@@ -104,12 +98,11 @@ def need_whole(mappings: Iterable[Mapping]) -> None:
 class Memory:
     """A region of bytes, mapped or borrowed, never copied (``ANeuralNetworksMemory``).
 
-    Made by :meth:`from_fd`, :meth:`from_file` or :meth:`from_array`. It may be used by any number of models and
-    executions and from any thread; it must not change while a model that holds constants in it is in use.
+    Create it with :meth:`from_fd`, :meth:`from_file` or :meth:`from_array`. Any number of models, executions and
+    threads may use it. It must not change while a model with constants in it is in use.
     """
 
     def __init__(self, size: int, protect: int, source: Array | int, offset: int = 0) -> None:
-        """Use the constructors below; ``source`` is an owned descriptor, or the bytes themselves."""
         self.size = size
         self.protect = protect
         self._offset = offset
@@ -123,11 +116,11 @@ class Memory:
 
     @classmethod
     def from_fd(cls, size: int, protect: int, fd: int, offset: int = 0) -> Memory:
-        """Memory over ``size`` bytes of a file from ``offset`` on (``ANeuralNetworksMemory_createFromFd``).
+        """Return memory over ``size`` bytes of a file from ``offset`` on (``ANeuralNetworksMemory_createFromFd``).
 
-        ``protect`` mixes ``mmap.PROT_READ`` and ``mmap.PROT_WRITE``. The descriptor is duplicated: the caller may
-        close its own. The mapping is shared and made at first use, so a size or offset that does not fit the file
-        shows there, as UnmappableError. Raises OpFailedError for a descriptor that cannot be duplicated.
+        ``protect`` combines ``mmap.PROT_READ`` and ``mmap.PROT_WRITE``. The descriptor is duplicated. The shared
+        mapping is made at first use, which raises UnmappableError if size or offset do not fit the file. Raises
+        OpFailedError if the descriptor cannot be duplicated.
         """
         try:
             duplicate = os.dup(fd)
@@ -138,7 +131,7 @@ class Memory:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Memory:
-        """The whole of a file, mapped for reading; OSError where it cannot be opened."""
+        """Map a whole file for reading; OSError if it cannot be opened."""
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         stat = os.fstat(fd)
         if S_ISDIR(stat.st_mode):
@@ -148,16 +141,16 @@ class Memory:
 
     @classmethod
     def from_array(cls, array: Array) -> Memory:
-        """The bytes of a C-contiguous array, shared with it; writable when the array is."""
+        """Share the bytes of a C-contiguous array; writable when the array is."""
         need(array is not None, "array is None", UnexpectedNullError)
         need(array.flags.c_contiguous, "a Memory needs a C-contiguous array", BadDataError)
         protect = PROTECTIONS if array.flags.writeable else mmap.PROT_READ
         return cls(array.nbytes, protect, array.reshape(-1).view(np.uint8))
 
     def view(self, offset: int = 0, length: int | None = None) -> Array:
-        """Bytes ``offset`` to ``offset + length`` as a uint8 array, without a copy.
+        """Return bytes ``offset`` to ``offset + length`` as a uint8 array without a copy.
 
-        Raises BadDataError for a region outside the memory, UnmappableError where the file cannot be mapped.
+        Raises BadDataError for a region outside the memory, UnmappableError if the file cannot be mapped.
         """
         length = self.size - offset if length is None else length
         self.check_region(offset, length)

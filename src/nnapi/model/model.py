@@ -1,8 +1,4 @@
-"""The model: a graph of operands and operations (``ANeuralNetworksModel``).
-
-A model is built by one thread, finished once, and then frozen: it can be shared by any number of threads,
-compilations and other models.
-"""
+"""The model: a graph of operands and operations (``ANeuralNetworksModel``), immutable once finished."""
 
 from __future__ import annotations
 
@@ -54,9 +50,8 @@ CONSTANT, SUBGRAPH = Lifetime.CONSTANT, Lifetime.SUBGRAPH  # a member of an enum
 class Model(NotebookDisplay):
     """Operands and operations, described call by call as in the C API (``ANeuralNetworksModel_create``).
 
-    Every method follows the C function of the same name; where that returns a result code the method raises the
-    exception of that code, with a message. After :meth:`finish` the model is frozen, and every call that would
-    change it raises BadStateError.
+    A method raises the exception of the result code that its C function returns. After :meth:`finish` the model can be
+    shared by threads, compilations and other models; calls that would change it raise BadStateError.
     """
 
     state: State
@@ -65,41 +60,38 @@ class Model(NotebookDisplay):
         self.name = name
         self.operands: Sequence[Operand] = []
         self.operations: Sequence[OperationCall] = []
-        """In the order of the addOperation calls; after finish in the order in which they run."""
+        """In the order of the addOperation calls; after finish in run order."""
         self.inputs: tuple[int, ...] = ()
         self.outputs: tuple[int, ...] = ()
         self.relaxed = False
         self.dynamic_range = False
-        """Whether float operations may use the quantized values of their weights, with inputs quantized at each run."""
         self.rounded_states = False
-        """Whether quantized recurrent states may be off by more than a quantization step."""
         self.notes: tuple[str, ...] = ()
-        """Messages about what an importer assumed or changed."""
+        """Messages about assumptions and changes of an importer."""
         self.signature: Signature | None = None
-        """The names of the model, its inputs and its outputs in the file it was imported from."""
+        """Names of the model, its inputs and its outputs in the imported file."""
         self.origin: Origin | None = None
         self.borrowed: BorrowedMemory | None = None
-        """The memory of a client in which constants lie; None where the model owns them or keeps their owner alive."""
+        """The client memory of constants; None where the model owns them or keeps their owner alive."""
         self.state = State("the model is", "building")
         self.known_matches: list[KnownMatch | None] = []
-        """While it is described: of each operation, by its number."""
+        """Matches by operation number, while the model is described."""
         self.used = 0
-        """How many operands there were when the last operation was added."""
+        """The number of operands when the last operation was added."""
         self.is_altered = False
         """Whether an operand was changed after an operation that may use it was added."""
 
     # Describing
 
     def add_operand(self, type: OperandType, name: str = "") -> int:
-        """Add an operand and give its index (``ANeuralNetworksModel_addOperand``).
+        """Add an operand and return its index (``ANeuralNetworksModel_addOperand``).
 
-        ``name`` serves messages only. Raises BadDataError for a type that breaks the rules.
+        ``name`` appears in messages. Raises BadDataError for an invalid type.
         """
         return self._add_operand(type, name).index
 
     def add_constant(self, type: OperandType, array: Array, name: str = "") -> int:
-        """Add an operand whose value is an array of just its dimensions and storage: a view of a memory that is mapped
-        already. The bytes are not copied, and must not change."""
+        """Add an operand whose value is a mapped array of its dimensions and storage type, which is not copied."""
         operand = self._add_operand(type, name)
         operand.lifetime, operand.in_memory, operand.value = CONSTANT, True, array
         return operand.index
@@ -107,8 +99,8 @@ class Model(NotebookDisplay):
     def set_operand_value(self, index: int, value: Any, length: int | None = None) -> None:
         """Make an operand a constant (``ANeuralNetworksModel_setOperandValue``).
 
-        ``value`` is a number, bytes or an array of the operand's storage type; None omits the operand. An array
-        that nobody can write to is kept as it is, others are copied: at the call up to 128 bytes, at finish above.
+        ``value`` is a number, bytes or an array of the operand's storage type; None omits the operand. A read-only
+        array is not copied; others are copied at the call up to 128 bytes, at finish above.
         """
         if value is None and length:
             raise UnexpectedNullError(f"no value, but a length of {length}, for operand {index}")
@@ -127,9 +119,9 @@ class Model(NotebookDisplay):
         operand.lifetime, operand.in_memory, operand.value = CONSTANT, False, array
 
     def set_operand_value_from_memory(self, index: int, memory: Memory, offset: int, length: int) -> None:
-        """Make an operand a constant that lives in a memory (``ANeuralNetworksModel_setOperandValueFromMemory``).
+        """Make an operand a constant that is a view of a memory (``ANeuralNetworksModel_setOperandValueFromMemory``).
 
-        The bytes are not copied: the operand is a view of the memory, which must not change from then on.
+        The memory must not change from then on.
         """
         need(memory is not None, "memory is None", UnexpectedNullError)
         operand = self._get_to_change(index, "set a value")
@@ -169,8 +161,8 @@ class Model(NotebookDisplay):
         operand.type = type.replace(channel=ChannelQuantization(int(channel_dim), tuple(rounded.tolist())))
 
     def set_operand_extension_data(self, index: int, data: bytes | None) -> None:
-        """Give an operand of an extension's type parameters of its own, None for none
-        (``ANeuralNetworksModel_setOperandExtensionData``). The bytes are copied."""
+        """Set the parameters of an extension operand (``ANeuralNetworksModel_setOperandExtensionData``); None removes
+        them."""
         operand = self._get_to_change(index, "set extension data")
         need(operand.type.is_extension, f"{operand} is not of an extension's type", BadDataError)
         need(data is None or len(data), f"empty extension data for {operand}", BadDataError)
@@ -179,15 +171,15 @@ class Model(NotebookDisplay):
     def add_operation(self, code: int, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         """Append an operation (``ANeuralNetworksModel_addOperation``).
 
-        Types, numbers and ranks of operands are tested here; values only when computing. The order of the calls
-        does not matter.
+        Types, counts and ranks of operands are checked here; values when computing. Operations may be added in any
+        order.
         """
         from nnapi.model.adding import add_call  # with what declares operations: models that are known do without
 
         add_call(self, code, inputs, outputs)
 
     def add_matched_operation(self, known: KnownMatch, inputs: Sequence[int], outputs: Sequence[int]) -> None:
-        """Append the operation of a match that was made before; it is tested anew unless the types are the same."""
+        """Append an operation with a known match, which is made again if the types differ."""
         from nnapi.model.adding import add_call
 
         add_call(self, known.code, inputs, outputs, known)
@@ -202,7 +194,7 @@ class Model(NotebookDisplay):
         self.assign_roles(inputs, outputs)
 
     def assign_roles(self, inputs: Sequence[int], outputs: Sequence[int]) -> None:
-        """Make operands the model's inputs and outputs; unlike in the C API, a partition of a plan may lack inputs."""
+        """Set the model's inputs and outputs; a partition may have no inputs."""
         for indices, role in ((inputs, Lifetime.INPUT), (outputs, Lifetime.OUTPUT)):
             for index in indices:
                 operand = self.operands[index]
@@ -220,31 +212,28 @@ class Model(NotebookDisplay):
     def permit_dynamic_range(self, allow: bool) -> None:
         """Permit devices to compute with the quantized values of constant weights behind DEQUANTIZE.
 
-        The input is then quantized at each run, as TensorFlow Lite does for dynamic-range models; :data:`DYNAMIC_RANGE`
-        describes the effect on results. A permission only; the C API has no counterpart.
+        Each run then quantizes the input, as TensorFlow Lite does for dynamic-range models; :data:`DYNAMIC_RANGE`
+        describes the effect on results. The C API has no counterpart.
         """
         self.state.need("building", to="change precision")
         self.dynamic_range = bool(allow)
 
     def permit_rounded_states(self, allow: bool) -> None:
-        """Permit devices to compute quantized recurrent cells in floats, and to round only the states that they give.
+        """Permit devices to compute quantized recurrent cells in floats and to round only the states.
 
-        Those may then be off by more than a quantization step: for clients that only give them to the next run, as
-        TensorFlow Lite's variables. A permission only; the C API has no counterpart.
+        States may then be off by more than a quantization step. For clients that pass them only to the next run, like
+        TensorFlow Lite's variables. The C API has no counterpart.
         """
         self.state.need("building", to="change precision")
         self.rounded_states = bool(allow)
 
     @Section(Layer.RUNTIME, Phase.PREPARATION, "ANeuralNetworksModel_finish")
     def finish(self) -> None:
-        """Validate and freeze the model (``ANeuralNetworksModel_finish``).
-
-        Raises BadDataError naming what is wrong; the model is then invalid for good.
-        """
+        """Validate and freeze the model (``ANeuralNetworksModel_finish``); BadDataError invalidates it for good."""
         self.freeze()
 
     def freeze(self) -> None:
-        """As :meth:`finish`, of which a trace tells nothing: for models that are made while others are compiled."""
+        """Finish without a trace entry: for models made during a compilation."""
         from nnapi.model.adding import order_calls
 
         self.state.need("building", to="finish")
@@ -261,14 +250,14 @@ class Model(NotebookDisplay):
     # Asking
 
     def extension_operand_type(self, extension: str, code: int) -> int:
-        """Number of an operand type of an extension, before or after finish (``..._getExtensionOperandType``).
+        """Return the code of an extension's operand type (``..._getExtensionOperandType``), before or after finish.
 
-        Any name is given a number; operands can be of the type only where a driver describes the extension.
+        Any name gets a code; operands of it require a driver that describes the extension.
         """
         return EXTENSIONS.type(extension, code)
 
     def extension_operation_type(self, extension: str, code: int) -> int:
-        """Number of an operation of an extension, before or after finish (``..._getExtensionOperationType``)."""
+        """Return the code of an extension's operation (``..._getExtensionOperationType``), before or after finish."""
         return EXTENSIONS.type(extension, code)
 
     @property
@@ -277,7 +266,7 @@ class Model(NotebookDisplay):
 
     @property
     def facets(self) -> list[Facet]:
-        """Everything in the model that asks for a feature level, with the operation or operand that does."""
+        """Every requirement of a feature level, with its operation or operand."""
         from nnapi.model.validation import model_facets
 
         return model_facets(self)
@@ -288,7 +277,7 @@ class Model(NotebookDisplay):
         return max((facet.level for facet in self.facets), default=1)
 
     def supported_operations(self, devices: Sequence[Supports]) -> list[bool]:
-        """For each operation, in the order it was added: can any of the devices run it?
+        """Return for each operation, in the order of addition, whether any of the devices can run it.
 
         Follows ``ANeuralNetworksModel_getSupportedOperationsForDevices``.
         """
@@ -303,7 +292,7 @@ class Model(NotebookDisplay):
         return [any(answer[index] for answer in answers) for index in order]
 
     def close(self) -> None:
-        """Free the model (``ANeuralNetworksModel_free``); what was compiled from it stays valid."""
+        """Free the model (``ANeuralNetworksModel_free``); its compilations stay valid."""
         self.state.value = "closed"
 
     def __enter__(self) -> Self:
@@ -313,7 +302,7 @@ class Model(NotebookDisplay):
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A finished model is pickled as the path and the digest of its file, if it has one, else with all it holds."""
+        """Pickle a finished model as path and digest of its file, or as its whole content."""
         if not self.is_finished:
             raise BadStateError(f"{self!r} cannot be pickled: it is {self.state}, not finished")
         from nnapi.model.pickling import build, describe
@@ -323,7 +312,7 @@ class Model(NotebookDisplay):
         return found or (build, (Model, describe(self)))
 
     def with_precision(self, relaxed: bool) -> Model:
-        """The same model, and all that it refers to, with or without the permission to compute float32 as float16."""
+        """Return the model, and those it refers to, with or without the float16 permission."""
         from nnapi.model.pickling import build, describe
 
         self.need_mapped()
@@ -341,16 +330,15 @@ class Model(NotebookDisplay):
         return self.operands
 
     def note_call(self, call: OperationCall, known: KnownMatch | None) -> None:
-        """Take in an operation that was matched."""
         assert isinstance(self.operations, list)
         self.operations.append(call)
         self.known_matches.append(known)
         self.used = len(self.operands)
 
     def need_mapped(self) -> None:
-        """Raise UnmappableError, naming the operand, if a constant lives in a memory that cannot be mapped.
+        """Raise UnmappableError if a constant's memory or file cannot be mapped or was truncated.
 
-        Also where a file was truncated that constants are mapped from; BadDataError where the model's own was changed.
+        Raises BadDataError if the model's own file was changed.
         """
         if self.origin is not None:
             self.origin.need_unchanged()
@@ -378,14 +366,14 @@ class Model(NotebookDisplay):
         return operand
 
     def _get_to_change(self, index: int, what: str) -> Operand:
-        """An operand that is about to be given a value, or parameters of its type."""
+        """Return an operand whose value or type parameters are about to change."""
         self.state.need("building", to=what)
         operand = self.need_operand(index)
         self.is_altered = self.is_altered or index < self.used
         return operand
 
     def need_operand(self, index: int, label: str = "") -> Operand:
-        """The operand of that index; BadDataError, which begins with the ``label``, where there is none."""
+        """Return the operand of an index; BadDataError, which begins with ``label``, if there is none."""
         if not (0 <= index < len(self.operands)):
             label = f"{label}: " if label else ""
             raise BadDataError(f"{label}operand {index} does not exist, the model has {len(self.operands)}")

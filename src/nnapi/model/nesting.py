@@ -1,4 +1,4 @@
-"""Models that refer to models, without recursion: a nest may be deeper than Python's stack, and share its models."""
+"""Traverse models that refer to models, without recursion: nests may be deeper than Python's stack."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from nnapi.model.parts import Graph, Lifetime, OperationCall
 
 T = TypeVar("T")
 M = TypeVar("M", bound=Graph)
-"""A model. What a model refers to is of its own class, as far as types are concerned."""
 
 
 def inner_first(first: T, referred: Callable[[T], Iterable[T]]) -> list[T]:
-    """``first`` and all that it leads to, each once, what is referred to before what refers to it; but for circles,
-    which are cut where they close."""
+    """Return ``first`` and all that it refers to, each once, referents first; cycles are cut."""
     found: list[T] = []
     seen = {first}
     path = [(first, iter(referred(first)))]
@@ -31,24 +29,23 @@ def inner_first(first: T, referred: Callable[[T], Iterable[T]]) -> list[T]:
 
 
 def list_references(model: M) -> list[M]:
-    """The models that a model's operands refer to."""
+    """Return the models that a model's operands refer to."""
     return [operand.value for operand in model.operands if operand.lifetime is Lifetime.SUBGRAPH]
 
 
 def list_call_references(model: M, call: OperationCall) -> list[M]:
-    """The models that an operation refers to."""
+    """Return the models that an operation refers to."""
     operands = (model.operands[index] for index in call.inputs)
     return [operand.value for operand in operands if operand.lifetime is Lifetime.SUBGRAPH]
 
 
 def list_nested(model: M) -> list[M]:
-    """The model and all that it refers to, each once; it comes last. Backwards they are in the order of reading: each
-    followed by those that it refers to."""
+    """Return all nested models once, the model itself last; reversed, each precedes its references."""
     return inner_first(model, lambda each: reversed(list_references(each)))
 
 
 def depths(model: M) -> dict[M, int]:
-    """The model and all that it refers to, each with how many others lie inside each other within it."""
+    """Return the nesting depth below the model and each nested model."""
     found: dict[M, int] = {}
     for each in list_nested(model):
         found[each] = max((1 + found[inner] for inner in list_references(each)), default=0)
@@ -56,7 +53,7 @@ def depths(model: M) -> dict[M, int]:
 
 
 def paths(model: M) -> dict[M, str]:
-    """The model and all that it refers to, each with the operands that lead there, the first and the last of many."""
+    """Return the operands that lead to each nested model, the first and the last of many."""
     found = {model: ""}
     ways: dict[M, tuple[str, ...]] = {model: ()}
     for outer in reversed(list_nested(model)):

@@ -1,9 +1,4 @@
-"""Operands: the typed values that flow through a model.
-
-An :class:`OperandType` is a value: what ``ANeuralNetworksOperandType`` (and, for filters quantized per channel,
-``ANeuralNetworksSymmPerChannelQuantParams``) says about one operand. Dimensions are counts of elements; in a model
-description a dimension of 0 is unknown and no dimensions at all mean a tensor of unknown rank.
-"""
+"""Operand types. A dimension of 0 is unspecified; no dimensions mean a tensor of unspecified rank."""
 
 from __future__ import annotations
 
@@ -43,8 +38,7 @@ DTYPES: dict[int, np.dtype[Any]] = {
         TENSOR_OEM_BYTE: np.uint8,
     }.items()
 }
-"""Storage type of one element, by operand code. Types of extensions join when the first operand has them: plain bytes
-(``np.void``) of the size that their driver gives."""
+"""Storage type of one element, by operand code. Extension types are added at first use as ``np.void`` bytes."""
 
 SCALARS = {
     OperandCode.FLOAT32,
@@ -55,7 +49,7 @@ SCALARS = {
     OperandCode.MODEL,
     OEM_SCALAR,
 }
-"""Codes of scalars, those of extensions as in :data:`DTYPES`."""
+"""Codes of scalars; extension types are added at first use."""
 
 PER_CHANNEL = OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL
 ZERO_POINTS: Mapping[int, tuple[int, int]] = {
@@ -65,7 +59,7 @@ ZERO_POINTS: Mapping[int, tuple[int, int]] = {
     OperandCode.TENSOR_QUANT16_SYMM: (0, 0),
     OperandCode.TENSOR_QUANT16_ASYMM: (0, 65535),
 }
-"""Legal zero points of the types that carry a scale of their own."""
+"""Legal zero points of the types with a scale."""
 
 TYPE_LEVELS: Mapping[int, int] = {
     **dict.fromkeys(
@@ -84,36 +78,35 @@ TYPE_LEVELS: Mapping[int, int] = {
     OperandCode.TENSOR_QUANT8_ASYMM_SIGNED: 4,
     OperandCode.MODEL: 4,
 }
-"""Feature level from which an operand type exists; types not listed exist from level 1, those of extensions from 3."""
+"""First feature level of an operand type; by default 1, for extensions 3."""
 
 SCALED_LATER = {OperandCode.TENSOR_INT32, OEM_SCALAR, TENSOR_OEM_BYTE}
-"""Types whose scale is tested when the model is finished: biases carry one."""
+"""Types whose scale is checked at finish, because biases have one."""
 
 LAST_BUILT_IN = 0xFFFF
-"""Codes above it are those of extensions."""
+"""Higher codes belong to extensions."""
 
 MAX_BYTES = 0xFFFFFFFF
 
 
 class ChannelQuantization(NamedTuple):
-    """Scales of a TENSOR_QUANT8_SYMM_PER_CHANNEL operand: ``real = code * scales[index along dimension]``."""
+    """Scales of a TENSOR_QUANT8_SYMM_PER_CHANNEL operand: ``real = value * scales[index along dimension]``."""
 
     dimension: int
     scales: tuple[float, ...]
 
     def broadcast(self, rank: int) -> Array:
-        """The scales as float32, shaped to multiply a tensor of that rank."""
+        """Return the scales as float32, shaped to multiply a tensor of that rank."""
         shape = [1] * rank
         shape[self.dimension] = len(self.scales)
         return np.array(self.scales, np.float32).reshape(shape)
 
 
 class OperandType:
-    """Type, dimensions and quantization of an operand (``ANeuralNetworksOperandType``).
+    """Type, dimensions and quantization of an operand (``ANeuralNetworksOperandType``); immutable.
 
-    ``scale`` is kept with the precision of the C structure (float32), so that equal types compare equal however
-    they were made. ``data`` are parameters of an extension's type, bytes that only its driver understands. No instance
-    is ever changed.
+    ``scale`` has the precision of the C structure (float32), so that equal types compare equal. ``data`` are the
+    parameters of an extension's type, in its driver's encoding.
     """
 
     __slots__ = ("channel", "code", "data", "dimensions", "scale", "zero_point")
@@ -163,12 +156,11 @@ class OperandType:
         return self.code, self.dimensions, self.scale, self.zero_point, self.channel, self.data
 
     def replace(self, **changes: Any) -> OperandType:
-        """The type with other values of these names."""
         return OperandType(**(dict(zip(FIELDS, self._values(), strict=True)) | changes))
 
     @property
     def shape(self) -> Shape:
-        """The dimensions; what shape functions call them."""
+        """The dimensions."""
         return self.dimensions
 
     @property
@@ -190,7 +182,7 @@ class OperandType:
 
     @property
     def is_known(self) -> bool:
-        """Whether rank and every dimension are known, reading 0 as unknown."""
+        """Whether rank and all dimensions are specified."""
         return self.is_scalar or (bool(self.dimensions) and 0 not in self.dimensions)
 
     @property
@@ -200,12 +192,12 @@ class OperandType:
 
     @property
     def size(self) -> int:
-        """Number of elements, unknown dimensions counted as 0; 1 for a scalar."""
+        """Number of elements; 0 with unspecified dimensions, 1 for a scalar."""
         return 1 if self.is_scalar else (math.prod(self.dimensions) if self.dimensions else 0)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of a value of this type; 0 where the size is not known."""
+        """Bytes of a value; 0 if its size is unspecified."""
         return self.size * self.dtype.itemsize if self.code in DTYPES else 0
 
     @property
@@ -214,7 +206,7 @@ class OperandType:
         return type_name(self.code)
 
     def with_dimensions(self, dimensions: Sequence[int]) -> OperandType:
-        """The type with other dimensions; itself where they are the same, which is what most callers find."""
+        """Return the type with other dimensions; the same object if they are equal."""
         return self if dimensions == self.dimensions else self.replace(dimensions=dimensions)
 
     def __str__(self) -> str:
@@ -232,11 +224,11 @@ FIELDS = "code", "dimensions", "scale", "zero_point", "channel", "data"
 _put_code, _put_dimensions, _put_scale, _put_zero_point, _put_channel, _put_data = (
     getattr(OperandType, name).__set__ for name in FIELDS
 )
-"""Setters of an instance's fields, used once in its constructor; by name they take twice as long."""
+"""Setters for the constructor, twice as fast as setters by name."""
 
 
 def as_float32(value: float) -> float:
-    """The number with the precision of a C float; what is beyond its range is infinite."""
+    """Round to the precision of a C float; infinite beyond its range."""
     try:
         rounded: float = _FLOAT32.unpack(_FLOAT32.pack(value))[0]
     except OverflowError:
@@ -282,8 +274,8 @@ def tensor(
 ) -> OperandType:
     """Return the type of a tensor: ``tensor("float32", (3, 4))``, ``tensor(np.uint8, (1, 8), scale=0.5)``.
 
-    ``dtype`` is a name, as in the specification or as NumPy has it, a NumPy dtype, or an :class:`OperandCode`. A
-    dimension of 0 is unspecified, no dimensions mean an unspecified rank. Raises BadDataError for an unknown dtype.
+    ``dtype`` is a name of the specification or NumPy, a NumPy dtype, or an :class:`OperandCode`. A dimension of 0 is
+    unspecified; no dimensions mean an unspecified rank. Raises BadDataError for an unknown dtype.
     """
     if not isinstance(dtype, int):
         name = dtype.lower() if isinstance(dtype, str) else _name_dtype(dtype)
@@ -301,7 +293,7 @@ def _name_dtype(dtype: DTypeLike) -> str:
 
 
 def check_type(type: OperandType) -> None:
-    """Raise BadDataError where a type breaks the rules of ANeuralNetworksModel_addOperand."""
+    """Raise BadDataError for a type that breaks the rules of ANeuralNetworksModel_addOperand."""
     code = type.code
     if code > LAST_BUILT_IN:
         _learn(code)
@@ -326,7 +318,7 @@ def _check_dimensions(type: OperandType) -> None:
 
 
 def _learn(code: int) -> None:
-    """Put a type of an extension into the tables; BadDataError where no driver describes it."""
+    """Add an extension type to the tables; BadDataError if no driver describes it."""
     described = EXTENSIONS.operand_type(code)
     DTYPES[code] = np.dtype((np.void, described.byte_size))
     if not described.is_tensor:
@@ -334,10 +326,7 @@ def _learn(code: int) -> None:
 
 
 def stores(type: OperandType, dtype: np.dtype[Any]) -> bool:
-    """Whether an array of the dtype holds values of the operand type as they are stored.
-
-    A value of an extension is bytes to everybody but its driver: whatever has their number will do.
-    """
+    """Whether arrays of the dtype hold stored values of the operand type; for extensions the size decides."""
     return dtype == type.dtype or (type.is_extension and dtype.itemsize == type.dtype.itemsize)
 
 
@@ -356,10 +345,7 @@ def _check_quantization(type: OperandType) -> None:
 
 
 def combine(a: Shape, b: Shape) -> Shape | None:
-    """Combine two descriptions of one shape; None if they contradict each other.
-
-    A shape without dimensions adds nothing; a dimension of 0 takes the other's value.
-    """
+    """Combine two partial shapes; None if they contradict each other."""
     if a == b or not a or not b:
         return a or b
     if len(a) != len(b) or any(x and y and x != y for x, y in zip(a, b, strict=True)):

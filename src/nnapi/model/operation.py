@@ -1,9 +1,4 @@
-"""Operations: one object says everything true of an operation on every device.
-
-An :class:`Operation` holds the signature as data, one shape function and one reference kernel (rarely one more for
-a type that computes differently). Everything else is derived: matching a call against the signature, its messages,
-the feature level a call needs, the :class:`Call` with defaults and padding filled in that kernels and drivers see.
-"""
+"""Operations: signature, shape function and reference kernels, from which all else is derived."""
 
 from __future__ import annotations
 
@@ -34,7 +29,7 @@ from nnapi.model.parameter import Levels, Slot
 __all__ = ["REGISTRY", "Arguments", "Facet", "Kernel", "Match", "Operation", "Overload", "Registry"]
 
 MOST_REMEMBERED = 256
-"""Combinations of operands whose match an operation remembers, and operands of one that it does remember."""
+"""Cached matches per operation, and operands of a cached match."""
 NO_FACTS = Facts()
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -42,11 +37,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Kernel(NamedTuple):
     """The kernel of an operation, and the representation it computes on.
 
-    ``real``: float arrays; quantized operands are dequantized before it, results quantized after it. ``pointwise``:
-    real, and each element of the only result depends on the same element of the only tensor. ``raw``: the stored values
-    themselves. ``linear``: linear in each tensor of ``scaled``, which are given as quantized values less zero point, so
-    that sums are exact; the result is in units of the product of their scales. ``exact``: raw, and called with the Call
-    first, because integer arithmetic needs its scales.
+    ``real``: float arrays; operands are dequantized, results quantized. ``pointwise``: real, and each result element
+    depends on one element of the only tensor. ``raw``: the stored values. ``linear``: linear in each tensor of
+    ``scaled``, which are quantized values less zero point, so that sums are exact; the result is in units of the
+    product of their scales. ``exact``: raw, with the Call as the first argument, for integer arithmetic.
     """
 
     function: Callable[..., Any]
@@ -57,12 +51,11 @@ class Kernel(NamedTuple):
 
 @dataclass(eq=False)
 class Operation:
-    """An NNAPI operation: signature, meaning, reference kernel.
+    """An NNAPI operation: signature, facts, reference kernel.
 
-    ``facts`` are what prices it, folds it and judges its results, so that nobody has to list operations.
-    ``zero_sized``: accepts inputs without elements. ``failure`` is the error for an operand that is omitted or
-    zero-sized where that is not allowed. ``output_lengths`` maps other legal numbers of outputs to their level;
-    ``optional_outputs`` is how many of the last results may be left out, all of them together.
+    ``zero_sized``: accepts inputs without elements. ``failure`` is the error for an illegally omitted or zero-sized
+    operand. ``output_lengths`` maps other legal numbers of outputs to their level; ``optional_outputs`` is how many of
+    the last results may be omitted together.
     """
 
     code: OperationCode
@@ -93,7 +86,7 @@ class Operation:
         return self.code.name
 
     def does(self, trait: Trait) -> bool:
-        """Whether one of these traits is among its facts."""
+        """Whether the operation has one of these traits."""
         return self.facts.traits._value_ & trait._value_ != 0  # flags themselves take ten times as long
 
     def __repr__(self) -> str:
@@ -102,7 +95,7 @@ class Operation:
     # What is attached to the declaration
 
     def shape(self, function: F) -> F:
-        """Register the shape function: normal arguments to the output's dimensions, or a list for several outputs.
+        """Register the shape function: normalized arguments to the output's dimensions, or a list for several outputs.
 
         A dimension is None where it depends on the data.
         """
@@ -118,7 +111,7 @@ class Operation:
     def kernel(
         self, function: F | None = None, *, kind: str = "real", scaled: Sequence[str] = (), types: Sequence[int] = ()
     ) -> F | Callable[[F], F]:
-        """Register a kernel; ``types`` narrows it to those codes of the first tensor."""
+        """Register a kernel, by default for all ``types`` (codes of the first tensor)."""
 
         def register(function: F) -> F:
             self.kernels.append(Kernel(function, "linear" if scaled else kind, tuple(scaled), tuple(types)))
@@ -127,17 +120,16 @@ class Operation:
         return register(function) if function else register
 
     def check(self, function: F) -> F:
-        """Register a test of a call's operand types, made when the operation is added (``need`` refuses)."""
+        """Register a check of operand types, run when the operation is added."""
         self.checks.append(function)
         return function
 
     def facets(self, function: F) -> F:
-        """Register a source of further level requirements."""
+        """Register a function that yields further level requirements."""
         self.facet_functions.append(function)
         return function
 
     def kernel_for(self, code: int) -> Kernel:
-        """The kernel for a first tensor of that type."""
         return next(
             kernel
             for kernel in sorted(self.kernels, key=lambda k: not k.types)
@@ -149,9 +141,9 @@ class Operation:
     def match(
         self, inputs: Sequence[OperandType], outputs: Sequence[OperandType], references: Sequence[Any] = ()
     ) -> Match:
-        """Match operand types with an overload; BadDataError with the message of the overload that came closest.
+        """Match operand types with an overload; BadDataError of the overload that came closest.
 
-        ``references`` are the models behind MODEL operands, position by position.
+        ``references`` are the models of MODEL operands, by position.
         """
         best, cause = Mismatch("", -1), None
         for matched in self._match_overloads(kinds(inputs), kinds(outputs)):
@@ -168,7 +160,7 @@ class Operation:
     def _match_overloads(
         self, inputs: tuple[OperandKind, ...], outputs: tuple[OperandKind, ...]
     ) -> list[MatchedOverload | Mismatch]:
-        """Match every overload with operands of these kinds; cached, because models have few combinations."""
+        """Match every overload with operands of these kinds; cached, as models have few combinations."""
         key = (inputs, outputs)
         found = self._matches.get(key)
         if found is None:
@@ -192,7 +184,7 @@ class Operation:
         outputs: Sequence[OperandType],
         references: Sequence[Any],
     ) -> Match:
-        """The match of a call that fits an overload, once the operation's own checks have passed."""
+        """Run the operation's checks on a matched call."""
         match = matched.match
         facets: list[Facet] = []
         for check in self.checks:
@@ -203,7 +195,7 @@ class Operation:
 
 
 class Registry(Mapping[int, Operation]):
-    """Operations by code, each declared in a module of ``nnapi.ops`` that is imported at first use."""
+    """Operations by code; their modules in ``nnapi.ops`` are imported at first use."""
 
     def __init__(self, package: str) -> None:
         self._package = package
@@ -211,7 +203,6 @@ class Registry(Mapping[int, Operation]):
         self._complete: dict[int, Operation] = {}
 
     def add(self, operation: Operation) -> None:
-        """Take an operation whose module is being imported."""
         self._added[operation.code] = operation
 
     def __getitem__(self, code: int) -> Operation:
@@ -239,11 +230,9 @@ class Registry(Mapping[int, Operation]):
 
 CODES = frozenset(map(int, OperationCode))
 REGISTRY = Registry("nnapi.ops")
-"""Every declared operation by code."""
 
 
 @cache
 def _argument_names(function: Callable[..., Any]) -> tuple[str, ...]:
-    """The names of the arguments that a function asks for."""
     code = function.__code__
     return code.co_varnames[: code.co_argcount]

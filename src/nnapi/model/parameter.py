@@ -1,8 +1,7 @@
-"""The parameters of operations: the vocabulary in which signatures are declared.
+"""Parameters of operations, which make up signatures.
 
-A signature is a list of parameters. Each names the operand types it accepts and the feature level of each, either by
-itself (``types={TENSOR_FLOAT32: 1}``) or following another parameter (``like="input"``, translated by ``via`` where the
-types differ).
+A parameter accepts types from given feature levels (``types={TENSOR_FLOAT32: 1}``) or the type of another parameter
+(``like="input"``, translated by ``via``).
 """
 
 from __future__ import annotations
@@ -16,18 +15,16 @@ from nnapi.codes import OperandCode
 from nnapi.model.operand import Shape, type_name
 
 Levels = Mapping[int, int]
-"""Operand code to the feature level from which it is accepted."""
+"""Accepted operand codes and their feature levels."""
 Ranks = int | tuple[int, ...] | Mapping[int, tuple[int, ...]] | None
 """One rank, the legal ranks, or the ranks added by each feature level."""
 Quantization = str | Mapping[int, tuple[float, int]] | None
-"""Of an output: that of the named input, one (scale, zero point) by type, or free."""
+"""Of an output: that of the named input, one (scale, zero point) per type, or free."""
 
 REQUIRED: Final = object()
-"""Default of a parameter that has none."""
 
 
 def upto(rank: int) -> tuple[int, ...]:
-    """Ranks 1 to ``rank``."""
     return tuple(range(1, rank + 1))
 
 
@@ -35,10 +32,9 @@ def upto(rank: int) -> tuple[int, ...]:
 class Parameter:
     """One input or output of an operation.
 
-    What is ``declared`` is one type, taken from level ``since`` on, or several with their levels; else it is of the
-    type of the parameter that it is ``like``, by the table ``via`` where the types differ. ``optional`` ones may be
-    present without a value; those with a ``default`` may be left off the end of the list, from feature level ``since``
-    on. Correct devices may fill an ``unspecified`` output differently.
+    ``declared`` is one type from level ``since`` on, or several with levels. Else the type follows the parameter
+    ``like``, by the table ``via``. ``optional`` ones may have no value; those with a ``default`` may be omitted at the
+    end of the list, from ``since`` on. Devices may fill an ``unspecified`` output differently.
     """
 
     name: str
@@ -54,11 +50,10 @@ class Parameter:
 
     @cached_property
     def types(self) -> Levels:
-        """The types it takes by itself, with their levels."""
         return {self.declared: self.since} if isinstance(self.declared, int) else dict(self.declared or {})
 
     def accepts(self, codes: Mapping[str, int]) -> Levels:
-        """Accepted operand codes with their levels, given the codes of the parameters matched before."""
+        """Return accepted codes with levels, given the codes of earlier parameters."""
         if self.like is None:
             return self.types
         leader = codes.get(self.like)
@@ -70,7 +65,6 @@ class Parameter:
         return followed if isinstance(followed, Mapping) else {followed: self.since}
 
     def describe(self, codes: Mapping[str, int]) -> str:
-        """The accepted types in words."""
         names = " or ".join(type_name(code) for code in self.accepts(codes)) or "no type at all"
         if self.like is None or self.like not in codes:
             return names
@@ -79,8 +73,10 @@ class Parameter:
 
 @dataclass(frozen=True, kw_only=True)
 class TensorParameter(Parameter):
-    """A tensor. ``image`` ones are NCHW when the layout flag is set; ``channel`` is the axis that per-channel scales
-    must lie along. A ``late_rank`` is tested when computing, not when the operation is added."""
+    """A tensor; an ``image`` is NCHW with the layout flag.
+
+    ``channel`` is the axis of per-channel scales. A ``late_rank`` is checked when computing.
+    """
 
     rank: Ranks = None
     late_rank: bool = False
@@ -90,7 +86,7 @@ class TensorParameter(Parameter):
     kind = "tensor"
 
     def rank_level(self, rank: int) -> int | None:
-        """Feature level from which a known rank is accepted; None where it never is."""
+        """Return the first level that accepts a rank; None if none does."""
         if self.rank is None:
             return 1
         if isinstance(self.rank, Mapping):
@@ -99,7 +95,6 @@ class TensorParameter(Parameter):
         return 1 if rank in legal else None
 
     def describe_ranks(self) -> str:
-        """The legal ranks in words."""
         if isinstance(self.rank, Mapping):
             ranks = sorted({rank for legal in self.rank.values() for rank in legal})
         else:
@@ -109,7 +104,7 @@ class TensorParameter(Parameter):
 
 @dataclass(frozen=True)
 class ValuesParameter(TensorParameter):
-    """A TENSOR_INT32 whose values decide the result's shape: shape functions and kernels receive the values."""
+    """A TENSOR_INT32 whose values decide the result's shape; kernels receive the values."""
 
     declared: Levels | int | None = OperandCode.TENSOR_INT32
     rank: Ranks = field(default=1, kw_only=True)
@@ -118,7 +113,7 @@ class ValuesParameter(TensorParameter):
 
 @dataclass(frozen=True, kw_only=True)
 class ScalarParameter(Parameter):
-    """A scalar; ``check`` answers with a message where its value is bad."""
+    """A scalar; ``check`` returns a message for a bad value."""
 
     check: Callable[[Any], str | None] | None = None
     kind = "scalar"
@@ -126,7 +121,7 @@ class ScalarParameter(Parameter):
 
 @dataclass(frozen=True)
 class ActivationParameter(ScalarParameter):
-    """A FuseCode that the framework applies to the first output; kernels never see it."""
+    """A FuseCode that the framework applies to the first output."""
 
     name: str = "activation"
     declared: Levels | int | None = OperandCode.INT32
@@ -134,10 +129,7 @@ class ActivationParameter(ScalarParameter):
 
 @dataclass(frozen=True)
 class LayoutParameter(ScalarParameter):
-    """False for NHWC, true for NCHW; the framework permutes image tensors, so everybody else sees NHWC.
-
-    ``default=REQUIRED`` where it cannot be left off.
-    """
+    """False for NHWC, true for NCHW; only the framework sees it. ``default=REQUIRED`` if mandatory."""
 
     name: str = "layout"
     declared: Levels | int | None = OperandCode.BOOL
@@ -158,7 +150,7 @@ class AnyParameter(TensorParameter):
 
 
 class Several(NamedTuple):
-    """Any number of operands of one kind, at least ``least``; kernels see a list. The first decides the type."""
+    """At least ``least`` operands of one kind, a list for kernels; the first decides the type."""
 
     parameter: TensorParameter
     least: int = 1

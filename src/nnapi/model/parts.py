@@ -1,4 +1,4 @@
-"""The elements of a model: operands with their roles, and calls of operations."""
+"""Operands with their roles, and calls of operations."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Lifetime(Enum):
 
 
 class Operand:
-    """One operand of a model: its type, role and, for constants, its value (an array; a Model for references)."""
+    """One operand: its type, role and, for constants, its value (an array; a Model for references)."""
 
     __slots__ = ("in_memory", "index", "lifetime", "name", "type", "value")
 
@@ -52,19 +52,16 @@ class Operand:
 
 
 Names: TypeAlias = "tuple[tuple[str, int], ...]"
-"""Names of inputs or outputs, each with its position among them."""
 
 
 class Signature(NamedTuple):
-    """Names in the file: of the model, its inputs and its outputs."""
-
     key: str
     inputs: Names
     outputs: Names
 
 
 class OperationCall(NamedTuple):
-    """One addOperation: code, operand indices, and their match with the signature (None for OEM and extensions)."""
+    """One addOperation: code, operand indices, and their match (None for OEM and extensions)."""
 
     number: int
     code: int
@@ -81,13 +78,11 @@ class OperationCall(NamedTuple):
 
 
 def label_call(code: int, number: int) -> str:
-    """An operation as messages name it: its code, and how many were added before it."""
+    """Return an operation's label in messages: its name and number."""
     return f"{operation_name(code)} (#{number})"
 
 
 class Graph(Protocol):
-    """Operands and operations, as a model holds them."""
-
     name: str
     operands: Sequence[Operand]
     operations: Sequence[OperationCall]
@@ -100,13 +95,13 @@ class Graph(Protocol):
 
 
 def constants(model: Graph) -> list[Array]:
-    """The values of a finished model's constants that are mapped."""
+    """Return the mapped constants of a finished model."""
     values = [operand.value for operand in model.operands if operand.lifetime is Lifetime.CONSTANT]
     return [value for value in values if isinstance(value, np.ndarray)]
 
 
 def find_computed(model: Graph, wanted: Sequence[str | int]) -> list[int]:
-    """Indices of operands that operations compute, by name or index; BadDataError for what is none, or several."""
+    """Return indices of computed operands by name or index; BadDataError for unknown or ambiguous names."""
     computed = sorted(index for call in model.operations for index in call.outputs)
     found = []
     for each in wanted:
@@ -118,19 +113,15 @@ def find_computed(model: Graph, wanted: Sequence[str | int]) -> list[int]:
 
 
 class Supports(Protocol):
-    """A device's answer about a model."""
-
     def supports(self, model: Any) -> Sequence[bool]: ...
 
 
 class Origin(Protocol):
-    """The file that a model was imported from."""
-
     def need_unchanged(self) -> None:
         """Raise BadDataError if the file has changed since the model was imported."""
 
     def keep(self, model: Any) -> None:
-        """Remember what makes the next import of the same file cheaper: the model is being compiled with a cache."""
+        """Cache data for the next import of the file; called when the model is compiled with a cache."""
 
     def reduce(self, model: Any) -> tuple[Any, ...] | None:
-        """How to have the model again from the same file, as ``__reduce__`` says it; None where nobody can."""
+        """Return what ``__reduce__`` returns for an import of the same file; None if impossible."""

@@ -1,4 +1,4 @@
-"""A finished model as plain values, which can be pickled, and a model made of them again."""
+"""A finished model as plain values that can be pickled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nnapi.model.parts import Graph, Lifetime
 
 M = TypeVar("M")
 Code = tuple[str | None, int]
-"""A type's number: within the extension of that name, or a built-in one."""
+"""A built-in type code, or the name of an extension and a code within it."""
 
 
 class Description(NamedTuple):
@@ -30,7 +30,7 @@ class Description(NamedTuple):
 
 
 def describe(model: Graph) -> list[Description]:
-    """The model, whose constants must be mapped and which comes last, and all that it refers to, each once."""
+    """Describe a model with mapped constants and those it refers to, itself last."""
     models = list_nested(model)
     indices = {each: index for index, each in enumerate(models)}
     return [
@@ -53,7 +53,7 @@ def describe(model: Graph) -> list[Description]:
 
 
 def describe_with_outputs(model: Graph, indices: Sequence[int]) -> list[Description]:
-    """As :func:`describe`, with these operands, which operations must compute, as the model's outputs."""
+    """Describe a model with other outputs, which operations must compute."""
     *inner, outer = describe(model)
     ends = {Lifetime.OUTPUT: Lifetime.TEMPORARY}
     operands = [(name, code, type, ends.get(life, life), value) for name, code, type, life, value in outer.operands]
@@ -61,7 +61,7 @@ def describe_with_outputs(model: Graph, indices: Sequence[int]) -> list[Descript
 
 
 def build(make: Callable[[str], M], descriptions: Sequence[Description]) -> M:
-    """The finished model that was described last; ``make`` gives an empty one of a name."""
+    """Return the finished model described last; ``make`` creates an empty one."""
     models: list[Any] = []
     for description in descriptions:
         model: Any = make(description.name)
@@ -92,7 +92,7 @@ def _refers(operand: Any) -> bool:
 
 
 def _portable(code: int) -> Code:
-    """A number so that it means the same in every process: prefixes of extensions do not."""
+    """Return a type's code with the name of its extension instead of the process's prefix."""
     extension = EXTENSIONS.name(code)
     return (extension, code & 0xFFFF) if extension else (None, int(code))
 

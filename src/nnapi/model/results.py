@@ -1,4 +1,4 @@
-"""The types of what an operation gives, as far as they are known while a model is being built."""
+"""Infer result types while a model is being built."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from nnapi.model.parameter import AnyParameter, Several, TensorParameter
 def result_types(
     operation: Operation, arranged: Arranged, out: Sequence[OperandType], scale: float | None, zero_point: int
 ) -> list[OperandType]:
-    """One type per output: the dimensions that the shape function gives, 0 where it cannot tell.
+    """Return one type per output, with unspecified dimensions where the shape function cannot infer them.
 
-    ``out`` (empty unless given), ``scale`` and ``zero_point`` decide what the declaration leaves open. Raises
-    BadDataError where they do not, and what matching and the shape function raise.
+    ``out`` (may be empty), ``scale`` and ``zero_point`` complete the declaration. Raises BadDataError if types remain
+    undetermined, and the errors of matching and shape functions.
     """
     arguments = [argument for _, row in arranged for argument in row]
     models = [argument.value for argument in arguments if isinstance(argument.value, Model)]
@@ -55,8 +55,6 @@ def result_types(
 
 
 class _Results:
-    """The declaration of each output, with what the caller says about it."""
-
     def __init__(
         self, operation: Operation, arranged: Arranged, out: Sequence[OperandType], scale: float | None, zero_point: int
     ) -> None:
@@ -66,14 +64,14 @@ class _Results:
         self.out, self.scale, self.zero_point = out, scale, zero_point
 
     def placeholder(self, position: int) -> OperandType:
-        """Some legal type, so that the inputs can be matched before the outputs are decided."""
+        """Return some legal type, to match the inputs before the outputs are known."""
         slot = output_slot(self.operation, position)
         code = self.out[position].code if self.out else next(iter(slot.accepts(self.codes)), OperandCode.TENSOR_FLOAT32)
         free = (math.inf, 0) if code in ZERO_POINTS else (0.0, 0)
         return OperandType(code, (), *(find_fixed_quantization(slot, code, self.named) or free))
 
     def declare(self, position: int) -> OperandType:
-        """The type with its quantization, dimensions as far as the caller gives them."""
+        """Return the type with quantization and the caller's dimensions."""
         slot = output_slot(self.operation, position)
         wanted = self.out[position] if self.out else None
         code = self._code(slot) if wanted is None else wanted.code
@@ -98,7 +96,7 @@ class _Results:
         return result
 
     def complete(self, position: int, result: OperandType) -> OperandType:
-        """The type with its dimensions, which must agree with those the caller gives."""
+        """Combine inferred dimensions with the caller's."""
         known = tuple(0 if dimension == UNKNOWN else dimension for dimension in result.dimensions)
         wanted = self.out[position].dimensions if self.out else ()
         combined = combine(known, wanted)
@@ -114,7 +112,7 @@ class _Results:
 
 
 def _of_models(models: Sequence[Model]) -> list[OperandType]:
-    """The outputs of the models that may run, a dimension where they agree on it."""
+    """Combine the output types of the possible branches."""
     rows = [[model.operands[index].type for index in model.outputs] for model in models]
     return [_agree(column) for column in zip(*rows, strict=False)]
 

@@ -1,4 +1,4 @@
-"""Inputs and outputs of a model as a caller sees them: names, shapes, dtypes."""
+"""Names, shapes and dtypes of a model's inputs and outputs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from nnapi.model.parts import Operand, Signature
 class TensorInfo(NamedTuple):
     """An input or output.
 
-    ``name`` is that of the file's signature, else that of the operand, else ``input_0`` and so on. A dimension of 0 in
-    ``shape`` is unspecified. ``type`` has scale and zero point.
+    ``name`` comes from the file's signature, else from the operand, else it is ``input_0`` and so on. A dimension of 0
+    in ``shape`` is unspecified. ``type`` has scale and zero point.
     """
 
     name: str
@@ -27,7 +27,7 @@ class TensorInfo(NamedTuple):
 def describe_tensors(
     operands: Iterable[Operand], signature: Signature | None, role: Literal["input", "output"]
 ) -> tuple[TensorInfo, ...]:
-    """Describe operands that are a model's inputs or outputs; of equal names only the first is used."""
+    """Describe a model's inputs or outputs; repeated names are replaced by ``input_1`` and so on."""
     names = () if signature is None else signature.inputs if role == "input" else signature.outputs
     signed = {position: name for name, position in names}
     found: dict[str, TensorInfo] = {}

@@ -1,4 +1,4 @@
-"""Validate a finished model: the graph as a whole, the order of operations, the feature level."""
+"""Validate a finished model: its graph, run order and feature level."""
 
 from __future__ import annotations
 
@@ -73,10 +73,7 @@ def _check_extension(call: OperationCall) -> None:
 
 
 def run_order(model: Graph) -> list[OperationCall]:
-    """The operations in an order in which they can run: of those that are ready, the last one that became so.
-
-    Raises BadDataError naming an operation that never becomes ready (a cycle).
-    """
+    """Return the operations in run order, the latest ready one first; BadDataError names an operation in a cycle."""
     lifetimes = (Lifetime.TEMPORARY, Lifetime.OUTPUT)
     computed = {operand.index for operand in model.operands if operand.lifetime in lifetimes}
     readers: dict[int, list[int]] = defaultdict(list)
@@ -103,8 +100,7 @@ def run_order(model: Graph) -> list[OperationCall]:
 
 
 def count_needed(model: Graph, call: OperationCall) -> int:
-    """How many inputs of a call are left without the last ones that are small constants equal to their default: devices
-    of a lower level can then take it."""
+    """Return the number of inputs without trailing constant defaults, which lower feature levels lack."""
     if call.match is None or call.match.overload.is_variadic:
         return len(call.inputs)
     overload = call.match.overload
@@ -130,8 +126,7 @@ def _is_default(model: Graph, index: int, slot: object) -> bool:
 
 
 def model_facets(model: Graph) -> list[Facet]:
-    """Every requirement of a feature level in the model and in those it refers to, worded with its operation or
-    operand."""
+    """Return every feature level requirement of the model and nested models."""
     return [
         Facet(facet.level, f"{path}{facet.reason}") for each, path in paths(model).items() for facet in _facets(each)
     ]
@@ -152,7 +147,7 @@ def _facets(model: Graph) -> list[Facet]:
 
 
 def call_facets(model: Graph, call: OperationCall) -> list[Facet]:
-    """Every requirement of a feature level that one operation and its operands have."""
+    """Return the feature level requirements of one operation and its operands."""
     facets = list(call.match.facets) if call.match else []
     for operand in (model.operands[index] for index in (*call.inputs, *call.outputs)):
         facets += _operand_facets(operand)

@@ -3,4 +3,3 @@
 from nnapi.operation_codes import MODULES
 
 HOMES = {name: module for module, names in MODULES.items() for name in names}
-"""The module of each operation that shares one."""

@@ -25,7 +25,7 @@ def _function(
     rank: Ranks = None,
     zero_sized: bool = True,
 ) -> Operation:
-    """Declare an operation by its function of ``input``, as float values, and of the ``scalars``."""
+    """Declare an operation by a function of ``input`` and the ``scalars``."""
     operation = Operation(
         code,
         facts=facts,

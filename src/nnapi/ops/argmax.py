@@ -1,4 +1,4 @@
-"""ARGMAX, ARGMIN: where along an axis the largest, or smallest, element is; the first of equals."""
+"""ARGMAX, ARGMIN: the index of the first largest, or smallest, element along an axis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""BOX_WITH_NMS_LIMIT: the best boxes of every image, those that overlap a better one of their class weakened."""
+"""BOX_WITH_NMS_LIMIT: the best boxes of every image, with scores reduced by overlap with better boxes of their
+class."""
 
 from __future__ import annotations
 
@@ -96,7 +97,7 @@ def box_with_nms_limit(
 
 
 def _choose_weakening(nms_kernel: int, iou_threshold: float, sigma: float, nms_score_threshold: float) -> Weaken:
-    """Multiply by the kernel of the overlap; what falls below the threshold is out."""
+    """Return the function that multiplies by the kernel of the overlap and drops scores below the threshold."""
 
     def weaken(scores: Array, overlap: Array) -> tuple[Array, Array]:
         if nms_kernel == GAUSSIAN:

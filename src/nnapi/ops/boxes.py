@@ -1,8 +1,4 @@
-"""Boxes: what the detection operations share.
-
-A box is the last axis of an array, [x1, y1, x2, y2] (or [y1, x1, y2, x2], which reads the same to all but
-:func:`transform`), in pixels of the image that it was found in.
-"""
+"""Boxes of the detection operations: the last axis is [x1, y1, x2, y2] or [y1, x1, y2, x2] in pixels of the image."""
 
 from __future__ import annotations
 
@@ -23,11 +19,11 @@ EIGHTHS: dict[int, tuple[float, int]] = {QUANT16: (0.125, 0)}
 """Quantized coordinates count eighths of a pixel."""
 
 Weaken = Callable[[Array, Array], tuple[Array, Array]]
-"""Scores and their overlap with a box just taken, to the scores after it and which of them stay in the race."""
+"""From scores and overlaps with the chosen box to new scores and the remaining candidates."""
 
 
 def number(name: str, like: str) -> ScalarParameter:
-    """A float scalar of the operation, FLOAT16 beside float16 tensors."""
+    """A float scalar parameter, FLOAT16 for float16 tensors."""
     return Scalar(name, like=like, via=FLOAT_SCALAR, since=3)
 
 
@@ -36,7 +32,7 @@ def count(name: str, check: Callable[[int], str | None] | None = None) -> Scalar
 
 
 def check_eighths(**types: OperandType) -> None:
-    """Raise OpFailedError for quantized coordinates in anything but eighths of a pixel."""
+    """Raise OpFailedError unless quantized coordinates count eighths of a pixel."""
     for name, type in types.items():
         need(
             not type.is_quantized or (type.scale, type.zero_point) == (0.125, 0),
@@ -53,7 +49,7 @@ def check_upright(name: str, boxes: Array) -> None:
 
 
 def check_images(batch_index: Array, images: int) -> Array:
-    """The image of every box as an index; OpFailedError unless in [0, images)."""
+    """Return the image index of every box; OpFailedError unless in [0, images)."""
     bad = (batch_index < 0) | (batch_index >= images)
     if bad.any():
         need(False, f"batch_index holds {int(batch_index[bad][0])}, must be in [0, {images})")
@@ -61,7 +57,7 @@ def check_images(batch_index: Array, images: int) -> Array:
 
 
 def transform(boxes: Array, deltas: Array, image_info: Array) -> Array:
-    """Boxes moved by (dx, dy) of their size, stretched by exp(dw), exp(dh), clipped to an image of (height, width)."""
+    """Move boxes by (dx, dy) of their size, scale by exp(dw), exp(dh), clip to an image of (height, width)."""
     size = boxes[..., 2:] - boxes[..., :2]
     center = (boxes[..., :2] + boxes[..., 2:]) / 2 + deltas[..., :2] * size
     half = np.exp(deltas[..., 2:]) * size / 2
@@ -74,7 +70,7 @@ def area(box: Array) -> Array:
 
 
 def iou(a: Array, b: Array) -> Array:
-    """Intersection over union; NaN for two boxes without area."""
+    """Return intersection over union; NaN for two boxes without area."""
     width = np.minimum(a[..., 2], b[..., 2]) - np.maximum(a[..., 0], b[..., 0])
     height = np.minimum(a[..., 3], b[..., 3]) - np.maximum(a[..., 1], b[..., 1])
     both = np.maximum(width, 0) * np.maximum(height, 0)
@@ -82,16 +78,16 @@ def iou(a: Array, b: Array) -> Array:
 
 
 def hard(iou_threshold: float) -> Weaken:
-    """Boxes that overlap by the threshold or more are out, the others keep their score."""
+    """Remove boxes that overlap by the threshold or more."""
     return lambda scores, overlap: (scores, ~(overlap >= iou_threshold))
 
 
 def suppress(scores: Array, boxes: Array, candidates: Array, weaken: Weaken, limit: int) -> tuple[Array, Array]:
-    """Greedy non-maximum suppression along the last axis of ``scores``, every other axis a race of its own.
+    """Suppress non-maxima greedily along the last axis of ``scores``, independently along the others.
 
-    ``boxes`` are broadcast to the scores with an axis of coordinates behind. The best candidate is taken (the first
-    of equals), ``weaken`` is applied to the others, and so on, ``limit`` times (negative: to the end). Gives the
-    scores as they then are and which boxes were taken.
+    ``boxes`` broadcast to the scores with a trailing coordinate axis. Each of ``limit`` rounds (all if negative)
+    chooses the best candidate, the first of equals, and applies ``weaken`` to the others. Returns the final scores and
+    which boxes were chosen.
     """
     scores, left = scores.copy(), candidates.copy()
     taken = np.zeros_like(left)
@@ -110,5 +106,5 @@ def suppress(scores: Array, boxes: Array, candidates: Array, weaken: Weaken, lim
 
 
 def sort_by_score(scores: Array, taken: Array) -> Array:
-    """Positions along the last axis by falling score, those taken first."""
+    """Return positions along the last axis: chosen boxes first, by falling score."""
     return np.argsort(np.where(taken, -scores, np.inf), -1, kind="stable")

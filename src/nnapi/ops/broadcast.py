@@ -36,7 +36,7 @@ DIV = _arithmetic(OperationCode.DIV, lambda lhs, rhs: lhs / rhs, floats(2) | {IN
 
 
 def _sum_quantized(call: Call, lhs: Array, rhs: Array, *, sign: int) -> Array:
-    """Add both operands in units of twice the larger scale, with 20 bits to spare, and requantize the sum."""
+    """Add both operands in units of twice the larger scale, with 20 spare bits, and requantize."""
     types, out = (call.arguments["lhs"], call.arguments["rhs"]), call.results[0]
     common = 2 * max(type.scale for type in types)
     x, y = (

@@ -1,8 +1,4 @@
-"""IF and WHILE: running the models that a model refers to.
-
-They have neither shape function nor kernel: what they give is what the referenced models give, so whoever runs them
-runs those.
-"""
+"""IF and WHILE, without shape function or kernel: their results are those of the referenced models."""
 
 from __future__ import annotations
 
@@ -114,5 +110,5 @@ def _need_pairs(label: str, inner: Sequence[OperandType], other: str, outer: Seq
 
 
 def _compatible(a: OperandType, b: OperandType) -> bool:
-    """Whether one value can be of both types: all but the dimensions equal, these without contradiction."""
+    """Whether types are equal but for dimensions, which may not contradict each other."""
     return a.with_dimensions(()) == b.with_dimensions(()) and combine(a.dimensions, b.dimensions) is not None

@@ -25,7 +25,7 @@ from nnapi.ops.convolution import (
 from nnapi.ops.shapes import Padding, Pair, need_image, slide
 
 BLOCK = 2**19
-"""Numbers of patches copied at a time."""
+"""Elements of patches copied at a time."""
 TAIL = (*strides(), Activation(), Layout(), *DILATION)
 
 CONV_2D = Operation(
@@ -59,7 +59,7 @@ def conv_2d(input: Array, filter: Array, bias: Array, padding: Padding, stride: 
 
 
 def _product(cells: Array, weights: Array) -> Array:
-    """The patches times the weights, so many rows of patches at a time that a cache holds their copy."""
+    """Multiply patches by weights, in blocks of rows whose copies fit into a cache."""
     n, rows, columns, kh, kw, _ = cells.shape
     size, channels = weights.shape
     step = max(1, BLOCK // max(1, n * columns * size))

@@ -1,4 +1,4 @@
-"""Shared by the convolutions: parameters, the normalized arguments, the patches of an image."""
+"""Parameters, normalized arguments and image patches of convolutions."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from nnapi.ops.types import BIAS, FILTER, QUANT8, reals
 
 INT32 = OperandCode.INT32
 LARGEST = 1 << 32
-"""Bytes of an image with its padding that are still made: paddings may be so large that no memory holds them."""
+"""Bytes of the largest padded image."""
 
 
 def declare_filter(channel: int, level: int = 1, *, late_rank: bool = True) -> tuple[Slot, ...]:
-    """Input, filter and bias; per-channel scales of the filter lie along ``channel``."""
+    """Declare input, filter and bias; per-channel scales of the filter lie along ``channel``."""
     return (
         Tensor("input", reals(level), rank=4, late_rank=late_rank, image=True),
         Tensor("filter", like="input", via=FILTER, rank=4, late_rank=late_rank, channel=channel, since=level),
@@ -45,7 +45,7 @@ DILATION = tuple(Scalar(name, INT32, since=3, default=1, check=positive) for nam
 
 
 def normal_convolution(arguments: Arguments) -> Arguments:
-    """Fill in padding, stride and dilation as (height, width) pairs."""
+    """Convert padding, stride and dilation to (height, width) pairs."""
     arguments = dict(arguments)
     dilation = (arguments.pop("dilation_h", 1), arguments.pop("dilation_w", 1))
     size = arguments["filter"].shape[1:3]
@@ -57,7 +57,7 @@ def normal_convolution(arguments: Arguments) -> Arguments:
 def declare_overloads(
     operands: Sequence[Slot], tail: Sequence[Slot], level: int = 1, lengths: Sequence[tuple[int, ...]] = ((), ())
 ) -> tuple[Overload, ...]:
-    """The argument lists with explicit and with implicit padding; ``tail`` begins with the strides."""
+    """Declare explicit and implicit padding; ``tail`` begins with the strides."""
     paddings = {"explicit_padding": explicit_padding(level), "implicit_padding": implicit_padding(level)}
     return tuple(
         Overload(name, (*operands, *padding, *tail), normal_convolution, lengths=legal)
@@ -87,7 +87,6 @@ def scale_facet(input: OperandType, filter: OperandType, out: OperandType) -> li
 
 
 def pad_image(x: Array, padding: Padding) -> Array:
-    """Surround an NHWC image with zeros."""
     (top, bottom), (left, right) = padding
     if not (top or bottom or left or right):
         return x
@@ -102,10 +101,10 @@ def pad_image(x: Array, padding: Padding) -> Array:
 
 
 def patches(x: Array, size: Pair, stride: Pair, dilation: Pair, out: Pair, run: int = 1) -> Array:
-    """Windows of an already padded image as a view of shape [n, out_h, out_w, size_h, size_w, c].
+    """Return windows of a padded image as a view of shape [n, out_h, out_w, size_h, size_w, c].
 
-    With ``run`` that many windows side by side count as one of ``run * c`` channels, which needs stride 1 and a
-    C-contiguous image: the shape is [n, out_h, out_w / run, size_h, size_w, run * c].
+    With ``run``, that many windows side by side count as one of ``run * c`` channels: the shape is [n, out_h, out_w /
+    run, size_h, size_w, run * c]. This needs stride 1 and a C-contiguous image.
     """
     n, c = x.shape[0], x.shape[3]
     sn, sh, sw, sc = x.strides

@@ -1,4 +1,4 @@
-"""ABS, EXP, FLOOR, LOG, NEG, RSQRT, SIN, SQRT: one number in, one number out."""
+"""ABS, EXP, FLOOR, LOG, NEG, RSQRT, SIN, SQRT: elementwise functions."""
 
 from __future__ import annotations
 

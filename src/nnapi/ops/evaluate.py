@@ -1,8 +1,4 @@
-"""Compute a normalized call: the framework around the kernels.
-
-:func:`specialize` resolves, once, everything about a call that does not change between runs (conversions, constants,
-bounds, layouts) and returns a function from stored arrays to stored arrays.
-"""
+"""Compute a normalized call with its kernel."""
 
 from __future__ import annotations
 
@@ -31,7 +27,7 @@ from nnapi.ops.quantization import (
 )
 
 ROUNDED_UP = 1.001
-"""More than what a float32 sum of magnitudes may have lost."""
+"""Bounds the rounding loss of a float32 sum of magnitudes."""
 NHWC_TO_NCHW, NCHW_TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
 FLOAT16S = (OperandCode.TENSOR_FLOAT16, OperandCode.FLOAT16)
 BOOLS = (OperandCode.TENSOR_BOOL8, OperandCode.BOOL)
@@ -39,7 +35,7 @@ BOOLS = (OperandCode.TENSOR_BOOL8, OperandCode.BOOL)
 
 @dataclass(frozen=True)
 class Step:
-    """A call ready to run: ``run`` takes the arrays of ``inputs`` (operand indices) and gives those of ``outputs``."""
+    """A specialized call: ``run`` computes the arrays of ``outputs`` from those of ``inputs`` (operand indices)."""
 
     call: Call
     inputs: tuple[int, ...]
@@ -48,7 +44,7 @@ class Step:
 
 
 def specialize(call: Call, constants: Mapping[int, Array]) -> Step:
-    """Resolve all of a call but the data; constants are converted here, once."""
+    """Return the function from stored arrays to stored arrays; constants, conversions and bounds are prepared once."""
     kernel = call.operation.kernel_for(_first_code(call))
     load = _loaders(call, kernel, constants)
     fixed = {name: value for name, value in call.arguments.items() if not _is_tensor(value, 0)}
@@ -72,7 +68,7 @@ def specialize(call: Call, constants: Mapping[int, Array]) -> Step:
 
 
 def _constant(array: Array, convert: Convert | None) -> Array:
-    """The converted constant, which every run shares: writing to it is an error."""
+    """Return a read-only converted constant, shared by all runs."""
     if convert is None:
         return array
     converted = convert(array)
@@ -85,7 +81,7 @@ def _is_eight_bit(type: OperandType) -> bool:
 
 
 def _tabulate(run: Callable[..., Sequence[Array]], dtype: np.dtype[Any]) -> Callable[..., Sequence[Array]]:
-    """Return the function of one 8-bit tensor, element by element, as a table of its 256 results."""
+    """Return an elementwise function of one 8-bit tensor as a table of its 256 results."""
     with np.errstate(all="ignore"):
         (table,) = run(np.arange(256, dtype=np.uint8).view(dtype))
     return lambda codes: (table.take(codes),)  # negative quantized values index from the end, where their results lie
@@ -97,7 +93,7 @@ def _runner(
     slots: list[tuple[str, int, Convert | None]],
     store: Sequence[Convert | None],
 ) -> Callable[..., Sequence[Array]]:
-    """The closure of the hot path; calls without lists avoid copying argument lists."""
+    """Return the closure of the hot path; calls without lists copy no argument lists."""
     lists = {name: value for name, value in fixed.items() if isinstance(value, list)}
     if not lists:
         bound = partial(function, **fixed)
@@ -179,10 +175,9 @@ def _loader(type: OperandType, kernel: Kernel, name: str, dtype: Any) -> Convert
 
 
 def _sum_dtype(call: Call, kernel: Kernel, constants: Mapping[int, Array]) -> Any:
-    """Return float32 if no sum of products can leave its exact integers, else float64.
+    """Return float32 if every sum of products is an exact float32 integer, else float64.
 
-    The largest possible sum is the largest quantized input times the sum of the filter's magnitudes for one output
-    channel, plus the bias.
+    The bound is the largest quantized input times the filter's sum of magnitudes for one output channel, plus the bias.
     """
     types = {name: call.arguments[name] for name in kernel.scaled if isinstance(call.arguments[name], OperandType)}
     if not all(type.is_quantized for type in types.values()) or len(types) < 2:
@@ -234,7 +229,8 @@ def _storers(call: Call, kernel: Kernel) -> list[Convert | None]:
 
 
 def _keeper(call: Call, kernel: Kernel, position: int, made: OperandType, kept: OperandType) -> Convert | None:
-    """Codes as the operation makes them, then as the operand keeps them, in whose scale the activation's limits are."""
+    """Return the conversion from the kernel's result to the operand's type, with the activation's limits in its
+    scale."""
     activation = call.activation if position == 0 else FuseCode.FUSED_NONE
     if same_quantization(made, kept):
         return _storer(call, kernel, activation, made)
@@ -268,7 +264,7 @@ def _storer(call: Call, kernel: Kernel, activation: FuseCode, type: OperandType)
 def _unit(call: Call, kernel: Kernel) -> Array | float:
     """Return the unit of a linear kernel's result: the product of the scales, per channel where they are.
 
-    One product is rounded to float32, as the specification's runtime does; products per channel are not.
+    One product is rounded to float32, as in the specification's runtime; products per channel are not.
     """
     types = [call.arguments[name] for name in kernel.scaled]
     if any(type.channel for type in types):
@@ -278,6 +274,6 @@ def _unit(call: Call, kernel: Kernel) -> Array | float:
 
 
 def evaluate(call: Call, arrays: Mapping[int, Array]) -> Sequence[Array]:
-    """Run a call once on known arrays: constant folding, tests."""
+    """Run a call once on known arrays."""
     with np.errstate(all="ignore"):
         return specialize(call, arrays).run()

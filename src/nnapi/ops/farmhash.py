@@ -1,4 +1,4 @@
-"""FarmHash Fingerprint64: the 64-bit hash that LSH_PROJECTION takes signs from, of many keys at once."""
+"""FarmHash Fingerprint64, the 64-bit hash of LSH_PROJECTION, of many keys at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Pair = tuple[Array, Array]
 
 
 def fingerprint64(keys: Array) -> Array:
-    """Hashes uint64 [n] of uint8 keys [n, length]."""
+    """Hash uint8 keys [n, length] to uint64 [n]."""
     length = keys.shape[1]
     if length > 64:
         return _long(keys)
@@ -101,7 +101,7 @@ def _long(keys: Array) -> Array:
 def _round(
     chunk: Array, x: Array, y: Array, z: Array, v: Pair, w: Pair, factor: Array | int, weight: int
 ) -> tuple[Array, Array, Array, Pair, Pair]:
-    """Take 64 bytes into the state."""
+    """Mix 64 bytes into the state."""
     x = _rotate(x + y + v[0] + _fetch(chunk, 8), 37) * factor ^ w[1] * weight
     y = _rotate(y + v[1] + _fetch(chunk, 48), 42) * factor + v[0] * weight + _fetch(chunk, 40)
     z = _rotate(z + w[0], 33) * factor
@@ -111,7 +111,7 @@ def _round(
 
 
 def _weak(chunk: Array, a: Array, b: Array) -> Pair:
-    """Take 32 bytes into a pair."""
+    """Mix 32 bytes into a pair."""
     first, second, third, fourth = (_fetch(chunk, at) for at in (0, 8, 16, 24))
     a = a + first
     b = _rotate(b + a + fourth, 21)

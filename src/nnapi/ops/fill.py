@@ -14,7 +14,6 @@ from nnapi.model.parameter import Levels, Scalar, Tensor, Values
 from nnapi.ops.types import FLOAT16, FLOAT32, INT32
 
 FILLED: dict[int, int | Levels] = {OperandCode.FLOAT32: FLOAT32, OperandCode.FLOAT16: FLOAT16, OperandCode.INT32: INT32}
-"""The result beside the value."""
 
 FILL = Operation(
     OperationCode.FILL,

@@ -19,20 +19,20 @@ ONE = 2**15 - 1
 
 
 class Multiplier(NamedTuple):
-    """Return positive factors as ``mantissa / 2**31 * 2**exponent``, with a 32-bit mantissa."""
+    """A positive factor ``mantissa / 2**31 * 2**exponent``."""
 
     mantissa: Array | int
     exponent: Array | int
 
 
 def power_of_two(scale: float) -> int | None:
-    """The exponent of a scale that is a power of two but for the rounding of its decimals, else None."""
+    """Return the exponent of a scale that is nearly a power of two, else None."""
     exponent = math.log2(scale)
     return round(exponent) if abs(exponent - round(exponent)) < 1e-3 else None
 
 
 def multiplier(real: float) -> Multiplier:
-    """The nearest multiplier, its mantissa in [2**30, 2**31); 0 for what is below 2**-32."""
+    """Return the nearest multiplier with a mantissa in [2**30, 2**31); 0 below 2**-32."""
     fraction, exponent = math.frexp(real)
     mantissa = math.floor(fraction * 2**31 + 0.5)
     if mantissa == 2**31:
@@ -41,7 +41,7 @@ def multiplier(real: float) -> Multiplier:
 
 
 def multiply(x: Array, by: Multiplier) -> Array:
-    """Multiply 32-bit integers by a factor, rounding twice: after the product and after the shift."""
+    """Multiply 32-bit integers by a factor, rounding after the product and after the shift."""
     product = times(x << np.maximum(by.exponent, 0), by.mantissa, 32)
     return divide(product, np.maximum(-by.exponent, 0))
 
@@ -61,12 +61,12 @@ def divide(x: Array, exponent: Array | int) -> Array:
 
 
 def shift_left(x: Array, by: Array | int, bits: int = 16) -> Array:
-    """``x * 2**by``, which is the same number with ``by`` fewer integer bits."""
+    """Return ``x * 2**by``: the same value with ``by`` fewer integer bits."""
     return saturate(x << by, bits)
 
 
 def sums(x: Array, weights: Array) -> Array:
-    """Return exact sums of products of integers, ``x @ weights.T``."""
+    """Return the exact ``x @ weights.T`` of integers."""
     product: Array = x.astype(np.float64) @ weights.astype(np.float64).T
     return product.astype(np.int64)
 
@@ -89,7 +89,8 @@ def tanh(x: Array, integer_bits: int) -> Array:
 
 
 def _exp(x: Array, integer_bits: int) -> Array:
-    """exp(x) for x <= 0: a polynomial for the rest of x by 1/4, times exp(-2**k) for every bit of its multiple."""
+    """Return exp(x) for x <= 0: a polynomial of the remainder modulo 1/4, times exp(-2**k) for every bit of the
+    quotient."""
     quarter = 1 << (13 - integer_bits)
     rest = (x & (quarter - 1)) - quarter
     result = _exp_near_zero(shift_left(rest, integer_bits))
@@ -103,7 +104,7 @@ def _exp(x: Array, integer_bits: int) -> Array:
 
 
 def _exp_near_zero(x: Array) -> Array:
-    """exp(x) for x in [-1/4, 0): the Taylor series around -1/8 up to the fourth power."""
+    """Return exp(x) for x in [-1/4, 0): the Taylor series around -1/8 up to the fourth power."""
     center = _constant(math.exp(-1 / 8))
     x = x + _constant(1 / 8)
     x2 = times(x, x)
@@ -113,7 +114,7 @@ def _exp_near_zero(x: Array) -> Array:
 
 
 def _half_reciprocal(x: Array) -> Array:
-    """2 / (1 + x) for x in [0, 1], with two integer bits, by three steps of Newton's method."""
+    """Return 2 / (1 + x) for x in [0, 1], with two integer bits, by three Newton steps."""
     half = (x + ONE + 1) >> 1
     y = _constant(48 / 17, 2) + times(half, _constant(-32 / 17, 2))
     for _ in range(3):
@@ -122,7 +123,7 @@ def _half_reciprocal(x: Array) -> Array:
 
 
 def inverse_square_root(x: Array) -> Multiplier:
-    """1 / sqrt(x) of 32-bit integers x >= 1: five steps of Newton's method on x brought into [1/4, 1) by steps of 4."""
+    """Return 1 / sqrt(x) of 32-bit integers x >= 1: five Newton steps on x scaled to [1/4, 1) by powers of 4."""
     length = np.frexp(x.astype(np.float64))[1].astype(np.int64)
     pairs = (29 - length) // 2
     y = (x << 2 * np.maximum(pairs, 0)) >> 2 * np.maximum(-pairs, 0)

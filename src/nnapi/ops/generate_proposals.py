@@ -1,4 +1,4 @@
-"""GENERATE_PROPOSALS: the regions of interest among the boxes that a network proposes around anchors."""
+"""GENERATE_PROPOSALS: the regions of interest among predicted boxes around anchors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HEATMAP_MAX_KEYPOINT: where in its box each keypoint of a detection lies, to a fraction of a heatmap's cell."""
+"""HEATMAP_MAX_KEYPOINT: the position of each keypoint of a detection, to a fraction of a heatmap's cell."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def heatmap_max_keypoint_half(heatmaps: Array, boxes: Array) -> tuple[Array, Arr
 
 
 def _neighborhood(heatmaps: Array, row: Array, column: Array) -> Array:
-    """The 3 × 3 cells around a cell of every heatmap, mirrored at the border: [box, keypoint, 3, 3]."""
+    """Return the 3 × 3 cells around a cell of every heatmap, mirrored at the border: [box, keypoint, 3, 3]."""
     bordered = np.pad(heatmaps, ((0, 0), (1, 1), (1, 1), (0, 0)), mode="reflect")
     box = np.arange(heatmaps.shape[0])[:, None, None, None]
     keypoint = np.arange(heatmaps.shape[3])[:, None, None]
@@ -63,9 +63,9 @@ def _neighborhood(heatmaps: Array, row: Array, column: Array) -> Array:
 
 
 def _refine(cells: Array, singular: float) -> tuple[Array, Array]:
-    """Maximum of the parabola through the cells, and the step (x, y) from the middle cell to it.
+    """Return the maximum of the parabola through the cells, and the step (x, y) to it.
 
-    The step is cut to 1.5 cells; there is none where the parabola is nearly flat in some direction.
+    A step is at most 1.5 cells, and 0 where the parabola is nearly flat in some direction.
     """
     up, middle, down = cells[..., 0, 1], cells[..., 1, 1], cells[..., 2, 1]
     left, right = cells[..., 1, 0], cells[..., 1, 2]

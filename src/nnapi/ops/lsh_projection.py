@@ -15,7 +15,7 @@ from nnapi.ops.shapes import need_shape
 from nnapi.ops.types import FLOAT16, FLOAT32, INT32, QUANT8
 
 SPARSE_DEPRECATED, DENSE, SPARSE = 1, 2, 3
-"""Types: one number of bits for each hash, each bit for itself, or a number of bits that says which hash it is."""
+"""Types: an integer of bits per hash, each bit by itself, or an integer of bits offset by the hash's index."""
 
 LSH_PROJECTION = Operation(
     OperationCode.LSH_PROJECTION,
@@ -54,7 +54,7 @@ def lsh_projection(hash: Array, input: Array, weight: Array | None, type: int) -
 
 
 def _bit(seed: np.float32, items: Array, weights: Array) -> bool:
-    """Whether the weighted sum over all items of the signed hash of (seed, item) is positive."""
+    """Return whether the weighted sum over all items of the signed hash of (seed, item) is positive."""
     seeds = np.broadcast_to(np.array([seed]).view(np.uint8), (len(items), 4))
     signed = fingerprint64(np.hstack((seeds, items))).view(np.int64)
     return bool(signed.astype(np.float64) @ weights > 0)

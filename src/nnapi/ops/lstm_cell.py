@@ -30,12 +30,12 @@ ACTIVATIONS: Mapping[int, Callable[[Array], Array]] = {
     4: np.tanh,
     6: sigmoid,
 }
-"""Activation of candidate and output, by the family's own codes."""
+"""Activation of candidate and output, by the LSTM family's codes."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """Activation code and clips; a clip of 0 does not clip."""
+    """Activation code and clips; 0 does not clip."""
 
     activation: int
     cell_clip: float
@@ -45,7 +45,7 @@ class Options:
 def lstm_step(
     cell: Cell[Array], options: Options, x: Array, aux: Array | None, h: Array, c: Array
 ) -> tuple[Array, Array]:
-    """The next output [batch, output_size] and cell state [batch, units] from input x, aux and states h, c."""
+    """Return the next output [batch, output_size] and cell state [batch, units]."""
     activate = ACTIVATIONS[options.activation]
     forget = gate(cell, "forget", sigmoid, x, aux, h, c)
     input = 1 - forget if cell.is_coupled else gate(cell, "input", sigmoid, x, aux, h, c)
@@ -62,7 +62,7 @@ def lstm_step(
 def gate(
     cell: Cell[Array], name: str, squash: Callable[[Array], Array], x: Array, aux: Array | None, h: Array, c: Array
 ) -> Array:
-    """A gate [batch, units], or the candidate, which is the one called cell, from inputs and states."""
+    """Return a gate, or the candidate (``cell``), of shape [batch, units]."""
     z = x @ cell.input[name].T + h @ cell.recurrent[name].T
     if aux is not None:
         z += aux @ cell.aux[name].T
@@ -74,7 +74,7 @@ def gate(
 
 
 def normalize(z: Array) -> Array:
-    """Rows shifted and scaled to mean 0 and variance 1."""
+    """Shift and scale rows to mean 0 and variance 1."""
     z = z - z.mean(-1, keepdims=True)
     variance = (z * z).mean(-1, keepdims=True)
     return z / np.sqrt(np.where(variance == 0, np.float32(EPSILON), variance))

@@ -1,7 +1,6 @@
-"""Operands of an LSTM cell: how they are called, declared, grouped and checked.
+"""Operands of LSTM cells: names, declarations, grouping, checks.
 
-Every operation of the family lists the same operands, the bidirectional one twice under the prefixes ``fw_`` and
-``bw_``. Rank, dimensions and presence are tested when computing.
+The bidirectional operation has them twice, with the prefixes ``fw_`` and ``bw_``.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ from nnapi.ops.types import FLOAT_SCALAR
 T = TypeVar("T")
 GATES = ("input", "forget", "cell", "output")
 SQUASHED = ("input", "forget", "output")
-"""The gates proper: those between 0 and 1, which may look at the cell's state through a peephole."""
+"""The gates between 0 and 1, which may have a peephole."""
 
 
 @dataclass(frozen=True)
 class Cell(Generic[T]):
-    """The weights and biases of one cell, by role and gate; what is omitted is missing from its mapping.
+    """The weights and biases of one cell, by role and gate, without omitted ones.
 
-    ``input`` [units, input_size], ``recurrent`` [units, output_size], ``aux`` [units, aux_size], ``peephole``,
-    ``norm`` and ``bias`` [units], ``projection`` [output_size, units], ``projection_bias`` [output_size].
+    ``input`` [units, input_size], ``recurrent`` [units, output_size], ``aux`` [units, aux_size], ``peephole``, ``norm``
+    and ``bias`` [units], ``projection`` [output_size, units], ``projection_bias`` [output_size].
     """
 
     input: dict[str, T]
@@ -43,7 +42,7 @@ class Cell(Generic[T]):
 
     @property
     def is_coupled(self) -> bool:
-        """Whether input and forget gate are coupled (CIFG): there is no input gate, it is 1 - forget gate."""
+        """Whether the input gate is 1 - forget gate (CIFG)."""
         return "input" not in self.input
 
 
@@ -63,7 +62,7 @@ def operand_name(role: str, gate: str) -> str:
 
 
 def cell_of(operands: Mapping[str, Any], prefix: str = "") -> Cell[Any]:
-    """Group a cell's operands, types or arrays, out of a call's arguments."""
+    """Group a cell's operands (types or arrays) from a call's arguments."""
 
     def role(name: str) -> dict[str, Any]:
         found = [(gate, operands.get(prefix + operand_name(name, gate))) for gate in GATES]
@@ -82,8 +81,8 @@ def cell_of(operands: Mapping[str, Any], prefix: str = "") -> Cell[Any]:
 
 
 def list_operands(operands: Mapping[str, T | None]) -> list[T | None]:
-    """Weights, peepholes, biases and projection in the operations' order, which is TFLite's too. A peephole into the
-    gate that coupling removes is of no use: None stands in its place."""
+    """Return weights, peepholes, biases and projection in the order of NNAPI and TFLite; None for the peephole of a
+    removed input gate."""
     is_coupled = operands.get(operand_name("input", "input")) is None
     names = [slot.name for slot in cell_parameters()]
     unused = operand_name("peephole", "input") if is_coupled else ""
@@ -91,7 +90,6 @@ def list_operands(operands: Mapping[str, T | None]) -> list[T | None]:
 
 
 def list_norms(operands: Mapping[str, T | None]) -> list[T | None]:
-    """Weights of the layer normalization, gate by gate."""
     return [operands.get(operand_name("norm", gate)) for gate in GATES]
 
 
@@ -106,7 +104,7 @@ def cell_parameters(
     peephole: Levels | None = None,
     bias: Levels | None = None,
 ) -> tuple[Slot, ...]:
-    """Weights, peepholes, biases and projection: the first 17 operands of a cell."""
+    """Declare weights, peepholes, biases and projection: the first 17 operands of a cell."""
 
     def tensor(name: str, types: Levels | None, rank: int, optional: bool) -> Slot:
         return _tensor(prefix + name, types, rank, since, optional)
@@ -122,24 +120,23 @@ def cell_parameters(
 
 
 def aux_parameters(prefix: str, *, since: int = 1) -> tuple[Slot, ...]:
-    """Weights of the auxiliary input."""
     return tuple(_tensor(prefix + operand_name("aux", gate), None, 2, since, True) for gate in GATES)
 
 
 def norm_parameters(
     prefix: str = "", *, since: int = 1, types: Levels | None = None, default: Any = REQUIRED
 ) -> tuple[Slot, ...]:
-    """Weights of the layer normalization; with a ``default`` of None they may be left off the list."""
+    """Declare layer normalization weights; with a ``default`` of None they may be omitted."""
     return tuple(_tensor(prefix + operand_name("norm", gate), types, 1, since, True, default) for gate in GATES)
 
 
 def state_parameters(*names: str, since: int = 1) -> tuple[Slot, ...]:
-    """States [batch, size] of the input's type."""
+    """Declare states [batch, size] of the input's type."""
     return tuple(_tensor(name, None, 2, since, False) for name in names)
 
 
 def option_parameters(*, since: int = 1) -> tuple[Slot, ...]:
-    """Activation, which has codes of its own here, and the two clips, 0 for none."""
+    """Declare the activation, by the LSTM family's codes, and the two clips, 0 for none."""
     return (
         Scalar("activation", OperandCode.INT32, since=since, check=one_of(0, 1, 3, 4, 6)),
         Scalar("cell_clip", like="input", via=FLOAT_SCALAR, since=since, check=not_negative),
@@ -156,7 +153,7 @@ def _tensor(name: str, types: Levels | None, rank: int, since: int, optional: bo
 
 
 def check_cell(operands: Mapping[str, Any], input_size: int, prefix: str = "", aux_size: int = 0) -> tuple[int, int]:
-    """(units, output_size) of a cell; raises OpFailedError where its operands do not fit together."""
+    """Return (units, output_size) of a cell; OpFailedError where its operands do not fit together."""
     cell: Cell[OperandType] = cell_of(operands, prefix)
     units, output_size = cell.input["output"].shape[0], cell.recurrent["output"].shape[1]
     matrices = {"input": input_size, "recurrent": output_size, "aux": aux_size}
@@ -178,7 +175,7 @@ def check_cell(operands: Mapping[str, Any], input_size: int, prefix: str = "", a
 def check_step(
     operands: Mapping[str, Any], batch: int, input_size: int, output_name: str = "output_state_in"
 ) -> tuple[Shape, Shape]:
-    """The shapes of output and cell state of one step; raises OpFailedError where its operands do not fit together."""
+    """Return the shapes of output and cell state of one step; OpFailedError where the operands do not fit together."""
     units, output_size = check_cell(operands, input_size)
     output, cell = (batch, output_size), (batch, units)
     need_shape(output_name, operands[output_name], output)

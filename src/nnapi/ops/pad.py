@@ -1,4 +1,4 @@
-"""PAD, PAD_V2, MIRROR_PAD: a tensor surrounded by zeros, by one value, by its own reflection."""
+"""PAD, PAD_V2, MIRROR_PAD: a tensor surrounded by zeros, by one value, or by its reflection."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FILL_SCALAR: dict[int, int | Levels] = {
     QUANT8: OperandCode.INT32,
     QUANT8_SIGNED: OperandCode.INT32,
 }
-"""The value to pad with: a quantized value where the input is quantized."""
+"""The padding value, quantized like the input."""
 MODES: tuple[Literal["reflect"], Literal["symmetric"]] = ("reflect", "symmetric")
 
 PAD = Operation(
@@ -65,7 +65,7 @@ def zero_point_facet(input: OperandType) -> list[Facet]:
 
 
 def add_paddings(shape: Shape, paddings: Array) -> Shape:
-    """Dimensions with ``paddings`` [rank, 2], before and after each axis, added; OpFailedError where they do not."""
+    """Add ``paddings`` [rank, 2], before and after each axis, to dimensions; OpFailedError if they do not fit."""
     need(paddings.shape == (len(shape), 2), f"paddings has shape {list(paddings.shape)}, must be {[len(shape), 2]}")
     need(bool((paddings >= 0).all()), f"paddings {paddings.tolist()} must not be negative")
     return tuple(dimension + sum(around) for dimension, around in zip(shape, paddings.tolist(), strict=True))

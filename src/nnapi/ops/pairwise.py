@@ -30,9 +30,8 @@ def pairwise(
 ) -> Operation:
     """Declare an operation on the elements of two tensors of one type; the result has that type too, or one of ``out``.
 
-    The arguments of ``function`` have the ``names`` of the tensors.
-
-    Quantized operands may differ in scale and zero point from each other and from the result.
+    The arguments of ``function`` have the ``names`` of the tensors. Quantized operands may differ in scale and zero
+    point from each other and from the result.
     """
     first, second = names
     operation = Operation(

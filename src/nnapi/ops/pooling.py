@@ -1,7 +1,4 @@
-"""AVERAGE_POOL_2D, MAX_POOL_2D, L2_POOL_2D: one element for each window of an image.
-
-Padding does not count: an average divides by the elements inside the image.
-"""
+"""AVERAGE_POOL_2D, MAX_POOL_2D, L2_POOL_2D: one element for each window of an image, without its padding."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Convert between quantized and float values: ``real = (value - zero_point) * scale``, and the rounding rule.
+"""Convert between quantized and float values: ``real = (value - zero_point) * scale``, halves rounded away from zero.
 
-Floats become the nearest quantized value, halves away from zero. Integer sums are multiplied in the fixed point that
-the specification describes (:func:`multiplied_by`), to the same last bit as LiteRT's kernels.
+Integer sums are rescaled in the specification's fixed point, with the same result as LiteRT's kernels.
 """
 
 from __future__ import annotations
@@ -24,19 +23,18 @@ BOUNDS: dict[FuseCode, tuple[float, float]] = {
     FuseCode.FUSED_RELU1: (-1.0, 1.0),
     FuseCode.FUSED_RELU6: (0.0, 6.0),
 }
-"""Real bounds of each fused activation."""
+"""Float bounds of each fused activation."""
 
 EXACT_FLOAT32 = 2**24
-"""Integers up to here, and sums that never pass it, are exact in float32."""
+"""Integers up to this value are exact in float32."""
 
 CACHED = 16384
-"""Numbers worked on at a time, so that the steps of a conversion find them in the cache."""
+"""Elements converted at a time, so that they stay in the cache."""
 AWAY = 1 + 2.0**-22
-"""So little more than 1 that only halves notice, and what float32 hardly tells from them: they leave zero."""
+"""Slightly more than 1: moves halves, and values that float32 barely distinguishes from them, away from zero."""
 
 
 def round_half_away(x: float) -> int:
-    """Nearest integer, halves away from zero."""
     return int(math.copysign(math.floor(abs(x) + 0.5), x))
 
 
@@ -50,7 +48,7 @@ def quantized_range(type: OperandType, activation: FuseCode = FuseCode.FUSED_NON
 
 
 def same_quantization(a: OperandType, b: OperandType) -> bool:
-    """Whether a stored value means the same in both types of one operand code; true if they are not quantized."""
+    """Whether stored values mean the same in both types of one operand code; true if not quantized."""
     return not a.is_quantized or (a.scale, a.zero_point) == (b.scale, b.zero_point)
 
 
@@ -73,14 +71,14 @@ def dequantize(type: OperandType, codes: Array) -> Array:
 
 
 def quantize(type: OperandType, values: Array) -> Array:
-    """Return float values as the type stores them: quantized, or rounded to its precision."""
+    """Return float values as stored: quantized, or rounded to the type's precision."""
     if not type.is_quantized:
         return values.astype(type.dtype)
     return requantizer(type, FuseCode.FUSED_NONE, 1.0)(values.astype(np.float32))
 
 
 def offset(type: OperandType, codes: Array, dtype: Any = np.float32) -> Array:
-    """Codes less their zero point, as floats: the integers that products are summed of."""
+    """Return quantized values less their zero point, as floats."""
     real = codes.astype(dtype)
     if type.zero_point:
         real -= dtype(type.zero_point)
@@ -91,7 +89,7 @@ def requantizer(type: OperandType, activation: FuseCode, factor: Array | float) 
     """Return a function that quantizes results in units of ``factor`` to ``type``: scale, round, shift, clamp.
 
     ``factor`` is 1 for floats, the product of the input scales for integer sums (one per channel, along the last axis).
-    The argument may be overwritten.
+    The function may overwrite its argument.
     """
     low, high = quantized_range(type, activation)
     multiplier = np.asarray(factor, np.float64) / type.scale * AWAY
@@ -112,8 +110,8 @@ def requantizer(type: OperandType, activation: FuseCode, factor: Array | float) 
 def make_multiplier(factor: Array | float) -> Convert:
     """Return a function that multiplies integers by ``factor`` in the specification's fixed point.
 
-    It multiplies by 31 bits of the factor, then shifts, and rounds each to the nearest integer, halves up. It computes
-    in float64, which holds either product to far more than the half that matters.
+    It multiplies by 31 bits of the factor, then shifts, and rounds each to the nearest integer, halves up. float64
+    holds both products with far more precision than halves.
     """
     mantissa, exponent = np.frexp(np.asarray(factor, np.float64))
     multiplier = np.ldexp(np.rint(mantissa * 2**31) / 2**31, np.maximum(exponent, 0))
@@ -131,10 +129,8 @@ def make_multiplier(factor: Array | float) -> Convert:
 
 
 def rescaler(type: OperandType, activation: FuseCode, unit: Array | float) -> Convert:
-    """Return a function that requantizes sums of products, in units of ``unit``, to ``type``.
-
-    ``unit`` is one number, or one for each channel along the last axis.
-    """
+    """Return a function that requantizes sums of products in units of ``unit`` (one, or one per channel along the last
+    axis)."""
     low, high = quantized_range(type, activation)
     multiply = make_multiplier(np.asarray(unit, np.float64) / type.scale)
 

@@ -40,7 +40,7 @@ from nnapi.ops.types import INT32, QUANT8_SIGNED, QUANT8_SYMM, QUANT16_SYMM
 
 FLOAT = OperandCode.FLOAT32
 GATE_SCALE = 2.0**-12
-"""Of a gate before it is squashed: 16 bits, 3 of them integer bits."""
+"""Scale of a gate before its activation: 16 bits, 3 of them integer bits."""
 
 QUANTIZED_LSTM = Operation(
     OperationCode.QUANTIZED_LSTM,
@@ -80,7 +80,7 @@ def infer_shapes(input: OperandType, **operands: Any) -> list[Shape]:
 
 
 def gate_scales(operands: Mapping[str, Any]) -> dict[str, float]:
-    """The scale of each gate before its activation: declared where there is layer normalization."""
+    """Return each gate's scale before its activation: declared with layer normalization."""
     is_normalized = any(each is not None for each in list_norms(operands))
     declared = {gate: operands[f"{gate}_intermediate_scale"] if is_normalized else None for gate in GATES}
     return {gate: float(scale or GATE_SCALE) for gate, scale in declared.items()}
@@ -153,8 +153,8 @@ def _clip(codes: Array, clip: float | None, scale: float) -> Array:
 def _normalize(z: Array, weights: Array, bias: Array, scale: float) -> Array:
     """Normalize rows to mean 0 and variance 1 (with 10 fraction bits), weight them and add the bias, as gate values.
 
-    The mean is rounded towards 0. The variance's division by the length is that of 2**20 first, as specified, which is
-    exact for lengths that are powers of two.
+    The mean is rounded towards 0. The variance divides 2**20 by the length first, as specified, which is exact for
+    powers of two.
     """
     size = z.shape[-1]
     mean = _quotient(z.sum(-1, keepdims=True) << 10, size)
@@ -167,5 +167,5 @@ def _normalize(z: Array, weights: Array, bias: Array, scale: float) -> Array:
 
 
 def _quotient(x: Array, by: int) -> Array:
-    """Division that rounds towards 0."""
+    """Divide, rounding towards 0."""
     return np.sign(x) * (np.abs(x) // by)

@@ -18,7 +18,6 @@ SAMPLING = tuple(
 )
 
 LARGEST = np.float32(2**31 - 128)
-"""The largest dimension in float32."""
 
 
 def _resize(code: OperationCode, facts: Facts, types: Levels, layout: LayoutParameter, level: int) -> Operation:
@@ -57,7 +56,7 @@ def _by_scale(arguments: Arguments) -> Arguments:
 
 
 def _scale_size(arguments: Arguments, name: str, dimension: int) -> int:
-    """The dimension times its scale, rounded down, which must leave at least one cell."""
+    """Return the dimension times its scale, rounded down, at least 1."""
     scale = np.float32(arguments.pop(f"{name}_scale"))
     with np.errstate(over="ignore", invalid="ignore"):
         out = np.floor(np.float32(dimension) * scale)
@@ -99,7 +98,7 @@ def resize_nearest_neighbor(input: Array, size: Pair, align_corners: bool, half_
 
 
 def source_positions(dimension: int, out: int, align_corners: bool, half_pixel_centers: bool) -> Array:
-    """Return the position of each of ``out`` cells, or its center, along an axis of the input, in float32."""
+    """Return the input position of each of ``out`` cells, or of its center, along an axis, in float32."""
     corners = align_corners and out > 1
     scale = np.float32(dimension - 1) / np.float32(out - 1) if corners else np.float32(dimension) / np.float32(out)
     return (np.arange(out, dtype=np.float32) + np.float32(0.5 if half_pixel_centers else 0)) * scale

@@ -1,4 +1,5 @@
-"""RNN, UNIDIRECTIONAL_SEQUENCE_RNN, BIDIRECTIONAL_SEQUENCE_RNN: a fully connected layer that sees its last output."""
+"""RNN, UNIDIRECTIONAL_SEQUENCE_RNN, BIDIRECTIONAL_SEQUENCE_RNN: a fully connected layer with its last output as
+input."""
 
 from __future__ import annotations
 
@@ -78,7 +79,7 @@ BIDIRECTIONAL_SEQUENCE_RNN = Operation(
 
 
 def _check_cell(operands: dict[str, Any], prefix: str, batch: int, input_size: int, aux_size: int = 0) -> int:
-    """The number of units of a cell; raises OpFailedError where its operands do not fit together."""
+    """Return the number of units of a cell; OpFailedError where its operands do not fit together."""
     units = operands[f"{prefix}weights"].shape[0]
     wanted = {
         "weights": (units, input_size),
@@ -103,7 +104,7 @@ def rnn_step(
     activation: int,
     aux_weights: Array | None = None,
 ) -> tuple[Array]:
-    """The next output, which is the next state too: act(W x + A aux + R h + b)."""
+    """Return the next output and state: act(W x + A aux + R h + b)."""
     z = x @ weights.T + h @ recurrent_weights.T + bias
     if aux is not None and aux_weights is not None:
         z += aux @ aux_weights.T

@@ -1,4 +1,4 @@
-"""ROI_ALIGN, ROI_POOLING: the features of a region of interest, averaged or their maximum, on a grid of fixed size."""
+"""ROI_ALIGN, ROI_POOLING: average or maximum of a region of interest's features on a grid of fixed size."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def roi_pooling(
 def _locate(
     feature_map: Array, rois: Array, batch_index: Array, height_ratio: float, width_ratio: float
 ) -> tuple[Array, Array]:
-    """The image of every region and its corners in cells of the feature map; OpFailedError where outside of it."""
+    """Return the image of every region and its corners in cells of the feature map; OpFailedError if outside."""
     images, height, width, _ = feature_map.shape
     check_upright("rois", rois)
     corners = rois / np.array([width_ratio, height_ratio] * 2, np.float32)
@@ -121,7 +121,7 @@ def _locate(
 def _sample(start: Array, end: Array, bins: int, samples: int) -> tuple[Array, Array]:
     """Return the sample positions of each bin along one axis, [region, bin, sample], and their counts, [region].
 
-    ``samples`` of 0 means one for every cell that a bin touches; positions beyond a region's count are undefined.
+    ``samples`` of 0 means one for every cell in a bin; positions beyond a region's count are undefined.
     """
     step = np.maximum(end - start, 1) / np.float32(bins)
     counts = np.full(len(step), samples) if samples else np.ceil(step).astype(np.intp)
@@ -131,7 +131,7 @@ def _sample(start: Array, end: Array, bins: int, samples: int) -> tuple[Array, A
 
 
 def _interpolate(feature_map: Array, image: Array, rows: Array, columns: Array) -> Array:
-    """Bilinear samples [region, row, column, depth] at positions [region, row] and [region, column]."""
+    """Return bilinear samples [region, row, column, depth] at positions [region, row] and [region, column]."""
     (y0, y1, dy), (x0, x1, dx) = (_between(rows, feature_map.shape[1]), _between(columns, feature_map.shape[2]))
     image, dy, dx = image[:, None, None], dy[:, :, None, None], dx[:, None, :, None]
     y0, y1, x0, x1 = y0[:, :, None], y1[:, :, None], x0[:, None, :], x1[:, None, :]
@@ -141,14 +141,14 @@ def _interpolate(feature_map: Array, image: Array, rows: Array, columns: Array) 
 
 
 def _between(position: Array, dimension: int) -> tuple[Array, Array, Array]:
-    """The two cells that a position lies between and its distance from the first, all within the image."""
+    """Return the two cells around a position and its distance from the first, within the image."""
     position = np.minimum(position, dimension - 1)
     low = np.floor(position).astype(np.intp)
     return low, np.minimum(low + 1, dimension - 1), position - low.astype(position.dtype)
 
 
 def _bins(start: Array, end: Array, bins: int, dimension: int) -> tuple[Array, Array]:
-    """First cell and the one after the last of each bin, [region, bin], clipped to the image."""
+    """Return the first cell and the one after the last of each bin, [region, bin], clipped to the image."""
     step = (np.maximum(end - start + 1, 1) / np.float32(bins))[:, None]
     number = np.arange(bins + 1, dtype=np.float32)
     edge = step * number + start[:, None]

@@ -1,4 +1,4 @@
-"""Shared by the recurrent operations over time: the loop, linking of an auxiliary input, results of two directions."""
+"""Loops over time of recurrent operations, linking of an auxiliary input, results of two directions."""
 
 from __future__ import annotations
 
@@ -12,25 +12,24 @@ from nnapi.model.operand import Array, OperandType, Shape
 
 T = TypeVar("T")
 Step = Callable[..., tuple[Array, ...]]
-"""From the input at one time, the auxiliary input or None, and the states to the next states; the first is the
-output."""
+"""From input, auxiliary input or None, and states at one time to the next states, the output first."""
 
 
 def dimensions(input: OperandType, time_major: int) -> tuple[int, int, int]:
-    """(time, batch, size) of a sequence."""
+    """Return (time, batch, size) of a sequence."""
     first, second, size = input.shape
     return (first, second, size) if time_major else (second, first, size)
 
 
 def by_time(x: Array, time_major: int) -> Array:
-    """A sequence with time first, or such a one as the operation stores it."""
+    """Convert between the stored order and time first."""
     return x if time_major else x.swapaxes(0, 1)
 
 
 def over_time(
     step: Step, x: Array, aux: Array | None, states: tuple[Array, ...], backward: bool = False
 ) -> tuple[Array, tuple[Array, ...]]:
-    """Run a cell along the first axis: all outputs, in the order of the input, and the last states."""
+    """Run a cell along the first axis; return all outputs in the order of the input, and the last states."""
     times = range(len(x))
     outputs = []
     for t in reversed(times) if backward else times:
@@ -51,7 +50,7 @@ def link(input: T, aux: T | None, weighted: bool) -> tuple[T, T | None]:
 def check_aux(input: OperandType, aux: OperandType | None, fw: str | None, bw: str | None) -> None:
     """Raise OpFailedError unless an auxiliary input can be linked and has the input's time and batch.
 
-    ``fw`` and ``bw`` name weights for it in each direction, without their prefix; None where none are given.
+    ``fw`` and ``bw`` name its weights in each direction, without their prefix; None without weights.
     """
     given, omitted = ("fw", "bw") if fw else ("bw", "fw")
     weights = fw or bw
@@ -67,7 +66,7 @@ def check_aux(input: OperandType, aux: OperandType | None, fw: str | None, bw: s
 
 
 def both_shapes(outer: Shape, fw_size: int, bw_size: int, merge: bool) -> list[Shape]:
-    """Shapes of the two directions' outputs, or of the merged one."""
+    """Return the shapes of both directions' outputs, or of the merged one."""
     return [(*outer, fw_size + bw_size)] if merge else [(*outer, fw_size), (*outer, bw_size)]
 
 
@@ -80,7 +79,7 @@ def run_both(
     time_major: int,
     merge: bool,
 ) -> list[Array]:
-    """Run a forward and a backward cell: the outputs of both as stored, or merged, and the last states of both."""
+    """Run a forward and a backward cell; return stored outputs, perhaps merged, and the last states of both."""
     aux = None if aux is None else by_time(aux, time_major)
     x = by_time(x, time_major)
     bw_x, aux = link(x, aux, weighted)

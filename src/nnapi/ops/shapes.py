@@ -1,4 +1,4 @@
-"""Arithmetic of dimensions that several operations share."""
+"""Arithmetic of dimensions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ Pair = tuple[int, int]
 Padding = tuple[Pair, Pair]
 """((top, bottom), (left, right))."""
 PAD_NAMES = (("pad_top", "pad_bottom"), ("pad_left", "pad_right"))
-"""The scalars of explicit padding, in that order."""
 
 
 def broadcast(names: tuple[str, str], a: Shape, b: Shape) -> Shape:
-    """Dimensions of two tensors of these names combined element by element, aligned at the last axis."""
+    """Combine the dimensions of two tensors elementwise, aligned at the last axis."""
     if a == b:
         return a
     rank = max(len(a), len(b))
@@ -33,24 +32,24 @@ def broadcast(names: tuple[str, str], a: Shape, b: Shape) -> Shape:
 
 
 def same_shape(input: OperandType, **others: Any) -> Shape:
-    """The shape function of operations whose result has the dimensions of ``input``."""
+    """Return the dimensions of ``input``."""
     return input.shape
 
 
 def axis_of(axis: int, rank: int, name: str = "axis") -> int:
-    """A possibly negative axis as 0..rank-1."""
+    """Return a possibly negative axis as 0..rank-1."""
     need(-rank <= axis < rank, f"{name} is {axis}, must be in [{-rank}, {rank})")
     return axis % rank
 
 
 def need_shape(name: str, type: OperandType | None, want: Shape) -> None:
-    """Raise OpFailedError unless a tensor that is given has exactly the dimensions it must have."""
+    """Raise OpFailedError unless a given tensor has exactly these dimensions."""
     if type is not None and type.shape != want:
         raise OpFailedError(f"{name} has shape {list(type.shape)}, must be {list(want)}")
 
 
 def need_image(name: str, image: OperandType) -> Shape:
-    """The dimensions of an image, of which only the number of batches may be 0."""
+    """Return the dimensions of an image, of which only the number of batches may be 0."""
     shape = image.dimensions
     if 0 in shape[1:]:
         raise OpFailedError(f"{name} has shape {list(shape)}, only the number of batches may be 0")
@@ -58,14 +57,14 @@ def need_image(name: str, image: OperandType) -> Shape:
 
 
 def same_padding(dimension: int, size: int, stride: int, dilation: int = 1) -> Pair:
-    """Padding (before, after) that makes the output ``ceil(dimension / stride)``; the odd one goes after."""
+    """Return padding (before, after) for the output ``ceil(dimension / stride)``; the odd cell is after."""
     out = -(-dimension // stride)
     total = (out - 1) * stride + (size - 1) * dilation + 1 - dimension
     return (total // 2, total - total // 2) if total > 0 else (0, 0)
 
 
 def windows(dimension: int, size: int, stride: int, padding: Pair, dilation: int = 1) -> int:
-    """How many windows fit: the output dimension of a convolution or pooling."""
+    """Return the number of windows: the output dimension of a convolution or pooling."""
     count = (dimension + padding[0] + padding[1] - (size - 1) * dilation - 1) // stride + 1
     return count if count > 0 else 0
 
@@ -76,7 +75,7 @@ NO_PADDING: Padding = ((0, 0), (0, 0))
 def slide(
     image: Sequence[int], size: Sequence[int], stride: Pair, padding: Padding = NO_PADDING, dilation: Pair = (1, 1)
 ) -> Pair:
-    """How many windows fit, down and across; OpFailedError where none does."""
+    """Return the numbers of windows down and across; OpFailedError where one is 0."""
     rows = windows(image[0], size[0], stride[0], padding[0], dilation[0])
     columns = windows(image[1], size[1], stride[1], padding[1], dilation[1])
     if not (rows and columns):
@@ -88,12 +87,12 @@ def slide(
 
 
 def _reach(size: int, dilation: int) -> int:
-    """Cells from the first to the last of a window."""
+    """Return the cells from the first to the last of a window."""
     return (size - 1) * dilation + 1
 
 
 def explicit(arguments: Arguments) -> Padding:
-    """Take the scalars of explicit padding out of an overload's arguments."""
+    """Remove the scalars of explicit padding from an overload's arguments and return the padding."""
     (top, bottom), (left, right) = PAD_NAMES
     return (
         (arguments.pop(top), arguments.pop(bottom)),
@@ -102,7 +101,7 @@ def explicit(arguments: Arguments) -> Padding:
 
 
 def describe_padding(padding: Padding) -> str:
-    """Padding in words, by the names of the scalars that give it."""
+    """Return padding in words, by the names of its scalars."""
     return ", ".join(
         f"{name} {cells}"
         for names, pair in zip(PAD_NAMES, padding, strict=True)
@@ -113,7 +112,7 @@ def describe_padding(padding: Padding) -> str:
 def spatial(arguments: Arguments, image: OperandType, size: Pair, dilation: Pair = (1, 1)) -> Arguments:
     """Replace an overload's padding and stride scalars by ``padding`` and ``stride`` pairs.
 
-    Explicit padding as large as the window is refused, as that would pool nothing but padding.
+    Explicit padding as large as the window is refused: a window would hold only padding.
     """
     stride = (arguments.pop("stride_h"), arguments.pop("stride_w"))
     scheme = arguments.pop("padding_scheme", None)

@@ -83,7 +83,7 @@ def strided_slice(
 
 
 def slice_steps(shape: Shape, begin: Array, end: Array, strides: Array, begin_mask: int, end_mask: int) -> list[range]:
-    """The indices taken along each axis."""
+    """Return the indices along each axis."""
     ranges = []
     for axis, (dimension, first, last, step) in enumerate(
         zip(shape, begin.tolist(), end.tolist(), strides.tolist(), strict=True)
@@ -97,7 +97,7 @@ def slice_steps(shape: Shape, begin: Array, end: Array, strides: Array, begin_ma
 
 
 def _as_slice(steps: range) -> slice:
-    """The same indices for NumPy, to which a stop of -1 means the last element, not the one before the first."""
+    """Return indices as a slice for NumPy, where a stop of -1 means the last element."""
     if not steps:
         return slice(0)
     return slice(steps.start, steps.stop if steps.stop >= 0 else None, steps.step)

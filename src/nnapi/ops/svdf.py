@@ -1,4 +1,4 @@
-"""SVDF: a fully connected layer over the last inputs, its weights a sum of products of a feature and a time filter."""
+"""SVDF: a fully connected layer over the last inputs; its weights are sums of products of feature and time filters."""
 
 from __future__ import annotations
 

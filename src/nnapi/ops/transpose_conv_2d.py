@@ -25,7 +25,7 @@ def _explicit(arguments: Arguments) -> Arguments:
 
 
 def _implicit(arguments: Arguments) -> Arguments:
-    """Padding as of the convolution that makes the input from the wanted output."""
+    """Return the padding of the convolution from the wanted output to the input."""
     arguments = dict(arguments)
     stride = (arguments.pop("stride_h"), arguments.pop("stride_w"))
     wanted = arguments.pop("output_shape")
@@ -42,7 +42,7 @@ def _implicit(arguments: Arguments) -> Arguments:
 
 
 def _same(wanted: int, size: int, stride: int) -> Pair:
-    """The tail may be negative: cells that no filter reaches."""
+    """Return SAME padding; the tail may be negative: cells outside every filter window."""
     total = (-(-wanted // stride) - 1) * stride + size - wanted
     before = max(total, 0) // 2
     return before, total - before

@@ -1,4 +1,4 @@
-"""Type tables that many signatures share: operand code to the feature level from which it is accepted."""
+"""Types of signatures: operand code to its first feature level."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ QUANT16, QUANT16_SYMM, BOOL8 = O.TENSOR_QUANT16_ASYMM, O.TENSOR_QUANT16_SYMM, O.
 
 
 def floats(level: int = 1) -> dict[int, int]:
-    """float32 from ``level``, float16 from level 3 on."""
     return {FLOAT32: level, FLOAT16: max(level, 3)}
 
 
@@ -22,7 +21,6 @@ def reals(level: int = 1, quant8: int = 1) -> dict[int, int]:
 
 
 def numbers(level: int = 1, quant8: int = 1, int32: int = 4) -> dict[int, int]:
-    """Reals, and int32 from level ``int32`` on."""
     return reals(level, quant8) | {INT32: int32}
 
 
@@ -34,7 +32,7 @@ FLOAT_SCALAR: dict[int, int | Levels] = {
     INT32: O.FLOAT32,
     QUANT16: O.FLOAT32,
 }
-"""A float scalar beside a tensor: float16 beside float16, else float32."""
+"""A float scalar: float16 for a float16 tensor, else float32."""
 
 FILTER: dict[int, int | Levels] = {
     FLOAT32: FLOAT32,
@@ -42,10 +40,10 @@ FILTER: dict[int, int | Levels] = {
     QUANT8: {QUANT8: 1, PER_CHANNEL: 3},
     QUANT8_SIGNED: {QUANT8_SIGNED: 4, PER_CHANNEL: 4},
 }
-"""A convolution's filter beside its input."""
+"""A convolution's filter by its input."""
 
 BIAS: dict[int, int | Levels] = {FLOAT32: FLOAT32, FLOAT16: FLOAT16, QUANT8: INT32, QUANT8_SIGNED: INT32}
-"""A bias beside the input."""
+"""A bias by its input."""
 
 # Output quantization that an operation fixes.
 UNIT_INTERVAL: dict[int, tuple[float, int]] = {QUANT8: (1 / 256, 0), QUANT8_SIGNED: (1 / 256, -128)}

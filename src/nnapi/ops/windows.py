@@ -1,4 +1,4 @@
-"""Windows that slide along one axis of an array, a kernel position at a time and without padding the array."""
+"""Windows that slide along one axis of an array, one kernel position at a time, without padding the array."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from nnapi.model.operand import Array
 
 Step = tuple[slice, slice]
-"""Output positions, and the input positions that one kernel position pairs them with."""
+"""Output positions, and the paired input positions of one kernel position."""
 
 
 def taps(dimension: int, size: int, stride: int, before: int, out: int) -> Iterator[tuple[int, Step]]:
-    """For each kernel position that meets the input: its index and what it pairs.
+    """Return index and pairs of each kernel position that meets the input.
 
     ``before`` counts the cells of padding ahead of the ``dimension`` cells of input; ``out`` counts the windows.
     """
@@ -30,7 +30,7 @@ def taps(dimension: int, size: int, stride: int, before: int, out: int) -> Itera
 def reduce_windows(
     ufunc: np.ufunc, x: Array, axis: int, size: int, stride: int, before: int, out: int, initial: float
 ) -> Array:
-    """Combine the cells of each window along ``axis``; cells outside the array do not take part."""
+    """Combine the cells of each window along ``axis``, without cells outside the array."""
     x = np.moveaxis(x, axis, 0)
     y = np.full((out, *x.shape[1:]), initial, x.dtype)
     for _, (to, of) in taps(x.shape[0], size, stride, before, out):

@@ -1,1 +1,1 @@
-"""Files that outlive a process: one format, one validation, one pruning."""
+"""Persistent files: one format, validation, pruning."""

@@ -1,4 +1,4 @@
-"""Where things are kept on disk that nobody named a directory for: what each kind is, and where it lies."""
+"""The default directories of persistent records."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cache
 
 
 class RecordKind(StrEnum):
-    """Kinds of records in the cache directory. The value is the name of the folder."""
+    """Kinds of records; the value is the folder in the cache directory."""
 
     PLANS = "plans"
     MODELS = "models"
@@ -27,22 +27,17 @@ HOLDS = {
 
 
 def default_directory() -> str:
-    """Where this machine's records are kept: NNAPI_CACHE_DIR, or nnapi in the user's cache directory.
-
-    For a user without a home it is where nothing can be kept.
-    """
+    """Return NNAPI_CACHE_DIR, or nnapi in the user's cache directory; below the null device without a home."""
     return _find_directory(*map(os.environ.get, ("NNAPI_CACHE_DIR", "XDG_CACHE_HOME", "HOME")))
 
 
 def directory_of(kind: RecordKind) -> str:
-    """The folder of one kind of records."""
     return os.path.join(default_directory(), kind)
 
 
 @cache
 def _find_directory(chosen: str | None, users: str | None, home: str | None) -> str:
-    """Return the directory that three values of the environment determine; the last decides through
-    :func:`os.path.expanduser`."""
+    """Return the directory for three environment variables; HOME through :func:`os.path.expanduser`."""
     if chosen:
         return chosen
     if not users:

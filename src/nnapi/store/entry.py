@@ -1,9 +1,8 @@
-"""The one format of everything that is kept on disk, its validation, and making room.
+"""The format of persistent files: writing, validation, pruning.
 
-A file begins with its content, so that an engine can map it as it is. Behind that stand a short text (the plan of a
-compilation) and a header: the file's own name, what it was made for, a digest of everything. Whatever is wrong with a
-file (truncated, altered, copied from elsewhere, unreadable) it is ignored with a logged reason and written anew. Files
-are replaced, never changed, as others may have mapped them.
+A file begins with its content, so that an engine can map it. A short text (the plan of a compilation) and a header
+follow: file name, purpose, digest of everything. Invalid files (truncated, altered, copied, unreadable) are ignored
+with a logged reason and written anew. Files are replaced, never changed, as other processes may have mapped them.
 """
 
 from __future__ import annotations
@@ -24,19 +23,19 @@ from nnapi.trace.log import Log
 log = Log("nnapi.CompilationCache")
 
 MAGIC = b"\nNNAPI-CACHE-6\n"
-"""The end of every file. The number is raised with every change of what is kept, or of how it is found out."""
+"""The end of every file; increase the number with every change of content or format."""
 TAIL = struct.Struct(f"<I{len(MAGIC)}s")
-"""Bytes of the header in front of it, and the magic."""
+"""Bytes of the preceding header, and the magic."""
 FIELDS = {"name", "purpose", "plan", "size", "digest", "label"}
 LETTERS = 64
 PAIRS = [chr(ord("A") + (byte & 15)) + chr(ord("A") + (byte >> 4)) for byte in range(256)]
 """The two letters for each byte of a key."""
 SUFFIX = "10"
-"""Model cache, file 0: the end of every name, as the reference runtime gives it."""
+"""Model cache, file 0: the end of every name, as in the reference runtime."""
 
 
 class Label(NamedTuple):
-    """The description of an entry, for people and for ``nnapi cache list``."""
+    """An entry's description for ``nnapi cache list``."""
 
     model: str
     device: str
@@ -55,8 +54,7 @@ class Mapped(Protocol):
 
 
 class Content(NamedTuple):
-    """A sound file: what it was made for, the plan (empty where none was kept), the content itself, and the memory that
-    has mapped it, if any."""
+    """A valid file: purpose, plan (may be empty), content, and the memory that has mapped it, if any."""
 
     purpose: str
     plan: bytes
@@ -65,7 +63,7 @@ class Content(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A file that is kept. ``label`` is None where it cannot be read."""
+    """A cached file; ``label`` is None if unreadable."""
 
     path: str
     size: int
@@ -74,17 +72,17 @@ class Entry(NamedTuple):
 
 
 def spell(key: bytes) -> str:
-    """The name of a file: two letters for each of the 32 bytes (low half first), its kind and its number."""
+    """Return a file name: two letters for each of the 32 bytes (low half first), kind and number."""
     return "".join([PAIRS[byte] for byte in key]) + SUFFIX
 
 
 def read_entry(
     path: str | os.PathLike[str], open_mapped: Callable[[str | os.PathLike[str]], Mapped] | None = None
 ) -> Content | None:
-    """Return what a file holds; None, with the reason in the log, where there is none or it is not as it was written.
+    """Return a file's content; None, with a logged reason, if it is missing or invalid.
 
-    ``open_mapped`` maps a file whose content is used as it lies; by default the file is read, which is faster for a
-    small one.
+    ``open_mapped`` maps a file whose content is used in place; by default the file is read, which is faster for a small
+    one.
     """
     memory = None
     try:
@@ -111,7 +109,7 @@ def read_entry(
 
 
 def write_entry(path: str | os.PathLike[str], label: Label, content: Content) -> None:
-    """Write a file so that other processes see it whole or not at all; OSError where that cannot be done."""
+    """Write a file atomically; OSError if that fails."""
     plan, payload = content.plan, content.payload
     meta = {"name": os.path.basename(path), "purpose": content.purpose}
     meta |= {"plan": len(plan), "size": len(plan) + len(payload)}  # type: ignore[dict-item]
@@ -129,7 +127,7 @@ def mark_used(path: str) -> None:
 
 
 def _find_fault(path: str | os.PathLike[str], meta: dict[str, Any] | None, data: memoryview) -> str | None:
-    """Why a file with that header is not to be used."""
+    """Return why a file with that header is invalid, or None."""
     if meta is None:
         return "it is not an entry of this cache's format"
     if meta["name"] != os.path.basename(path):
@@ -143,13 +141,11 @@ def _find_fault(path: str | os.PathLike[str], meta: dict[str, Any] | None, data:
 
 
 def _sign(meta: dict[str, Any], plan: bytes | memoryview, payload: bytes | memoryview) -> str:
-    """The digest of the content and of what the header says of it."""
     return digest(repr((meta["name"], meta["purpose"], meta["plan"])).encode(), plan, payload).hex()
 
 
 def _read_header(data: memoryview) -> dict[str, Any] | None:
-    """The header at the end of a file, with the bytes that it and what follows take as ``length``; None for a file of
-    another kind."""
+    """Return the header at the end of a file, with ``length`` from the header's start on; None for other formats."""
     end = len(data) - TAIL.size
     if end < 0:
         return None
@@ -168,7 +164,7 @@ def _read_header(data: memoryview) -> dict[str, Any] | None:
 
 
 def list_entries(directory: str | os.PathLike[str]) -> list[Entry]:
-    """The entries of a directory, the one used longest ago first; none where there is no directory."""
+    """Return the entries of a directory, the least recently used first; empty without a directory."""
     found = []
     for path in _list_files(directory):
         try:
@@ -201,7 +197,7 @@ def _describe(path: str) -> Entry:
 
 
 def prune(directory: str | os.PathLike[str], limit: int) -> list[Entry]:
-    """Remove entries, the one used longest ago first, until at most ``limit`` bytes are left; return those removed.
+    """Remove the least recently used entries until at most ``limit`` bytes are left; return those removed.
 
     Files of another format and unfinished entries are always removed.
     """
@@ -220,7 +216,7 @@ def prune(directory: str | os.PathLike[str], limit: int) -> list[Entry]:
 
 
 def prune_if_full(directory: str | os.PathLike[str], limit: int) -> None:
-    """Prune after an entry was written; files are read only if there are too many."""
+    """Prune after a write; files are read only if they exceed the limit."""
     remove_abandoned(directory)
     total = 0
     for path in _list_files(directory):

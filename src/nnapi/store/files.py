@@ -1,4 +1,4 @@
-"""Files that are replaced whole: readers find the old content or the new, and a writer that fails leaves nothing."""
+"""Replace files atomically."""
 
 from __future__ import annotations
 
@@ -9,20 +9,17 @@ from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
 UNFINISHED = ".nnapi-"
-"""How the names of files begin that are being written."""
+"""Name prefix of files that are being written."""
 ABANDONED = 3600
-"""Seconds after which an unfinished file is one that its writer did not live to finish."""
+"""Seconds after which an unfinished file is abandoned."""
 PRIVATE, PUBLIC = 0o600, 0o666
-"""Permissions of a file, as far as the process's umask allows."""
+"""Permissions of a file, before the process's umask."""
 PRIVATE_DIRECTORY = 0o700
 FOREIGN_WRITERS = 0o022
 
 
 def make_directory(path: str | os.PathLike[str]) -> None:
-    """Create a directory and its missing parents, open to this user alone; OSError where that cannot be done.
-
-    A directory that exists keeps its permissions.
-    """
+    """Create a directory and its missing parents with access for this user alone; OSError if that fails."""
     if os.path.isdir(path):
         return
     parent = os.path.dirname(os.path.abspath(path))
@@ -36,7 +33,7 @@ def make_directory(path: str | os.PathLike[str]) -> None:
 
 
 def find_foreign_writer(stat: os.stat_result) -> str | None:
-    """Return who else can have written a file, in words; None where only this user or root can."""
+    """Return who else can have written a file; None if only this user or root."""
     if stat.st_uid not in (0, os.geteuid()):
         return f"it belongs to user {stat.st_uid}"
     return "other users may write to it" if stat.st_mode & FOREIGN_WRITERS else None
@@ -44,9 +41,9 @@ def find_foreign_writer(stat: os.stat_result) -> str | None:
 
 @contextmanager
 def replace_file(path: str | os.PathLike[str], mode: int = PRIVATE) -> Iterator[BinaryIO]:
-    """A file to write to, which takes the place of another when the block ends; OSError where that cannot be done.
+    """Open a file for writing that replaces another when the block ends; OSError if that fails.
 
-    Whatever goes wrong, a full disk or an error in the block, the other stays as it is and nothing else is left.
+    After any error the old file is unchanged and nothing else is left.
     """
     temporary = os.path.join(os.path.dirname(path), UNFINISHED + os.urandom(8).hex())
     try:
@@ -63,7 +60,7 @@ def replace_file(path: str | os.PathLike[str], mode: int = PRIVATE) -> Iterator[
 
 
 def remove_abandoned(directory: str | os.PathLike[str]) -> None:
-    """Remove what writers left unfinished who were killed."""
+    """Remove unfinished files of killed writers."""
     for name in os.listdir(directory):
         if name.startswith(UNFINISHED):
             with suppress(FileNotFoundError):  # its writer has finished it, or another process has removed it

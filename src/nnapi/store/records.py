@@ -1,4 +1,4 @@
-"""Small records beside the compilations: one file each, in the folder of its kind, under the digest of its key."""
+"""Small JSON records: one file each, in the folder of its kind, named by the digest of its key."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ log = Log("nnapi.CompilationCache")
 T = TypeVar("T")
 
 LIMIT = 1 << 20
-"""Bytes of the records of one kind: about a thousand; what was used longest ago gives way to what is new."""
+"""Bytes of the records of one kind: about a thousand."""
 
 
 def path_of(kind: RecordKind, key: str) -> str:
-    """Where the record of a key lies."""
     return os.path.join(directory_of(kind), spell(digest(key.encode())))
 
 
 def recall_record(kind: RecordKind, key: str, parse: Callable[[Any], T]) -> T | None:
-    """Return the record of a key, as ``parse`` reads it; None if there is none that can be read."""
+    """Return the record of a key, as ``parse`` reads it; None if missing or unreadable."""
     path = path_of(kind, key)
     content = read_entry(path)
     if content is None or content.purpose != key:
@@ -43,7 +42,7 @@ def recall_record(kind: RecordKind, key: str, parse: Callable[[Any], T]) -> T | 
 
 
 def forget_record(kind: RecordKind, key: str) -> None:
-    """Let nothing be kept under a key. Trouble is only logged."""
+    """Remove the record of a key; errors are logged."""
     try:
         os.unlink(path_of(kind, key))
     except FileNotFoundError:
@@ -55,7 +54,7 @@ def forget_record(kind: RecordKind, key: str) -> None:
 def keep_record(
     kind: RecordKind, key: str, content: Any, *, model: str = "", device: str = "", version: str = ""
 ) -> None:
-    """Keep values that JSON can say under a key; what they are of is for people. Trouble is only logged."""
+    """Store JSON values under a key, with a description for people; errors are logged."""
     path = path_of(kind, key)
     directory = os.path.dirname(path)
     label = Label(model, device, version, time.time())

@@ -1,6 +1,6 @@
-"""The version of the code that wrote a cached entry: an entry of other code is not used.
+"""The version of the code that wrote a cached entry; entries of other code are not used.
 
-The version of the package does not tell: a checkout changes without it.
+A checkout changes without a new version of the package.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ MAKERS = "drivers", "formats", "importers", "lowering", "model", "ops"
 
 @cache
 def find_last_change() -> bytes:
-    """Return the time at which the newest source was written, and the number of sources."""
+    """Return the modification time of the newest source, and the number of sources."""
     package = os.path.dirname(os.path.dirname(__file__))
     folders = [os.path.join(package, maker) for maker in MAKERS]
     times = []

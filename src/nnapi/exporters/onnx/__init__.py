@@ -1,5 +1,4 @@
-"""Write NNAPI models as ONNX files: one rule for each operation, quantized values between QuantizeLinear and
-DequantizeLinear."""
+"""Write ONNX files: one rule per operation, quantized values between QuantizeLinear and DequantizeLinear."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ __all__ = ["write"]
 
 
 def write(model: Model, path: Path) -> None:
-    """Write the model; BadDataError listing what cannot be written. Constants of more than 2 GiB go to PATH.data."""
+    """Write the model; BadDataError lists refused operations. Constants of more than 2 GiB go to PATH.data."""
     graph = Conversion.lower_file(model, ".onnx").finish()
     if is_dynamic(model):
         other = Conversion.lower_file(model, ".onnx", other_shapes(model)).finish()

@@ -1,4 +1,4 @@
-"""The argument of each rule: one call of the model, its values, and the nodes that the rule appends."""
+"""The context of the exporter's rules: one call, its values, and the nodes that the rule appends."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ NHWC_TO_NCHW, NCHW_TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
 
 
 class Context(lowering.Context):
-    """One call while it is exported.
+    """One exported call. It computes quantized values as floats, between DequantizeLinear and QuantizeLinear.
 
-    Quantized values are computed with as floats, between DequantizeLinear and QuantizeLinear. ``transposed`` caches
-    constants that other calls have transposed.
+    ``transposed`` caches transposed constants of all calls.
     """
 
     def __init__(self, call: Call, transposed: dict[tuple[Value, tuple[int, ...]], Value]) -> None:
@@ -35,17 +34,16 @@ class Context(lowering.Context):
 
     @property
     def kind(self) -> str:
-        """The operation's name in NNAPI."""
         return self.call.operation.name
 
     def result(self, position: int = 0) -> Value:
-        """A new value of a result's type, as NHWC."""
+        """Return a new value of a result's type, as NHWC."""
         return value_of(self.call.results[position], f"output {position}")
 
     # Nodes
 
     def emit(self, kind: str, inputs: Sequence[Value | None], output: Value, **attributes: Any) -> Value:
-        """Append a node with one output, which comes back."""
+        """Append a node and return its only output."""
         self.operators.append(Node(kind, list(inputs), [output], attributes))
         return output
 
@@ -55,7 +53,7 @@ class Context(lowering.Context):
         return self.store(self.emit(kind, reals, self.result().like(real=True), **attributes))
 
     def move(self, kind: str, inputs: Sequence[Value | None], **attributes: Any) -> Value:
-        """Return the call's first result, made by a node that only moves elements."""
+        """Return the call's first result, from a node that only moves elements."""
         return self.emit(kind, inputs, self.result(), **attributes)
 
     def real(self, value: Value) -> Value:
@@ -63,7 +61,7 @@ class Context(lowering.Context):
         return value if value.quantized is None else self.dequantize(value, value.quantized)
 
     def dequantize(self, value: Value, quantization: OperandType, axis: int = 0) -> Value:
-        """Dequantize a value by a type; ``axis`` is the axis of its scales where it has one per channel."""
+        """Dequantize a value; ``axis`` is that of per-channel scales."""
         if quantization.channel is not None:
             scales = constant(quantization.channel.scales, np.float32)
             zeros = constant(np.zeros(len(quantization.channel.scales)), value.element)
@@ -73,14 +71,12 @@ class Context(lowering.Context):
         return self.emit("DequantizeLinear", [value, *parameters], value.like(element=np.float32))
 
     def quantize(self, real: Value, type: OperandType) -> Value:
-        """Quantize float values to a type."""
         out = value_of(type.with_dimensions(real.shape), real.name)
         real = self.cast(real, np.float32)
         return self.emit("QuantizeLinear", [real, *self._parameters(type, out.element)], out)
 
     def store(self, real: Value, position: int = 0, *, activated: bool = True) -> Value:
-        """Return a result as the call declares it: quantized where its type is, and the first one with the fused
-        activation."""
+        """Return a result as declared: quantized, and the first one with the fused activation."""
         if activated and position == 0:
             real = self.activate(real, self.activation)
         type = self.call.results[position]
@@ -94,17 +90,17 @@ class Context(lowering.Context):
         return self.clip(value, *BOUNDS[activation])
 
     def keep(self, value: Value, made: OperandType, kept: OperandType) -> Value:
-        """Return a result in the quantization with which its operand keeps it."""
+        """Return a result in its operand's quantization."""
         return value if same_quantization(made, kept) else self.quantize(self.real(value), kept)
 
     def in_one_scale(self, values: Sequence[Value]) -> list[Value]:
-        """Return quantized values of other scales than the first result's in that."""
+        """Return values requantized to the first result's type."""
         type, out = self.call.results[0], self.result()
         return [value if value.same_quantization(out) else self.quantize(self.real(value), type) for value in values]
 
     def dequantize_weights(self, input: Value, filter: Value, axis: int, bias: Value) -> tuple[Value, Value]:
-        """Return a filter whose output channels lie along ``axis``, and a bias, whose scales are the products of those
-        of input and filter."""
+        """Return a dequantized filter with output channels along ``axis``, and its bias, whose scales are the products
+        of those of input and filter."""
         if filter.quantized is None:
             return filter, bias
         quantization = filter.quantized
@@ -133,17 +129,15 @@ class Context(lowering.Context):
         return self.emit("Clip", [value, *bounds], value.like())
 
     def fill(self, value: Value, number: float) -> Value:
-        """A number to compute with beside a value."""
+        """Return a scalar of the value's element type."""
         return constant(number, value.element)
 
     def cast(self, value: Value, element: Any) -> Value:
-        """Convert a value to another element type; a value of that type is returned unchanged."""
         if value.element == element:
             return value
         return self.emit("Cast", [value], value.like(element=element), to=np.dtype(element))
 
     def reshape(self, value: Value, shape: Sequence[int]) -> Value:
-        """The same elements under other dimensions."""
         if value.shape == tuple(shape):
             return value
         if value.data is not None:
@@ -151,7 +145,6 @@ class Context(lowering.Context):
         return self.emit("Reshape", [value, constant(shape)], value.like(shape))
 
     def transpose(self, value: Value, order: Sequence[int]) -> Value:
-        """The axes in another order."""
         shape = tuple(value.shape[axis] for axis in order)
         if value.data is not None:
             key = value, tuple(order)
@@ -161,7 +154,6 @@ class Context(lowering.Context):
         return self.emit("Transpose", [value], value.like(shape), perm=list(order))
 
     def pad(self, value: Value, around: Sequence[Sequence[int]], number: float) -> Value:
-        """A number around a value, before and after along each axis."""
         if not any(map(any, around)):
             return value
         shape = tuple(size + sum(pair) for size, pair in zip(value.shape, around, strict=True))
@@ -171,7 +163,7 @@ class Context(lowering.Context):
         return padded if value.quantized is None else self.quantize(padded, value.quantized)
 
     def slice(self, value: Value, begin: Sequence[int], shape: Sequence[int]) -> Value:
-        """A block of a value; axes that are taken whole are not mentioned."""
+        """Return a block of a value; whole axes are not mentioned."""
         axes = [i for i, size in enumerate(value.shape) if (begin[i], shape[i]) != (0, size)]
         if not axes:
             return value

@@ -1,4 +1,4 @@
-"""From a model to the graph of a file: each operation by its rule, or refused with the reason."""
+"""Lower a model to an ONNX graph: each operation by its rule, or refused with the reason."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ assert rules  # imported for their registration
 
 
 class Conversion(FileLowering[Value, Context]):
-    """One model on its way into a file."""
-
     rules = RULES
     no_rule = "ONNX has no operator with this meaning, and the exporter no composition"
 
@@ -61,8 +59,8 @@ class Conversion(FileLowering[Value, Context]):
         return then.result_types()
 
     def repeat(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
-        """Append a Loop. ONNX evaluates the condition at the end of a pass; the condition of the first pass is a
-        separate input."""
+        """Append a Loop, which evaluates the condition at the end of a pass; the first condition is a separate
+        input."""
         condition, body = models
         values, types = [self.value(index) for index in given], self.given_types(given)
         before = self.lower_nested(condition, types, values)
@@ -86,17 +84,16 @@ class Conversion(FileLowering[Value, Context]):
         return [self.value(index) for index in self.model.outputs]
 
     def graph(self, inputs: list[Value]) -> Graph:
-        """The graph, once everything is supported. Within it outputs have names of their own."""
+        """Return a nested graph; its outputs have names of their own."""
         return Graph(self.operators, inputs, [self.once(value) for value in self.results()], self.model.name)
 
     def once(self, value: Value) -> Value:
-        """A value that a node of this graph gives, as outputs must be."""
+        """Copy a value, as the outputs of a graph must come from its nodes."""
         copy = value.like()
         self.operators.append(Node("Identity", [value], [copy]))
         return copy
 
     def scalar(self, value: Value) -> Value:
-        """A condition without dimensions."""
         none = value.like(())
         self.operators.append(Node("Reshape", [value, constant([], np.int64)], [none]))
         return none

@@ -1,4 +1,4 @@
-"""The contents of an ONNX file as plain values: values, nodes and the graph that they make up."""
+"""Values, nodes and graphs of an ONNX file."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ ELEMENTS: Mapping[int, np.dtype[Any]] = {
     **{code: DTYPES[code] for code in OperandCode if code.name.startswith("TENSOR_")},
     OperandCode.TENSOR_BOOL8: np.dtype(np.bool_),
 }
-"""Element types of the file by NNAPI's operand code."""
+"""Element types by NNAPI's operand code."""
 
 
 @dataclass(eq=False, slots=True)
 class Value:
     """A tensor of the file.
 
-    ``quantized`` is the quantized type of its elements, if they are quantized; ``data`` is the value of a constant.
-    ``dynamic`` names the dynamic dimensions by axis; they are 1 in ``shape``.
+    ``quantized`` is the type of quantized elements; ``data`` is the value of a constant. ``dynamic`` names the dynamic
+    dimensions by axis; they are 1 in ``shape``.
     """
 
     element: np.dtype[Any]
@@ -38,7 +38,7 @@ class Value:
 
     @property
     def meaning(self) -> OperandType:
-        """Return the quantized type; raise OpFailedError where the value is not quantized."""
+        """The quantized type; OpFailedError if the value is not quantized."""
         return need_value(self.quantized, f"{self.name} has no codes")
 
     @property
@@ -48,7 +48,7 @@ class Value:
     def like(
         self, shape: Sequence[int] | None = None, *, element: Any = None, data: Array | None = None, real: bool = False
     ) -> Value:
-        """Return a new value that differs in the given attributes; with ``real`` its elements are dequantized."""
+        """Return a new value with changed attributes; with ``real`` its elements are dequantized."""
         if real and self.quantized is not None:
             element = np.float32
         plain = real or element is not None
@@ -57,7 +57,6 @@ class Value:
         return Value(chosen, self.shape if shape is None else tuple(shape), kept, data, self.name)
 
     def same_quantization(self, other: Value) -> bool:
-        """Whether an element means the same number in both."""
         ours, theirs = (
             None
             if each.quantized is None
@@ -68,7 +67,7 @@ class Value:
 
 
 def value_of(type: OperandType, name: str, data: Array | None = None) -> Value:
-    """The file's value for an operand."""
+    """Return the file's value for an operand."""
     element, shape = ELEMENTS.get(type.code), type.dimensions
     if element is None:
         raise Unsupported(f"ONNX has no {type.name}, which {name} is")
@@ -80,14 +79,14 @@ def value_of(type: OperandType, name: str, data: Array | None = None) -> Value:
 
 
 def constant(values: Any, element: Any = np.int64) -> Value:
-    """A constant: shapes and axes, which ONNX has as int64, or of another type."""
+    """Return a constant, by default int64, as for shapes and axes."""
     data = np.asarray(values, element)
     return Value(data.dtype, data.shape, None, data)
 
 
 @dataclass(eq=False, slots=True)
 class Node:
-    """One operator by its name in ONNX; an input that is left out is None, an attribute may be a graph."""
+    """One operator by its name in ONNX; an omitted input is None, an attribute may be a graph."""
 
     kind: str
     inputs: list[Value | None]
@@ -96,11 +95,10 @@ class Node:
 
     @property
     def output(self) -> Value:
-        """The first output, of most operators the only one."""
         return self.outputs[0]
 
     def graphs(self) -> Iterator[Graph]:
-        """Those that are attributes: branches and bodies."""
+        """Return the branches and bodies among the attributes."""
         return (each for each in self.attributes.values() if isinstance(each, Graph))
 
     def plain(self) -> dict[str, Any]:
@@ -108,7 +106,7 @@ class Node:
         return {name: each for name, each in self.attributes.items() if not isinstance(each, Graph)}
 
     def read(self) -> Iterator[Value]:
-        """Yield the values that the node reads, also within its graphs."""
+        """Yield the values that the node and its graphs read."""
         yield from (value for value in self.inputs if value is not None)
         for graph in self.graphs():
             yield from graph.outputs
@@ -118,7 +116,7 @@ class Node:
 
 @dataclass(eq=False, slots=True)
 class Graph:
-    """Nodes in an order in which they can run, and what comes from and goes to the outside."""
+    """Nodes in topological order, with inputs and outputs."""
 
     nodes: list[Node]
     inputs: list[Value]
@@ -127,7 +125,7 @@ class Graph:
 
 
 def list_nodes(graph: Graph) -> Iterator[Node]:
-    """The nodes of a graph and of those within."""
+    """Yield the nodes of a graph and of nested graphs."""
     for node in graph.nodes:
         yield node
         for inner in node.graphs():

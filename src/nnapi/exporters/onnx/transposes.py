@@ -14,16 +14,16 @@ Abs Neg Exp Log Floor Sin Sqrt Tanh Sigmoid Relu HardSwish Reciprocal Not Cast C
 Pow And Or Xor Equal Less LessOrEqual Greater GreaterOrEqual Where QuantizeLinear DequantizeLinear Concat
 """
 EACH_ELEMENT = frozenset(_EACH_ELEMENT.split())
-"""Operators that compute each element from the elements at the same index; Concat too, once its axis is adapted."""
+"""Elementwise operators, and Concat, whose axis is adapted."""
 
 
 def sink_transposes(graph: Graph, is_dynamic: bool = False) -> Graph:
-    """The same graph with fewer Transposes; where dimensions are open, one of 1 may be another."""
+    """Return the graph with fewer Transposes; with ``is_dynamic``, a dimension of 1 may have another size."""
     return _TransposeSinker(is_dynamic).run(graph)
 
 
 class _TransposeSinker:
-    """``transposed`` maps each value that no node has written yet to the source of its Transpose."""
+    """``transposed`` maps each value that is not written yet to the source of its Transpose."""
 
     def __init__(self, is_dynamic: bool) -> None:
         self.is_dynamic = is_dynamic
@@ -60,7 +60,7 @@ class _TransposeSinker:
         self.transposed[node.output] = source, tuple(before[axis] for axis in order)
 
     def _sink(self, node: Node) -> bool:
-        """Apply the node to what its inputs are Transposes of, where they agree; the result is transposed instead."""
+        """Apply the node before the common Transpose of its inputs; the result is transposed instead."""
         orders = {self.transposed[value][1] for value in node.inputs if value in self.transposed}
         if len(orders) != 1:
             return False
@@ -81,7 +81,7 @@ class _TransposeSinker:
         return True
 
     def _as_source(self, value: Value | None, order: Order, node: Node) -> Value | None:
-        """Return an input before its transposition by that order; None where that is not free."""
+        """Return an input before its transposition by that order; None if that needs a node."""
         if value is None:
             return None
         if value in self.transposed:
@@ -97,7 +97,7 @@ class _TransposeSinker:
         return value.like(data.shape, data=data)
 
     def _write(self, value: Value) -> None:
-        """Have a value that is read in its own order."""
+        """Append the nodes that compute a value in its own order."""
         if value not in self.transposed:
             return
         source, order = self.transposed.pop(value)
@@ -111,13 +111,13 @@ class _TransposeSinker:
 
 
 def _moves_nothing(shape: Sequence[int], order: Order) -> bool:
-    """Return whether the order moves only axes of one element."""
+    """Whether the order moves only axes of one element."""
     rest = [axis for axis in order if shape[axis] != 1]
     return rest == sorted(rest)
 
 
 def remove_unread(nodes: Sequence[Node], outputs: Sequence[Value]) -> list[Node]:
-    """The nodes that lead to the outputs; an Identity between two others is skipped."""
+    """Return the nodes that lead to the outputs, without needless Identities."""
     same: dict[Value, Value] = {}
     kept: list[Node] = []
     fixed = set(outputs)

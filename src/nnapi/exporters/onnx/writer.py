@@ -1,4 +1,4 @@
-"""A graph as an ONNX file, by the library ``onnx``, which also checks it."""
+"""Write a graph with the library ``onnx``, which also checks it."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ OPSET, WIDE_OPSET = 20, 21
 """The default opset, and the one for 16-bit quantized values: with the first, ONNX Runtime 1.31 mistakes the types of
 quantized values."""
 IR_VERSIONS = {OPSET: 9, WIDE_OPSET: 10}
-"""The version of the format that came with an opset."""
+"""The version of the format for each opset."""
 INSTALL = "writing ONNX needs the library onnx: pip install 'nnapi[onnx]'"
 LARGEST = 2**31 - 2**20
-"""Bytes of constants up to which they lie within the file: a protocol buffer is smaller than 2 GiB."""
+"""Bytes of constants within the file: a protocol buffer is smaller than 2 GiB."""
 SMALL = 1024
-"""Bytes below which a constant always lies within the file."""
+"""Constants with fewer bytes are always within the file."""
 SHORT = 16
-"""Elements up to which equal constants are one."""
+"""Most elements of deduplicated constants."""
 
 
 @dataclass(frozen=True)
 class File:
-    """``content`` is the model; ``data`` what lies in a file beside it, in this order."""
+    """``content`` is the model; ``data`` is the content of the file beside it, in this order."""
 
     content: bytes
     data: Sequence[np.ndarray[Any, Any]]
 
 
 def serialize(graph: Graph, notes: Iterable[str], data_name: str) -> File:
-    """The graph as a checked file. Constants of more than 2 GiB lie beside it, in a file of that name.
+    """Return the checked file. Constants of more than 2 GiB go to a file named ``data_name`` beside it.
 
-    OpFailedError where the library is missing, BadDataError where it finds the file wrong.
+    OpFailedError if the library is missing, BadDataError if it finds the file invalid.
     """
     try:
         from onnx import checker, helper
@@ -73,7 +73,7 @@ def _has_wide_codes(graph: Graph) -> bool:
 
 
 class _Writer:
-    """``names`` are the names that are taken in any graph of the file."""
+    """``names`` are the used names in any graph of the file."""
 
     def __init__(self, graph: Graph, data_name: str) -> None:
         self.names: dict[Value, str] = {}
@@ -122,7 +122,7 @@ class _Writer:
         return helper.make_tensor_value_info(self._name(value, "value"), element, shape)
 
     def _name(self, value: Value, otherwise: str) -> str:
-        """The name of a value, made unique where it is first asked for."""
+        """Return the name of a value, made unique at first use."""
         name = self.names.get(value)
         if name is None:
             name = stem = value.name or otherwise
@@ -162,7 +162,7 @@ class _Writer:
 
 
 def _without_data(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model for the checker, which would look for the data's file: constants as inputs."""
+    """Return the model for the checker with constants as inputs: it would look for the data's file."""
     from onnx import ModelProto, helper
 
     copy = ModelProto()

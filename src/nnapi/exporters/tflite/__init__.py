@@ -1,4 +1,4 @@
-"""NNAPI models as TensorFlow Lite files: one rule for each operation, and the writer that the engine drivers use."""
+"""Write .tflite files: one rule per operation, and the writer that the engine drivers use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DEFAULT_KEY = "serving_default"
 
 
 def write(model: Model, path: Path) -> None:
-    """Write the model; BadDataError listing what cannot be written."""
+    """Write the model; BadDataError lists refused operations."""
     conversion = Conversion.lower_file(model, ".tflite")
     if is_dynamic(model):
         other = Conversion.lower_file(model, ".tflite", other_shapes(model))
@@ -37,7 +37,7 @@ def write(model: Model, path: Path) -> None:
 
 
 def _sign(model: Model) -> Signature | None:
-    """A signature of the operands' names, where all ends have one: readers ask for tensors by it."""
+    """Return a signature of the operands' names if all inputs and outputs have one: readers look tensors up by it."""
     inputs, outputs = ([model.operands[index].name for index in side] for side in (model.inputs, model.outputs))
     if any("" in names or len(set(names)) < len(names) for names in (inputs, outputs)):
         return None
@@ -50,7 +50,7 @@ def _list_operators(conversion: Conversion) -> list[Operator]:
 
 
 def _mark_dynamic(ours: Sequence[Operator], theirs: Sequence[Operator]) -> None:
-    """Say of results whose shapes differ where they are open."""
+    """Mark the dimensions of results that differ as dynamic."""
     for a, b in zip(ours, theirs, strict=True):
         for x, y in zip(a.outputs, b.outputs, strict=True):
             if x.shape != y.shape:

@@ -1,4 +1,4 @@
-"""The context of the exporter's rules: files keep the quantization of the model, and filters as they are."""
+"""The context of the exporter's rules, which preserve quantization and filters."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ lower = RULES.lower
 
 
 class Context(canonical.Context):
-    """One call while it is exported."""
-
     def copy(self, tensor: Tensor) -> Tensor:
         return self.reshape(tensor, tensor.shape, tensor.like())
 
     def sum_products(self, kind: str, x: Tensor, name: str, channel: int, out: Tensor, **options: Any) -> Tensor:
-        """Input, filter and output all signed or all unsigned: signed filters of TensorFlow Lite have a zero point of 0
-        and a scale per channel of the bias that follows from theirs, unsigned ones have one scale."""
+        """Make input, filter and output all signed or all unsigned.
+
+        Signed filters of TensorFlow Lite have zero point 0 and bias scales per channel; unsigned ones have one scale.
+        """
         filter, bias = self.stored_tensor(name), self.stored_tensor("bias")
         result = out
         if filter.is_quantized:

@@ -1,4 +1,4 @@
-"""Lower a model to the graph of a file: each operation by its rule, or refused with the reason."""
+"""Lower a model to a TFLite graph: each operation by its rule, or refused with the reason."""
 
 from __future__ import annotations
 
@@ -19,10 +19,7 @@ from nnapi.model.operand import OperandType, Shape
 
 
 class Conversion(FileLowering[Tensor, Context]):
-    """One model while it is exported.
-
-    The first of its ``subgraphs``, which control flow refers to, has index 1.
-    """
+    """One exported model; the first of its ``subgraphs`` has index 1."""
 
     rules = RULES
     as_types = ("filter", "weights", "bias")
@@ -38,7 +35,7 @@ class Conversion(FileLowering[Tensor, Context]):
         return Context(call, self.find_constant, self.value)
 
     def add_input(self, operand: Operand) -> None:
-        """A float16 input is converted once; an operation that reads an omitted one is refused."""
+        """Convert a float16 input once; an omitted input is refused where it is read."""
         type = self.types.get(operand.index, operand.type)
         if type is not None and type.code == OperandCode.TENSOR_FLOAT16:
             inner = self.value(operand.index)
@@ -59,7 +56,7 @@ class Conversion(FileLowering[Tensor, Context]):
         return self.name_value(tensor_of(type, name_of(operand), value), operand)
 
     def name_value(self, tensor: Tensor, operand: Operand) -> Tensor:
-        """Give a tensor its operand's name and its dynamic dimensions, which are 1 in the file."""
+        """Set a tensor's name and dynamic dimensions, which are 1 in the file."""
         tensor.name = operand.name
         declared = operand.type.dimensions
         if 0 in declared and len(declared) == len(tensor.shape):
@@ -93,7 +90,7 @@ class Conversion(FileLowering[Tensor, Context]):
         return types[: len(call.outputs)]
 
     def finish(self) -> Graph:
-        """The graph, once everything is supported: steps of an LSTM as one operator over time, states as variables."""
+        """Return the graph with fused LSTM steps and states as variables."""
         inputs = [self._given.get(index) or self.value(index) for index in self.model.inputs]
         outputs: list[Tensor] = []
         for index in self.model.outputs:
@@ -115,7 +112,7 @@ class Conversion(FileLowering[Tensor, Context]):
         return outer
 
     def _add(self, graph: Graph) -> int:
-        """Add a subgraph to the file; gives its number there."""
+        """Add a subgraph and return its index in the file."""
         self.subgraphs.append(graph)
         return len(self.subgraphs)
 
@@ -127,7 +124,7 @@ class Conversion(FileLowering[Tensor, Context]):
         types: Sequence[OperandType],
         options: dict[str, int],
     ) -> None:
-        """Append an operator on subgraphs, with a result of each type; float16 goes in and comes out as such."""
+        """Append an operator on subgraphs, with float16 inputs and results converted."""
         inputs = [self._as_given(index) for index in given]
         results = [tensor_of(type, "") for type in types]
         outer = [

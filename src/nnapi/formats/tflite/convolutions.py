@@ -1,4 +1,4 @@
-"""A view of convolutions and other sums of products that names what each input is."""
+"""A view of convolutions and other sums of products with named inputs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class Conv:
-    """A convolution, or another operator with a filter and a bias, by the names of what it is given."""
+    """An operator with an input, a filter and a bias."""
 
     __slots__ = ("operator",)
 
@@ -18,7 +18,6 @@ class Conv:
 
     @property
     def position(self) -> int:
-        """Return the index of the input among those of the operator."""
         return 2 if self.operator.kind == "TRANSPOSE_CONV" else 0
 
     @property

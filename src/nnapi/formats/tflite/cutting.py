@@ -1,7 +1,4 @@
-"""A partition of a file as a file of its own: the same bytes with other lists of operators, inputs and outputs.
-
-Tensors keep their indices, and constants their offsets.
-"""
+"""Cut a partition out of a file: the same bytes with other lists of operators, inputs and outputs."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from nnapi.formats.tflite.table import OFFSET, Source
 def cut(
     content: memoryview, subgraph: int, operators: Sequence[int], inputs: Sequence[int], outputs: Sequence[int]
 ) -> bytes:
-    """The file with some of a subgraph's operators, in their order, and other inputs and outputs of it."""
+    """Return the file with some of a subgraph's operators, in their order, and other inputs and outputs."""
     source, fields = Source(content), schema.SubGraph
     found = next(islice(source.root().children(schema.Model.SUBGRAPHS), subgraph, None), None)
     graph = need_value(found, f"there is no subgraph {subgraph}", BadDataError)

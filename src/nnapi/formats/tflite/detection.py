@@ -1,4 +1,4 @@
-"""TFLite's custom operation for the last step of single-shot detectors, as NNAPI's operation has its results."""
+"""DETECTION_POSTPROCESSING by TFLite's custom operation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nnapi.formats.tflite.schema import DETECTION, ELEMENTS
 
 
 def find_obstacle(scores: Tensor, numbers: Mapping[str, Any]) -> str:
-    """Why TFLite's operation does not compute a call of DETECTION_POSTPROCESSING, or nothing."""
+    """Return the reason why TFLite's operation does not compute a call; None if it does."""
     threshold, labels = numbers["iou_threshold"], numbers["max_classes_per_detection"]
     if scores.shape[0] != 1:
         return f"scores has {scores.shape[0]} images, TFLite's operation takes one"
@@ -26,7 +26,7 @@ def find_obstacle(scores: Tensor, numbers: Mapping[str, Any]) -> str:
 def detect(
     scores: Tensor, deltas: Tensor, anchors: Tensor, numbers: Mapping[str, Any], results: Sequence[Tensor]
 ) -> list[Operator]:
-    """Return the operators that compute scores, boxes, labels and their count, in the order of NNAPI's results.
+    """Return operators that compute scores, boxes, labels and their count, in the order of NNAPI's results.
 
     TFLite returns all as float32 and leaves entries without a detection unwritten.
     """
@@ -55,7 +55,7 @@ def detect(
 
 
 def _content(numbers: Mapping[str, Any], classes: int) -> bytes:
-    """The options as TFLite keeps them. It takes scores from the threshold on, NNAPI's operation those above it."""
+    """Return TFLite's options. It accepts scores from the threshold on, NNAPI's operation those above it."""
     from flatbuffers import flexbuffers  # only detectors need it
 
     above = np.nextafter(np.float32(numbers["score_threshold"]), np.float32(np.inf))
@@ -73,7 +73,7 @@ def _content(numbers: Mapping[str, Any], classes: int) -> bytes:
 
 
 def _where_found(values: Tensor, count: Tensor, out: Tensor) -> list[Operator]:
-    """Return the operators that copy the entries with a detection, 0 for the others."""
+    """Return operators that copy the entries with a detection, 0 for the others."""
     indices = np.arange(values.shape[1], dtype=np.float32).reshape(1, -1, *[1] * (len(values.shape) - 2))
     listed = values.like(type="bool")
     return [

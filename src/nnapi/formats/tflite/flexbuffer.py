@@ -1,6 +1,6 @@
-"""The parameters of custom operations: a FlexBuffer whose root maps names to numbers, strings and vectors.
+"""Read the parameters of custom operations: a FlexBuffer whose root maps names to numbers, strings and vectors.
 
-A FlexBuffer is read from its end: the root's width in bytes, its packed type (type and width), its value. Offsets lead
+A FlexBuffer is read from its end: the root's width in bytes, its packed type (type and width), its value. Offsets point
 backwards. A map follows the offset of its keys, their width, and its size; the types follow its values.
 """
 
@@ -11,7 +11,7 @@ from struct import Struct
 from nnapi.errors import BadDataError, need
 
 Value = int | float | bool | str | tuple[int | float, ...] | None
-"""A parameter; None for anything but a number, a string or a vector of numbers."""
+"""A number, string or vector of numbers; None for others."""
 
 INT, UINT, FLOAT, STRING, INDIRECT_INT, INDIRECT_UINT, INDIRECT_FLOAT, MAP, BOOL = 1, 2, 3, 5, 6, 7, 8, 9, 26
 MIXED = 10
@@ -24,13 +24,11 @@ STORED = {
     UINT: {1: Struct("<B"), 2: Struct("<H"), 4: Struct("<I"), 8: Struct("<Q")},
     FLOAT: {2: Struct("<e"), 4: Struct("<f"), 8: Struct("<d")},
 }
-"""How a number of so many bytes is stored."""
 READS_PER_BYTE = 4
-"""How often a text may hold each byte, on average."""
 
 
 def read_map(content: bytes) -> dict[str, Value]:
-    """The root map by its keys. Raises BadDataError for what is damaged, or no map."""
+    """Return the root map. Raises BadDataError for damaged data or another root."""
     need(len(content) >= 3, "there are too few bytes", BadDataError)
     buffer = _Buffer(content)
     packed, width = content[-2], content[-1]
@@ -44,7 +42,7 @@ class _Buffer:
         self._left = READS_PER_BYTE * len(content)
 
     def map_at(self, start: int, width: int) -> dict[str, Value]:
-        """The map with its first value at ``start``, where offsets and sizes take ``width`` bytes."""
+        """Return the map with its first value at ``start``, where offsets and sizes have ``width`` bytes."""
         keys = self.target(start - 3 * width, width)
         key_width, size = (self.number(UINT, start - count * width, width) for count in (2, 1))
         need(size * width <= len(self.content), "the map ends after the parameters", BadDataError)
@@ -57,7 +55,7 @@ class _Buffer:
         return found
 
     def value(self, packed: int, at: int, width: int) -> Value:
-        """Return a value that is stored in ``width`` bytes at ``at``."""
+        """Return a value of ``width`` bytes at ``at``."""
         kind = packed >> 2
         if kind in DIRECT:
             return self.number(DIRECT[kind], self.target(at, width), 1 << (packed & 3))
@@ -72,7 +70,7 @@ class _Buffer:
         return self.number(kind, at, width) if kind in STORED else None
 
     def numbers(self, kind: int | None, start: int, width: int) -> tuple[int | float, ...]:
-        """A vector; one of no kind has the type of each value behind them. What is read is counted, as with texts."""
+        """Return a vector; an untyped one has the types behind its values. Reads are counted, as for texts."""
         size = int(self.number(UINT, start - width, width))
         self._left -= size * width
         need(self._left >= 0, "a vector lies outside, or vectors overlap too often", BadDataError)
@@ -89,14 +87,14 @@ class _Buffer:
         return number
 
     def target(self, at: int, width: int) -> int:
-        """The position that the offset at ``at`` leads to, which :meth:`number` and :meth:`key` test."""
+        """Return the target of the offset at ``at``, which :meth:`number` and :meth:`key` check."""
         return at - int(self.number(UINT, at, width))
 
     def key(self, at: int) -> str:
         return self.text(at, self.content.find(b"\0", at, at + self._left + 1) if at >= 0 else at - 1)
 
     def text(self, start: int, end: int) -> str:
-        """The characters between two positions; many texts may share their bytes, so what is read is counted."""
+        """Return the text between two positions; reads are counted, as texts may share their bytes."""
         self._left -= end - start
         if not 0 <= start <= end <= len(self.content) or self._left < 0:
             raise BadDataError("a text lies outside, or texts overlap too often")

@@ -1,7 +1,7 @@
-"""The engine's graph as plain values: tensors, operators and the graph that they make up.
+"""Tensors, operators and graphs of the engine.
 
-Quantized activations are always signed here: an unsigned tensor of the model appears with its values and its zero point
-lowered by 128, and inputs and outputs are converted.
+Quantized activations are signed: values and zero point of unsigned tensors are lowered by 128, and inputs and outputs
+are converted.
 """
 
 from __future__ import annotations
@@ -24,15 +24,13 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "i8": np.dtype(np.int8),
     "bool": np.dtype(np.bool_),
 }
-"""Element types by the names that tensors carry."""
 
 
 @dataclass(eq=False, slots=True, weakref_slot=True)
 class Tensor:
-    """A tensor. ``scale`` is one number or, for filters, a float32 array along ``axis``; 0 where there is none.
+    """A tensor. ``scale`` is one float or, for filters, a float32 array along ``axis``; 0 if not quantized.
 
-    ``data`` is the value of a constant; ``name`` is what messages call it. A variable is memory that its reader
-    changes: the state of a recurrent cell.
+    ``data`` is the value of a constant. A variable is memory that its reader changes: the state of a recurrent cell.
     """
 
     type: str
@@ -44,11 +42,11 @@ class Tensor:
     name: str = ""
     is_variable: bool = False
     origin: int | None = None
-    """The number of the operation of the model that computes it, or a variant of it."""
+    """The number of the model's operation that computes it."""
     signature: Shape | None = None
-    """The shape with -1 for what is open, where something is; only a file for others says it."""
+    """The shape with -1 for dynamic dimensions, if any; written by exporters."""
     write: Callable[[Array], None] | None = None
-    """Of a large constant that is only put together in the file, instead of ``data``: what writes it to memory."""
+    """Writes a large constant into the file's memory, instead of ``data``."""
 
     @property
     def is_constant(self) -> bool:
@@ -56,7 +54,7 @@ class Tensor:
 
     @property
     def value(self) -> Array:
-        """The value of a tensor that is known to be constant; TypeError where it is computed."""
+        """The value of a constant; TypeError for a computed tensor."""
         if self.data is None:
             raise TypeError(f"{self} is computed")
         return self.data
@@ -71,12 +69,12 @@ class Tensor:
 
     @property
     def unit(self) -> float:
-        """The scale of a tensor that has one for all its channels."""
+        """The scale of a tensor without per-channel scales."""
         assert isinstance(self.scale, float)
         return self.scale
 
     def same_quantization(self, other: Tensor) -> bool:
-        """Return whether both have the same type, scale and zero point."""
+        """Whether type, scale and zero point are equal."""
         return self.type == other.type and self.scale == other.scale and self.zero_point == other.zero_point
 
     def like(
@@ -90,7 +88,7 @@ class Tensor:
         data: Array | None = None,
         is_variable: bool = False,
     ) -> Tensor:
-        """A new tensor, computed rather than constant unless it is given ``data``, that differs in what is given."""
+        """Return a tensor with changed attributes, computed unless ``data`` is given."""
         return Tensor(
             self.type if type is None else type,
             self.shape if shape is None else shape,
@@ -109,9 +107,9 @@ class Tensor:
 
 @dataclass(eq=False, slots=True)
 class Operator:
-    """One operator by its name in the engine's schema.
+    """One operator by its name in the engine's schema; an omitted input is None.
 
-    An omitted input is None. ``intermediates`` are tensors that carry only the scales of values inside the operator.
+    ``intermediates`` are tensors that carry only the scales of values inside the operator.
     """
 
     kind: str
@@ -121,7 +119,7 @@ class Operator:
     intermediates: list[Tensor] = field(default_factory=list)
 
     def input(self, position: int) -> Tensor:
-        """An input that is known not to be left out; TypeError where it is."""
+        """Return an input; TypeError if it is omitted."""
         tensor = self.inputs[position]
         if tensor is None:
             raise TypeError(f"{self.kind} has no input {position}")
@@ -129,16 +127,14 @@ class Operator:
 
     @property
     def output(self) -> Tensor:
-        """The first output, of most operators the only one."""
         return self.outputs[0]
 
     @property
     def tensors(self) -> list[Tensor]:
-        """Return the inputs and outputs of the operator that are present."""
+        """The present inputs and outputs."""
         return [tensor for tensor in (*self.inputs, *self.outputs) if tensor is not None]
 
     def like(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor] | None = None) -> Operator:
-        """The same operator of other tensors."""
         outputs = self.outputs if outputs is None else list(outputs)
         return Operator(self.kind, list(inputs), outputs, self.options, self.intermediates)
 
@@ -158,15 +154,13 @@ class Graph:
 
     @property
     def inputs_and_outputs(self) -> list[Tensor]:
-        """The inputs, then the outputs."""
         return [*self.inputs, *self.outputs]
 
     def with_operators(self, operators: list[Operator]) -> Graph:
-        """Other operators between the same ends."""
         return Graph(operators, self.inputs, self.outputs, self.flipped, self.name)
 
     def tensors(self) -> list[Tensor]:
-        """Every tensor once: inputs first, then in the order in which operators name them."""
+        """Return every tensor once: inputs first, then in the order of the operators."""
         named: list[Tensor | None] = [*self.inputs]
         for operator in self.operators:
             named += operator.inputs
@@ -176,6 +170,6 @@ class Graph:
 
 
 def constant(values: Any, type: str = "i32", name: str = "") -> Tensor:
-    """A constant without quantization: paddings, shapes, axes."""
+    """Return a constant without quantization: paddings, shapes, axes."""
     array = np.array(values, DTYPES[type])
     return Tensor(type, array.shape, data=array, name=name)

@@ -1,7 +1,6 @@
-"""Fuse the time steps of one LSTM, each an operator of its own, into one operator over time.
+"""Fuse the time steps of one LSTM into one operator over time, which the engine runs within one kernel.
 
-The engine runs all steps of a sequence within one kernel. A model whose cell is an operation of a single step cannot
-express that: it splits the sequence, computes the steps one after the other, and packs their outputs.
+Models with single-step cells split the sequence, compute the steps in order, and pack their outputs.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 
 STEP, SEQUENCE = "LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"
 HIDDEN, CELL = 18, 19
-"""Positions of the states among the inputs."""
+"""Indices of the states among the inputs."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +135,7 @@ class _Joining:
 
 
 def _find_time_axis(whole: Tensor, step: Tensor, count: int) -> int | None:
-    """Which axis of a sequence is time, if that many of these steps make it up."""
+    """Return the time axis of a sequence that consists of that many of these steps."""
     return next((axis for axis in (1, 0) if whole.shape == _shape(step, count, axis)), None)
 
 
@@ -145,7 +144,6 @@ def _shape(step: Tensor, count: int, axis: int) -> tuple[int, ...]:
 
 
 def _slice_step(whole: Tensor, step: Tensor, time: int, axis: int) -> list[Operator]:
-    """One step out of a sequence."""
     begin = [0, 0, 0]
     begin[axis] = time
     piece = step.like(shape=_shape(step, 1, axis))

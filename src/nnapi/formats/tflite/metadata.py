@@ -1,7 +1,7 @@
-"""The metadata of a .tflite file: how inputs are made, how outputs are read.
+"""The metadata of a .tflite file: preprocessing of inputs, meaning of outputs.
 
-The block is a FlatBuffer of its own in one of the file's buffers. Files that it names, such as label files, are members
-of a zip archive that follows the model. Nothing in it is trusted: damaged metadata raises BadDataError.
+The block is a FlatBuffer in one of the file's buffers. Files that it names, such as label files, are members of a zip
+archive behind the model. Damaged metadata raises BadDataError.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from nnapi.formats.tflite.table import Record, Source
 
 BLOCK, IDENTIFIER = "TFLITE_METADATA", b"M001"
 DETECTOR = "DETECTOR_METADATA"
-"""The custom block in which detectors without post-processing have their anchors."""
+"""The custom block with the anchors of detectors without post-processing."""
 LARGEST = 1 << 24
-"""Bytes of a file in the archive at most; label files have some thousand lines."""
+"""Most bytes of a file in the archive."""
 
 
 class _Model:
@@ -49,14 +49,12 @@ class _Decoding:
 
 
 NORMALIZATION, THRESHOLD = 1, 3
-"""Kinds of process units: (value - mean) / std of inputs; the score that is shown."""
+"""Kinds of process units: (value - mean) / std of inputs; the lowest valid score."""
 LABELS = (2, 3)
 """Kinds of associated files: names along an axis, names of values."""
 
 
 class Content(IntEnum):
-    """The kind of content of a tensor."""
-
     UNKNOWN, FEATURE, IMAGE, BOXES, AUDIO = range(5)
 
 
@@ -64,8 +62,7 @@ class Content(IntEnum):
 class TensorNotes:
     """The metadata of one input or output.
 
-    ``labels`` names a file in the archive. ``threshold`` is the lowest score of a valid result, None where none is
-    given.
+    ``labels`` names a file in the archive. ``threshold`` is the lowest score of a valid result, or None.
     """
 
     name: str = ""
@@ -94,8 +91,6 @@ class Anchors(NamedTuple):
 
 @dataclass(frozen=True)
 class Metadata:
-    """The block. ``anchors`` is None where the file has none."""
-
     name: str
     description: str
     inputs: tuple[TensorNotes, ...]
@@ -104,7 +99,7 @@ class Metadata:
 
 
 def read_associated_file(path: str | os.PathLike[str], name: str) -> bytes:
-    """A file in the archive behind the model at that path."""
+    """Return a file in the archive behind the model at that path."""
     try:
         with zipfile.ZipFile(path) as archive:
             size = archive.getinfo(name).file_size
@@ -117,7 +112,7 @@ def read_associated_file(path: str | os.PathLike[str], name: str) -> bytes:
 
 
 def read_metadata(content: memoryview) -> Metadata | None:
-    """Return the metadata of a file's first graph; None where it has none."""
+    """Return the metadata of a file's first graph; None without metadata."""
     source = Source(content)
     model = source.root()
     for record in model.children(schema.Model.METADATA):
@@ -166,7 +161,7 @@ def _read_tensor(tensor: Record) -> TensorNotes:
 
 
 def _read_anchors(root: Record) -> Anchors | None:
-    """The anchors that an object detector's own block lists, where it says how boxes are stored beside them."""
+    """Return the anchors of an object detector's custom block, if any."""
     options, decoding = root.child(1), root.child(2)
     fixed = options.child(0) if options else None
     if fixed is None or decoding is None:

@@ -1,4 +1,4 @@
-"""Names in files for people: those of tensors, with what is open of their shapes, and those of inputs and outputs."""
+"""Write names of tensors, inputs and outputs, and dynamic dimensions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAMED = {
     for is_quantized in (False, True)
     for is_open in (False, True)
 }
-"""Layouts of tensors with names, by whether they are quantized and whether their shape is dynamic."""
+"""Layouts of named tensors, by whether they are quantized and dynamic."""
 SIGNATURE = layout_of(
     schema.SignatureDef, inputs=REFERENCE, outputs=REFERENCE, signature_key=REFERENCE, subgraph_index="I"
 )

@@ -1,8 +1,4 @@
-"""One row per operator of TensorFlow Lite: how a file stores its options and what graphs need to know of its kind.
-
-The rows are those of ``operators.txt``. Importers, exporters, the delegate and the drivers of LiteRT's engines read
-them; nobody else lists operators.
-"""
+"""One row per operator of TensorFlow Lite, read from ``operators.txt``: its stored options and its properties."""
 
 from __future__ import annotations
 
@@ -13,46 +9,46 @@ from typing import Any, NamedTuple
 OPTION = -1
 """As the position of axes: the option ``axis``."""
 CLAMP, CONVERT = ("Clamp",), ("Convert",)
-"""Beginnings of names in XNNPACK's profiles that several operators share."""
+"""Prefixes of names in XNNPACK's profiles that several operators share."""
 
 
 class Row(NamedTuple):
-    """One kind of operator. Everything beyond the name has a default, which also holds for custom operators."""
+    """One kind of operator; the defaults also hold for custom operators."""
 
     name: str
     rule: str = ""
-    """The module of the importer's rules that reads it; empty for an operator that is not read."""
+    """The module of the importer's rules; empty if not imported."""
     options: str = ""
-    """The table of options in the schema, its number in the union, then its fields, in schema order, which is the order
-    of the members of LiteRT's C structure too: :func:`options_table`."""
+    """The schema's table of options, its number in the union, its fields in schema order, which is the order of
+    LiteRT's C structure too: :func:`options_table`."""
     nnapi: str = ""
-    """NNAPI's name of the operation with the same meaning, where it is another one."""
+    """NNAPI's name of the operation, if different."""
     high_rank: bool = False
-    """The importer reads it on more dimensions than NNAPI's operations take."""
+    """The importer accepts more dimensions than NNAPI's operation."""
     broadcasts: bool = False
-    """Inputs of other shapes are repeated to the output's."""
+    """Inputs are broadcast to the output's shape."""
     sums: bool = False
     """It sums products of its first two inputs."""
     channelwise: int = 0
-    """Number of inputs, where it treats every channel of them alike."""
+    """Number of inputs whose channels it treats alike."""
     rounds: bool = False
-    """XNNPACK may round a quantized value that lies halfway between two the other way than NNAPI."""
+    """XNNPACK may round halves of quantized values the other way than NNAPI."""
     unsigned: bool = False
     """XNNPACK computes it on unsigned quantized values as on signed ones."""
     weights: tuple[int, ...] = ()
-    """Inputs that may be constant signed values of 8 bits while the first input is float32."""
+    """Inputs that may be constant signed 8-bit values with a float32 first input."""
     axis: int | None = None
-    """The input that holds the axes it works along, or OPTION."""
+    """The input that holds the axes, or OPTION."""
     states: tuple[int, ...] = ()
-    """Inputs that are variables, which it changes."""
+    """Inputs that are variables."""
     states_out: tuple[int, ...] = ()
-    """Those of the states whose new values follow the output where graphs have them as functions."""
+    """The states whose new values follow the output in functional graphs."""
     persistent: bool = False
-    """It reads or writes something that outlives a run."""
+    """It accesses state that outlives a run."""
     subgraphs: bool = False
     """It runs other subgraphs of its file."""
     events: tuple[str, ...] = ()
-    """Beginnings of its names in XNNPACK's profiles; by default the first three letters of its own."""
+    """Prefixes of its names in XNNPACK's profiles; by default its first three letters."""
 
 
 def _row(line: str) -> Row:
@@ -61,7 +57,7 @@ def _row(line: str) -> Row:
 
 
 def _fact(word: str) -> tuple[str, Any]:
-    """``fact``, ``fact=number``, ``fact=number,number`` or, of events, ``fact=A_name+Another``."""
+    """Parse ``fact``, ``fact=number``, ``fact=number,number`` or, for events, ``fact=A_name+Another``."""
     name, _, value = word.partition("=")
     if name == "events":
         return name, tuple(value.replace("_", " ").split("+"))
@@ -74,19 +70,18 @@ def _fact(word: str) -> tuple[str, Any]:
 
 with open(f"{os.path.dirname(__file__)}/operators.txt", encoding="utf-8") as _file:
     OPERATORS = tuple(_row(line.rstrip()) for line in _file if not line.startswith("#"))
-"""The rows of ``operators.txt``: an index is the operator's number."""
+"""The rows of ``operators.txt``; the index is the operator's number."""
 BY_NAME = {row.name: row for row in OPERATORS}
 UNKNOWN = Row("")
 
 
 def facts(kind: str) -> Row:
-    """The row of an operator; one of nothing but defaults for a custom operator."""
+    """Return the row of an operator; the defaults for a custom operator."""
     return BY_NAME.get(kind, UNKNOWN)
 
 
 class Field(NamedTuple):
-    """A field of a table of options: its number, how it is stored (the struct module's letter), whether it is a vector
-    of such numbers, and its value where the file omits it."""
+    """A field of an options table: number, storage (the struct module's letter), whether it is a vector, default."""
 
     number: int
     code: str
@@ -95,7 +90,7 @@ class Field(NamedTuple):
 
 
 class OptionsTable(NamedTuple):
-    """A table of options: its name, its number in the union ``BuiltinOptions`` or ``BuiltinOptions2``, its fields."""
+    """An options table: name, number in the union ``BuiltinOptions`` or ``BuiltinOptions2``, fields."""
 
     name: str
     member: int
@@ -104,12 +99,11 @@ class OptionsTable(NamedTuple):
 
 
 NONE = OptionsTable("NONE", 0, False, {})
-"""The union's first member: no options."""
 
 
 @cache
 def options_table(kind: str) -> OptionsTable:
-    """The table of an operator's options; NONE for an operator without options that anybody reads or writes."""
+    """Return the options table of an operator; NONE without used options."""
     text = facts(kind).options
     if not text:
         return NONE

@@ -1,4 +1,4 @@
-"""Options of operators by their names in the schema. Pairs are (down, across), paddings are the schema's codes."""
+"""Options of operators by their names in the schema, from (height, width) pairs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ Pair = tuple[int, int]
 
 
 def stride_options(padding: int, stride: Pair) -> dict[str, Any]:
-    """Those of TRANSPOSE_CONV, which others have too."""
     return {"padding": padding, "stride_h": stride[0], "stride_w": stride[1]}
 
 

@@ -1,4 +1,4 @@
-"""TFLite's LSTM cell in integers, as NNAPI's QUANTIZED_LSTM has its operands and results."""
+"""QUANTIZED_LSTM by TFLite's integer LSTM cell."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TANH = 4
 def find_obstacle(
     proj_clip: float | None, has_peephole: bool, has_projection: bool, hidden: Tensor, output: Tensor
 ) -> str:
-    """Why TFLite's cell does not compute a call; ``hidden`` is its output_state_out. Or nothing."""
+    """Return the reason why TFLite's cell does not compute a call; ``hidden`` is its output_state_out."""
     if proj_clip:
         return f"proj_clip is {proj_clip}: TFLite clips the quantized values of the projection, not its float values"
     if has_peephole and has_projection:
@@ -29,8 +29,8 @@ def cell_operator(
     hidden_state: tuple[float, int],
     cell_clip: float | None,
 ) -> Operator:
-    """One step: ``results`` are hidden state and cell state, ``gate_scales`` those of input, forget, cell and output
-    gate before they are squashed, ``hidden_state`` scale and zero point of the state before its projection."""
+    """Return one step: ``results`` are hidden and cell state, ``gate_scales`` those of input, forget, cell and output
+    gate before activation, ``hidden_state`` scale and zero point of the state before its projection."""
     intermediates = [Tensor("i16", (1,), scale) for scale in gate_scales]
     intermediates.append(Tensor("i8", (1,), *hidden_state))
     options = {"activation": TANH, "cell_clip": float(cell_clip or 0), "proj_clip": 0.0}

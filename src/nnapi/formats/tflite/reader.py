@@ -1,7 +1,4 @@
-"""The content of a .tflite file as plain data: tensors, operators, subgraphs, regions of constants.
-
-Indices, lengths and lists are checked while they are read. BadDataError names the fault in the file.
-"""
+"""Read a .tflite file as plain data. Indices, lengths and lists are checked; BadDataError names the fault."""
 
 from __future__ import annotations
 
@@ -20,12 +17,12 @@ from nnapi.model.operand import Shape
 from nnapi.model.parts import Names, Signature
 
 OMITTED = -1
-"""Index of an optional input that is not given."""
+"""Index of an omitted optional input."""
 
 
 class Blocks(NamedTuple):
-    """The blockwise quantization of a tensor with a scale for every ``size`` values of a row: the indices of the
-    tensors of scales and zero points, OMITTED where there are none."""
+    """Blockwise quantization: indices of the tensors of scales, one for ``size`` values of a row, and zero points, or
+    OMITTED."""
 
     scales: int
     zero_points: int
@@ -36,8 +33,8 @@ class Blocks(NamedTuple):
 class Tensor:
     """A tensor of a subgraph.
 
-    ``shape`` has 0 for dynamic dimensions; ``scales`` is empty where not quantized. ``region`` is (offset, length) of
-    the constant's bytes in the file, None for computed tensors.
+    ``shape`` has 0 for dynamic dimensions; ``scales`` is empty if not quantized. ``region`` is (offset, length) of the
+    constant's bytes in the file, None for computed tensors.
     """
 
     index: int
@@ -57,12 +54,12 @@ class Tensor:
 
 
 class Options(SimpleNamespace):
-    """The parameters of an operator by the names of the schema; vectors are tuples."""
+    """The parameters of an operator by schema name; vectors are tuples."""
 
 
 @dataclass(slots=True, eq=False)
 class Operator:
-    """One operator: ``kind`` is the name of the built-in operation, or ``CUSTOM:`` and the name of another one."""
+    """One operator; ``kind`` is its built-in name, or ``CUSTOM:`` and its custom name."""
 
     kind: str
     inputs: tuple[int, ...]
@@ -71,7 +68,7 @@ class Operator:
     record: Record = field(repr=False)
 
     def options(self) -> Options:
-        """The parameters by the schema's table; defaults where the file has another table or none."""
+        """Return the options by the schema's table; defaults if the file has another table or none."""
         table, fields, record = options_table(self.kind), schema.Operator, self.record
         if table.is_second:
             member, field = record.number(fields.BUILTIN_OPTIONS_2_TYPE, "B"), fields.BUILTIN_OPTIONS_2
@@ -84,7 +81,7 @@ class Operator:
 
     @property
     def custom_options(self) -> bytes:
-        """Return the parameters of a custom operation, as raw bytes."""
+        """Return the options of a custom operation as raw bytes."""
         return self.record.bytes(schema.Operator.CUSTOM_OPTIONS)
 
 
@@ -98,7 +95,7 @@ class Subgraph:
 
 
 class File:
-    """A .tflite file; subgraphs are read when they are asked for."""
+    """A .tflite file; subgraphs are read on demand."""
 
     def __init__(self, content: memoryview) -> None:
         """Raises BadDataError for anything but a .tflite file of version 3 with a subgraph."""
@@ -114,14 +111,14 @@ class File:
         self._read: dict[int, Subgraph] = {}
 
     def subgraph(self, index: int) -> Subgraph:
-        """Subgraph number ``index``; 0 is the model itself, control flow refers to the others."""
+        """Return a subgraph by index; 0 is the model itself."""
         need(0 <= index < self.subgraph_count, f"there is no subgraph {index}", BadDataError)
         if index not in self._read:
             self._read[index] = self._subgraph(self._graphs[index])
         return self._read[index]
 
     def signature(self, index: int) -> Signature | None:
-        """The first that names the ends of a subgraph; None where there is none, or it names other tensors."""
+        """Return the first valid signature of a subgraph, or None."""
         fields, graph = schema.SignatureDef, self.subgraph(index)
         for record in self._model.children(schema.Model.SIGNATURE_DEFS):
             if record.number(fields.SUBGRAPH_INDEX, "I") != index:
@@ -152,7 +149,6 @@ class File:
 
     @cached_property
     def _kinds(self) -> list[str]:
-        """Return the name of each operator code of the file."""
         kinds, fields = [], schema.OperatorCode
         for code in self._model.children(schema.Model.OPERATOR_CODES):
             number = max(code.number(fields.DEPRECATED_BUILTIN_CODE, "b"), code.number(fields.BUILTIN_CODE, "i"))
@@ -218,8 +214,7 @@ class File:
 
 
 def _name_tensors(record: Record, field: int, ends: Sequence[int]) -> Names | None:
-    """Return the names of tensors and their positions among the inputs or outputs of a graph; None where one is not
-    among them."""
+    """Return names of tensors and their positions among a graph's inputs or outputs; None if one is missing."""
     fields = schema.TensorMap
     named = [(each.text(fields.NAME), each.number(fields.TENSOR_INDEX, "I")) for each in record.children(field)]
     if any(index not in ends for _, index in named):
@@ -247,9 +242,8 @@ SUBGRAPHS = {
     "STABLEHLO_COMPOSITE": ("decomposition_subgraph_index",),
     "CALL": ("subgraph",),
 }
-"""The parameters of operators that are indices of subgraphs."""
 CONTROL_FLOW = ("IF", "WHILE")
-"""The operators that refer to subgraphs as models of their own; the subgraphs of the others are inlined."""
+"""The operators that become references to models; the subgraphs of others are inlined."""
 
 
 def list_subgraphs(operator: Operator) -> list[int]:

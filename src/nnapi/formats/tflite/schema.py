@@ -1,7 +1,4 @@
-"""The used subset of the schema of .tflite files as data: numbers of fields, names of types.
-
-Fields are numbered in the order in which the schema declares them. Operators are rows of :mod:`operators`.
-"""
+"""The used subset of the schema of .tflite files: field numbers in declaration order, names of types."""
 
 from __future__ import annotations
 
@@ -44,7 +41,7 @@ class QuantizationParameters:
 
 
 BLOCKWISE = 2
-"""DETAILS_TYPE where DETAILS are a BlockwiseQuantization."""
+"""DETAILS_TYPE of a BlockwiseQuantization."""
 
 
 class SparsityParameters:
@@ -85,12 +82,10 @@ TYPES = (
     "INT4",
     "BFLOAT16",
 )
-"""Names of element types by number."""
 ELEMENTS = {"f32": 0, "f16": 1, "i32": 2, "u8": 3, "bool": 6, "i16": 7, "i8": 9}
-"""Numbers of the element types that graphs are written with, by the names that their tensors carry."""
+"""Numbers of the written element types by tensor type name."""
 
 CUSTOM = "CUSTOM:"
-"""The prefix of the names of custom operators; their parameters are bytes, called ``content``."""
+"""The prefix of custom operators' names; their option ``content`` holds raw bytes."""
 DETECTION = f"{CUSTOM}TFLite_Detection_PostProcess"
 SAME, VALID = 0, 1
-"""Padding schemes."""

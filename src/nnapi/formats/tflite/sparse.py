@@ -1,7 +1,7 @@
-"""Constants of which the file stores some elements only: where these lie, and the whole.
+"""Expand constants that are stored sparsely.
 
-Positions are the paths of a tree with one level for each axis, in any order; an axis may be cut into blocks, and has
-two levels then. At each level a node has branches for all positions, or for those that are listed.
+Positions are paths of a tree with one level per axis, in any order; a blocked axis has two levels. A node has branches
+for all positions of its level, or for listed ones.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from nnapi.model.operand import Array, Shape
 LISTED = 1
 """The format of levels that list their branches."""
 VECTORS = {1: "i", 2: "H", 3: "B"}
-"""How lists are stored, by the members of their union."""
+"""Storage of lists, by union member."""
 NO_POSITIONS: Array = np.zeros((0,), np.int64)
 
 
 class Level(NamedTuple):
-    """``size`` branches at every node; or, where there are ``segments``, those whose positions are ``listed`` from a
-    node's segment up to the next one."""
+    """``size`` branches at every node, or with ``segments`` the ``listed`` positions from a node's segment to the
+    next."""
 
     size: int
     segments: Array | None = None
@@ -32,8 +32,8 @@ class Level(NamedTuple):
 
 
 class Sparsity(NamedTuple):
-    """The levels; ``order`` says which axis each belongs to, blocks being counted after the tensor's own axes, and
-    ``blocked`` which axes are cut into them."""
+    """The levels; ``order`` gives the axis of each, blocks counted after the tensor's axes, ``blocked`` the blocked
+    axes."""
 
     order: tuple[int, ...]
     blocked: tuple[int, ...]
@@ -41,7 +41,6 @@ class Sparsity(NamedTuple):
 
 
 def sparsity(record: Record) -> Sparsity:
-    """As the file's table has it."""
     fields = schema.SparsityParameters
     levels = tuple(map(_level, record.children(fields.DIM_METADATA)))
     return Sparsity(record.numbers(fields.TRAVERSAL_ORDER, "i"), record.numbers(fields.BLOCK_MAP, "i"), levels)
@@ -66,7 +65,7 @@ def _positions(record: Record, type: int, field: int) -> Array:
 
 
 def dense(how: Sparsity, values: Array, shape: Shape, name: str) -> Array:
-    """The whole of a tensor of which ``values`` are stored; the rest is 0."""
+    """Return the whole tensor of stored ``values``; the rest is 0."""
     rank, (order, blocked, levels) = len(shape), how
     axes = [*range(rank), *blocked]
     is_whole = sorted(order) == list(range(len(axes))) and len(levels) == len(axes)
@@ -86,7 +85,7 @@ def dense(how: Sparsity, values: Array, shape: Shape, name: str) -> Array:
 
 
 def _paths(levels: tuple[Level, ...], count: int, name: str) -> list[Array]:
-    """The position at each level of every path, of which there are ``count``."""
+    """Return the position at each level of all ``count`` paths."""
     most = max(count, *(0 if level.segments is None else level.segments.size for level in levels), 1)
     nodes, paths = 1, list[Array]()
     for size, segments, listed in levels:

@@ -1,8 +1,7 @@
 """Convert the states of recurrent operators from inputs and outputs to the engine's variables.
 
-Rules write recurrent operators as functions: the states are inputs, and the new states follow the output that the
-engine has. The engine keeps states in variables. Each run must set them first and read them after the operator,
-although only the order of the operators expresses that, and the engine reorders independent operators.
+Each run must set variables before the operator and read them after it. Only data dependencies express that order,
+because the engine reorders independent operators.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from nnapi.formats.tflite.operators import facts
 
 
 def make_state_variables(graph: Graph) -> Graph:
-    """The same graph with states as variables."""
+    """Return the graph with states as variables."""
     read = {tensor for operator in graph.operators for tensor in operator.inputs}
     result = replace(graph, operators=[], outputs=list(graph.outputs))
     for operator in graph.operators:
@@ -43,7 +42,7 @@ def _unfold(operator: Operator, graph: Graph, read: set[Tensor | None]) -> None:
 
 
 def _read(variable: Tensor, output: Tensor, after: Tensor) -> Sequence[Operator]:
-    """Copy a variable, by a way that depends on the output of the operator that changes it."""
+    """Copy a variable through an operator that depends on the output of the operator that changes it."""
     rank = len(output.shape)
     corner = output.like(shape=(1,) * rank)
     flat = output.like(shape=(1,) * len(variable.shape))

@@ -1,8 +1,6 @@
-"""Checked access to a FlatBuffer: every bound is verified before it is used.
+"""Checked access to a FlatBuffer: every bound is verified before use; BadDataError for invalid offsets.
 
-A :class:`Source` returns the tables of a file as :class:`Record`, whose fields are read by their number in the schema.
-An offset outside the file raises BadDataError. The bytes that are read are counted, so that a file with cyclic
-references cannot take more time than its size allows.
+Reads are counted, so that a file with cyclic references cannot take more time than its size allows.
 """
 
 from __future__ import annotations
@@ -15,22 +13,21 @@ from nnapi.errors import BadDataError, need
 from nnapi.formats.tflite.operators import Field
 
 READS_PER_BYTE = 4
-"""How often a file may refer to each of its bytes, on average; real files do so once."""
+"""Permitted references to each byte of a file, on average; real files have one."""
 MOST_FIELDS = 16
-"""Fields of a table that are looked at; no table of the schema that is read has more."""
+"""Most fields of a table; no table of the schema has more."""
 MOST_DESCRIPTIONS = 4096
-"""Descriptions of tables that are remembered: real files share a few among all their tables."""
+"""Most cached table descriptions: real files share a few among all tables."""
 
 OFFSET, DISTANCE, LENGTHS = Struct("<I"), Struct("<i"), Struct("<HH")
 NUMBERS = {code: Struct(f"<{code}") for code in "?bBhHiIqQf"}
-"""The storage of FlatBuffer numbers, by the letters of the struct module."""
 SIZES = {code: number.size for code, number in NUMBERS.items()}
 _offset, _distance = OFFSET.unpack_from, DISTANCE.unpack_from
 _number = {code: number.unpack_from for code, number in NUMBERS.items()}
 
 
 class Source:
-    """The bytes of a file and what may still be read of them."""
+    """The bytes of a file and the budget of reads."""
 
     def __init__(self, content: memoryview) -> None:
         self.content = content
@@ -45,13 +42,12 @@ class Source:
             raise BadDataError("its parts refer to each other more often than its size allows")
 
     def root(self) -> Record:
-        """The file's root table."""
         if self.size < 8:
             raise BadDataError(f"{self.size} bytes are too few for a FlatBuffer")
         return self.table(OFFSET.unpack_from(self.content)[0])
 
     def table(self, at: int) -> Record:
-        """The table at a position, which is not negative."""
+        """Return the table at a position >= 0."""
         try:
             description = at - _distance(self.content, at)[0]
         except error:
@@ -66,7 +62,7 @@ class Source:
         return Record(self, at, fields)
 
     def follow(self, at: int) -> Record:
-        """The table that the offset stored at ``at`` leads to."""
+        """Return the table at the target of the offset at ``at``."""
         try:
             target = at + _offset(self.content, at)[0]
         except error:
@@ -76,7 +72,7 @@ class Source:
         return self.table(target)
 
     def vector(self, at: int, itemsize: int, what: str = "a vector") -> tuple[int, int]:
-        """Position of the first element and number of elements of the vector that the offset at ``at`` leads to."""
+        """Return first element's position and length of the vector at the target of the offset at ``at``."""
         content = self.content
         try:
             start = at + _offset(content, at)[0]
@@ -90,7 +86,7 @@ class Source:
         return start, length
 
     def _describe(self, at: int) -> tuple[int, tuple[int, ...]]:
-        """Size of the tables that share the description at ``at``, and where in them each field lies, 0 for nowhere."""
+        """Return the table size and the field offsets (0 if absent) of the description at ``at``."""
         if at < 0:
             raise BadDataError("a table's description lies before the file")
         try:
@@ -108,7 +104,7 @@ class Source:
 
 
 class Record:
-    """A table of the file; ``offsets`` are the offsets of its fields, 0 where the file omits a field."""
+    """A table of the file; ``offsets`` are those of its fields, 0 if omitted. Fields are read by schema number."""
 
     __slots__ = ("_at", "_offsets", "_source")
 
@@ -116,20 +112,19 @@ class Record:
         self._source, self._at, self._offsets = source, at, offsets
 
     def has(self, field: int) -> bool:
-        """Whether the file gives the field."""
         return self._offsets[field] != 0
 
     def has_any(self, first: int, last: int) -> bool:
-        """Whether the file gives one of the fields from ``first`` to ``last``."""
+        """Whether the file has a field from ``first`` to ``last``."""
         return any(self._offsets[first : last + 1])
 
     def position(self, field: int) -> int:
-        """Return the offset in the file of a field; raise BadDataError where the file omits it."""
+        """Return the file offset of a field; BadDataError if omitted."""
         need(self.has(field), "a table lacks a field", BadDataError)
         return self._at + self._offsets[field]
 
     def values(self, fields: dict[str, Field]) -> dict[str, Any]:
-        """Fields by their names, with defaults where the file leaves them out; vectors are tuples."""
+        """Return fields by name, with defaults for omitted ones; vectors are tuples."""
         found, content, at, offsets = {}, self._source.content, self._at, self._offsets
         try:
             for name, (number, code, is_vector, default) in fields.items():
@@ -152,7 +147,7 @@ class Record:
             raise BadDataError("a field lies outside the file") from None
 
     def numbers(self, field: int, code: str) -> tuple[Any, ...]:
-        """Return a vector of numbers stored as ``code``; empty where the file omits it."""
+        """Return a vector of numbers stored as ``code``; empty if omitted."""
         offset = self._offsets[field]
         if not offset:
             return ()
@@ -169,7 +164,7 @@ class Record:
         return self._source.content[start : start + length * itemsize].cast(code) if length else ()  # type: ignore[call-overload]
 
     def _elements(self, offset: int, itemsize: int) -> tuple[int, int]:
-        """Position and number of a vector's elements, which count as read."""
+        """Return position and length of a vector and count its elements as read."""
         source = self._source
         start, length = source.vector(self._at + offset, itemsize)
         source.budget -= length * itemsize
@@ -178,16 +173,14 @@ class Record:
         return start, length
 
     def region(self, field: int) -> tuple[int, int] | None:
-        """Position and length of a vector of bytes, None where the file leaves it out; its bytes are not read."""
+        """Return position and length of a vector of bytes, None if omitted; its bytes are not read."""
         offset = self._offsets[field]
         return self._source.vector(self._at + offset, 1) if offset else None
 
     def length(self, field: int) -> int:
-        """Number of elements of a vector; 0 where the file leaves it out."""
         return (self.region(field) or (0, 0))[1]
 
     def bytes(self, field: int) -> bytes:
-        """A vector of bytes."""
         start, length = self.region(field) or (0, 0)
         self._source.spend(length)
         return bytes(self._source.content[start : start + length])
@@ -205,12 +198,11 @@ class Record:
         return str(source.content[start : start + length], "utf-8", "replace")
 
     def child(self, field: int) -> Record | None:
-        """The table that a field refers to, None where the file leaves it out."""
+        """Return the table that a field refers to, or None."""
         offset = self._offsets[field]
         return self._source.follow(self._at + offset) if offset else None
 
     def children(self, field: int) -> Iterator[Record]:
-        """The tables of a vector, in order."""
         offset, source = self._offsets[field], self._source
         if offset:
             start, length = source.vector(self._at + offset, 1)

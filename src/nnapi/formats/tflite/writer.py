@@ -1,7 +1,7 @@
 """Write a graph as a .tflite FlatBuffer, front to back: an offset is filled in when its child is appended.
 
-A tensor or an operator with all its children is a *record*, whose inner offsets are constant: it is packed in one call.
-Only the bytes of constants are large; they are concatenated once, at the end, and copied nowhere else.
+A tensor or an operator with all its children is a *record* with constant inner offsets, packed in one call. Only the
+bytes of constants are large; they are concatenated once, at the end.
 """
 
 from __future__ import annotations
@@ -19,22 +19,19 @@ from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.formats.tflite.operators import OPERATORS, options_table
 
 LARGEST = 2**31 - 2**16
-"""Offsets are 32-bit, signed to some readers: a file must be smaller."""
+"""Offsets are 32-bit, signed for some readers."""
 ALIGNMENT = 16
-"""Of the bytes of constants."""
+"""Alignment of the bytes of constants."""
 RECORD = 8
-"""Alignment of records, because of the zero points in some."""
+"""Alignment of records, because of the 64-bit zero points."""
 WRITTEN = "?bIif"
-"""How parameters are stored that are written, by the letters of the struct module."""
+"""Storage of written options, by the letters of the struct module."""
 REFERENCE = "R"
 """Format of a field that holds the offset of a child."""
 
 
 class Layout:
-    """A kind of table: which slots it has, where its fields lie, and the vtable that says so.
-
-    Fields of one byte come last.
-    """
+    """The slots, field offsets and vtable of a kind of table; fields of one byte come last."""
 
     def __init__(self, fields: Mapping[str, tuple[int, str]]) -> None:
         order = sorted(fields, key=lambda name: fields[name][1] in "b?")
@@ -56,7 +53,7 @@ class Layout:
 
 
 def layout_of(table: type, **fields: str) -> Layout:
-    """The layout of a table of the schema; its fields by their names there, in small letters."""
+    """Return the layout of a table; its fields by lower-case schema name."""
     return Layout({name: (getattr(table, name.upper()), code) for name, code in fields.items()})
 
 
@@ -79,13 +76,13 @@ CUSTOM_OPERATOR = layout_of(schema.Operator, **_OPERATOR, custom_options=R)
 EMPTY_BUFFER, BUFFER = Layout({}), layout_of(schema.Buffer, data=R)
 CODES = {row.name: number for number, row in enumerate(OPERATORS)}
 PLACEHOLDER = CODES["PLACEHOLDER_FOR_GREATER_OP_CODES"]
-"""The builtin code that old readers see of operators from this one on."""
+"""The builtin code that old readers see for operators from this one on."""
 
 
 @cache
 def options_layout(kind: str) -> tuple[Layout, Sequence[Any]] | None:
-    """Return the layout of an operation's numeric parameters of up to 4 bytes, with their defaults, or None. Others are
-    not written, nor is the union of StableHLO's options."""
+    """Return layout and defaults of an operation's numeric options of up to 4 bytes, or None. Others, and StableHLO's
+    options, are not written."""
     table = options_table(kind)
     numbers = {
         name: (field.number, field.code)
@@ -99,7 +96,7 @@ def options_layout(kind: str) -> tuple[Layout, Sequence[Any]] | None:
 
 
 class Writer:
-    """Bytes so far, the vtables among them, and how many constants were given a buffer."""
+    """The written bytes, the vtables among them, and the number of constants with a buffer."""
 
     def __init__(self) -> None:
         self.out = bytearray()
@@ -115,7 +112,7 @@ class Writer:
         return offset
 
     def table(self, layout: Layout, **values: Any) -> int:
-        """Append a table and return its offset; references to children are filled in by :meth:`child`."""
+        """Append a table and return its offset; :meth:`child` fills in references."""
         vtable, offset = self.vtable(layout), len(self.out)
         self.out += layout.pack(offset - vtable, *[values.get(name, 0) for name in layout.names])
         return offset
@@ -125,14 +122,14 @@ class Writer:
         struct.pack_into("<I", self.out, field, (len(self.out) if offset is None else offset) - field)
 
     def vector(self, field: int, values: Sequence[int], code: str = "i") -> int:
-        """Append a vector of 4-byte numbers that ``field`` refers to; return the offset of its first element."""
+        """Append a vector of 4-byte numbers for ``field``; return the offset of its first element."""
         self.child(field)
         self.out += struct.pack(f"<I{len(values)}{code}", len(values), *values)
         return len(self.out) - 4 * len(values)
 
     def children(self, field: int, count: int, write: Callable[[], Sequence[int]]) -> None:
-        """Append a vector of ``count`` references that ``field`` refers to, and its targets, which ``write`` appends;
-        ``write`` returns their offsets."""
+        """Append a vector of ``count`` references for ``field``; ``write`` appends the targets and returns their
+        offsets."""
         start = self.vector(field, bytes(count))
         offsets = [offset - at for offset, at in zip(write(), range(start, start + 4 * count, 4), strict=True)]
         struct.pack_into(f"<{count}I", self.out, start, *offsets)
@@ -146,7 +143,6 @@ class Writer:
         self.out += struct.pack("<I", count) + values + bytes(-len(values) % 4)
 
     def text(self, field: int, text: str) -> None:
-        """Append a string that ``field`` refers to."""
         encoded = text.encode(errors="replace")
         self.raw(field, encoded + b"\0", len(encoded))
 
@@ -162,9 +158,12 @@ def serialize(
     sign: Callable[[Writer], int] | None = None,
     tail: bytes = b"",
 ) -> bytes:
-    """Serialize a graph. ``others`` are the subgraphs that control flow refers to, from index 1 on. ``write`` appends
-    the tensors of each, by default without names. ``sign`` appends the signature, if any, and returns its offset. The
-    ``tail`` follows the file; readers do not see it."""
+    """Serialize a graph.
+
+    ``others`` are the subgraphs of control flow, from index 1 on. ``write`` appends the tensors of each, by default
+    without names. ``sign`` appends the signature and returns its offset. The ``tail`` follows the file, outside its
+    format.
+    """
     write = write or _tensors
     graphs = [graph, *others]
     kinds = {kind: index for index, kind in enumerate(dict.fromkeys(op.kind for g in graphs for op in g.operators))}
@@ -293,15 +292,15 @@ PADS = [bytes(length) for length in range(ALIGNMENT)]
 
 @cache
 def plain_packer(rank: int) -> tuple[Callable[..., bytes], int]:
-    """Return the function that packs an unquantized tensor, and the distance of its dimensions."""
+    """Return the packer of an unquantized tensor, and the distance of its dimensions."""
     end = PLAIN.size + 4 + 4 * rank
     return struct.Struct(f"<iIIb?xxI{rank}i{-end % RECORD}x").pack, PLAIN.size - PLAIN.at["shape"]
 
 
 @cache
 def quantized_packer(rank: int, count: int) -> tuple[Callable[..., bytes], tuple[int, int, int, int], int]:
-    """Return the function that packs a tensor with ``count`` scales, the distances of its dimensions, quantization,
-    scales and zero points, and the offset of its quantization table."""
+    """Return the packer of a tensor with ``count`` scales, the distances of dimensions, quantization, scales and zero
+    points, and the offset of its quantization table."""
     table = QUANTIZED.size + 4 + 4 * rank
     scales = table + QUANTIZATION.size
     end = scales + 4 + 4 * count
@@ -313,9 +312,11 @@ def quantized_packer(rank: int, count: int) -> tuple[Callable[..., bytes], tuple
 
 
 class Record(NamedTuple):
-    """The layout of operators of one kind with the same number of tensors. ``pack`` takes the distance to the vtable,
-    the ``head``, the vectors with their lengths and, if there are options, the distance of their table (at ``options``)
-    to its vtable ``inner``, and the options by their ``names``, or the ``defaults``."""
+    """The layout of operators of one kind with equal numbers of tensors.
+
+    ``pack`` takes the distance to the vtable, the ``head``, the vectors with their lengths and, with options, the
+    distance of their table (at ``options``) to its vtable ``inner``, and the options by ``names``, or ``defaults``.
+    """
 
     pack: Callable[..., bytes]
     vtable: int
@@ -350,7 +351,7 @@ def _record(writer: Writer, operator: Operator, kinds: Mapping[str, int]) -> Rec
 
 
 def _with_buffers(writer: Writer, field: int, constants: Sequence[Tensor], tail: bytes) -> bytes:
-    """Buffer 0 is empty, for tensors that are computed; the bytes of the others follow everything but the tail."""
+    """Append the constants: buffer 0 is empty, for computed tensors; all bytes precede only the tail."""
     empty, filled, count = writer.vtable(EMPTY_BUFFER), writer.vtable(BUFFER), len(constants)
     offsets = writer.vector(field, bytes(1 + count))
     first = len(writer.out)

@@ -1,4 +1,4 @@
-"""The decompositions of operations, one file per family: importing this registers them."""
+"""The decompositions of operations, one module per family; importing this registers them."""
 
 from nnapi.lowering.decompositions import (  # noqa: F401
     activation,

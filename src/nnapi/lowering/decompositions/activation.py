@@ -8,7 +8,6 @@ from nnapi.model.builder import Tensor
 
 
 def clamp(s: Sketch, x: Tensor, low: float | None, high: float | None) -> Tensor:
-    """Return the elements between two limits."""
     if low is not None:
         x = s.maximum(x, s.number(x, low))
     return x if high is None else s.minimum(x, s.number(x, high))

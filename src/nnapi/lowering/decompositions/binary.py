@@ -10,7 +10,7 @@ from nnapi.model.builder import Tensor
 
 
 def as_numbers(s: Sketch, x: Tensor) -> Tensor:
-    """Return 1 where a boolean is true, else 0, as float32."""
+    """Return a boolean as float32 0 or 1."""
     one, zero = (s.constant(np.full(x.shape, value, np.float32)) for value in (1, 0))
     return s.select(x, one, zero)
 

@@ -36,7 +36,7 @@ def convolve(
 
 @decomposition(Op.GROUPED_CONV_2D)
 def grouped_conv_2d(s: Sketch, input: Tensor, filter: Tensor, bias: Tensor, num_groups: int, **window: Any) -> Tensor:
-    """Each group of channels has a convolution of its own."""
+    """Convolve each group of channels by itself."""
     type = s.call.results[0]
     depth, channels = input.shape[3] // num_groups, filter.shape[0] // num_groups
     out = type.with_dimensions((*type.dimensions[:3], channels))
@@ -49,7 +49,7 @@ def grouped_conv_2d(s: Sketch, input: Tensor, filter: Tensor, bias: Tensor, num_
 
 
 def cut(s: Sketch, tensor: Tensor, begin: int, size: int) -> Tensor:
-    """Return some of a filter's or a bias's output channels: of a constant as a constant, with their scales."""
+    """Return some output channels of a filter or bias, as a constant if possible."""
     value = s.value(tensor)
     if value is None:
         return s.block(tensor, 0, begin, size)
@@ -61,7 +61,7 @@ def cut(s: Sketch, tensor: Tensor, begin: int, size: int) -> Tensor:
 
 @decomposition(Op.TRANSPOSE_CONV_2D)
 def transpose_conv_2d(s: Sketch, input: Tensor, filter: Tensor, bias: Tensor, padding: Pairs, stride: Pair) -> Tensor:
-    """The cells are moved apart, with zeros between them, and convolved with the filter flipped."""
+    """Insert zeros between the cells, then convolve with the flipped filter."""
     n, h, w, c = input.shape
     _, kh, kw, _ = filter.shape
     (top, bottom), (left, right) = padding
@@ -80,7 +80,7 @@ def transpose_conv_2d(s: Sketch, input: Tensor, filter: Tensor, bias: Tensor, pa
 
 
 def _move_apart(s: Sketch, x: Tensor, axis: int, stride: int) -> Tensor:
-    """Put zeros between the elements along the second of four axes; the last one holds one element."""
+    """Insert zeros between the elements along the second of four axes; the last one has size 1."""
     n, size, inner, _ = x.shape
     if stride == 1 or size == 1:
         return x
@@ -89,7 +89,7 @@ def _move_apart(s: Sketch, x: Tensor, axis: int, stride: int) -> Tensor:
 
 
 def flip_filter(s: Sketch, filter: Tensor) -> Tensor:
-    """Return a filter with its rows and columns in opposite order."""
+    """Reverse the rows and columns of a filter."""
     value = s.value(filter)
     if value is not None:
         return s.constant(np.ascontiguousarray(value[:, ::-1, ::-1]), filter.type)
@@ -99,7 +99,7 @@ def flip_filter(s: Sketch, filter: Tensor) -> Tensor:
 
 @decomposition(Op.DEPTHWISE_CONV_2D)
 def depthwise_conv_2d(s: Sketch, input: Tensor, filter: Tensor, bias: Tensor, multiplier: int, **window: Any) -> Tensor:
-    """Every channel is a group, as GROUPED_CONV_2D has them; the filter's last axis becomes its first."""
+    """Convert to GROUPED_CONV_2D: every channel is a group, the filter's last axis becomes its first."""
     transposed = s.permute(filter, (3, 1, 2, 0)) if filter.type.channel is None else _channels_first(s, filter)
     return grouped_conv_2d(s, input, transposed, bias, input.shape[3], **window)
 

@@ -11,7 +11,7 @@ from nnapi.ops.shapes import axis_of
 
 @decomposition(Op.ARGMAX)
 def argmax(s: Sketch, input: Tensor, axis: int) -> Tensor:
-    """Backwards, because of equal values TOPK_V2 gives the last and ARGMAX the first."""
+    """Reverse the input: among equals TOPK_V2 returns the last, ARGMAX the first."""
     rank = len(input.shape)
     axis = axis_of(axis, rank)
     x = s.permute(input, [*(i for i in range(rank) if i != axis), axis])
@@ -32,7 +32,7 @@ def embedding_lookup(s: Sketch, lookups: Tensor, values: Tensor) -> Tensor:
 
 @decomposition(Op.HASHTABLE_LOOKUP)
 def hashtable_lookup(s: Sketch, lookups: Tensor, keys: Tensor, values: Tensor) -> list[Tensor]:
-    """The first key that is equal, if any; rows without one are zeros."""
+    """Gather the rows of the first equal keys; rows without one are zeros."""
     wanted, count = lookups.shape[0], keys.shape[0]
     same = s.equal(s.restate(lookups, (wanted, 1)), s.restate(keys, (1, count)))
     most, indices = s.topk_v2(as_numbers(s, same), 1)

@@ -15,9 +15,7 @@ from nnapi.model.builder import Tensor
 from nnapi.model.operand import OperandType, as_float32
 
 MOST_MATRICES = 256
-"""Matrices that are multiplied one by one at most."""
 MOST_PRODUCTS = 256
-"""Products of integers that are added one by one at most."""
 
 
 @decomposition(Op.FULLY_CONNECTED)
@@ -43,7 +41,7 @@ def fully_connected(s: Sketch, input: Tensor, weights: Tensor, bias: Tensor) -> 
 
 @decomposition(Op.BATCH_MATMUL)
 def batch_matmul(s: Sketch, lhs: Tensor, rhs: Tensor, adj_x: bool, adj_y: bool) -> Tensor:
-    """The right matrix is transposed, as weights are."""
+    """Multiply matrix by matrix, the right one transposed like weights."""
     type = s.call.results[0]
     *batch, rows, columns = type.dimensions
     require(math.prod(batch) <= MOST_MATRICES, f"its {math.prod(batch)} matrices are too many to multiply one by one")
@@ -71,7 +69,7 @@ def batch_matmul(s: Sketch, lhs: Tensor, rhs: Tensor, adj_x: bool, adj_y: bool) 
 
 
 def _multiply_integers(s: Sketch, left: Tensor, right: Tensor, pairs: list[tuple[int, int]]) -> Tensor:
-    """Products of all rows with all columns, added along the last axis."""
+    """Multiply all rows by all columns and add along the last axis."""
     *_, rows, columns = s.call.results[0].dimensions
     depth = left.shape[1]
     require(depth <= MOST_PRODUCTS, f"its {depth} products of integers are too many to decompose")
@@ -90,7 +88,7 @@ def _flat(s: Sketch, x: Tensor) -> Tensor:
 
 
 def _matrix_numbers(batch: tuple[int, ...], wanted: tuple[int, ...]) -> list[int]:
-    """The matrix that each product takes, where fewer are broadcast."""
+    """Return the matrix of each product, where fewer are broadcast."""
     numbers = np.arange(math.prod(batch)).reshape(batch or (1,))
     return [int(number) for number in np.broadcast_to(numbers, wanted).ravel()]
 

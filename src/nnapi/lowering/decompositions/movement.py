@@ -15,7 +15,6 @@ from nnapi.ops.shapes import axis_of
 from nnapi.ops.slice import slice_steps
 
 SWAPPED = (0, 2, 1, 3)
-"""The second axis and the third, of four, in the other order."""
 
 
 def result(s: Sketch) -> tuple[int, ...]:
@@ -159,7 +158,7 @@ def space_to_depth(s: Sketch, input: Tensor, block_size: int) -> Tensor:
 
 @decomposition(Op.SPACE_TO_BATCH_ND)
 def space_to_batch(s: Sketch, input: Tensor, block_shape: Array, paddings: Array) -> Tensor:
-    """Columns first, so that rows are the outer of the two in the result's batches."""
+    """Handle columns first, so that rows are the outer blocks in the result's batches."""
     around = np.array([[0, 0], *paddings.tolist(), [0, 0]], np.int32)
     x = s.pad(input, around) if around.any() else input
     (n, h, w, c), (high, wide) = x.shape, block_shape.tolist()

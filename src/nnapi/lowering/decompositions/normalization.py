@@ -39,7 +39,7 @@ def l2_normalization(s: Sketch, input: Tensor, axis: int) -> Tensor:
 def local_response_normalization(
     s: Sketch, input: Tensor, radius: int, bias: float, alpha: float, beta: float, axis: int
 ) -> Tensor:
-    """The sums of neighboring squares are products with a band of ones."""
+    """Sum neighboring squares as products with a band of ones."""
     rank = len(input.shape)
     axis = axis_of(axis, rank)
     order = [*(i for i in range(rank) if i != axis), axis]

@@ -15,7 +15,6 @@ from nnapi.model.operand import Array
 from nnapi.ops.shapes import Padding
 
 MOST_TAPS = 256
-"""Positions of a window that are combined one by one at most."""
 Pair = tuple[int, int]
 
 
@@ -34,7 +33,7 @@ def max_pool_2d(s: Sketch, input: Tensor, padding: Padding, stride: Pair, size: 
 
 @decomposition(Op.AVERAGE_POOL_2D)
 def average_pool_2d(s: Sketch, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
-    """Cells outside the image are zeros, which the count leaves out. Of quantized values it is the nearest one."""
+    """Average with zero padding, divided by the cells within the image; quantized results are the nearest values."""
     counts = _count_cells(s, input, padding, stride, size)
     if not input.type.is_quantized:
         return s.div(_add_windows(s, input, padding, stride, size), s.constant(counts), 0)
@@ -55,7 +54,7 @@ def _add_windows(s: Sketch, x: Tensor, padding: Padding, stride: Pair, size: Pai
 
 
 def _count_cells(s: Sketch, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Array:
-    """Return how many cells of the image each window has."""
+    """Return the number of image cells in each window."""
     _, *numbers, _ = s.call.results[0].dimensions
     counts = [
         [min(at * step - before + length, end) - max(at * step - before, 0) for at in range(number)]

@@ -1,4 +1,4 @@
-"""LSTM, RNN, their sequences and SVDF by products and sums: time steps are unrolled."""
+"""LSTM, RNN, their sequences and SVDF by products and sums, with unrolled time steps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from nnapi.ops.lstm_cell import EPSILON, Options
 from nnapi.ops.lstm_parameters import Cell, cell_of
 
 MOST_STEPS = 256
-"""The largest number of time steps that are unrolled."""
 SQUASHED_BY = {0: "", 1: "relu", 3: "relu6", 4: "tanh", 6: "logistic"}
 """The operation of each activation code of an LSTM."""
 States = tuple[Tensor, ...]
@@ -25,7 +24,7 @@ Step = Callable[[Tensor, Tensor | None, States], States]
 
 
 def apply(s: Sketch, kind: str, x: Tensor) -> Tensor:
-    """Return an activation function of the elements; themselves where it has no name."""
+    """Apply an activation function, if any."""
     result: Tensor = getattr(s, kind)(x) if kind else x
     return result
 
@@ -39,7 +38,6 @@ def product(s: Sketch, x: Tensor, weights: Tensor, bias: Tensor | None = None) -
 
 
 def lstm_step(s: Sketch, cell: Cell[Tensor], options: Options, x: Tensor, aux: Tensor | None, states: States) -> States:
-    """Return the next output and cell state."""
     h, c = states
     squash = SQUASHED_BY[options.activation]
     forget = _gate(s, cell, "forget", "logistic", x, aux, h, c)
@@ -75,7 +73,7 @@ def _gate(
 
 
 def _normalize(s: Sketch, z: Tensor) -> Tensor:
-    """Return rows shifted and scaled to mean 0 and variance 1."""
+    """Shift and scale rows to mean 0 and variance 1."""
     z = s.sub(z, s.mean(z, [1], 1), 0)
     variance = s.mean(s.mul(z, z, 0), [1], 1)
     return s.mul(z, s.rsqrt(s.add(variance, s.number(z, EPSILON), 0)), 0)
@@ -84,7 +82,6 @@ def _normalize(s: Sketch, z: Tensor) -> Tensor:
 def rnn_step(
     s: Sketch, operands: Mapping[str, Any], activation: int, x: Tensor, aux: Tensor | None, states: States
 ) -> States:
-    """Return the next output, which is the next state too."""
     (h,) = states
     z = product(s, x, operands["weights"], operands["bias"])
     z = s.add(z, product(s, h, operands["recurrent_weights"]), 0)
@@ -126,7 +123,7 @@ def _options(arguments: Mapping[str, Any]) -> Options:
 
 @decomposition(Op.LSTM)
 def lstm(s: Sketch, input: Tensor, output_state_in: Tensor, cell_state_in: Tensor, **operands: Any) -> Sequence[Tensor]:
-    """Of the scratch buffer nothing is promised: it comes out as zeros."""
+    """The scratch buffer is unspecified; here it is zeros."""
     states = output_state_in, cell_state_in
     h, c = lstm_step(s, cell_of(operands), _options(operands), input, None, states)
     gates = s.call.results[0].dimensions[1] // c.shape[1]
@@ -188,7 +185,7 @@ def _both(
     merge_outputs: bool,
     **_: Any,
 ) -> Sequence[Tensor]:
-    """An auxiliary input without weights is the backward cell's input; one with weights stands beside that of both."""
+    """An auxiliary input without weights is the backward cell's input; one with weights belongs to both cells."""
     backward_x = input if aux_input is None or weighted else aux_input
     beside = aux_input if weighted else None
     forward, first = over_time(s, steps[0], input, beside, states[0], time_major)

@@ -1,4 +1,4 @@
-"""Reductions: one half combined with the other until one element is left."""
+"""Reductions: combine one half with the other until one element is left."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from nnapi.model.operand import Array
 from nnapi.ops.reduce import reduced_axes
 
 MOST_EXACT = 2**16
-"""Quantized values of 8 bits whose sum is exact in float32."""
+"""Most 8-bit values whose sum is exact in float32."""
 Combine = Callable[[Tensor, Tensor], Tensor]
 
 
 def fold(s: Sketch, x: Tensor, axes: Array, combine: Combine) -> Tensor:
-    """Return all elements along some axes combined, under the dimensions of the call's result."""
+    """Combine all elements along axes, with the dimensions of the call's result."""
     rank = len(x.shape)
     dropped = sorted(reduced_axes(rank, axes))
     kept = [axis for axis in range(rank) if axis not in dropped]
@@ -64,7 +64,7 @@ def reduce_any(s: Sketch, input: Tensor, axes: Array, keep_dims: bool) -> Tensor
 
 @decomposition(Op.MEAN)
 def mean(s: Sketch, input: Tensor, axes: Array, keep_dims: int) -> Tensor:
-    """Of quantized values it is the highest one that is not above the mean."""
+    """The mean of quantized values is rounded down."""
     count = math.prod(input.shape[axis] for axis in reduced_axes(len(input.shape), axes))
     if not input.type.is_quantized:
         return s.div(s.reduce_sum(input, axes, keep_dims > 0), s.number(input, count), 0)

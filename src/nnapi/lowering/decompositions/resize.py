@@ -1,4 +1,4 @@
-"""RESIZE_NEAREST_NEIGHBOR by GATHER, RESIZE_BILINEAR by GATHER and a mixture."""
+"""RESIZE_NEAREST_NEIGHBOR by GATHER, RESIZE_BILINEAR by GATHER and interpolation."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ def resize_nearest_neighbor(
 
 @decomposition(Op.RESIZE_BILINEAR)
 def resize_bilinear(s: Sketch, input: Tensor, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Tensor:
-    """Decompose RESIZE_BILINEAR. Quantized values are interpolated as integers, so that halves round as in the
-    reference."""
+    """Interpolate quantized values as integers, so that halves round as in the reference."""
     x = read_stored(s, input) if input.type.is_quantized else input
     for axis, out in zip((1, 2), size, strict=True):
         last = x.shape[axis] - 1

@@ -57,14 +57,14 @@ def rectifier(context: Context, input: Value) -> Value:
 
 @lower(Op.RSQRT)
 def reciprocal_root(context: Context, input: Value) -> Value:
-    """Not its decomposition: RSQRT takes any rank, DIV at most 4."""
+    """Not its decomposition: RSQRT accepts any rank, DIV at most 4."""
     x = context.real(input)
     return context.store(context.emit("Reciprocal", [context.emit("Sqrt", [x], x.like())], x.like()))
 
 
 @lower(Op.DIV)
 def quotient(context: Context, lhs: Value, rhs: Value) -> Value:
-    """NNAPI's quotient of integers is rounded down, ONNX's towards zero: one less where they differ."""
+    """Divide integers: NNAPI rounds down, ONNX towards zero; subtract one where they differ."""
     if lhs.element != np.int32:
         return context.compute("Div", lhs, rhs)
     out = context.result()
@@ -80,7 +80,7 @@ def quotient(context: Context, lhs: Value, rhs: Value) -> Value:
 
 @lower(*COMPARISONS)
 def comparison(context: Context, x: Value, y: Value) -> Value:
-    """Booleans are ordered as 0 and 1."""
+    """Compare; booleans as 0 and 1."""
     pair = [context.real(each) for each in (x, y)]
     if x.element == np.bool_ and context.kind != "EQUAL":
         pair = [context.cast(each, np.int32) for each in pair]
@@ -94,7 +94,7 @@ def select(context: Context, condition: Value, a: Value, b: Value) -> Value:
 
 @lower(Op.PRELU)
 def prelu(context: Context, input: Value, alpha: Value) -> Value:
-    """ONNX's slope is stretched to the input, NNAPI stretches both to each other."""
+    """ONNX broadcasts only the slope, NNAPI input and slope."""
     require(context.result().shape == input.shape, "ONNX does not stretch the input to its slope")
     return context.compute("PRelu", input, alpha)
 

@@ -1,4 +1,4 @@
-"""Operations on images, which ONNX has with the channels in front."""
+"""Operations on images, which are NCHW in ONNX."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nnapi.ops.shapes import Padding, Pair
 
 
 def pads_of(padding: Padding) -> list[int]:
-    """Paddings in the order of ONNX: before each axis, then after each."""
+    """Return paddings in the order of ONNX: before each axis, then after each."""
     (top, bottom), (left, right) = padding
     return [top, left, bottom, right]
 
@@ -27,7 +27,7 @@ def pool(context: Context, input: Value, padding: Padding, stride: Pair, size: P
 
 @lower(Op.RESIZE_BILINEAR, Op.RESIZE_NEAREST_NEIGHBOR)
 def resize(context: Context, input: Value, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Value:
-    """The nearest cell is the one in which a position lies, with aligned corners that whose center is nearest."""
+    """Resize; the nearest cell contains the position, with aligned corners its center is nearest."""
     is_nearest = context.kind == "RESIZE_NEAREST_NEIGHBOR"
     x = context.to_nchw(input if is_nearest else context.real(input))
     mode = "align_corners" if align_corners else "half_pixel" if half_pixel_centers else "asymmetric"

@@ -71,7 +71,7 @@ def slice_block(context: Context, input: Value, begin: Array, size: Array) -> Va
 
 @lower(Op.STRIDED_SLICE)
 def strided_slice(context: Context, input: Value, begin: Array, end: Array, strides: Array, **masks: int) -> Value:
-    """Positions from the end, and those outside, mean the same to ONNX; a mask is what lies beyond."""
+    """Slice as ONNX does; a mask becomes a bound beyond the tensor."""
     begin_mask, end_mask = masks["begin_mask"], masks["end_mask"]
     begins, ends = begin.tolist(), end.tolist()
     for axis, (size, step) in enumerate(zip(input.shape, strides.tolist(), strict=True)):

@@ -1,4 +1,4 @@
-"""Operations along axes that leave fewer elements, and those that relate elements to others of their axis."""
+"""Reductions, extremes and normalization along axes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def arg_extreme(context: Context, input: Value, axis: int) -> Value:
 
 @lower(Op.TOPK_V2)
 def top_k(context: Context, input: Value, k: int) -> list[Value]:
-    """NNAPI promises no order among equals."""
+    """NNAPI leaves the order of equal values unspecified."""
     values, indices = context.result(0), context.result(1)
     x = context.real(input)
     found, where = x.like(values.shape), x.like(values.shape, element=np.int64)
@@ -66,8 +66,7 @@ def top_k(context: Context, input: Value, k: int) -> list[Value]:
 def local_response_normalization(
     context: Context, input: Value, radius: int, bias: float, alpha: float, beta: float, axis: int
 ) -> Value:
-    """ONNX's is along the second axis, and its alpha is divided by the size of the window. It is computed in float32
-    alone by who runs it."""
+    """ONNX normalizes float32 along the second axis and divides alpha by the size of the window."""
     rank, size = len(input.shape), 2 * radius + 1
     axis = axis_of(axis, rank)
     whole = context.reshape(input, (1,) * (4 - rank) + input.shape)
