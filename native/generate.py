@@ -80,15 +80,15 @@ def forward() -> str:
     numbers = {function.name: number for number, function in enumerate(asked())}
     for function in table():
         declared = ", ".join(f"{p.type} {p.name}" for p in function.parameters) or "void"
-        words = ", ".join(p.word for p in function.parameters) or "void"
-        given = ", ".join(f"({p.word}){p.name}" for p in function.parameters)
+        words = ", ".join(p.bridge_type for p in function.parameters) or "void"
+        given = ", ".join(f"({p.bridge_type}){p.name}" for p in function.parameters)
         failure = 5 if function.failure is None else function.failure  # ANEURALNETWORKS_OP_FAILED
         call = f"(({function.result} (*)({words}))entries[{numbers.get(function.name)}])({given})"
         lines += [f"EXPORT {function.result} {function.name}({declared}) {{"]
         if function.answer:
             lines += [f"    return {function.answer};", "}"]
         elif function.result == "void":
-            condition = f"{function.parameters[0].name} && !is_over() && " if function.gives_back else ""
+            condition = f"{function.parameters[0].name} && !is_over() && " if function.only_releases else ""
             lines += [f"    if ({condition}enter(__func__)) {call};", "}"]
         else:
             lines += [f"    return enter(__func__) ? {call} : ({function.result}){failure};", "}"]
@@ -105,7 +105,7 @@ def entries() -> int:
 def bridge() -> cffi.FFI:
     """The extension module nnapi.capi._bridge."""
     prototypes = [
-        f"{function.result} py_{function.name}({', '.join(p.word for p in function.parameters) or 'void'});"
+        f"{function.result} py_{function.name}({', '.join(p.bridge_type for p in function.parameters) or 'void'});"
         for function in asked()
     ] + ["void py_end(void);"]
     delegates = serving()

@@ -35,21 +35,21 @@ def test_a_whole_graph_is_one_node() -> None:
 
 
 def test_what_is_not_taken_stays_with_its_reason(tmp_path: Path) -> None:
-    pair, told = cases.explain(tmp_path, cases.in_the_middle())
+    pair, described = cases.explain(tmp_path, cases.in_the_middle())
     cases.run(pair)
-    assert "2 of 3 operators run here, in 2 parts" in told
-    assert "left to LiteRT: ATAN2: NNAPI has no inverse trigonometric function" in told
-    assert "nnapi-reference" in told
+    assert "2 of 3 operators run here, in 2 parts" in described
+    assert "left to LiteRT: ATAN2: NNAPI has no inverse trigonometric function" in described
+    assert "nnapi-reference" in described
 
 
 def test_constants_are_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
     from nnapi.delegate import delegate as room
-    from nnapi.delegate.part import convert
+    from nnapi.delegate.partition import convert
 
     seen: list[bool] = []
 
-    def watch(graph: Any, share: Any) -> Any:
-        model = convert(graph, share)
+    def watch(graph: Any, subset: Any) -> Any:
+        model = convert(graph, subset)
         memory = np.frombuffer(graph.content, np.uint8)
         constants = [operand.value for operand in model.operands if isinstance(operand.value, np.ndarray)]
         seen.extend(np.may_share_memory(memory, array) for array in constants if array.size > 3)
@@ -73,18 +73,18 @@ def test_what_only_the_reference_takes_stays(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(Settings, "list_engines", lambda settings: [WithoutMul()])
     x, y, z = f32(2, 3), f32(2, 3), f32(2, 3)
     graph = Graph().operator("MUL", [x, x], [y], "MulOptions").operator("ADD", [y, x], [z], "AddOptions")
-    pair, told = cases.explain(tmp_path, write(graph.between([x], [z])))
+    pair, described = cases.explain(tmp_path, write(graph.between([x], [z])))
     cases.run(pair)
-    assert "1 of 2 operators run here" in told
-    assert "left to LiteRT: MUL: of all devices only the reference takes it" in told
+    assert "1 of 2 operators run here" in described
+    assert "left to LiteRT: MUL: of all devices only the reference takes it" in described
 
 
 def test_small_partitions_between_litert_s_operators_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Settings, "list_engines", lambda settings: [WithoutMul()])
-    pair, told = cases.explain(tmp_path, cases.in_the_middle())
+    pair, described = cases.explain(tmp_path, cases.in_the_middle())
     cases.run(pair)
-    assert "0 of 3 operators run here" in told
-    assert "left to LiteRT: MUL ×2: the call of so small a partition costs more than LiteRT's kernels" in told
+    assert "0 of 3 operators run here" in described
+    assert "left to LiteRT: MUL ×2: the call of so small a partition costs more than LiteRT's kernels" in described
 
 
 def test_inputs_are_resized() -> None:
@@ -145,9 +145,9 @@ def test_codes_are_exact() -> None:
 
 def test_an_input_that_is_read_twice(tmp_path: Path) -> None:
     x = s8(1, 4)
-    pair, told = cases.explain(tmp_path, single("MAXIMUM", [x, x], s8(1, 4)))
+    pair, described = cases.explain(tmp_path, single("MAXIMUM", [x, x], s8(1, 4)))
     cases.run(pair)
-    assert "1 of 1 operators run here" in told
+    assert "1 of 1 operators run here" in described
 
 
 def test_several_outputs_and_inputs_that_are_outputs() -> None:
@@ -166,9 +166,9 @@ def dynamic() -> bytes:
 def test_what_only_a_run_knows_is_left_where_that_is_asked_for(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):  # LiteRT prints why
         cases.both(dynamic())
-    pair, told = cases.explain(tmp_path, dynamic(), dynamic=1)
-    assert "1 of 2 operators run here" in told
-    assert "is known only when it runs" in told
+    pair, described = cases.explain(tmp_path, dynamic(), dynamic=1)
+    assert "1 of 2 operators run here" in described
+    assert "is known only when it runs" in described
     for interpreter in pair:
         x, shape = (detail["index"] for detail in interpreter.get_input_details())
         interpreter.set_tensor(x, np.arange(-6, 6, dtype=np.float32).reshape(2, 6))

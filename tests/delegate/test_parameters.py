@@ -15,7 +15,7 @@ cases = pytest.importorskip("tests.delegate.delegate_cases", reason="ai-edge-lit
 from nnapi.delegate import delegate as room  # noqa: E402  # it needs the bridge, as the cases do
 from nnapi.delegate.graph import LiteRtGraph  # noqa: E402
 from nnapi.delegate.parameters import has_layout, size_of  # noqa: E402
-from nnapi.delegate.part import NotOurs, Share  # noqa: E402
+from nnapi.delegate.partition import NodeSubset, NotClaimed  # noqa: E402
 
 pytestmark = [*cases.pytestmark, pytest.mark.shared]
 UNREAD = {"source", "target", "type", "asymmetric_quantize_inputs"}
@@ -38,8 +38,8 @@ def read_by_the_delegate(path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tu
             super().__init__(*arguments, **named)
             seen.extend((node.kind, vars(node.options())) for node in self.nodes if has_layout(node.kind))
 
-    def refuse(graph: LiteRtGraph, share: Share) -> None:
-        raise NotOurs(dict.fromkeys(share.nodes, "nothing is taken"))
+    def refuse(graph: LiteRtGraph, subset: NodeSubset) -> None:
+        raise NotClaimed(dict.fromkeys(subset.nodes, "nothing is taken"))
 
     monkeypatch.setattr(room, "LiteRtGraph", Watched)
     monkeypatch.setattr(room, "convert", refuse)
@@ -55,11 +55,13 @@ def test_parameters_are_the_files(shared: Path, monkeypatch: pytest.MonkeyPatch)
         seen = read_by_the_delegate(path, monkeypatch)
         assert [kind for kind, _ in seen] == [operator.kind for operator in operators], path
         for (kind, given), operator in zip(seen, operators, strict=True):
-            told = vars(operator.options())
-            if kind == "PACK" and told["axis"] < 0:  # LiteRT counts it from the front when it prepares the operator
-                told = told | {"axis": told["axis"] + len(subgraph.tensors[operator.outputs[0]].shape)}
-            names = (set(told) & set(given)) - UNREAD - {"_"}
-            assert {name: given[name] for name in names} == {name: told[name] for name in names}, kind
+            described = vars(operator.options())
+            if (
+                kind == "PACK" and described["axis"] < 0
+            ):  # LiteRT counts it from the front when it prepares the operator
+                described = described | {"axis": described["axis"] + len(subgraph.tensors[operator.outputs[0]].shape)}
+            names = (set(described) & set(given)) - UNREAD - {"_"}
+            assert {name: given[name] for name in names} == {name: described[name] for name in names}, kind
             kinds.add(kind)
     assert len(kinds) > 20
 

@@ -39,9 +39,9 @@ def run(pair: Pair) -> None:
     """Run both, and compare everything that they say of the outputs."""
     for interpreter in pair:
         interpreter.invoke()
-    theirs, ours = pair
-    assert str(ours.get_output_details()) == str(theirs.get_output_details())
-    for a, b in zip(values(ours), values(theirs), strict=True):
+    foreign, ours = pair
+    assert str(ours.get_output_details()) == str(foreign.get_output_details())
+    for a, b in zip(values(ours), values(foreign), strict=True):
         assert (a.dtype, a.shape) == (b.dtype, b.shape)
         np.testing.assert_allclose(
             a.astype(np.float64), b.astype(np.float64), 1e-5, 1.0 if a.dtype == np.int8 else 1e-6

@@ -23,11 +23,11 @@ pytestmark = pytest.mark.engine
 
 @pytest.mark.parametrize("content", [two_steps(), dense(), open_batch()], ids=["two steps", "dense", "open batch"])
 def test_it_describes_and_computes_what_litert_does(content: bytes) -> None:
-    theirs, ours = pair = both(content)
+    foreign, ours = pair = both(content)
     for interpreter in pair:
         interpreter.allocate_tensors()
-    assert str(ours.get_input_details()) == str(theirs.get_input_details())
-    names = [details["name"] for details in theirs.get_tensor_details()]
+    assert str(ours.get_input_details()) == str(foreign.get_input_details())
+    names = [details["name"] for details in foreign.get_tensor_details()]
     assert [details["name"] for details in ours.get_tensor_details()] == names[: len(ours.get_tensor_details())]
     assert ours.num_subgraphs() == 1
     for _ in range(2):
@@ -287,9 +287,9 @@ def test_signatures_are_called_by_name(name: str) -> None:
     runners = [interpreter.get_signature_runner(name) for interpreter in pair]
     for length in (1, 4, 4):
         inputs = {f"{name}_{end}": rng.uniform(-1, 1, length).astype(np.float32) for end in "ba"}
-        theirs, ours = (runner(**inputs) for runner in runners)
-        assert list(ours) == list(theirs)
-        np.testing.assert_allclose(ours[f"{name}_c"], theirs[f"{name}_c"], 1e-6)
+        foreign, ours = (runner(**inputs) for runner in runners)
+        assert list(ours) == list(foreign)
+        np.testing.assert_allclose(ours[f"{name}_c"], foreign[f"{name}_c"], 1e-6)
         assert str(runners[1].get_output_details()) == str(runners[0].get_output_details())
     for wrong in ({}, {"x": 1, "y": 2}):
         for runner in runners:

@@ -96,12 +96,12 @@ def test_a_program_gives_the_same_results(
 
     monkeypatch.setattr(sys, "argv", [program.name, *arguments])
     runpy.run_path(str(program), run_name="__main__")
-    theirs = read_results()
+    foreign = read_results()
 
     with as_they_were(monkeypatch):
         monkeypatch.setattr(sys, "argv", ["nnapi.litert", "--devices", device, str(program), *arguments])
         runpy.run_module("nnapi.litert", run_name="__main__", alter_sys=True)
-        agree(read_results(), theirs, ONE_CODE.get(name, REAL))
+        agree(read_results(), foreign, ONE_CODE.get(name, REAL))
 
     changed = program.read_text().replace("from ai_edge_litert.interpreter import", "from nnapi.litert import")
     changed = changed.replace("from ai_edge_litert import interpreter as tflite", "import nnapi.litert as tflite")
@@ -109,7 +109,7 @@ def test_a_program_gives_the_same_results(
     monkeypatch.setattr(sys, "argv", [program.name, *arguments])
     monkeypatch.setattr(litert_devices, "list_devices", lambda delegates: [device])
     runpy.run_path(program.name, run_name="__main__")
-    agree(read_results(), theirs, ONE_CODE.get(name, REAL))
+    agree(read_results(), foreign, ONE_CODE.get(name, REAL))
 
 
 @contextmanager
@@ -135,9 +135,9 @@ def read_results() -> dict[str, Any]:
     return read
 
 
-def agree(ours: dict[str, Any], theirs: dict[str, Any], real: float) -> None:
-    assert list(ours) == list(theirs)
-    for name, expected in theirs.items():
+def agree(ours: dict[str, Any], foreign: dict[str, Any], real: float) -> None:
+    assert list(ours) == list(foreign)
+    for name, expected in foreign.items():
         result = ours[name]
         assert (result.dtype, result.shape) == (expected.dtype, expected.shape), name
         if expected.dtype.kind == "f":

@@ -22,15 +22,15 @@ def with_atan2() -> bytes:
 
 
 def test_litert_runs_all_operators_where_it_refuses_a_partition(monkeypatch: pytest.MonkeyPatch) -> None:
-    hand_over, counts = Session._hand_over, list[int]()
+    make_litert_partition, counts = Session._make_litert_partition, list[int]()
 
     def refuse(session: Session, graph: Any, part: Any) -> Any:
         counts.append(len(part.operators))
         if len(part.operators) < len(graph.operators):
             raise RuntimeError("tensor 7 has no shape")
-        return hand_over(session, graph, part)
+        return make_litert_partition(session, graph, part)
 
-    monkeypatch.setattr(Session, "_hand_over", refuse)
+    monkeypatch.setattr(Session, "_make_litert_partition", refuse)
     pair = both(with_atan2(), fallback=True)
     for interpreter in pair:
         interpreter.allocate_tensors()

@@ -116,7 +116,7 @@ class Diagnostics:
         code = call(handle)
         if compilation is not None:
             spent = NOT_MEASURED if code else time.monotonic_ns() - begin
-            self._tell(0, compilation, code, Mode.UNKNOWN, [spent, 0, 0])
+            self._notify(0, compilation, code, Mode.UNKNOWN, [spent, 0, 0])
         return code
 
     def _run(self, call: Call, mode: Mode, handle: int, *others: Any) -> int:
@@ -125,19 +125,21 @@ class Diagnostics:
         begin = time.monotonic_ns()
         code = call(handle, *others)
         if execution is not None and (code or mode in (Mode.SYNC, Mode.BURST)):
-            self._tell_run(execution, code, mode, begin)
+            self._notify_run(execution, code, mode, begin)
         elif execution is not None:
             event = self.handles["Event"][others[-1][0]]
-            event.call_when_done(lambda error: self._tell_run(execution, int(error.code) if error else 0, mode, begin))
+            event.call_when_done(
+                lambda error: self._notify_run(execution, int(error.code) if error else 0, mode, begin)
+            )
         return code
 
-    def _tell_run(self, execution: Execution, code: int, mode: Mode, begin: int) -> None:
+    def _notify_run(self, execution: Execution, code: int, mode: Mode, begin: int) -> None:
         spent = NOT_MEASURED if code else time.monotonic_ns() - begin
         kinds = DurationCode.DURATION_IN_DRIVER, DurationCode.DURATION_ON_HARDWARE
         times = [spent, *(_read_duration(execution, kind) for kind in kinds)]
-        self._tell(1, execution.compilation, code, mode, times)
+        self._notify(1, execution.compilation, code, mode, times)
 
-    def _tell(self, which: int, compilation: Compilation, code: int, mode: Mode, times: Sequence[int]) -> None:
+    def _notify(self, which: int, compilation: Compilation, code: int, mode: Mode, times: Sequence[int]) -> None:
         """Call all callbacks of the kind ``which``."""
         kind = ("Compilation", "Execution")[which]
         devices = compilation.devices or compilation._candidates

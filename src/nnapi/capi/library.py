@@ -16,7 +16,7 @@ from nnapi.capi.functions import FUNCTIONS, NO_TIMING
 from nnapi.capi.handles import Handles
 from nnapi.capi.prototype import HANDLES, Function
 from nnapi.capi.record import Recorder
-from nnapi.capi.strace import Teller
+from nnapi.capi.strace import CallReporter
 from nnapi.capi.support_answers import (
     cache_in_descriptors,
     each_extension_type,
@@ -230,17 +230,17 @@ def connect() -> None:
     record = os.environ.get("NNAPI_RECORD")
     recorder = Recorder(record, HANDLES_OF, say) if record else None
     strace = os.environ.get("NNAPI_STRACE")
-    teller = Teller(strace, HANDLES_OF, say) if strace else None
-    if teller:
-        names["report_failure"] = teller.note(report_failure)
+    reporter = CallReporter(strace, HANDLES_OF, say) if strace else None
+    if reporter:
+        names["report_failure"] = reporter.note(report_failure)
     for function in FUNCTIONS:
         if function.answer:
             continue  # C does it
         answer = make(function, names)
         if recorder:
             answer = recorder.watch(function.name, answer)
-        if teller:
-            answer = teller.watch(function, answer)
+        if reporter:
+            answer = reporter.watch(function, answer)
         ANSWERS[function.name] = answer
         _answer_with(function, answer)
     ffi.def_extern(name="py_end")(end)

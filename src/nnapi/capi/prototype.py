@@ -71,7 +71,7 @@ class Parameter:
         return self.kind is not None and self.type.count("*") == 1
 
     @property
-    def word(self) -> str:
+    def bridge_type(self) -> str:
         """The type in the call from C to Python, where handles are integers."""
         if self.kind is None:
             return self.type
@@ -124,6 +124,6 @@ class Function:
         return self.name.endswith("_free")
 
     @property
-    def gives_back(self) -> bool:
+    def only_releases(self) -> bool:
         """Whether it only releases something, which is pointless once Python has ended."""
         return self.frees or self.name == "AHardwareBuffer_release"

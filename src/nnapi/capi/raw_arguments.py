@@ -43,7 +43,7 @@ MOST_ELEMENTS, MOST_BYTES, MOST_TEXT = 32, 16, 256
 Say = Callable[[Any], str]
 
 
-class Words:
+class CallFormatter:
     """Formats the values of calls. Safe to use from several threads."""
 
     def __init__(self, handles: Mapping[str, Handles]) -> None:
@@ -51,73 +51,73 @@ class Words:
         self._open()
         os.register_at_fork(after_in_child=self._open)
 
-    def say_arguments(self, function: Function, raw: Sequence[Any]) -> str:
+    def format_arguments(self, function: Function, raw: Sequence[Any]) -> str:
         values = {parameter.name: value for parameter, value in zip(function.parameters, raw, strict=True)}
         said = (
-            f"{parameter.name}={self._say(function, parameter, values)}"
+            f"{parameter.name}={self._format(function, parameter, values)}"
             for parameter in function.parameters
             if not parameter.is_output
         )
         return ", ".join(said)
 
-    def say_results(self, function: Function, raw: Sequence[Any]) -> str:
+    def format_results(self, function: Function, raw: Sequence[Any]) -> str:
         """Format the outputs that a successful call has written."""
         values = {parameter.name: value for parameter, value in zip(function.parameters, raw, strict=True)}
         return ", ".join(
-            f"{parameter.name}={self._say_output(function, parameter, values)}"
+            f"{parameter.name}={self._format_output(function, parameter, values)}"
             for parameter in function.parameters
             if parameter.is_output and values[parameter.name]
         )
 
     # What is given
 
-    def _say(self, function: Function, parameter: Parameter, values: Mapping[str, Any]) -> str:
+    def _format(self, function: Function, parameter: Parameter, values: Mapping[str, Any]) -> str:
         value = values[parameter.name]
         if not parameter.is_pointer:
-            return _say_number(parameter, value)
+            return _format_number(parameter, value)
         if not value:
             return "null"
         if parameter.is_handle:
-            return self._say_handle(str(parameter.kind), value)
+            return self._format_handle(str(parameter.kind), value)
         count = values[parameter.count] if parameter.count else 1
         is_read = "const" in parameter.type  # else it is a buffer for results
         if parameter.kind:
             listed = self._numbers(value, np.uintp, count)
-            return _join_some([self._say_handle(str(parameter.kind), each) for each in listed], count)
+            return _join_some([self._format_handle(str(parameter.kind), each) for each in listed], count)
         match parameter.base:
             case "ANeuralNetworksOperandType":
-                said = self._say_type(value)
+                said = self._format_type(value)
             case "ANeuralNetworksSymmPerChannelQuantParams":
-                said = self._say_scales(value)
+                said = self._format_scales(value)
             case "AHardwareBuffer_Desc" if is_read:
-                said = self._say_fields(value, "width", "height", "layers", "format", "usage")
+                said = self._format_fields(value, "width", "height", "layers", "format", "usage")
             case "uint32_t":
                 said = _join_some(self._numbers(value, np.uint32, count), count)
             case "char":
-                said = self._say_text(value)
+                said = self._format_text(value)
             case "uint8_t":
                 said = self._read(value, BYTE_SIZE_OF_CACHE_TOKEN).hex()
             case "void" if parameter.count:
-                said = self._say_bytes(function, values, value, count) if is_read else ""
+                said = self._format_bytes(function, values, value, count) if is_read else ""
             case _:
                 said = ""
         return said or f"{_address(value):#x}"
 
-    def _say_handle(self, kind: str, handle: int) -> str:
+    def _format_handle(self, kind: str, handle: int) -> str:
         """Format a device as its name, any other handle as its number."""
         if kind == "Device":
             with suppress(NnapiError):
                 return f'"{self._handles[kind][handle].name}"'
         return f"{handle:#x}" if handle else "null"
 
-    def _say_type(self, pointer: Any) -> str:
+    def _format_type(self, pointer: Any) -> str:
         type = self._structure("ANeuralNetworksOperandType", pointer)
         if type is None:
             return ""
         dimensions = self._numbers(type.dimensions, np.uint32, type.dimensionCount) if type.dimensions else []
         return str(OperandType(type.type, tuple(dimensions), type.scale, type.zeroPoint))
 
-    def _say_scales(self, pointer: Any) -> str:
+    def _format_scales(self, pointer: Any) -> str:
         params = self._structure("ANeuralNetworksSymmPerChannelQuantParams", pointer)
         if params is None:
             return ""
@@ -126,15 +126,15 @@ class Words:
             f"{{channelDim={params.channelDim}, scales={_join_some([f'{s:.6g}' for s in scales], params.scaleCount)}}}"
         )
 
-    def _say_fields(self, pointer: Any, *names: str) -> str:
+    def _format_fields(self, pointer: Any, *names: str) -> str:
         value = self._structure("AHardwareBuffer_Desc", pointer)
         return "" if value is None else "{" + ", ".join(f"{name}={getattr(value, name)}" for name in names) + "}"
 
-    def _say_text(self, pointer: Any) -> str:
+    def _format_text(self, pointer: Any) -> str:
         text, end, _ = self._read(pointer, MOST_TEXT).partition(b"\0")
         return f'"{text.decode(errors="replace")}{"" if end else "…"}"' if text or end else ""
 
-    def _say_bytes(self, function: Function, values: Mapping[str, Any], pointer: Any, length: int) -> str:
+    def _format_bytes(self, function: Function, values: Mapping[str, Any], pointer: Any, length: int) -> str:
         """Format a scalar as its value, other bytes in hexadecimal if they are few."""
         data = self._read(pointer, length) if length <= MOST_BYTES else b""
         if data and function.name == "ANeuralNetworksModel_setOperandValue":
@@ -146,22 +146,22 @@ class Words:
 
     # What is given back
 
-    def _say_output(self, function: Function, parameter: Parameter, values: Mapping[str, Any]) -> str:
+    def _format_output(self, function: Function, parameter: Parameter, values: Mapping[str, Any]) -> str:
         place = values[parameter.name]
         if parameter.kind:
-            return self._say_handle(parameter.kind, place[0])
+            return self._format_handle(parameter.kind, place[0])
         if parameter.name in SEVERAL:
             count = self._count_results(function, values)
             return _join_some(
-                [_say_number(parameter, place[index]) for index in range(min(count, MOST_ELEMENTS))], count
+                [_format_number(parameter, place[index]) for index in range(min(count, MOST_ELEMENTS))], count
             )
         if parameter.base == "char":
-            return self._say_text(place[0])
+            return self._format_text(place[0])
         if parameter.base == "void":
             return f"{_address(place[0]):#x}"
         if function.name == "ANeuralNetworksDevice_getType":
             return _name(DeviceTypeCode, place[0])
-        return _say_number(parameter, place[0])
+        return _format_number(parameter, place[0])
 
     def _count_results(self, function: Function, values: Mapping[str, Any]) -> int:
         """Return the number of values that a function has written."""
@@ -211,7 +211,7 @@ def _name(codes: type[IntEnum], number: int) -> str:
     return codes(number).name if number in codes.__members__.values() else str(number)
 
 
-def _say_number(parameter: Parameter, value: Any) -> str:
+def _format_number(parameter: Parameter, value: Any) -> str:
     if parameter.base == "bool":
         return "true" if value else "false"
     if parameter.base == "ANeuralNetworksOperationType":

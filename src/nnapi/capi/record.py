@@ -38,7 +38,7 @@ class Recorder:
 
     def __init__(self, path: str, handles: Mapping[str, Handles], say: Callable[[str], None]) -> None:
         self._path = Path(path)
-        self._say = say
+        self._print = say
         self._handles = handles
         self._models: list[Model] = []
         self._runs: list[Run] = []
@@ -68,7 +68,7 @@ class Recorder:
                 with replace_file(self._path, PUBLIC) as file:
                     write_to(file, self._examples())
             except OSError as error:
-                self._say(f"NNAPI_RECORD: {self._path} not written: {error}")
+                self._print(f"NNAPI_RECORD: {self._path} not written: {error}")
             end = time.monotonic()
             self._next_write = end + (end - begin) / WRITING_SHARE
 

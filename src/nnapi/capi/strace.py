@@ -17,7 +17,7 @@ from typing import Any
 
 from nnapi.capi.handles import Handles
 from nnapi.capi.prototype import Function
-from nnapi.capi.raw_arguments import Words
+from nnapi.capi.raw_arguments import CallFormatter
 from nnapi.codes import ResultCode
 
 Call = Callable[..., Any]
@@ -54,11 +54,11 @@ def decode(data: bytes) -> Begin | End:
     return End(**fields) if "result" in fields else Begin(**fields)
 
 
-class Teller:
+class CallReporter:
     """Reports the calls of this process while somebody listens. Safe to use from several threads."""
 
     def __init__(self, address: str, handles: Mapping[str, Handles], say: Callable[[str], None]) -> None:
-        self._words = Words(handles)
+        self._formatter = CallFormatter(handles)
         self._here = threading.local()
         self._socket: socket.socket | None = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         try:
@@ -69,7 +69,7 @@ class Teller:
 
     def watch(self, function: Function, call: Call) -> Call:
         """Return a reporting exported function; the function itself without a listener."""
-        return call if self._socket is None else lambda *raw: self._tell(function, call, raw)
+        return call if self._socket is None else lambda *raw: self._report(function, call, raw)
 
     def note(self, report: Callable[[str, BaseException], int]) -> Callable[[str, BaseException], int]:
         """Wrap the function that reports failures, to add the reason to the call's report."""
@@ -80,17 +80,17 @@ class Teller:
 
         return report_and_keep
 
-    def _tell(self, function: Function, call: Call, raw: tuple[Any, ...]) -> Any:
+    def _report(self, function: Function, call: Call, raw: tuple[Any, ...]) -> Any:
         here = os.getpid(), threading.get_native_id()
-        self._send(Begin(*here, function.name, self._words.say_arguments(function, raw)))
+        self._send(Begin(*here, function.name, self._formatter.format_arguments(function, raw)))
         self._here.reason = ""
         begin = time.perf_counter_ns()
         result = call(*raw)
         spent = time.perf_counter_ns() - begin
         reason = self._here.reason
         stored = not reason or (function.returns_code and result in function.otherwise)
-        outputs = self._words.say_results(function, raw) if stored else ""
-        self._send(End(*here, _say_result(function, result), outputs, reason, spent))
+        outputs = self._formatter.format_results(function, raw) if stored else ""
+        self._send(End(*here, _format_result(function, result), outputs, reason, spent))
         return result
 
     def _send(self, message: Begin | End) -> None:
@@ -101,7 +101,7 @@ class Teller:
                 self._socket = None
 
 
-def _say_result(function: Function, result: Any) -> str:
+def _format_result(function: Function, result: Any) -> str:
     if function.returns_code:
         return ResultCode(result).name
     return "" if function.result == "void" else str(result).lower()

@@ -36,13 +36,13 @@ def performance(device: Device, kind: int, info: Any) -> None:
         WHILE: declared.while_,
     }
     need(kind in kinds, f"performanceInfoKind is {kind}, must be 0..{WHILE}", BadDataError)
-    info.execTime, info.powerUsage = _figures(kinds[kind])
+    info.execTime, info.powerUsage = _pair(kinds[kind])
 
 
 def each_performance(device: Device, context: Any, callback: Any) -> None:
     declared = device.driver.capabilities()
     for code in OperandCode:
-        exec_time, power_usage = _figures(declared.by_type.get(code, declared.default))
+        exec_time, power_usage = _pair(declared.by_type.get(code, declared.default))
         callback(ffi.new("SL_ANeuralNetworksOperandPerformanceInfo*", (code, (exec_time, power_usage)))[0], context)
 
 
@@ -60,5 +60,5 @@ def each_extension_type(device: Device, index: int, context: Any, callback: Any)
         callback(ffi.new("SL_ANeuralNetworksExtensionOperandTypeInformation*", said)[0], context)
 
 
-def _figures(figures: Performance) -> tuple[float, float]:
+def _pair(figures: Performance) -> tuple[float, float]:
     return figures.exec_time, figures.power_usage

@@ -12,13 +12,13 @@ from typing import Any
 
 from nnapi.capi._bridge import ffi, lib
 from nnapi.delegate.delegate import Delegate
-from nnapi.delegate.part import NotOurs, Part
+from nnapi.delegate.partition import NotClaimed, Partition
 from nnapi.delegate.settings import Settings
 from nnapi.errors import NnapiError
 
 _numbers = count(1)
 _delegates: dict[int, Delegate] = {}
-_parts: dict[int, Part] = {}
+_parts: dict[int, Partition] = {}
 _runs: dict[int, Callable[[], None]] = {}
 
 
@@ -33,11 +33,11 @@ def close_delegate(number: int) -> None:
     _delegates.pop(number).close()
 
 
-def choose(number: int, context: Any, taken: Any) -> int:
+def choose(number: int, context: Any, claimed: Any) -> int:
     nodes = _delegates[number].choose(ffi.cast("TfLiteContext*", context))
-    taken[0] = len(nodes)
-    for place, node in enumerate(nodes, 1):
-        taken[place] = node
+    claimed[0] = len(nodes)
+    for index, node in enumerate(nodes, 1):
+        claimed[index] = node
     return 1
 
 
@@ -67,7 +67,7 @@ def run(number: int) -> int:
     try:
         _runs[number]()
     except BaseException as error:
-        return _say(error)
+        return _report(error)
     return 1
 
 
@@ -75,22 +75,22 @@ def _text(pointer: Any) -> str:
     return os.fsdecode(ffi.string(pointer))
 
 
-def _say(error: BaseException) -> int:
+def _report(error: BaseException) -> int:
     """Set the message of a failure and return 0."""
-    is_told = isinstance(error, (NnapiError, NotOurs))
-    message = str(error) if is_told else f"{type(error).__name__}: {error}"
+    is_explained = isinstance(error, (NnapiError, NotClaimed))
+    message = str(error) if is_explained else f"{type(error).__name__}: {error}"
     lib.nnapi_bridge_say(f"nnapi: {message}".encode(errors="replace"))
     return 0
 
 
-def _tell_failures(answer: Callable[..., int]) -> Callable[..., int]:
-    def answer_or_say(*arguments: Any) -> int:
+def _report_failures(answer: Callable[..., int]) -> Callable[..., int]:
+    def call_and_report(*arguments: Any) -> int:
         try:
             return answer(*arguments)
         except BaseException as error:
-            return _say(error)
+            return _report(error)
 
-    return answer_or_say
+    return call_and_report
 
 
 def _connect() -> None:
@@ -102,7 +102,7 @@ def _connect() -> None:
         "bind": bind,
     }
     for name, answer in answers.items():
-        ffi.def_extern(name=f"py_delegate_{name}", error=0)(_tell_failures(answer))
+        ffi.def_extern(name=f"py_delegate_{name}", error=0)(_report_failures(answer))
     ffi.def_extern(name="py_delegate_run", error=0)(run)
     ffi.def_extern(name="py_delegate_close")(close_delegate)
     ffi.def_extern(name="py_delegate_close_part")(close_part)

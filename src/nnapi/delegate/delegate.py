@@ -9,7 +9,7 @@ from typing import Any
 
 from nnapi.capi._bridge import ffi
 from nnapi.delegate.graph import LiteRtGraph, list_integers
-from nnapi.delegate.part import NotOurs, Part, Share, check_speed, check_work, convert
+from nnapi.delegate.partition import NodeSubset, NotClaimed, Partition, check_speed, check_work, convert
 from nnapi.delegate.settings import Settings
 from nnapi.errors import OpFailedError, need
 
@@ -21,7 +21,7 @@ class Delegate:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._parts: dict[tuple[int, tuple[int, ...]], Part] = {}
+        self._partitions: dict[tuple[int, tuple[int, ...]], Partition] = {}
         """Partitions compiled when nodes were chosen, by context and nodes, until LiteRT asks for them."""
 
     def choose(self, context: Any) -> Sequence[int]:
@@ -31,76 +31,76 @@ class Delegate:
         graph = LiteRtGraph(context, list_integers(plan[0]), is_dynamic=self._settings.is_dynamic)
         left = dict(graph.left)
         while True:
-            taken = [node.number for node in graph.nodes if node.number not in left]
+            claimed = [node.number for node in graph.nodes if node.number not in left]
             try:
-                parts = self._compile(graph, _list_shares(context, taken), context)
+                partitions = self._compile(graph, _list_subsets(context, claimed), context)
                 break
-            except NotOurs as error:
+            except NotClaimed as error:
                 left.update(error.reasons)
-        self._parts.update({(_address(context), share.nodes): part for share, part in parts.items()})
-        self._tell(graph, left, list(parts.values()))
-        return taken
+        self._partitions |= {(_address(context), subset.nodes): made for subset, made in partitions.items()}
+        self._report(graph, left, list(partitions.values()))
+        return claimed
 
-    def open_part(self, context: Any, params: Any) -> Part:
+    def open_part(self, context: Any, params: Any) -> Partition:
         """Return the partition of nodes that LiteRT has fused into one."""
-        return self._parts.pop((_address(context), Share.of(params).nodes))
+        return self._partitions.pop((_address(context), NodeSubset.of(params).nodes))
 
     def close(self) -> None:
-        while self._parts:
-            self._parts.popitem()[1].close()
+        while self._partitions:
+            self._partitions.popitem()[1].close()
 
-    def _compile(self, graph: LiteRtGraph, shares: Sequence[Share], context: Any) -> dict[Share, Part]:
-        """Compile all subsets; NotOurs with all reasons."""
+    def _compile(self, graph: LiteRtGraph, subsets: Sequence[NodeSubset], context: Any) -> dict[NodeSubset, Partition]:
+        """Compile all subsets; NotClaimed with all reasons."""
         models, reasons = {}, dict[int, str]()
         engines = self._settings.list_engines()
-        for share in shares:
+        for subset in subsets:
             try:
-                models[share] = convert(graph, share)
-                if engines and len(shares) > 1:
-                    check_work(share, models[share])
-            except NotOurs as error:
+                models[subset] = convert(graph, subset)
+                if engines and len(subsets) > 1:
+                    check_work(subset, models[subset])
+            except NotClaimed as error:
                 reasons |= error.reasons
-        parts: dict[Share, Part] = {}
-        for share, model in ({} if reasons else models).items():
+        partitions: dict[NodeSubset, Partition] = {}
+        for subset, model in ({} if reasons else models).items():
             try:
-                parts[share] = Part(graph, share, model, self._settings, _find_threads(context))
-                check_speed(graph, share, parts[share], engines)
-            except NotOurs as error:
+                partitions[subset] = Partition(graph, subset, model, self._settings, _find_threads(context))
+                check_speed(graph, subset, partitions[subset], engines)
+            except NotClaimed as error:
                 reasons |= error.reasons
         if reasons:
-            for part in parts.values():
-                part.close()
-            raise NotOurs(reasons)
-        return parts
+            for partition in partitions.values():
+                partition.close()
+            raise NotClaimed(reasons)
+        return partitions
 
-    def _tell(self, graph: LiteRtGraph, left: Mapping[int, str], parts: Sequence[Part]) -> None:
+    def _report(self, graph: LiteRtGraph, left: Mapping[int, str], partitions: Sequence[Partition]) -> None:
         lines = [
-            f"{len(graph.nodes) - len(left)} of {len(graph.nodes)} operators run here, in {len(parts)} parts",
+            f"{len(graph.nodes) - len(left)} of {len(graph.nodes)} operators run here, in {len(partitions)} parts",
             *_explain_left(graph, left),
         ]
         for line in lines:
             log.info("%s", line)
         if self._settings.explain:
-            plans = [f"part {number}\n{part.explain()}" for number, part in enumerate(parts, 1)]
+            plans = [f"part {number}\n{part.explain()}" for number, part in enumerate(partitions, 1)]
             with open(self._settings.explain, "a", encoding="utf-8") as file:
                 file.write("\n\n".join(["\n".join(lines), *plans]) + "\n\n")
 
 
-def _list_shares(context: Any, taken: Sequence[int]) -> list[Share]:
+def _list_subsets(context: Any, claimed: Sequence[int]) -> list[NodeSubset]:
     """List the partitions that LiteRT would make of nodes."""
-    if not taken:
+    if not claimed:
         return []
     params, count = ffi.new("TfLiteDelegateParams**"), ffi.new("int*")
-    nodes = ffi.new("TfLiteIntArray*", [len(taken), list(taken)])
+    nodes = ffi.new("TfLiteIntArray*", [len(claimed), list(claimed)])
     failed = context.PreviewDelegatePartitioning(context, nodes, params, count)
     need(not failed, "LiteRT finds no parts", OpFailedError)
-    return [Share.of(params[0][index]) for index in range(count[0])]
+    return [NodeSubset.of(params[0][index]) for index in range(count[0])]
 
 
 def _explain_left(graph: LiteRtGraph, left: Mapping[int, str]) -> Iterator[str]:
     """Explain the nodes left to LiteRT, those of one kind and reason together."""
-    told = sorted((node.kind, left[node.number]) for node in graph.nodes if node.number in left)
-    for (kind, reason), same in groupby(told):
+    reasons = sorted((node.kind, left[node.number]) for node in graph.nodes if node.number in left)
+    for (kind, reason), same in groupby(reasons):
         count = len(list(same))
         yield f"left to LiteRT: {kind}{f' ×{count}' if count > 1 else ''}: {reason}"
 

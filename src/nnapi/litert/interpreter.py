@@ -119,9 +119,9 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
     def get_tensor(self, tensor_index: int, subgraph_index: int = 0) -> Array:
         graph = self._main.graph if not subgraph_index else self.session(subgraph_index).graph
         if graph is not None:
-            place = graph.places.get(tensor_index)
-            if place is not None:
-                return graph.results[place].copy()
+            position = graph.positions.get(tensor_index)
+            if position is not None:
+                return graph.results[position].copy()
             if tensor_index in graph.inputs:
                 return graph.inputs[tensor_index].copy()
         constant: Array = super().get_tensor(tensor_index, subgraph_index)
@@ -201,5 +201,5 @@ class _Lent:
 
 
 def _find(graph: Graph, index: int) -> Array | None:
-    place = graph.places.get(index)
-    return graph.inputs.get(index) if place is None else graph.results[place]
+    position = graph.positions.get(index)
+    return graph.inputs.get(index) if position is None else graph.results[position]

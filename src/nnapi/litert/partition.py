@@ -6,17 +6,17 @@ from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from nnapi.formats.tflite.reader import Subgraph
-from nnapi.litert.subgraph_file import Part, has_type
+from nnapi.litert.subgraph_file import Partition, has_type
 
 SHARED_STATE = "RESOURCE", "VARIANT"
 """Types of tensors for state that only one interpreter can hold."""
 
 
-class Share(NamedTuple):
+class Assignment(NamedTuple):
     """A partition, and whether LiteRT computes it."""
 
-    part: Part
-    is_theirs: bool
+    part: Partition
+    is_litert: bool
 
 
 def find_foreign(graph: Subgraph) -> set[int]:
@@ -31,26 +31,26 @@ def find_foreign(graph: Subgraph) -> set[int]:
     }
 
 
-def partition(graph: Subgraph, theirs: Collection[int], *, all_tensors: bool = False) -> list[Share]:
-    """Divide the subgraph into partitions in running order; ``theirs`` are the operators of LiteRT."""
-    stages = _stage(graph, theirs)
+def partition(graph: Subgraph, foreign: Collection[int], *, all_tensors: bool = False) -> list[Assignment]:
+    """Divide the subgraph into partitions in running order; ``foreign`` are the operators of LiteRT."""
+    stages = _stage(graph, foreign)
     groups = {stage: [number for number, each in enumerate(stages) if each == stage] for stage in sorted(set(stages))}
-    return [Share(_describe(graph, numbers, all_tensors), bool(stage % 2)) for stage, numbers in groups.items()]
+    return [Assignment(_describe(graph, numbers, all_tensors), bool(stage % 2)) for stage, numbers in groups.items()]
 
 
-def _stage(graph: Subgraph, theirs: Collection[int]) -> list[int]:
+def _stage(graph: Subgraph, foreign: Collection[int]) -> list[int]:
     """Return the stage of each operator: even here, odd in LiteRT, never before its dependencies."""
     written: dict[int, int] = {}
     stages = []
     for number, operator in enumerate(graph.operators):
         stage = max((written[index] for index in operator.inputs if index in written), default=0)
-        stage += (stage % 2) != (number in theirs)
+        stage += (stage % 2) != (number in foreign)
         stages.append(stage)
         written.update(dict.fromkeys(operator.outputs, stage))
     return stages
 
 
-def _describe(graph: Subgraph, numbers: list[int], all_tensors: bool) -> Part:
+def _describe(graph: Subgraph, numbers: list[int], all_tensors: bool) -> Partition:
     """Return operators as a partition, with the tensors that they exchange with others."""
     inside = set(numbers)
     own = [graph.operators[number] for number in numbers]
@@ -59,7 +59,7 @@ def _describe(graph: Subgraph, numbers: list[int], all_tensors: bool) -> Part:
     wanted = {*graph.outputs, *(index for operator in others for index in operator.inputs)}
     given = {*graph.inputs, *(index for operator in others for index in operator.outputs)}
     read = _in_order(index for operator in own for index in operator.inputs)
-    return Part(
+    return Partition(
         numbers,
         tuple(index for index in read if index in given),
         tuple(index for index in written if all_tensors or index in wanted),

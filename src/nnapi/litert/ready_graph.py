@@ -25,8 +25,8 @@ class Tensor(NamedTuple):
 class ReadyGraph:
     """A compilation with LiteRT's inputs and outputs.
 
-    ``inputs`` are the arrays that a run reads, by tensor index. ``run`` returns the outputs in the order of ``places``,
-    valid until the next run.
+    ``inputs`` are the arrays that a run reads, by tensor index. ``run`` returns the outputs in the order of
+    ``positions``, valid until the next run.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class ReadyGraph:
         states: Sequence[Tensor] = (),
     ) -> None:
         self.compilation = compilation
-        self.places = {tensor.number: place for place, tensor in enumerate(outputs)}
+        self.positions = {tensor.number: position for position, tensor in enumerate(outputs)}
         self.results: list[Array] = [np.zeros(tensor.shape, tensor.dtype) for tensor in outputs]
         self._burst = compilation.burst(borrow=True)
         taken = [*{tensor.number: tensor for tensor in inputs}.values(), *states]
@@ -60,7 +60,7 @@ class ReadyGraph:
             if values[index].shape != array.shape:
                 raise RuntimeError(f"tensor {index} is {values[index].shape}, what follows was made for {array.shape}")
             array[...] = values[index]
-        values.update(zip(self.places, self.run(), strict=True))
+        values.update(zip(self.positions, self.run(), strict=True))
 
     def explain(self) -> str:
         return self.compilation.explain()

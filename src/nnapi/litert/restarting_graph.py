@@ -22,7 +22,7 @@ class RestartingGraph:
         self._first: dict[int, Array] | None = None
         """The inputs of the run after the last reset, while it is the only one since."""
         self._goes_on = False
-        self.inputs, self.places, self.results = fresh.inputs, fresh.places, fresh.results
+        self.inputs, self.positions, self.results = fresh.inputs, fresh.positions, fresh.results
         self.run: Callable[[], list[Array]] = self._run
 
     def reset(self) -> None:

@@ -17,16 +17,16 @@ from nnapi.formats.tflite.reader import Subgraph
 from nnapi.formats.tflite.reader import Tensor as FileTensor
 from nnapi.importers.refusals import UnsupportedOperationsError
 from nnapi.importers.tflite.convert import list_variables
-from nnapi.litert.parted_graph import PartedGraph, TheirPart
 from nnapi.litert.partition import find_foreign, partition
+from nnapi.litert.partitioned_graph import LiteRtPartition, PartitionedGraph
 from nnapi.litert.ready_graph import ReadyGraph, Tensor
 from nnapi.litert.restarting_graph import RestartingGraph
-from nnapi.litert.subgraph_file import Part, SubgraphFile, list_readable
+from nnapi.litert.subgraph_file import Partition, SubgraphFile, list_readable
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.compilation import Compilation
 
-Graph = ReadyGraph | RestartingGraph | PartedGraph
+Graph = ReadyGraph | RestartingGraph | PartitionedGraph
 
 
 class Settings(NamedTuple):
@@ -93,8 +93,8 @@ class Session:
     def shape(self, index: int) -> Shape | None:
         """Return the shape of a tensor if it differs from the one that LiteRT knows, else None."""
         graph = self.graph
-        if graph is not None and index in graph.places:
-            shape: Shape = graph.results[graph.places[index]].shape
+        if graph is not None and index in graph.positions:
+            shape: Shape = graph.results[graph.positions[index]].shape
             return shape
         return self._shapes.get(index) if self._resized else None
 
@@ -140,37 +140,37 @@ class Session:
             self._list(graph, variables),
         )
 
-    def _prepare_parts(self, graph: Subgraph, reason: str) -> PartedGraph:
+    def _prepare_parts(self, graph: Subgraph, reason: str) -> PartitionedGraph:
         """Prepare partitions, and leave those to LiteRT that NNAPI refuses."""
         everything = self._settings.all_tensors
-        whole = Part(range(len(graph.operators)), graph.inputs, graph.outputs)
-        theirs = find_foreign(graph).union(self._file.find_refused(whole, self._shapes, self.index))
+        whole = Partition(range(len(graph.operators)), graph.inputs, graph.outputs)
+        foreign = find_foreign(graph).union(self._file.find_refused(whole, self._shapes, self.index))
         while True:
-            shares = partition(graph, theirs, all_tensors=everything)
+            assigned = partition(graph, foreign, all_tensors=everything)
             ready: dict[int, ReadyGraph] = {}
-            for number, (part, is_theirs) in enumerate(shares):
-                if not is_theirs:
+            for number, (part, is_litert) in enumerate(assigned):
+                if not is_litert:
                     try:
                         ready[number] = self._prepare_part(graph, part)
                     except NnapiError:
                         found = self._file.find_refused(part, self._shapes, self.index)
-                        theirs.update([part.operators[each] for each in found] or part.operators)
-            if len(ready) == sum(not is_theirs for _, is_theirs in shares):
+                        foreign.update([part.operators[each] for each in found] or part.operators)
+            if len(ready) == sum(not is_litert for _, is_litert in assigned):
                 break
             for each in ready.values():
                 each.close()
         outputs = list_readable(graph) if everything else graph.outputs
-        parts: list[TheirPart | ReadyGraph]
+        parts: list[LiteRtPartition | ReadyGraph]
         try:
-            parts = [ready.get(number) or self._hand_over(graph, part) for number, (part, _) in enumerate(shares)]
+            parts = [ready.get(n) or self._make_litert_partition(graph, part) for n, (part, _) in enumerate(assigned)]
         except RuntimeError as error:  # LiteRT may run a file of which it refuses a partition
             for each in ready.values():
                 each.close()
-            parts = [self._hand_over(graph, whole._replace(outputs=outputs))]
+            parts = [self._make_litert_partition(graph, whole._replace(outputs=outputs))]
             reason = f"{reason}\nLiteRT runs all operators, as it refuses a partition: {error}"
-        return PartedGraph(parts, self._list(graph, graph.inputs), self._list(graph, outputs), reason)
+        return PartitionedGraph(parts, self._list(graph, graph.inputs), self._list(graph, outputs), reason)
 
-    def _prepare_part(self, graph: Subgraph, part: Part) -> ReadyGraph:
+    def _prepare_part(self, graph: Subgraph, part: Partition) -> ReadyGraph:
         own = replace(graph, operators=[graph.operators[number] for number in part.operators], inputs=part.inputs)
         return ReadyGraph(
             self._settings.compile(self._file.part(part, self._shapes, self.index)),
@@ -179,11 +179,11 @@ class Session:
             self._list(graph, list_variables(own)),
         )
 
-    def _hand_over(self, graph: Subgraph, part: Part) -> TheirPart:
+    def _make_litert_partition(self, graph: Subgraph, part: Partition) -> LiteRtPartition:
         content = cut(self._file.content, self.index, *part)
         native = Interpreter(model_content=content, num_threads=self._settings.threads)._interpreter
         kinds = [graph.operators[number].kind for number in part.operators]
-        return TheirPart(native, part, self.index, kinds, self._shapes)
+        return LiteRtPartition(native, part, self.index, kinds, self._shapes)
 
     def _list(self, graph: Subgraph, indices: Sequence[int]) -> list[Tensor]:
         return [self.describe(graph.tensors[index]) for index in indices]

@@ -20,7 +20,7 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Shape
 
 
-class Part(NamedTuple):
+class Partition(NamedTuple):
     """Operators of a subgraph by index, with their inputs and outputs."""
 
     operators: Sequence[int]
@@ -64,9 +64,9 @@ class SubgraphFile:
         if not (index or all_tensors or has_state or is_open) and is_as_stored:
             return load(self.source, weights=self._weights)
         outputs = list_readable(graph) if all_tensors else graph.outputs
-        return self.part(Part(range(len(graph.operators)), graph.inputs, outputs), shapes, index, keeps_state)
+        return self.part(Partition(range(len(graph.operators)), graph.inputs, outputs), shapes, index, keeps_state)
 
-    def find_refused(self, part: Part, shapes: Mapping[int, Shape], index: int) -> list[int]:
+    def find_refused(self, part: Partition, shapes: Mapping[int, Shape], index: int) -> list[int]:
         """Return the indices of a partition's operators that NNAPI cannot express."""
         importing, graph = self._begin(part, shapes, index, keeps_state=True)
         try:
@@ -81,7 +81,7 @@ class SubgraphFile:
             ]
         return []
 
-    def part(self, part: Part, shapes: Mapping[int, Shape], index: int, keeps_state: bool = True) -> Model:
+    def part(self, part: Partition, shapes: Mapping[int, Shape], index: int, keeps_state: bool = True) -> Model:
         """Return operators as a model; if the shapes do not fit, with the file's dynamic ones."""
         try:
             return self._begin(part, shapes, index, keeps_state)[0].model(index)
@@ -90,7 +90,9 @@ class SubgraphFile:
                 raise
             return self._begin(part, {}, index, keeps_state)[0].model(index)
 
-    def _begin(self, part: Part, shapes: Mapping[int, Shape], index: int, keeps_state: bool) -> tuple[Import, Subgraph]:
+    def _begin(
+        self, part: Partition, shapes: Mapping[int, Shape], index: int, keeps_state: bool
+    ) -> tuple[Import, Subgraph]:
         """Return the import of a subgraph cut down to a partition, with other shapes, and that subgraph."""
         file = self.read()
         graph = file.subgraph(index)

@@ -14,7 +14,7 @@ from nnapi.capi import installation
 from nnapi.capi.functions import FUNCTIONS as OURS
 from nnapi.drivers.base import PrepareOptions, Request
 from nnapi.drivers.foreign import find_drivers
-from nnapi.drivers.foreign.asking import ForeignDevice, list_devices
+from nnapi.drivers.foreign.discovery import ForeignDevice, list_devices
 from nnapi.drivers.foreign.driver import load_driver, read_level
 from nnapi.drivers.foreign.functions import FUNCTIONS, PREFIX, TABLE
 from nnapi.drivers.foreign.library import Library

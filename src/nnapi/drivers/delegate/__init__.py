@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nnapi.drivers.delegate.places import has_settings
+from nnapi.drivers.delegate.configuration import has_settings
 
 if TYPE_CHECKING:
     from nnapi.drivers.base import Driver

@@ -22,12 +22,12 @@ Calls = dict[int, list[Operator]]
 UNSIGNED_FILTER = "its filter is not signed with zero point 0, and other operators do not support unsigned values"
 
 
-def keep_codes(graph: Graph) -> Graph:
+def use_unsigned_values(graph: Graph) -> Graph:
     """Return the graph with unsigned values where its filters need that and everything else supports it."""
     return make_unsigned(graph) if has_unsigned_filters(graph) and can_be_unsigned(graph) else graph
 
 
-PASSES: tuple[Callable[[Graph], Graph], ...] = (remove_dead_operators, keep_codes)
+PASSES: tuple[Callable[[Graph], Graph], ...] = (remove_dead_operators, use_unsigned_values)
 """The passes before a delegate gets a graph: none for other engines."""
 
 
@@ -43,7 +43,7 @@ def find_obstacle(operators: Sequence[Operator]) -> str:
 
 
 def judge(plugin: Plugin, model: Model, lowered: Lowered) -> list[Verdict]:
-    graph = keep_codes(lowered.graph)
+    graph = use_unsigned_values(lowered.graph)
     calls: Calls = {}
     for operator in graph.operators:
         if operator.output.origin is not None:

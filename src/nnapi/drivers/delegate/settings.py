@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from nnapi.codes import DeviceTypeCode
 from nnapi.drivers.base import Driver
-from nnapi.drivers.delegate.places import VARIABLE, find_file
+from nnapi.drivers.delegate.configuration import VARIABLE, find_file
 from nnapi.drivers.isolated.probing import Unusable
 from nnapi.errors import BadDataError, need
 

@@ -35,7 +35,7 @@ class Rebuilt(ExitStack):
             if calls is None:
                 self.handle = self._build(model, model.operations, model.inputs, model.outputs)
             else:
-                self.handle = self._build(model, calls, *_find_ends(model, calls))
+                self.handle = self._build(model, calls, *_find_inputs_and_results(model, calls))
         except BaseException:
             self.close()
             raise
@@ -97,7 +97,7 @@ class Rebuilt(ExitStack):
         self._library.call("Model_setOperandValueFromMemory", model, place, memory, offset, length)
 
 
-def _find_ends(model: Model, calls: Sequence[OperationCall]) -> tuple[list[int], list[int]]:
+def _find_inputs_and_results(model: Model, calls: Sequence[OperationCall]) -> tuple[list[int], list[int]]:
     """Return the operands that the operations read from elsewhere, and those that they compute."""
     computed = [index for call in calls for index in call.outputs]
     read = dict.fromkeys(index for call in calls for index in call.inputs if index not in computed)

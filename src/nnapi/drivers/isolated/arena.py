@@ -21,7 +21,7 @@ KEPT = 1 << 20
 """Maximum bytes of an arena that a channel caches for its next message."""
 ALIGNED = 64
 
-Place = tuple[int, Shape]
+Location = tuple[int, Shape]
 """The offset of an array, and its shape."""
 
 
@@ -46,7 +46,9 @@ class Arena:
         need(inside, f"{shape} at {offset} is not in an arena of {self.size} bytes", BadDataError)
         return self._bytes[offset : offset + length].view(dtype).reshape(shape)
 
-    def views(self, model: Model, inputs: Sequence[Place], outputs: Sequence[Place]) -> tuple[list[Array], list[Array]]:
+    def views(
+        self, model: Model, inputs: Sequence[Location], outputs: Sequence[Location]
+    ) -> tuple[list[Array], list[Array]]:
         made = []
         for indices, places in ((model.inputs, inputs), (model.outputs, outputs)):
             types = [model.operands[index].type for index in indices]
@@ -64,10 +66,10 @@ def new_arena(size: int) -> Iterator[tuple[Arena, int]]:
         os.close(descriptor)
 
 
-def copy_in(arena: Arena | None, arrays: Sequence[Array | None], free: int) -> tuple[list[Place | None] | None, int]:
+def copy_in(arena: Arena | None, arrays: Sequence[Array | None], free: int) -> tuple[list[Location | None] | None, int]:
     """Copy arrays into the arena from ``free`` on. Return their locations and the end of the last one; None, without
     copying, where the arena is too small."""
-    places: list[Place | None] = []
+    places: list[Location | None] = []
     at = free
     for array in arrays:
         places.append(None if array is None else (at, array.shape))

@@ -32,7 +32,7 @@ DONE, FAILED = 0, 1
 SPIN = 20_000
 """Minimum nanoseconds of a spin, where a second processor may change the page."""
 BURST_SPIN = 100_000
-LOOKS = 64
+READS = 64
 """Reads of the word between two reads of the clock: two microseconds."""
 
 BETWEEN_MOVES = 10_000_000
@@ -106,7 +106,7 @@ class Channel:
         None at the ``end`` (seconds of the monotonic clock). With ``spin`` 0, sleep at once."""
         if self.words[place] == old:
             begin = time.monotonic_ns()
-            if not (spin and not ALONE and self._look(place, old, begin, spin)):
+            if not (spin and not ALONE and self._spin_until_changed(place, old, begin, spin)):
                 found = self._sleep(place, old, end)
                 self._spin.note_sleep(time.monotonic_ns() - begin)
                 return found
@@ -114,11 +114,11 @@ class Channel:
             self._fence()
         return ()
 
-    def _look(self, place: int, old: int, begin: int, least: int) -> bool:
+    def _spin_until_changed(self, place: int, old: int, begin: int, least: int) -> bool:
         words, clock, spin = self.words, time.monotonic_ns, self._spin
         now, end = begin, begin + spin.budget(least)
         while now < end:
-            for _ in range(LOOKS):
+            for _ in range(READS):
                 if words[place] != old:
                     spin.note_hit(now - begin)
                     return True

@@ -31,7 +31,7 @@ from nnapi.drivers.isolated.descriptors import memory_file, need_bell, need_shar
 from nnapi.drivers.isolated.entry_seal import open_entry, seal_entry
 from nnapi.drivers.isolated.plain_values import ATTRIBUTES, to_value
 from nnapi.drivers.isolated.protocol import Body, Message, Violation, receive, refuse, send
-from nnapi.drivers.isolated.session import Held, Session
+from nnapi.drivers.isolated.session import PreparedModel, Session
 from nnapi.errors import BadDataError, OpFailedError, need
 from nnapi.model.operand import Array, Shape
 from nnapi.trace import spans
@@ -143,7 +143,7 @@ class ChannelServer:
             message.close()
 
     def _model(self, body: Body, descriptors: Sequence[int]) -> Body:
-        self._session.need_place(self._session.models)
+        self._session.check_count(self._session.models)
         constant = map_constants(body["layout"], descriptors)
         return {"model": self._session.keep(plain_values.to_model(body["model"], constant))}
 
@@ -152,12 +152,12 @@ class ChannelServer:
         return {"verdicts": plain_values.of_verdicts(model, self._session.driver.verdicts(model))}
 
     def _prepare(self, body: Body, descriptors: Sequence[int]) -> Body:
-        self._session.need_place(self._session.prepared)
+        self._session.check_count(self._session.prepared)
         model, options = self._session.models[body["model"]], self._session.to_options(body["options"])
-        return {"prepared": self._session.hold(Held(self._session.driver.prepare(model, options), model))}
+        return {"prepared": self._session.hold(PreparedModel(self._session.driver.prepare(model, options), model))}
 
     def _restore(self, body: Body, descriptors: Sequence[int]) -> Body:
-        self._session.need_place(self._session.prepared)
+        self._session.check_count(self._session.prepared)
         model, options = self._session.models[body["model"]], self._session.to_options(body["options"])
         driver, key = self._session.driver, self._session.key
         need(isinstance(driver, Caches), "the driver keeps nothing", OpFailedError)
@@ -166,7 +166,7 @@ class ChannelServer:
         content = file.view(0, body["length"]).data
         # A stranger may change the file at any time: what is checked, and then restored, is a copy.
         entry = CacheEntry(memoryview(open_entry(key, model, bytes(content)))) if key else CacheEntry(content, file)
-        return {"prepared": self._session.hold(Held(driver.restore(model, entry, options), model))}
+        return {"prepared": self._session.hold(PreparedModel(driver.restore(model, entry, options), model))}
 
     def _cache_entry(self, body: Body, descriptors: Sequence[int]) -> tuple[Body, list[int]]:
         held, driver, key = self._session.prepared[body["prepared"]], self._session.driver, self._session.key
@@ -178,12 +178,12 @@ class ChannelServer:
         return {"length": len(content)}, [memory_file([content] if content else [], "nnapi-cache-entry")]
 
     def _session_of(self, body: Body, descriptors: Sequence[int]) -> Body:
-        self._session.need_place(self._session.prepared)
+        self._session.check_count(self._session.prepared)
         held = self._session.prepared[body["prepared"]]
         if isinstance(held.prepared, Sessions):
             held = held._replace(prepared=held.prepared.session(), is_burst=True, is_borrowing=True)
         else:
-            held = held._replace(is_burst=True, is_lent=True)
+            held = held._replace(is_burst=True, is_shared=True)
         return {"prepared": self._session.hold(held)}
 
     def _execute(self, body: Body, descriptors: Sequence[int]) -> Body:
@@ -243,7 +243,7 @@ class ChannelServer:
         return {"binding": place}
 
 
-def _inference(held: Held, shapes: Sequence[Shape]) -> Inference | None:
+def _inference(held: PreparedModel, shapes: Sequence[Shape]) -> Inference | None:
     """Return a run without a time limit; None where a loop may exceed its limit."""
     prepared = held.prepared
     if isinstance(prepared, Direct):

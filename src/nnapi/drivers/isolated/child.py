@@ -17,7 +17,7 @@ from typing import Any
 
 from nnapi.drivers.base import Driver
 from nnapi.drivers.installed import Entry, entries
-from nnapi.drivers.isolated.limits import give_way, limit_memory, refuse
+from nnapi.drivers.isolated.limits import limit_memory, lower_priority, refuse
 from nnapi.drivers.isolated.protocol import Body
 from nnapi.drivers.isolated.server import Server
 from nnapi.drivers.output import share_output
@@ -73,7 +73,7 @@ def find(body: Body) -> Driver:
     broken: list[str] = []
     for driver in _find_drivers(body, broken):
         if not body["device"] or driver.info.name == body["device"]:
-            give_way(body["nice"])  # from now on: the start is not to take for ever on a busy machine
+            lower_priority(body["nice"])  # from now on: the start is not to take for ever on a busy machine
             return driver
     reasons = "".join(f"; {reason}" for reason in broken)
     raise UnavailableDeviceError(f"no driver of {body['device'] or body['entry']} is installed{reasons}")

@@ -83,7 +83,7 @@ def limit_memory(size: int) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (size, size))
 
 
-def give_way(nice: int) -> None:
+def lower_priority(nice: int) -> None:
     """Increase the niceness of all threads of this process, and of those that they start."""
     nice = min(os.getpriority(os.PRIO_PROCESS, 0) + nice, 19)
     for thread in os.listdir("/proc/self/task"):

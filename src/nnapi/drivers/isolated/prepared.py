@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from nnapi.drivers.base import Bound, DriverDiedError, Inference, Outcome, Request
-from nnapi.drivers.isolated.arena import KEPT, Arena, Place, copy_in, new_arena, round_up
+from nnapi.drivers.isolated.arena import KEPT, Arena, Location, copy_in, new_arena, round_up
 from nnapi.drivers.isolated.client_channel import Binding, ClientChannel
 from nnapi.drivers.isolated.connection import Connection
 from nnapi.drivers.isolated.plain_values import of_value
@@ -250,9 +250,9 @@ def _give_back(kept: list[tuple[Connection, ClientChannel]]) -> None:
         connection.put(channel)
 
 
-def _lay_out(shapes: Sequence[Shape], types: Sequence[OperandType], free: int) -> tuple[list[Place], int]:
+def _lay_out(shapes: Sequence[Shape], types: Sequence[OperandType], free: int) -> tuple[list[Location], int]:
     """Return locations for arrays of those shapes, and the next free offset."""
-    places: list[Place] = []
+    places: list[Location] = []
     for shape, type in zip(shapes, types, strict=True):
         places.append((free, shape))
         free += round_up(math.prod(shape) * type.dtype.itemsize)

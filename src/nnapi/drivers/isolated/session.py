@@ -16,7 +16,7 @@ from nnapi.model.model import Model
 from nnapi.trace import spans
 
 
-class Held(NamedTuple):
+class PreparedModel(NamedTuple):
     """A prepared model."""
 
     prepared: Prepared
@@ -24,7 +24,7 @@ class Held(NamedTuple):
     is_burst: bool = False
     is_borrowing: bool = False
     """Its outputs may be views of the device's memory until its next run."""
-    is_lent: bool = False
+    is_shared: bool = False
     """The number of another entry closes it."""
 
 
@@ -35,7 +35,7 @@ class Session:
         self._allowance, self.key = allowance, key
         self.driver: Driver
         self.models: dict[int, Model] = {}
-        self.prepared: dict[int, Held] = {}
+        self.prepared: dict[int, PreparedModel] = {}
         self.clock = memoryview(bytearray(8 * allowance.threads)).cast("Q") if clock is None else clock
         self._numbers = itertools.count(1)
         self._free = list(reversed(range(len(self.clock))))
@@ -66,7 +66,7 @@ class Session:
         self._allowance.need_fewer((options.threads or 1) - 1, "threads")
         return options
 
-    def hold(self, held: Held) -> int:
+    def hold(self, held: PreparedModel) -> int:
         number = next(self._numbers)
         self.prepared[number] = held
         return number
@@ -76,7 +76,7 @@ class Session:
         self.models[number] = model
         return number
 
-    def need_place(self, kept: dict[int, Any]) -> None:
+    def check_count(self, kept: dict[int, Any]) -> None:
         """Raise ResourceExhaustedPersistentError if the application has the maximum of models."""
         self._allowance.need_fewer(len(kept), "models")
 
@@ -86,7 +86,7 @@ class Session:
         if held is not None:
             for forget in list(self._channels.values()):
                 forget(number)
-            if not held.is_lent:
+            if not held.is_shared:
                 held.prepared.close()
 
     def trace(self, body: Body) -> AbstractContextManager[Any]:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from nnapi.drivers.base import Driver
 from nnapi.drivers.isolated.allowance import Allowance
 from nnapi.drivers.isolated.child import end_with
-from nnapi.drivers.isolated.limits import give_way, limit_memory, refuse
+from nnapi.drivers.isolated.limits import limit_memory, lower_priority, refuse
 from nnapi.drivers.isolated.protocol import Body
 from nnapi.drivers.isolated.server import Server
 from nnapi.drivers.isolated.session import Session
@@ -49,7 +49,7 @@ def serve(
         if not getattr(driver, "is_remote", False):  # which starts a process of its own
             with suppress(OpFailedError):  # a processor whose system calls nobody has listed
                 refuse(sockets=True, writing=True)
-        give_way(min(max(0, int(body["nice"])), 19))
+        lower_priority(min(max(0, int(body["nice"])), 19))
         return driver
 
     connection.settimeout(PATIENCE)
@@ -61,14 +61,14 @@ def serve(
 def limit(allowance: Allowance) -> None:
     with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
         score.write(str(EXPENDABLE))
-    limit_memory(taken() + allowance.memory)
+    limit_memory(private_bytes() + allowance.memory)
     for kind, most in ((resource.RLIMIT_NOFILE, allowance.descriptors), (resource.RLIMIT_CORE, 0)):
         hard = resource.getrlimit(kind)[1]
         wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(kind, (wanted, wanted))
 
 
-def taken() -> int:
+def private_bytes() -> int:
     """Return the private bytes of this process."""
     with open("/proc/self/status") as status:
         return int(next(line.split()[1] for line in status if line.startswith("VmData"))) << 10

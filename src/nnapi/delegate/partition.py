@@ -30,7 +30,7 @@ LEAST_WORK = 10_000
 """Multiply-accumulates plus bytes below which the call of a partition, 1 to 4 µs, costs more than it saves."""
 
 
-class Share(NamedTuple):
+class NodeSubset(NamedTuple):
     """The numbers of nodes, and their inputs and outputs as LiteRT lists them, with constants."""
 
     nodes: tuple[int, ...]
@@ -38,12 +38,12 @@ class Share(NamedTuple):
     outputs: tuple[int, ...]
 
     @classmethod
-    def of(cls, params: Any) -> Share:
+    def of(cls, params: Any) -> NodeSubset:
         """Read TfLiteDelegateParams."""
         return cls(*map(list_integers, (params.nodes_to_replace, params.input_tensors, params.output_tensors)))
 
 
-class NotOurs(Exception):
+class NotClaimed(Exception):
     """Some nodes cannot be claimed: ``reasons`` by number."""
 
     def __init__(self, reasons: dict[int, str]) -> None:
@@ -51,47 +51,50 @@ class NotOurs(Exception):
         self.reasons = reasons
 
 
-def convert(graph: LiteRtGraph, share: Share, *, keeps_state: bool = True) -> Model:
-    """Convert nodes to a model; NotOurs where NNAPI cannot express them. With ``keeps_state``, states follow the inputs
-    and outputs, else each run resets them."""
-    graph.select(*share)
+def convert(graph: LiteRtGraph, subset: NodeSubset, *, keeps_state: bool = True) -> Model:
+    """Convert nodes to a model; NotClaimed where NNAPI cannot express them. With ``keeps_state``, states follow the
+    inputs and outputs, else each run resets them."""
+    graph.select(*subset)
     importing = Import(graph, NAME, keeps_state=keeps_state)
     try:
         return importing.model()
     except NnapiError as error:
-        told = (refusal.reason for refusal in importing.refusals if not refusal.operation.startswith("model "))
-        reasons = {node.number: reason for node, reason in zip(graph.list_nodes(importing.refused), told, strict=True)}
-        raise NotOurs(reasons or dict.fromkeys(share.nodes, str(error))) from error
+        found = (refusal.reason for refusal in importing.refusals if not refusal.operation.startswith("model "))
+        reasons = {node.number: reason for node, reason in zip(graph.list_nodes(importing.refused), found, strict=True)}
+        raise NotClaimed(reasons or dict.fromkeys(subset.nodes, str(error))) from error
 
 
-def check_work(share: Share, model: Model) -> None:
-    """Raise NotOurs for a partition with less work than its call costs."""
+def check_work(subset: NodeSubset, model: Model) -> None:
+    """Raise NotClaimed for a partition with less work than its call costs."""
     work = [find_work(model, call) for call in model.operations]
     if sum(each.macs + each.nbytes for each in work) < LEAST_WORK:
-        raise NotOurs(dict.fromkeys(share.nodes, "the call of so small a partition costs more than LiteRT's kernels"))
+        reason = "the call of so small a partition costs more than LiteRT's kernels"
+        raise NotClaimed(dict.fromkeys(subset.nodes, reason))
 
 
-def check_speed(graph: LiteRtGraph, share: Share, part: Part, engines: Sequence[Device]) -> None:
-    """Raise NotOurs with the nodes that only the reference supports: LiteRT is faster."""
-    if not engines or part.has_engines_alone(engines):
+def check_speed(graph: LiteRtGraph, subset: NodeSubset, part: Partition, engines: Sequence[Device]) -> None:
+    """Raise NotClaimed with the nodes that only the reference supports: LiteRT is faster."""
+    if not engines or part.runs_only_on(engines):
         return
     slow = {}
     for node in graph.nodes:
-        if node.number in share.nodes:
-            alone = Share((node.number,), node.inputs, node.outputs)
-            with suppress(NotOurs):  # what depends on what is around it
+        if node.number in subset.nodes:
+            alone = NodeSubset((node.number,), node.inputs, node.outputs)
+            with suppress(NotClaimed):  # what depends on what is around it
                 if not all(convert(graph, alone).supported_operations(engines)):
                     slow[node.number] = "of all devices only the reference takes it"
     if slow:
-        raise NotOurs(slow)
+        raise NotClaimed(slow)
 
 
-class Part:
+class Partition:
     """Nodes compiled for the shapes of the graph when they were chosen."""
 
-    def __init__(self, graph: LiteRtGraph, share: Share, model: Model, settings: Settings, threads: int | None) -> None:
-        """``model`` is the result of :func:`convert`. NotOurs if compilation fails."""
-        graph.select(*share)
+    def __init__(
+        self, graph: LiteRtGraph, subset: NodeSubset, model: Model, settings: Settings, threads: int | None
+    ) -> None:
+        """``model`` is the result of :func:`convert`. NotClaimed if compilation fails."""
+        graph.select(*subset)
         nodes = graph.subgraph(0)
         variables = list_variables(nodes)
         self._inputs = [graph.tensors[index] for index in nodes.inputs]
@@ -101,8 +104,8 @@ class Part:
         self._memory = BorrowedMemory()
         model.borrowed = self._memory
         try:
-            if variables and not graph.uses_outside(variables, share.nodes):
-                stateless = convert(graph, share, keeps_state=False)
+            if variables and not graph.uses_outside(variables, subset.nodes):
+                stateless = convert(graph, subset, keeps_state=False)
                 stateless.borrowed = self._memory
                 fresh = Compiled(settings.compile(stateless, threads))
                 zero_points = [int((*tensor.zero_points, 0)[0]) for tensor in self._states]
@@ -111,9 +114,9 @@ class Part:
                 self._ready = Compiled(settings.compile(model, threads))
         except NnapiError as error:
             self._memory.revoke()
-            raise NotOurs(dict.fromkeys(share.nodes, str(error))) from error
+            raise NotClaimed(dict.fromkeys(subset.nodes, str(error))) from error
 
-    def has_engines_alone(self, engines: Sequence[Device]) -> bool:
+    def runs_only_on(self, engines: Sequence[Device]) -> bool:
         """Return whether those devices compute all of it."""
         return {each.name for each in self._ready.compilation.devices} <= {each.name for each in engines}
 
@@ -125,8 +128,8 @@ class Part:
         ``dynamic``."""
         for tensor in self._inputs:
             shape = list_integers(context.tensors[tensor.index].dims)
-            told = f"{tensor} is {list(shape)}, was {list(tensor.shape)} when it was delegated"
-            need(shape == tensor.shape, f"{told}: the option dynamic takes no inputs that are resized", BadDataError)
+            change = f"{tensor} is {list(shape)}, was {list(tensor.shape)} when it was delegated"
+            need(shape == tensor.shape, f"{change}: the option dynamic takes no inputs that are resized", BadDataError)
 
     def bind(self, context: Any) -> Run:
         """Return a run on the tensors at their present addresses."""

@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 
 from nnapi.litert.ready_graph import ReadyGraph, Tensor
-from nnapi.litert.subgraph_file import Part
+from nnapi.litert.subgraph_file import Partition
 from nnapi.model.operand import Array
 
 
-class TheirPart:
+class LiteRtPartition:
     """A partition that LiteRT computes, with the interface of :class:`ReadyGraph`."""
 
-    def __init__(self, native: Any, part: Part, subgraph: int, kinds: Sequence[str], shapes: Mapping[int, Any]) -> None:
+    def __init__(
+        self, native: Any, part: Partition, subgraph: int, kinds: Sequence[str], shapes: Mapping[int, Any]
+    ) -> None:
         """``native`` is LiteRT's interpreter of a file with the partition alone."""
         self._native, self._part, self._subgraph, self._kinds = native, part, subgraph, kinds
         for index in part.inputs:
@@ -48,16 +50,20 @@ class TheirPart:
         self._native = None
 
 
-class PartedGraph:
+class PartitionedGraph:
     """Partitions that run one after the other, as a :class:`ReadyGraph`."""
 
     def __init__(
-        self, parts: Sequence[TheirPart | ReadyGraph], inputs: Sequence[Tensor], outputs: Sequence[Tensor], reason: str
+        self,
+        parts: Sequence[LiteRtPartition | ReadyGraph],
+        inputs: Sequence[Tensor],
+        outputs: Sequence[Tensor],
+        reason: str,
     ) -> None:
         """``reason`` explains why LiteRT computes some of it."""
         self._parts, self._reason = parts, reason
         self.inputs: dict[int, Array] = {tensor.number: np.zeros(tensor.shape, tensor.dtype) for tensor in inputs}
-        self.places = {tensor.number: place for place, tensor in enumerate(outputs)}
+        self.positions = {tensor.number: position for position, tensor in enumerate(outputs)}
         self.results: list[Array] = [np.zeros(tensor.shape, tensor.dtype) for tensor in outputs]
         self.run: Callable[[], list[Array]] = self._run
 
@@ -65,7 +71,7 @@ class PartedGraph:
         values = dict(self.inputs)
         for part in self._parts:
             part.compute(values)
-        return [values[index] for index in self.places]
+        return [values[index] for index in self.positions]
 
     def reset(self) -> None:
         for part in self._parts:
