@@ -12,7 +12,6 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 
 OTHER = 2
-"""The size of each dynamic dimension in the second lowering."""
 REST = -1
 """The value by which RESHAPE infers a dimension and SLICE extends to the end."""
 
@@ -30,12 +29,10 @@ class Written(Protocol):
 
 
 def is_dynamic(model: Model) -> bool:
-    """Whether inputs of the model have unspecified dimensions."""
     return not all(model.operands[index].type.is_known for index in model.inputs)
 
 
 def other_shapes(model: Model) -> list[Shape]:
-    """Return the input shapes of the second lowering."""
     return [tuple(size or OTHER for size in model.operands[index].type.dimensions) for index in model.inputs]
 
 
@@ -61,7 +58,6 @@ def generalize(
 
 
 def _common(kind: str, index: int, ones: Array, others: Array) -> Array | None:
-    """Return a constant with the meaning of both, or None."""
     if ones.shape != others.shape or ones.ndim != 1:
         return None
     differing = ones != others

@@ -34,16 +34,13 @@ class FileLowering(Lowering[V, C], Generic[V, C]):
         self.subgraphs: list[Any] = []
 
     @abstractmethod
-    def name_value(self, value: V, operand: Operand) -> V:
-        """Set and return a value's name and dynamic dimensions."""
+    def name_value(self, value: V, operand: Operand) -> V: ...
 
     @abstractmethod
-    def choose(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
-        """Append an IF; the condition is the first of ``given``. Return the result types."""
+    def choose(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]: ...
 
     @abstractmethod
-    def repeat(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
-        """Append a WHILE and return the result types."""
+    def repeat(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]: ...
 
     def _lower(self, call: OperationCall) -> None:
         if call.code not in (OperationCode.IF, OperationCode.WHILE):
@@ -78,7 +75,6 @@ class FileLowering(Lowering[V, C], Generic[V, C]):
         return self.name_results(results, call)
 
     def name_results(self, results: Sequence[V], call: OperationCall) -> list[V]:
-        """Set and return names and dynamic dimensions of a call's results."""
         return [self.name_value(x, self.model.operands[i]) for x, i in zip(results, call.outputs, strict=False)]
 
     def result_types(self) -> list[OperandType]:
@@ -102,7 +98,6 @@ class FileLowering(Lowering[V, C], Generic[V, C]):
         return lowered
 
     def describe_refused(self) -> str:
-        """Return refused operations, grouped by kind and reason; may be empty."""
         groups: dict[tuple[str, str], list[int]] = {}
         for call, verdict in zip(self.model.operations, self.verdicts, strict=True):
             if not verdict.supported:
@@ -120,7 +115,6 @@ class FileLowering(Lowering[V, C], Generic[V, C]):
 
 
 def _format_numbers(numbers: Sequence[int]) -> str:
-    """Format numbers of operations, consecutive ones as #3–#5."""
     runs = [[*run] for _, run in groupby(enumerate(sorted(numbers)), lambda each: each[1] - each[0])]
     return ", ".join(f"#{run[0][1]}" if len(run) == 1 else f"#{run[0][1]}–#{run[-1][1]}" for run in runs)
 

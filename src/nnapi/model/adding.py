@@ -79,7 +79,6 @@ def _match(
 
 
 def _trim(model: Described, call: OperationCall) -> OperationCall:
-    """Drop trailing inputs that equal their defaults."""
     count = count_needed(model, call)
     if count == len(call.inputs):
         return call

@@ -80,7 +80,6 @@ def arrange(operation: Operation, given: Sequence[Any], named: Mapping[str, Any]
 
 
 def default_of(slot: Slot) -> Any:
-    """Return the default of an omitted argument; REQUIRED where the argument may not be omitted."""
     if isinstance(slot, ActivationParameter):
         return FuseCode.FUSED_NONE
     if isinstance(slot, Several) or slot.default is not REQUIRED:

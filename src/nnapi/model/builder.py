@@ -33,7 +33,6 @@ class Tensor:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The dimensions; 0 where unknown."""
         return self.type.dimensions
 
     def __repr__(self) -> str:
@@ -70,7 +69,6 @@ class Builder(Operations):
         return self._tensor(self._add_argument(constant(value, type, {}, name or "the constant"), name))
 
     def output(self, *tensors: Tensor) -> None:
-        """Make tensors the model's next outputs."""
         for each in tensors:
             known = isinstance(each, Tensor) and each.builder is self
             need(known, f"{each!r} is not a tensor of this model", BadDataError)

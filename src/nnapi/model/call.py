@@ -62,7 +62,6 @@ class Call:
     declared: tuple[OperandType, ...] = ()
 
     def images(self) -> frozenset[str]:
-        """Names of the input and output tensors that follow the layout flag."""
         slots = [slot for overload in self.operation.overloads for slot in overload.inputs] + list(
             self.operation.outputs
         )
@@ -166,15 +165,12 @@ def _normal_arguments(
 
 
 ABSENT, LISTED, TENSOR, SCALAR, OTHER = range(5)
-"""How an argument is read."""
 
 Step = tuple[str, Any, tuple[int, ...], int, Any]
 """Name, parameter, operand position, how it is read, and its default, legal ranks, or check."""
 
 
 class _Reading(NamedTuple):
-    """The steps that read all calls of an overload with a number of operands."""
-
     overload: Overload
     steps: list[Step]
 

@@ -34,7 +34,7 @@ def to_array(operand: Operand, value: Array) -> Array:
 
 
 def as_bytes(operand: Operand, value: Any) -> Array:
-    """Return the bytes of a constant as a flat uint8 array, copied only if not contiguous."""
+    """Return the bytes of a constant as a flat uint8 array, without a copy where possible."""
     if isinstance(value, bytes | bytearray | memoryview):
         return np.frombuffer(value, np.uint8)
     array = np.asarray(value)
@@ -56,7 +56,6 @@ def as_bytes(operand: Operand, value: Any) -> Array:
 
 
 def need_size(operand: Operand, length: int) -> None:
-    """Raise BadDataError unless that many bytes are a value of the operand."""
     type = operand.type
     if not type.is_known:
         raise BadDataError(f"{operand} has unknown dimensions and cannot be a constant")
@@ -80,7 +79,7 @@ def bind(operand: Operand) -> None:
 
 
 def map_value(operand: Operand) -> None:
-    """Return a constant in a memory as an array; raise UnmappableError, naming the operand, if it cannot be mapped."""
+    """Return a constant in a memory as an array; UnmappableError names the operand."""
     if isinstance(operand.value, tuple):
         memory, offset, length = operand.value
         try:

@@ -51,7 +51,6 @@ def _hash(model: Model, known: MutableMapping[Model, bytes], *, gives_back: bool
 
 
 def set_content_hash(model: Model, digest: bytes) -> None:
-    """Set the digest of a model that is described lazily."""
     _known[model] = digest
 
 
@@ -70,7 +69,6 @@ def _describe_type(type: OperandType) -> tuple[Any, ...]:
 
 
 def _describe_code(code: int) -> tuple[bytes, int]:
-    """Return a type's code with the name of its extension instead of the process's prefix."""
     extension = EXTENSIONS.name(code) if code > 0xFFFF else None
     return (extension.encode(), code & 0xFFFF) if extension else (b"", int(code))
 

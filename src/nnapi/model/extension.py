@@ -20,8 +20,6 @@ def is_legal(name: str) -> bool:
 
 
 class ExtensionType(NamedTuple):
-    """A driver's operand type: bytes of a scalar or of one element of a tensor."""
-
     byte_size: int
     is_tensor: bool = True
 
@@ -87,7 +85,6 @@ class Extensions:
                 self._disputed[extension.name] = f"{first} and {device} describe it differently"
 
     def find(self, name: str) -> Extension | None:
-        """Return the first description of the extension; None if no driver describes it."""
         found = self._described.get(name)
         return None if found is None else found[1]
 
@@ -114,7 +111,6 @@ def _list_names() -> dict[int, str]:
 
 
 def operation_name(code: int) -> str:
-    """Return the name of an operation code, or the code itself if the header has none."""
     if name := _list_names().get(code):
         return name
     if extension := EXTENSIONS.name(code):

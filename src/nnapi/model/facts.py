@@ -23,8 +23,6 @@ class Kind(StrEnum):
 
 
 class Trait(Flag):
-    """Numeric traits of an operation."""
-
     NONE = 0
     FOLDS = auto()
     """Reads each element once; importers compute it where all operands are constant."""
@@ -37,7 +35,6 @@ class Trait(Flag):
     REQUANTIZES = auto()
     """Selects values, but may round quantized values to another scale."""
     PAIRS = auto()
-    """Computes element by element, with rounding."""
     STEPS = auto()
     """A small difference of an operand can make a large difference of an element."""
     COMPARES = auto()
@@ -47,7 +44,6 @@ class Trait(Flag):
     FEEDS_BACK = auto()
     """Results are inputs of later steps; any element can change any other."""
     DRAWS = auto()
-    """Draws random results."""
 
 
 class Facts(NamedTuple):

@@ -10,10 +10,7 @@ from nnapi.model.model import Model, Operand
 
 
 class LazyModel(Model):
-    """A finished model that has only inputs and outputs until other attributes are read.
-
-    ``describe`` returns the whole model and is called at most once; its errors propagate.
-    """
+    """A finished model that calls ``describe`` once, when more than inputs and outputs is read."""
 
     def __init__(
         self, name: str, inputs: Sequence[Operand], outputs: Sequence[Operand], describe: Callable[[], Model]
@@ -74,4 +71,3 @@ class LazyOperands(Sequence[Operand]):
 
 
 DESCRIBED = ("operations", "notes", "relaxed", "signature")
-"""Attributes that the description provides."""

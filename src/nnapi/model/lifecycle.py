@@ -6,8 +6,6 @@ from nnapi.errors import BadStateError
 
 
 class State:
-    """``owner`` begins the error message."""
-
     def __init__(self, owner: str, value: str) -> None:
         self._owner, self.value = owner, value
 

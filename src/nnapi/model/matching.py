@@ -29,18 +29,14 @@ NO_CHANNEL = -1
 
 
 class Facet(NamedTuple):
-    """A requirement of a feature level."""
-
     level: int
     reason: str
 
 
 @dataclass(frozen=True)
 class Overload:
-    """One argument list of an operation; ``normal`` converts its arguments to the kernels' names.
-
-    ``lengths`` are the legal numbers of inputs unless the defaults determine them.
-    """
+    """One argument list; ``normal`` converts its arguments, ``lengths`` are the numbers of inputs unless defaults
+    decide."""
 
     name: str
     inputs: tuple[Slot, ...]
@@ -60,7 +56,6 @@ class Overload:
 
     @cached_property
     def fuses(self) -> bool:
-        """Whether the overload has an activation."""
         return any(isinstance(slot, ActivationParameter) for slot in self.inputs)
 
     def spread(self, count: int) -> list[tuple[Slot, slice]]:
@@ -141,7 +136,6 @@ class Mismatch(NamedTuple):
 
 
 def kinds(types: Sequence[OperandType]) -> tuple[OperandKind, ...]:
-    """Return type, rank and channel dimension of each operand."""
     return tuple(
         [(type.code, len(type.dimensions), type.channel.dimension if type.channel else NO_CHANNEL) for type in types]
     )
@@ -154,10 +148,7 @@ def match_overload(
     slots: tuple[Slot, ...],
     lengths: Levels,
 ) -> MatchedOverload | Mismatch:
-    """Match an overload with operand kinds.
-
-    ``slots`` are the operation's outputs, ``lengths`` their legal numbers with levels.
-    """
+    """Match an overload with operand kinds; ``slots`` are the outputs, ``lengths`` their legal numbers with levels."""
     codes: dict[str, int] = {}
     facets: list[Facet] = []
     progress = 0
@@ -233,7 +224,6 @@ def _match_slot(slot: Slot, kinds: Sequence[OperandKind], codes: dict[str, int])
 
 
 def _need_channel(label: str, given: int, wanted: int) -> None:
-    """Raise BadDataError unless per-channel scales were given along the wanted dimension."""
     if given == NO_CHANNEL:
         raise BadDataError(f"{label} was not given its scales")
     if given != wanted:

@@ -23,8 +23,6 @@ PROTECTIONS = mmap.PROT_READ | mmap.PROT_WRITE
 
 
 class FileName(NamedTuple):
-    """A file's path and identity, to detect a replaced file."""
-
     path: str
     identity: tuple[int, ...]
 
@@ -55,7 +53,6 @@ class Mapping(mmap.mmap):
     """A shared mapping of a file; released pages are read again on access."""
 
     end = 0
-    """Bytes that the file must have."""
     start = 0
     file: FileName | None = None
 
@@ -85,10 +82,7 @@ def release_pages(arrays: Iterable[Array]) -> None:
 
 
 def need_whole(mappings: Iterable[Mapping]) -> None:
-    """Raise UnmappableError if a mapped file was truncated: reading missing bytes ends the process.
-
-    A truncation after this check, during the read, is not detected.
-    """
+    """Raise UnmappableError if a mapped file was truncated: reading missing bytes ends the process."""
     for mapping in mappings:
         size = mapping.size()
         if size < mapping.end:
@@ -159,14 +153,12 @@ class Memory:
         return self._bytes[offset : offset + length]
 
     def check_region(self, offset: int, length: int) -> None:
-        """Raise BadDataError unless the region lies inside the memory."""
         if not (offset >= 0 and length >= 0 and offset + length <= self.size):
             raise BadDataError(
                 f"region of {length} bytes at offset {offset} is not inside the memory of {self.size} bytes"
             )
 
     def stat(self) -> os.stat_result | None:
-        """Return the file's current status; None if it no longer exists."""
         return None if self._fd is None else os.fstat(self._fd)
 
     @property

@@ -43,7 +43,6 @@ DYNAMIC_RANGE = (
     "float operations may be computed with the codes of their weights (dynamic range): their inputs are then rounded "
     "to 8 bits over the range of each row, or of each image of a convolution, a number by at most 1/250 of that range"
 )
-"""The effect of :meth:`Model.permit_dynamic_range` on results, as a message."""
 CONSTANT, SUBGRAPH = Lifetime.CONSTANT, Lifetime.SUBGRAPH  # a member of an enumeration is slow to look up
 
 
@@ -75,19 +74,15 @@ class Model(NotebookDisplay):
         """The client memory of constants; None where the model owns them or keeps their owner alive."""
         self.state = State("the model is", "building")
         self.known_matches: list[KnownMatch | None] = []
-        """Matches by operation number, while the model is described."""
         self.used = 0
-        """The number of operands when the last operation was added."""
         self.is_altered = False
         """Whether an operand was changed after an operation that may use it was added."""
 
     # Describing
 
     def add_operand(self, type: OperandType, name: str = "") -> int:
-        """Add an operand and return its index (``ANeuralNetworksModel_addOperand``).
-
-        ``name`` appears in messages. Raises BadDataError for an invalid type.
-        """
+        """Return the index of a new operand (``..._addOperand``), ``name`` for messages; BadDataError for an invalid
+        type."""
         return self._add_operand(type, name).index
 
     def add_constant(self, type: OperandType, array: Array, name: str = "") -> int:
@@ -119,10 +114,7 @@ class Model(NotebookDisplay):
         operand.lifetime, operand.in_memory, operand.value = CONSTANT, False, array
 
     def set_operand_value_from_memory(self, index: int, memory: Memory, offset: int, length: int) -> None:
-        """Make an operand a constant that is a view of a memory (``ANeuralNetworksModel_setOperandValueFromMemory``).
-
-        The memory must not change from then on.
-        """
+        """Set a view of a memory as an operand's value (``..._setOperandValueFromMemory``); it must not change."""
         need(memory is not None, "memory is None", UnexpectedNullError)
         operand = self._get_to_change(index, "set a value")
         if operand.type.code == OEM_SCALAR:
@@ -161,8 +153,7 @@ class Model(NotebookDisplay):
         operand.type = type.replace(channel=ChannelQuantization(int(channel_dim), tuple(rounded.tolist())))
 
     def set_operand_extension_data(self, index: int, data: bytes | None) -> None:
-        """Set the parameters of an extension operand (``ANeuralNetworksModel_setOperandExtensionData``); None removes
-        them."""
+        """Copy the parameters of an extension operand (``ANeuralNetworksModel_setOperandExtensionData``)."""
         operand = self._get_to_change(index, "set extension data")
         need(operand.type.is_extension, f"{operand} is not of an extension's type", BadDataError)
         need(data is None or len(data), f"empty extension data for {operand}", BadDataError)
@@ -250,10 +241,7 @@ class Model(NotebookDisplay):
     # Asking
 
     def extension_operand_type(self, extension: str, code: int) -> int:
-        """Return the code of an extension's operand type (``..._getExtensionOperandType``), before or after finish.
-
-        Any name gets a code; operands of it require a driver that describes the extension.
-        """
+        """Return the code of any extension's operand type (``..._getExtensionOperandType``), before or after finish."""
         return EXTENSIONS.type(extension, code)
 
     def extension_operation_type(self, extension: str, code: int) -> int:
@@ -266,7 +254,6 @@ class Model(NotebookDisplay):
 
     @property
     def facets(self) -> list[Facet]:
-        """Every requirement of a feature level, with its operation or operand."""
         from nnapi.model.validation import model_facets
 
         return model_facets(self)
@@ -277,10 +264,8 @@ class Model(NotebookDisplay):
         return max((facet.level for facet in self.facets), default=1)
 
     def supported_operations(self, devices: Sequence[Supports]) -> list[bool]:
-        """Return for each operation, in the order of addition, whether any of the devices can run it.
-
-        Follows ``ANeuralNetworksModel_getSupportedOperationsForDevices``.
-        """
+        """Return whether any of the devices can run each operation, in the order of addition
+        (``ANeuralNetworksModel_getSupportedOperationsForDevices``)."""
         need(devices is not None, "devices is None", UnexpectedNullError)
         need(len(devices), "no devices are listed", BadDataError)
         self.state.need("finished")
@@ -349,12 +334,10 @@ class Model(NotebookDisplay):
 
     @property
     def input_info(self) -> tuple[TensorInfo, ...]:
-        """Name, shape, dtype and type of each input, in order."""
         return describe_tensors(map(self.operands.__getitem__, self.inputs), self.signature, "input")
 
     @property
     def output_info(self) -> tuple[TensorInfo, ...]:
-        """Name, shape, dtype and type of each output, in order."""
         return describe_tensors(map(self.operands.__getitem__, self.outputs), self.signature, "output")
 
     def _add_operand(self, type: OperandType, name: str) -> Operand:

@@ -29,12 +29,10 @@ def inner_first(first: T, referred: Callable[[T], Iterable[T]]) -> list[T]:
 
 
 def list_references(model: M) -> list[M]:
-    """Return the models that a model's operands refer to."""
     return [operand.value for operand in model.operands if operand.lifetime is Lifetime.SUBGRAPH]
 
 
 def list_call_references(model: M, call: OperationCall) -> list[M]:
-    """Return the models that an operation refers to."""
     operands = (model.operands[index] for index in call.inputs)
     return [operand.value for operand in operands if operand.lifetime is Lifetime.SUBGRAPH]
 
@@ -45,7 +43,6 @@ def list_nested(model: M) -> list[M]:
 
 
 def depths(model: M) -> dict[M, int]:
-    """Return the nesting depth below the model and each nested model."""
     found: dict[M, int] = {}
     for each in list_nested(model):
         found[each] = max((1 + found[inner] for inner in list_references(each)), default=0)

@@ -84,7 +84,6 @@ SCALED_LATER = {OperandCode.TENSOR_INT32, OEM_SCALAR, TENSOR_OEM_BYTE}
 """Types whose scale is checked at finish, because biases have one."""
 
 LAST_BUILT_IN = 0xFFFF
-"""Higher codes belong to extensions."""
 
 MAX_BYTES = 0xFFFFFFFF
 
@@ -160,7 +159,6 @@ class OperandType:
 
     @property
     def shape(self) -> Shape:
-        """The dimensions."""
         return self.dimensions
 
     @property
@@ -187,7 +185,6 @@ class OperandType:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """NumPy type of the stored elements."""
         return DTYPES[self.code]
 
     @property
@@ -202,7 +199,6 @@ class OperandType:
 
     @property
     def name(self) -> str:
-        """The type's name in NeuralNetworks.h without its prefix."""
         return type_name(self.code)
 
     def with_dimensions(self, dimensions: Sequence[int]) -> OperandType:
@@ -242,7 +238,6 @@ _NAMES |= {OEM_SCALAR: "OEM_SCALAR", TENSOR_OEM_BYTE: "TENSOR_OEM_BYTE"}
 
 
 def type_name(code: int) -> str:
-    """Return the name of an operand code as in NeuralNetworks.h, or the code itself if the header has none."""
     return _NAMES.get(code) or f"extension type {code:#x}"
 
 

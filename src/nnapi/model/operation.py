@@ -29,7 +29,6 @@ from nnapi.model.parameter import Levels, Slot
 __all__ = ["REGISTRY", "Arguments", "Facet", "Kernel", "Match", "Operation", "Overload", "Registry"]
 
 MOST_REMEMBERED = 256
-"""Cached matches per operation, and operands of a cached match."""
 NO_FACTS = Facts()
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -86,7 +85,6 @@ class Operation:
         return self.code.name
 
     def does(self, trait: Trait) -> bool:
-        """Whether the operation has one of these traits."""
         return self.facts.traits._value_ & trait._value_ != 0  # flags themselves take ten times as long
 
     def __repr__(self) -> str:
@@ -95,10 +93,7 @@ class Operation:
     # What is attached to the declaration
 
     def shape(self, function: F) -> F:
-        """Register the shape function: normalized arguments to the output's dimensions, or a list for several outputs.
-
-        A dimension is None where it depends on the data.
-        """
+        """Register the shape function: arguments to one output's dimensions or a list; None if data-dependent."""
         self.shape_function = function
         return function
 
@@ -120,12 +115,10 @@ class Operation:
         return register(function) if function else register
 
     def check(self, function: F) -> F:
-        """Register a check of operand types, run when the operation is added."""
         self.checks.append(function)
         return function
 
     def facets(self, function: F) -> F:
-        """Register a function that yields further level requirements."""
         self.facet_functions.append(function)
         return function
 
@@ -141,10 +134,7 @@ class Operation:
     def match(
         self, inputs: Sequence[OperandType], outputs: Sequence[OperandType], references: Sequence[Any] = ()
     ) -> Match:
-        """Match operand types with an overload; BadDataError of the overload that came closest.
-
-        ``references`` are the models of MODEL operands, by position.
-        """
+        """Match operand types, and the ``references`` of MODEL operands; BadDataError of the closest overload."""
         best, cause = Mismatch("", -1), None
         for matched in self._match_overloads(kinds(inputs), kinds(outputs)):
             try:
@@ -184,7 +174,6 @@ class Operation:
         outputs: Sequence[OperandType],
         references: Sequence[Any],
     ) -> Match:
-        """Run the operation's checks on a matched call."""
         match = matched.match
         facets: list[Facet] = []
         for check in self.checks:

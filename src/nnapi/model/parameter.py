@@ -15,7 +15,6 @@ from nnapi.codes import OperandCode
 from nnapi.model.operand import Shape, type_name
 
 Levels = Mapping[int, int]
-"""Accepted operand codes and their feature levels."""
 Ranks = int | tuple[int, ...] | Mapping[int, tuple[int, ...]] | None
 """One rank, the legal ranks, or the ranks added by each feature level."""
 Quantization = str | Mapping[int, tuple[float, int]] | None
@@ -53,7 +52,6 @@ class Parameter:
         return {self.declared: self.since} if isinstance(self.declared, int) else dict(self.declared or {})
 
     def accepts(self, codes: Mapping[str, int]) -> Levels:
-        """Return accepted codes with levels, given the codes of earlier parameters."""
         if self.like is None:
             return self.types
         leader = codes.get(self.like)
@@ -86,7 +84,6 @@ class TensorParameter(Parameter):
     kind = "tensor"
 
     def rank_level(self, rank: int) -> int | None:
-        """Return the first level that accepts a rank; None if none does."""
         if self.rank is None:
             return 1
         if isinstance(self.rank, Mapping):
@@ -138,14 +135,10 @@ class LayoutParameter(ScalarParameter):
 
 
 class ModelParameter(Parameter):
-    """A reference to another model (control flow)."""
-
     kind = "model"
 
 
 class AnyParameter(TensorParameter):
-    """An operand of any type, scalar or tensor (control flow)."""
-
     kind = "any"
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 
 class Lifetime(Enum):
-    """The source of an operand's value."""
-
     TEMPORARY = "temporary"
     INPUT = "input"
     OUTPUT = "output"
@@ -29,8 +27,6 @@ class Lifetime(Enum):
 
 
 class Operand:
-    """One operand: its type, role and, for constants, its value (an array; a Model for references)."""
-
     __slots__ = ("in_memory", "index", "lifetime", "name", "type", "value")
 
     def __init__(self, index: int, type: OperandType, name: str, lifetime: Lifetime = Lifetime.TEMPORARY) -> None:
@@ -78,7 +74,6 @@ class OperationCall(NamedTuple):
 
 
 def label_call(code: int, number: int) -> str:
-    """Return an operation's label in messages: its name and number."""
     return f"{operation_name(code)} (#{number})"
 
 
@@ -95,7 +90,6 @@ class Graph(Protocol):
 
 
 def constants(model: Graph) -> list[Array]:
-    """Return the mapped constants of a finished model."""
     values = [operand.value for operand in model.operands if operand.lifetime is Lifetime.CONSTANT]
     return [value for value in values if isinstance(value, np.ndarray)]
 
@@ -117,8 +111,7 @@ class Supports(Protocol):
 
 
 class Origin(Protocol):
-    def need_unchanged(self) -> None:
-        """Raise BadDataError if the file has changed since the model was imported."""
+    def need_unchanged(self) -> None: ...
 
     def keep(self, model: Any) -> None:
         """Cache data for the next import of the file; called when the model is compiled with a cache."""

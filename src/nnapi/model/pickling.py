@@ -53,7 +53,6 @@ def describe(model: Graph) -> list[Description]:
 
 
 def describe_with_outputs(model: Graph, indices: Sequence[int]) -> list[Description]:
-    """Describe a model with other outputs, which operations must compute."""
     *inner, outer = describe(model)
     ends = {Lifetime.OUTPUT: Lifetime.TEMPORARY}
     operands = [(name, code, type, ends.get(life, life), value) for name, code, type, life, value in outer.operands]
@@ -92,7 +91,6 @@ def _refers(operand: Any) -> bool:
 
 
 def _portable(code: int) -> Code:
-    """Return a type's code with the name of its extension instead of the process's prefix."""
     extension = EXTENSIONS.name(code)
     return (extension, code & 0xFFFF) if extension else (None, int(code))
 

@@ -71,7 +71,6 @@ class _Results:
         return OperandType(code, (), *(find_fixed_quantization(slot, code, self.named) or free))
 
     def declare(self, position: int) -> OperandType:
-        """Return the type with quantization and the caller's dimensions."""
         slot = output_slot(self.operation, position)
         wanted = self.out[position] if self.out else None
         code = self._code(slot) if wanted is None else wanted.code
@@ -96,7 +95,6 @@ class _Results:
         return result
 
     def complete(self, position: int, result: OperandType) -> OperandType:
-        """Combine inferred dimensions with the caller's."""
         known = tuple(0 if dimension == UNKNOWN else dimension for dimension in result.dimensions)
         wanted = self.out[position].dimensions if self.out else ()
         combined = combine(known, wanted)
@@ -112,7 +110,6 @@ class _Results:
 
 
 def _of_models(models: Sequence[Model]) -> list[OperandType]:
-    """Combine the output types of the possible branches."""
     rows = [[model.operands[index].type for index in model.outputs] for model in models]
     return [_agree(column) for column in zip(*rows, strict=False)]
 

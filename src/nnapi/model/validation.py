@@ -126,7 +126,6 @@ def _is_default(model: Graph, index: int, slot: object) -> bool:
 
 
 def model_facets(model: Graph) -> list[Facet]:
-    """Return every feature level requirement of the model and nested models."""
     return [
         Facet(facet.level, f"{path}{facet.reason}") for each, path in paths(model).items() for facet in _facets(each)
     ]
@@ -147,7 +146,6 @@ def _facets(model: Graph) -> list[Facet]:
 
 
 def call_facets(model: Graph, call: OperationCall) -> list[Facet]:
-    """Return the feature level requirements of one operation and its operands."""
     facets = list(call.match.facets) if call.match else []
     for operand in (model.operands[index] for index in (*call.inputs, *call.outputs)):
         facets += _operand_facets(operand)

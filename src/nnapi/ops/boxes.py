@@ -16,7 +16,6 @@ BESIDE: dict[int, int | Levels] = {FLOAT32: FLOAT32, FLOAT16: FLOAT16, QUANT8: Q
 """Types of boxes by the type of the scores or feature map: 16-bit boxes for 8-bit tensors."""
 
 EIGHTHS: dict[int, tuple[float, int]] = {QUANT16: (0.125, 0)}
-"""Quantized coordinates count eighths of a pixel."""
 
 Weaken = Callable[[Array, Array], tuple[Array, Array]]
 """From scores and overlaps with the chosen box to new scores and the remaining candidates."""
@@ -32,7 +31,6 @@ def count(name: str, check: Callable[[int], str | None] | None = None) -> Scalar
 
 
 def check_eighths(**types: OperandType) -> None:
-    """Raise OpFailedError unless quantized coordinates count eighths of a pixel."""
     for name, type in types.items():
         need(
             not type.is_quantized or (type.scale, type.zero_point) == (0.125, 0),
@@ -41,7 +39,6 @@ def check_eighths(**types: OperandType) -> None:
 
 
 def check_upright(name: str, boxes: Array) -> None:
-    """Raise OpFailedError where a box ends before it starts."""
     upright = (boxes[..., :2] <= boxes[..., 2:]).all(-1)
     if not upright.all():
         first = tuple(int(index) for index in np.argwhere(~upright)[0])
@@ -78,7 +75,6 @@ def iou(a: Array, b: Array) -> Array:
 
 
 def hard(iou_threshold: float) -> Weaken:
-    """Remove boxes that overlap by the threshold or more."""
     return lambda scores, overlap: (scores, ~(overlap >= iou_threshold))
 
 

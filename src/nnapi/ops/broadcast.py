@@ -49,7 +49,6 @@ def _sum_quantized(call: Call, lhs: Array, rhs: Array, *, sign: int) -> Array:
 
 
 def _table(type: OperandType, multiply: Convert) -> Array:
-    """Return each quantized value of an operand in units of the sum."""
     return multiply(offset(type, np.arange(256, dtype=np.uint8).view(type.dtype), np.float64) * SPARE)
 
 

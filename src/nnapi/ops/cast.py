@@ -25,7 +25,6 @@ from nnapi.ops.types import (
 )
 
 CONVERTED: Levels = dict.fromkeys((FLOAT16, FLOAT32, INT32, QUANT8), 3)
-"""Types that convert into one another."""
 COPIED: Levels = dict.fromkeys((BOOL8, QUANT16, QUANT16_SYMM, QUANT8_SIGNED, QUANT8_SYMM), 4)
 
 CAST = Operation(

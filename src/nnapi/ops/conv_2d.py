@@ -25,7 +25,6 @@ from nnapi.ops.convolution import (
 from nnapi.ops.shapes import Padding, Pair, need_image, slide
 
 BLOCK = 2**19
-"""Elements of patches copied at a time."""
 TAIL = (*strides(), Activation(), Layout(), *DILATION)
 
 CONV_2D = Operation(

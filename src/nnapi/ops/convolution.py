@@ -17,7 +17,6 @@ from nnapi.ops.types import BIAS, FILTER, QUANT8, reals
 
 INT32 = OperandCode.INT32
 LARGEST = 1 << 32
-"""Bytes of the largest padded image."""
 
 
 def declare_filter(channel: int, level: int = 1, *, late_rank: bool = True) -> tuple[Slot, ...]:
@@ -45,7 +44,6 @@ DILATION = tuple(Scalar(name, INT32, since=3, default=1, check=positive) for nam
 
 
 def normal_convolution(arguments: Arguments) -> Arguments:
-    """Convert padding, stride and dilation to (height, width) pairs."""
     arguments = dict(arguments)
     dilation = (arguments.pop("dilation_h", 1), arguments.pop("dilation_w", 1))
     size = arguments["filter"].shape[1:3]
@@ -57,7 +55,6 @@ def normal_convolution(arguments: Arguments) -> Arguments:
 def declare_overloads(
     operands: Sequence[Slot], tail: Sequence[Slot], level: int = 1, lengths: Sequence[tuple[int, ...]] = ((), ())
 ) -> tuple[Overload, ...]:
-    """Declare explicit and implicit padding; ``tail`` begins with the strides."""
     paddings = {"explicit_padding": explicit_padding(level), "implicit_padding": implicit_padding(level)}
     return tuple(
         Overload(name, (*operands, *padding, *tail), normal_convolution, lengths=legal)

@@ -113,15 +113,13 @@ def detection_postprocessing(
 
 
 def _decode(deltas: Array, anchors: Array, scales: Array) -> Array:
-    """Return boxes [y1, x1, y2, x2] of shape [image, cell, 4] from deltas of anchors [center y, center x, height,
-    width], with float64 sizes: a fraction of a size beyond float32 may be representable."""
+    """Return boxes [image, cell, 4]; sizes in float64, as a fraction of a size beyond float32 may be representable."""
     center = anchors[:, :2] + anchors[:, 2:] * deltas[..., :2] / scales[:2]
     half = anchors[:, 2:] * np.exp((deltas[..., 2:4] / scales[2:]).astype(np.float64)) / 2
     return np.concatenate([center - half, center + half], -1).astype(deltas.dtype)
 
 
 def _gather(values: Array, listed: Array, width: int) -> Array:
-    """Return the listed values of each image, and zeros up to ``width``."""
     padded = np.zeros((len(values), width, *values.shape[2:]), values.dtype)
     padded[:, : values.shape[1]][listed] = values[listed]
     return padded

@@ -68,7 +68,6 @@ def specialize(call: Call, constants: Mapping[int, Array]) -> Step:
 
 
 def _constant(array: Array, convert: Convert | None) -> Array:
-    """Return a read-only converted constant, shared by all runs."""
     if convert is None:
         return array
     converted = convert(array)
@@ -81,7 +80,6 @@ def _is_eight_bit(type: OperandType) -> bool:
 
 
 def _tabulate(run: Callable[..., Sequence[Array]], dtype: np.dtype[Any]) -> Callable[..., Sequence[Array]]:
-    """Return an elementwise function of one 8-bit tensor as a table of its 256 results."""
     with np.errstate(all="ignore"):
         (table,) = run(np.arange(256, dtype=np.uint8).view(dtype))
     return lambda codes: (table.take(codes),)  # negative quantized values index from the end, where their results lie
@@ -229,8 +227,7 @@ def _storers(call: Call, kernel: Kernel) -> list[Convert | None]:
 
 
 def _keeper(call: Call, kernel: Kernel, position: int, made: OperandType, kept: OperandType) -> Convert | None:
-    """Return the conversion from the kernel's result to the operand's type, with the activation's limits in its
-    scale."""
+    """Return the conversion from the kernel's result, with activation in its scale, to the operand's type."""
     activation = call.activation if position == 0 else FuseCode.FUSED_NONE
     if same_quantization(made, kept):
         return _storer(call, kernel, activation, made)
@@ -274,6 +271,5 @@ def _unit(call: Call, kernel: Kernel) -> Array | float:
 
 
 def evaluate(call: Call, arrays: Mapping[int, Array]) -> Sequence[Array]:
-    """Run a call once on known arrays."""
     with np.errstate(all="ignore"):
         return specialize(call, arrays).run()

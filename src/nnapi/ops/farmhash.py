@@ -101,7 +101,6 @@ def _long(keys: Array) -> Array:
 def _round(
     chunk: Array, x: Array, y: Array, z: Array, v: Pair, w: Pair, factor: Array | int, weight: int
 ) -> tuple[Array, Array, Array, Pair, Pair]:
-    """Mix 64 bytes into the state."""
     x = _rotate(x + y + v[0] + _fetch(chunk, 8), 37) * factor ^ w[1] * weight
     y = _rotate(y + v[1] + _fetch(chunk, 48), 42) * factor + v[0] * weight + _fetch(chunk, 40)
     z = _rotate(z + w[0], 33) * factor
@@ -111,7 +110,6 @@ def _round(
 
 
 def _weak(chunk: Array, a: Array, b: Array) -> Pair:
-    """Mix 32 bytes into a pair."""
     first, second, third, fourth = (_fetch(chunk, at) for at in (0, 8, 16, 24))
     a = a + first
     b = _rotate(b + a + fourth, 21)

@@ -15,12 +15,9 @@ import numpy as np
 from nnapi.model.operand import Array
 
 ONE = 2**15 - 1
-"""The largest 16-bit value without integer bits represents 1."""
 
 
 class Multiplier(NamedTuple):
-    """A positive factor ``mantissa / 2**31 * 2**exponent``."""
-
     mantissa: Array | int
     exponent: Array | int
 
@@ -56,7 +53,6 @@ def times(a: Array, b: Array | int, bits: int = 16) -> Array:
 
 
 def divide(x: Array, exponent: Array | int) -> Array:
-    """``x / 2**exponent``."""
     return np.sign(x) * ((np.abs(x) + (np.left_shift(1, exponent) >> 1)) >> exponent)
 
 
@@ -66,7 +62,6 @@ def shift_left(x: Array, by: Array | int, bits: int = 16) -> Array:
 
 
 def sums(x: Array, weights: Array) -> Array:
-    """Return the exact ``x @ weights.T`` of integers."""
     product: Array = x.astype(np.float64) @ weights.astype(np.float64).T
     return product.astype(np.int64)
 
@@ -89,8 +84,7 @@ def tanh(x: Array, integer_bits: int) -> Array:
 
 
 def _exp(x: Array, integer_bits: int) -> Array:
-    """Return exp(x) for x <= 0: a polynomial of the remainder modulo 1/4, times exp(-2**k) for every bit of the
-    quotient."""
+    """Return exp(x) for x <= 0: a polynomial of the remainder modulo 1/4, times exp(-2**k) for each quotient bit."""
     quarter = 1 << (13 - integer_bits)
     rest = (x & (quarter - 1)) - quarter
     result = _exp_near_zero(shift_left(rest, integer_bits))

@@ -30,13 +30,10 @@ ACTIVATIONS: Mapping[int, Callable[[Array], Array]] = {
     4: np.tanh,
     6: sigmoid,
 }
-"""Activation of candidate and output, by the LSTM family's codes."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """Activation code and clips; 0 does not clip."""
-
     activation: int
     cell_clip: float
     proj_clip: float
@@ -62,7 +59,6 @@ def lstm_step(
 def gate(
     cell: Cell[Array], name: str, squash: Callable[[Array], Array], x: Array, aux: Array | None, h: Array, c: Array
 ) -> Array:
-    """Return a gate, or the candidate (``cell``), of shape [batch, units]."""
     z = x @ cell.input[name].T + h @ cell.recurrent[name].T
     if aux is not None:
         z += aux @ cell.aux[name].T
@@ -74,7 +70,6 @@ def gate(
 
 
 def normalize(z: Array) -> Array:
-    """Shift and scale rows to mean 0 and variance 1."""
     z = z - z.mean(-1, keepdims=True)
     variance = (z * z).mean(-1, keepdims=True)
     return z / np.sqrt(np.where(variance == 0, np.float32(EPSILON), variance))

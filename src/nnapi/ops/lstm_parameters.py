@@ -62,8 +62,6 @@ def operand_name(role: str, gate: str) -> str:
 
 
 def cell_of(operands: Mapping[str, Any], prefix: str = "") -> Cell[Any]:
-    """Group a cell's operands (types or arrays) from a call's arguments."""
-
     def role(name: str) -> dict[str, Any]:
         found = [(gate, operands.get(prefix + operand_name(name, gate))) for gate in GATES]
         return {gate: operand for gate, operand in found if operand is not None}
@@ -81,8 +79,7 @@ def cell_of(operands: Mapping[str, Any], prefix: str = "") -> Cell[Any]:
 
 
 def list_operands(operands: Mapping[str, T | None]) -> list[T | None]:
-    """Return weights, peepholes, biases and projection in the order of NNAPI and TFLite; None for the peephole of a
-    removed input gate."""
+    """Return operands in the order of NNAPI and TFLite; None for the peephole of a removed input gate."""
     is_coupled = operands.get(operand_name("input", "input")) is None
     names = [slot.name for slot in cell_parameters()]
     unused = operand_name("peephole", "input") if is_coupled else ""
@@ -131,12 +128,10 @@ def norm_parameters(
 
 
 def state_parameters(*names: str, since: int = 1) -> tuple[Slot, ...]:
-    """Declare states [batch, size] of the input's type."""
     return tuple(_tensor(name, None, 2, since, False) for name in names)
 
 
 def option_parameters(*, since: int = 1) -> tuple[Slot, ...]:
-    """Declare the activation, by the LSTM family's codes, and the two clips, 0 for none."""
     return (
         Scalar("activation", OperandCode.INT32, since=since, check=one_of(0, 1, 3, 4, 6)),
         Scalar("cell_clip", like="input", via=FLOAT_SCALAR, since=since, check=not_negative),

@@ -23,7 +23,6 @@ BOUNDS: dict[FuseCode, tuple[float, float]] = {
     FuseCode.FUSED_RELU1: (-1.0, 1.0),
     FuseCode.FUSED_RELU6: (0.0, 6.0),
 }
-"""Float bounds of each fused activation."""
 
 EXACT_FLOAT32 = 2**24
 """Integers up to this value are exact in float32."""
@@ -60,7 +59,6 @@ def need_alike(input: OperandType, out: OperandType) -> None:
 
 
 def dequantize(type: OperandType, codes: Array) -> Array:
-    """Dequantize a tensor to float32."""
     if type.channel:
         return codes.astype(np.float32) * type.channel.broadcast(codes.ndim)
     real = codes.astype(np.float32)
@@ -71,7 +69,6 @@ def dequantize(type: OperandType, codes: Array) -> Array:
 
 
 def quantize(type: OperandType, values: Array) -> Array:
-    """Return float values as stored: quantized, or rounded to the type's precision."""
     if not type.is_quantized:
         return values.astype(type.dtype)
     return requantizer(type, FuseCode.FUSED_NONE, 1.0)(values.astype(np.float32))
@@ -129,8 +126,7 @@ def make_multiplier(factor: Array | float) -> Convert:
 
 
 def rescaler(type: OperandType, activation: FuseCode, unit: Array | float) -> Convert:
-    """Return a function that requantizes sums of products in units of ``unit`` (one, or one per channel along the last
-    axis)."""
+    """Return a function that requantizes sums in units of ``unit``, one or one per channel (last axis), to ``type``."""
     low, high = quantized_range(type, activation)
     multiply = make_multiplier(np.asarray(unit, np.float64) / type.scale)
 

@@ -31,7 +31,6 @@ from nnapi.ops.types import INT32, QUANT8, QUANT16_SYMM
 
 STATE_INTEGER_BITS = 4
 ACTIVATION = (1 / 128, 128)
-"""Scale and zero point of input and output."""
 
 
 def _learnt(role: str, type: int, rank: int) -> tuple[Slot, ...]:

@@ -167,5 +167,4 @@ def _normalize(z: Array, weights: Array, bias: Array, scale: float) -> Array:
 
 
 def _quotient(x: Array, by: int) -> Array:
-    """Divide, rounding towards 0."""
     return np.sign(x) * (np.abs(x) // by)

@@ -56,7 +56,7 @@ def _by_scale(arguments: Arguments) -> Arguments:
 
 
 def _scale_size(arguments: Arguments, name: str, dimension: int) -> int:
-    """Return the dimension times its scale, rounded down, at least 1."""
+    """Return the dimension times its scale, rounded down; an error below 1."""
     scale = np.float32(arguments.pop(f"{name}_scale"))
     with np.errstate(over="ignore", invalid="ignore"):
         out = np.floor(np.float32(dimension) * scale)

@@ -16,13 +16,11 @@ Step = Callable[..., tuple[Array, ...]]
 
 
 def dimensions(input: OperandType, time_major: int) -> tuple[int, int, int]:
-    """Return (time, batch, size) of a sequence."""
     first, second, size = input.shape
     return (first, second, size) if time_major else (second, first, size)
 
 
 def by_time(x: Array, time_major: int) -> Array:
-    """Convert between the stored order and time first."""
     return x if time_major else x.swapaxes(0, 1)
 
 
@@ -66,7 +64,6 @@ def check_aux(input: OperandType, aux: OperandType | None, fw: str | None, bw: s
 
 
 def both_shapes(outer: Shape, fw_size: int, bw_size: int, merge: bool) -> list[Shape]:
-    """Return the shapes of both directions' outputs, or of the merged one."""
     return [(*outer, fw_size + bw_size)] if merge else [(*outer, fw_size), (*outer, bw_size)]
 
 

@@ -32,18 +32,15 @@ def broadcast(names: tuple[str, str], a: Shape, b: Shape) -> Shape:
 
 
 def same_shape(input: OperandType, **others: Any) -> Shape:
-    """Return the dimensions of ``input``."""
     return input.shape
 
 
 def axis_of(axis: int, rank: int, name: str = "axis") -> int:
-    """Return a possibly negative axis as 0..rank-1."""
     need(-rank <= axis < rank, f"{name} is {axis}, must be in [{-rank}, {rank})")
     return axis % rank
 
 
 def need_shape(name: str, type: OperandType | None, want: Shape) -> None:
-    """Raise OpFailedError unless a given tensor has exactly these dimensions."""
     if type is not None and type.shape != want:
         raise OpFailedError(f"{name} has shape {list(type.shape)}, must be {list(want)}")
 
@@ -64,7 +61,6 @@ def same_padding(dimension: int, size: int, stride: int, dilation: int = 1) -> P
 
 
 def windows(dimension: int, size: int, stride: int, padding: Pair, dilation: int = 1) -> int:
-    """Return the number of windows: the output dimension of a convolution or pooling."""
     count = (dimension + padding[0] + padding[1] - (size - 1) * dilation - 1) // stride + 1
     return count if count > 0 else 0
 
@@ -75,7 +71,6 @@ NO_PADDING: Padding = ((0, 0), (0, 0))
 def slide(
     image: Sequence[int], size: Sequence[int], stride: Pair, padding: Padding = NO_PADDING, dilation: Pair = (1, 1)
 ) -> Pair:
-    """Return the numbers of windows down and across; OpFailedError where one is 0."""
     rows = windows(image[0], size[0], stride[0], padding[0], dilation[0])
     columns = windows(image[1], size[1], stride[1], padding[1], dilation[1])
     if not (rows and columns):
@@ -87,7 +82,6 @@ def slide(
 
 
 def _reach(size: int, dilation: int) -> int:
-    """Return the cells from the first to the last of a window."""
     return (size - 1) * dilation + 1
 
 
@@ -101,7 +95,6 @@ def explicit(arguments: Arguments) -> Padding:
 
 
 def describe_padding(padding: Padding) -> str:
-    """Return padding in words, by the names of its scalars."""
     return ", ".join(
         f"{name} {cells}"
         for names, pair in zip(PAD_NAMES, padding, strict=True)

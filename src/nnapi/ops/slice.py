@@ -83,7 +83,6 @@ def strided_slice(
 
 
 def slice_steps(shape: Shape, begin: Array, end: Array, strides: Array, begin_mask: int, end_mask: int) -> list[range]:
-    """Return the indices along each axis."""
     ranges = []
     for axis, (dimension, first, last, step) in enumerate(
         zip(shape, begin.tolist(), end.tolist(), strides.tolist(), strict=True)

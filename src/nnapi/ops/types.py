@@ -32,7 +32,6 @@ FLOAT_SCALAR: dict[int, int | Levels] = {
     INT32: O.FLOAT32,
     QUANT16: O.FLOAT32,
 }
-"""A float scalar: float16 for a float16 tensor, else float32."""
 
 FILTER: dict[int, int | Levels] = {
     FLOAT32: FLOAT32,
@@ -40,10 +39,8 @@ FILTER: dict[int, int | Levels] = {
     QUANT8: {QUANT8: 1, PER_CHANNEL: 3},
     QUANT8_SIGNED: {QUANT8_SIGNED: 4, PER_CHANNEL: 4},
 }
-"""A convolution's filter by its input."""
 
 BIAS: dict[int, int | Levels] = {FLOAT32: FLOAT32, FLOAT16: FLOAT16, QUANT8: INT32, QUANT8_SIGNED: INT32}
-"""A bias by its input."""
 
 # Output quantization that an operation fixes.
 UNIT_INTERVAL: dict[int, tuple[float, int]] = {QUANT8: (1 / 256, 0), QUANT8_SIGNED: (1 / 256, -128)}

@@ -18,7 +18,6 @@ def digest(*parts: Any) -> bytes:
 
 
 def digest_each(parts: Iterable[Any]) -> bytes:
-    """Return the :func:`digest` of an iterable of parts."""
     state = blake3()
     for part in parts:
         view = memoryview(part).cast("B")
@@ -28,10 +27,7 @@ def digest_each(parts: Iterable[Any]) -> bytes:
 
 
 def sha256(data: bytes) -> bytes:
-    """Return the SHA-256 of a cache entry's key, as in the reference runtime.
-
-    Python's own module avoids OpenSSL, which takes 3 MB and as much time as a small model.
-    """
+    """Return the SHA-256 of bytes by Python's own module: OpenSSL takes 3 MB and as much time as a small model."""
     try:
         made = import_module("_sha2" if sys.version_info >= (3, 12) else "_sha256").sha256(data)
     except (ImportError, AttributeError):

@@ -37,7 +37,6 @@ def directory_of(kind: RecordKind) -> str:
 
 @cache
 def _find_directory(chosen: str | None, users: str | None, home: str | None) -> str:
-    """Return the directory for three environment variables; HOME through :func:`os.path.expanduser`."""
     if chosen:
         return chosen
     if not users:

@@ -25,18 +25,14 @@ log = Log("nnapi.CompilationCache")
 MAGIC = b"\nNNAPI-CACHE-6\n"
 """The end of every file; increase the number with every change of content or format."""
 TAIL = struct.Struct(f"<I{len(MAGIC)}s")
-"""Bytes of the preceding header, and the magic."""
 FIELDS = {"name", "purpose", "plan", "size", "digest", "label"}
 LETTERS = 64
 PAIRS = [chr(ord("A") + (byte & 15)) + chr(ord("A") + (byte >> 4)) for byte in range(256)]
-"""The two letters for each byte of a key."""
 SUFFIX = "10"
 """Model cache, file 0: the end of every name, as in the reference runtime."""
 
 
 class Label(NamedTuple):
-    """An entry's description for ``nnapi cache list``."""
-
     model: str
     device: str
     version: str
@@ -44,8 +40,6 @@ class Label(NamedTuple):
 
 
 class Mapped(Protocol):
-    """A file mapped for reading, as :meth:`nnapi.Memory.from_file` makes it."""
-
     size: int
 
     def view(self) -> Any: ...
@@ -81,8 +75,7 @@ def read_entry(
 ) -> Content | None:
     """Return a file's content; None, with a logged reason, if it is missing or invalid.
 
-    ``open_mapped`` maps a file whose content is used in place; by default the file is read, which is faster for a small
-    one.
+    ``open_mapped`` maps a file whose content is used in place; reading is faster for a small one.
     """
     memory = None
     try:
@@ -119,7 +112,6 @@ def write_entry(path: str | os.PathLike[str], label: Label, content: Content) ->
 
 
 def mark_used(path: str) -> None:
-    """Set the time of the last use; file systems do not do it at every reading."""
     try:
         os.utime(path)
     except OSError as error:
@@ -127,7 +119,6 @@ def mark_used(path: str) -> None:
 
 
 def _find_fault(path: str | os.PathLike[str], meta: dict[str, Any] | None, data: memoryview) -> str | None:
-    """Return why a file with that header is invalid, or None."""
     if meta is None:
         return "it is not an entry of this cache's format"
     if meta["name"] != os.path.basename(path):
@@ -197,10 +188,8 @@ def _describe(path: str) -> Entry:
 
 
 def prune(directory: str | os.PathLike[str], limit: int) -> list[Entry]:
-    """Remove the least recently used entries until at most ``limit`` bytes are left; return those removed.
-
-    Files of another format and unfinished entries are always removed.
-    """
+    """Remove unfinished and foreign files, then the least recently used entries beyond ``limit`` bytes; return those
+    removed."""
     remove_abandoned(directory)
     kept = sorted(list_entries(directory), key=lambda entry: (entry.label is not None, entry.used))
     total = sum(entry.size for entry in kept)

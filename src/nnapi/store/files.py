@@ -9,11 +9,9 @@ from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
 UNFINISHED = ".nnapi-"
-"""Name prefix of files that are being written."""
 ABANDONED = 3600
 """Seconds after which an unfinished file is abandoned."""
 PRIVATE, PUBLIC = 0o600, 0o666
-"""Permissions of a file, before the process's umask."""
 PRIVATE_DIRECTORY = 0o700
 FOREIGN_WRITERS = 0o022
 
@@ -41,10 +39,8 @@ def find_foreign_writer(stat: os.stat_result) -> str | None:
 
 @contextmanager
 def replace_file(path: str | os.PathLike[str], mode: int = PRIVATE) -> Iterator[BinaryIO]:
-    """Open a file for writing that replaces another when the block ends; OSError if that fails.
-
-    After any error the old file is unchanged and nothing else is left.
-    """
+    """Open a file that replaces another when the block ends; after an error the old file is unchanged and OSError
+    raised."""
     temporary = os.path.join(os.path.dirname(path), UNFINISHED + os.urandom(8).hex())
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
@@ -60,7 +56,6 @@ def replace_file(path: str | os.PathLike[str], mode: int = PRIVATE) -> Iterator[
 
 
 def remove_abandoned(directory: str | os.PathLike[str]) -> None:
-    """Remove unfinished files of killed writers."""
     for name in os.listdir(directory):
         if name.startswith(UNFINISHED):
             with suppress(FileNotFoundError):  # its writer has finished it, or another process has removed it

@@ -19,7 +19,6 @@ log = Log("nnapi.CompilationCache")
 T = TypeVar("T")
 
 LIMIT = 1 << 20
-"""Bytes of the records of one kind: about a thousand."""
 
 
 def path_of(kind: RecordKind, key: str) -> str:
@@ -42,7 +41,6 @@ def recall_record(kind: RecordKind, key: str, parse: Callable[[Any], T]) -> T | 
 
 
 def forget_record(kind: RecordKind, key: str) -> None:
-    """Remove the record of a key; errors are logged."""
     try:
         os.unlink(path_of(kind, key))
     except FileNotFoundError:

@@ -10,12 +10,10 @@ from contextlib import suppress
 from functools import cache
 
 MAKERS = "drivers", "formats", "importers", "lowering", "model", "ops"
-"""The packages that decide the content of cached entries."""
 
 
 @cache
 def find_last_change() -> bytes:
-    """Return the modification time of the newest source, and the number of sources."""
     package = os.path.dirname(os.path.dirname(__file__))
     folders = [os.path.join(package, maker) for maker in MAKERS]
     times = []

@@ -22,10 +22,8 @@ NHWC_TO_NCHW, NCHW_TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
 
 
 class Context(lowering.Context):
-    """One exported call. It computes quantized values as floats, between DequantizeLinear and QuantizeLinear.
-
-    ``transposed`` caches transposed constants of all calls.
-    """
+    """One exported call; it computes quantized values as floats, and shares the ``transposed`` constants of all
+    calls."""
 
     def __init__(self, call: Call, transposed: dict[tuple[Value, tuple[int, ...]], Value]) -> None:
         super().__init__(call)
@@ -43,7 +41,6 @@ class Context(lowering.Context):
     # Nodes
 
     def emit(self, kind: str, inputs: Sequence[Value | None], output: Value, **attributes: Any) -> Value:
-        """Append a node and return its only output."""
         self.operators.append(Node(kind, list(inputs), [output], attributes))
         return output
 
@@ -57,7 +54,6 @@ class Context(lowering.Context):
         return self.emit(kind, inputs, self.result(), **attributes)
 
     def real(self, value: Value) -> Value:
-        """Return a quantized value dequantized; other values unchanged."""
         return value if value.quantized is None else self.dequantize(value, value.quantized)
 
     def dequantize(self, value: Value, quantization: OperandType, axis: int = 0) -> Value:
@@ -90,7 +86,6 @@ class Context(lowering.Context):
         return self.clip(value, *BOUNDS[activation])
 
     def keep(self, value: Value, made: OperandType, kept: OperandType) -> Value:
-        """Return a result in its operand's quantization."""
         return value if same_quantization(made, kept) else self.quantize(self.real(value), kept)
 
     def in_one_scale(self, values: Sequence[Value]) -> list[Value]:
@@ -99,8 +94,7 @@ class Context(lowering.Context):
         return [value if value.same_quantization(out) else self.quantize(self.real(value), type) for value in values]
 
     def dequantize_weights(self, input: Value, filter: Value, axis: int, bias: Value) -> tuple[Value, Value]:
-        """Return a dequantized filter with output channels along ``axis``, and its bias, whose scales are the products
-        of those of input and filter."""
+        """Return a dequantized filter with output channels along ``axis``, and its bias in units of both scales."""
         if filter.quantized is None:
             return filter, bias
         quantization = filter.quantized
@@ -129,7 +123,6 @@ class Context(lowering.Context):
         return self.emit("Clip", [value, *bounds], value.like())
 
     def fill(self, value: Value, number: float) -> Value:
-        """Return a scalar of the value's element type."""
         return constant(number, value.element)
 
     def cast(self, value: Value, element: Any) -> Value:
@@ -163,7 +156,6 @@ class Context(lowering.Context):
         return padded if value.quantized is None else self.quantize(padded, value.quantized)
 
     def slice(self, value: Value, begin: Sequence[int], shape: Sequence[int]) -> Value:
-        """Return a block of a value; whole axes are not mentioned."""
         axes = [i for i, size in enumerate(value.shape) if (begin[i], shape[i]) != (0, size)]
         if not axes:
             return value

@@ -59,8 +59,7 @@ class Conversion(FileLowering[Value, Context]):
         return then.result_types()
 
     def repeat(self, call: OperationCall, models: Sequence[Model], given: Sequence[int]) -> Sequence[OperandType]:
-        """Append a Loop, which evaluates the condition at the end of a pass; the first condition is a separate
-        input."""
+        """Append a Loop, which evaluates the condition at the end of a pass."""
         condition, body = models
         values, types = [self.value(index) for index in given], self.given_types(given)
         before = self.lower_nested(condition, types, values)
@@ -84,11 +83,9 @@ class Conversion(FileLowering[Value, Context]):
         return [self.value(index) for index in self.model.outputs]
 
     def graph(self, inputs: list[Value]) -> Graph:
-        """Return a nested graph; its outputs have names of their own."""
         return Graph(self.operators, inputs, [self.once(value) for value in self.results()], self.model.name)
 
     def once(self, value: Value) -> Value:
-        """Copy a value, as the outputs of a graph must come from its nodes."""
         copy = value.like()
         self.operators.append(Node("Identity", [value], [copy]))
         return copy

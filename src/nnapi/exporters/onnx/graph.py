@@ -18,7 +18,6 @@ ELEMENTS: Mapping[int, np.dtype[Any]] = {
     **{code: DTYPES[code] for code in OperandCode if code.name.startswith("TENSOR_")},
     OperandCode.TENSOR_BOOL8: np.dtype(np.bool_),
 }
-"""Element types by NNAPI's operand code."""
 
 
 @dataclass(eq=False, slots=True)
@@ -67,7 +66,6 @@ class Value:
 
 
 def value_of(type: OperandType, name: str, data: Array | None = None) -> Value:
-    """Return the file's value for an operand."""
     element, shape = ELEMENTS.get(type.code), type.dimensions
     if element is None:
         raise Unsupported(f"ONNX has no {type.name}, which {name} is")
@@ -79,7 +77,6 @@ def value_of(type: OperandType, name: str, data: Array | None = None) -> Value:
 
 
 def constant(values: Any, element: Any = np.int64) -> Value:
-    """Return a constant, by default int64, as for shapes and axes."""
     data = np.asarray(values, element)
     return Value(data.dtype, data.shape, None, data)
 
@@ -98,15 +95,12 @@ class Node:
         return self.outputs[0]
 
     def graphs(self) -> Iterator[Graph]:
-        """Return the branches and bodies among the attributes."""
         return (each for each in self.attributes.values() if isinstance(each, Graph))
 
     def plain(self) -> dict[str, Any]:
-        """Return the attributes that are not graphs."""
         return {name: each for name, each in self.attributes.items() if not isinstance(each, Graph)}
 
     def read(self) -> Iterator[Value]:
-        """Yield the values that the node and its graphs read."""
         yield from (value for value in self.inputs if value is not None)
         for graph in self.graphs():
             yield from graph.outputs
@@ -116,8 +110,6 @@ class Node:
 
 @dataclass(eq=False, slots=True)
 class Graph:
-    """Nodes in topological order, with inputs and outputs."""
-
     nodes: list[Node]
     inputs: list[Value]
     outputs: list[Value]
@@ -125,7 +117,6 @@ class Graph:
 
 
 def list_nodes(graph: Graph) -> Iterator[Node]:
-    """Yield the nodes of a graph and of nested graphs."""
     for node in graph.nodes:
         yield node
         for inner in node.graphs():

@@ -97,7 +97,6 @@ class _TransposeSinker:
         return value.like(data.shape, data=data)
 
     def _write(self, value: Value) -> None:
-        """Append the nodes that compute a value in its own order."""
         if value not in self.transposed:
             return
         source, order = self.transposed.pop(value)
@@ -111,7 +110,6 @@ class _TransposeSinker:
 
 
 def _moves_nothing(shape: Sequence[int], order: Order) -> bool:
-    """Whether the order moves only axes of one element."""
     rest = [axis for axis in order if shape[axis] != 1]
     return rest == sorted(rest)
 

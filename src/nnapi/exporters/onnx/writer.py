@@ -24,7 +24,6 @@ INSTALL = "writing ONNX needs the library onnx: pip install 'nnapi[onnx]'"
 LARGEST = 2**31 - 2**20
 """Bytes of constants within the file: a protocol buffer is smaller than 2 GiB."""
 SMALL = 1024
-"""Constants with fewer bytes are always within the file."""
 SHORT = 16
 """Most elements of deduplicated constants."""
 
@@ -38,10 +37,7 @@ class File:
 
 
 def serialize(graph: Graph, notes: Iterable[str], data_name: str) -> File:
-    """Return the checked file. Constants of more than 2 GiB go to a file named ``data_name`` beside it.
-
-    OpFailedError if the library is missing, BadDataError if it finds the file invalid.
-    """
+    """Return the checked file with constants of more than 2 GiB in ``data_name``; OpFailedError without the library."""
     try:
         from onnx import checker, helper
     except ImportError:
@@ -73,8 +69,6 @@ def _has_wide_codes(graph: Graph) -> bool:
 
 
 class _Writer:
-    """``names`` are the used names in any graph of the file."""
-
     def __init__(self, graph: Graph, data_name: str) -> None:
         self.names: dict[Value, str] = {}
         self.initializers: list[onnx.TensorProto] = []
@@ -122,7 +116,6 @@ class _Writer:
         return helper.make_tensor_value_info(self._name(value, "value"), element, shape)
 
     def _name(self, value: Value, otherwise: str) -> str:
-        """Return the name of a value, made unique at first use."""
         name = self.names.get(value)
         if name is None:
             name = stem = value.name or otherwise

@@ -17,7 +17,6 @@ from nnapi.store.files import PUBLIC, replace_file
 __all__ = ["write"]
 
 DEFAULT_KEY = "serving_default"
-"""The name of a file's only signature, as converters write it."""
 
 
 def write(model: Model, path: Path) -> None:
@@ -50,7 +49,6 @@ def _list_operators(conversion: Conversion) -> list[Operator]:
 
 
 def _mark_dynamic(ours: Sequence[Operator], theirs: Sequence[Operator]) -> None:
-    """Mark the dimensions of results that differ as dynamic."""
     for a, b in zip(ours, theirs, strict=True):
         for x, y in zip(a.outputs, b.outputs, strict=True):
             if x.shape != y.shape:

@@ -19,10 +19,7 @@ class Context(canonical.Context):
         return self.reshape(tensor, tensor.shape, tensor.like())
 
     def sum_products(self, kind: str, x: Tensor, name: str, channel: int, out: Tensor, **options: Any) -> Tensor:
-        """Make input, filter and output all signed or all unsigned.
-
-        Signed filters of TensorFlow Lite have zero point 0 and bias scales per channel; unsigned ones have one scale.
-        """
+        """Make input, filter and output all signed, with zero point 0 and scales per channel, or all unsigned."""
         filter, bias = self.stored_tensor(name), self.stored_tensor("bias")
         result = out
         if filter.is_quantized:
@@ -38,7 +35,6 @@ class Context(canonical.Context):
         return out if result is out else self.emit("QUANTIZE", [result], out)
 
     def _with_type(self, tensor: Tensor, type: str) -> Tensor:
-        """Return the same float values with signed or unsigned 8-bit storage."""
         if tensor.type == type:
             return tensor
         flipped = flip_sign(tensor)

@@ -90,7 +90,6 @@ class Conversion(FileLowering[Tensor, Context]):
         return types[: len(call.outputs)]
 
     def finish(self) -> Graph:
-        """Return the graph with fused LSTM steps and states as variables."""
         inputs = [self._given.get(index) or self.value(index) for index in self.model.inputs]
         outputs: list[Tensor] = []
         for index in self.model.outputs:
@@ -112,7 +111,6 @@ class Conversion(FileLowering[Tensor, Context]):
         return outer
 
     def _add(self, graph: Graph) -> int:
-        """Add a subgraph and return its index in the file."""
         self.subgraphs.append(graph)
         return len(self.subgraphs)
 

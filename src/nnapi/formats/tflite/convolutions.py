@@ -9,8 +9,6 @@ if TYPE_CHECKING:
 
 
 class Conv:
-    """An operator with an input, a filter and a bias."""
-
     __slots__ = ("operator",)
 
     def __init__(self, operator: Operator) -> None:

@@ -12,7 +12,6 @@ from nnapi.formats.tflite.schema import DETECTION, ELEMENTS
 
 
 def find_obstacle(scores: Tensor, numbers: Mapping[str, Any]) -> str:
-    """Return the reason why TFLite's operation does not compute a call; None if it does."""
     threshold, labels = numbers["iou_threshold"], numbers["max_classes_per_detection"]
     if scores.shape[0] != 1:
         return f"scores has {scores.shape[0]} images, TFLite's operation takes one"
@@ -26,10 +25,8 @@ def find_obstacle(scores: Tensor, numbers: Mapping[str, Any]) -> str:
 def detect(
     scores: Tensor, deltas: Tensor, anchors: Tensor, numbers: Mapping[str, Any], results: Sequence[Tensor]
 ) -> list[Operator]:
-    """Return operators that compute scores, boxes, labels and their count, in the order of NNAPI's results.
-
-    TFLite returns all as float32 and leaves entries without a detection unwritten.
-    """
+    """Return operators for scores, boxes, labels and count; TFLite returns float32 and leaves entries without detection
+    unwritten."""
     found, boxes, labels, count = results
     raw_boxes, raw_labels, raw_found = boxes.like(), labels.like(type="f32"), found.like()
     raw_count = count.like(type="f32")

@@ -11,12 +11,10 @@ from struct import Struct
 from nnapi.errors import BadDataError, need
 
 Value = int | float | bool | str | tuple[int | float, ...] | None
-"""A number, string or vector of numbers; None for others."""
 
 INT, UINT, FLOAT, STRING, INDIRECT_INT, INDIRECT_UINT, INDIRECT_FLOAT, MAP, BOOL = 1, 2, 3, 5, 6, 7, 8, 9, 26
 MIXED = 10
 VECTORS = {11: INT, 12: UINT, 13: FLOAT}
-"""Vector types with elements of one type; others are MIXED."""
 DIRECT = {INDIRECT_INT: INT, INDIRECT_UINT: UINT, INDIRECT_FLOAT: FLOAT}
 """The type at the target of each indirect type."""
 STORED = {
@@ -55,7 +53,6 @@ class _Buffer:
         return found
 
     def value(self, packed: int, at: int, width: int) -> Value:
-        """Return a value of ``width`` bytes at ``at``."""
         kind = packed >> 2
         if kind in DIRECT:
             return self.number(DIRECT[kind], self.target(at, width), 1 << (packed & 3))

@@ -54,7 +54,6 @@ class Tensor:
 
     @property
     def value(self) -> Array:
-        """The value of a constant; TypeError for a computed tensor."""
         if self.data is None:
             raise TypeError(f"{self} is computed")
         return self.data
@@ -69,12 +68,10 @@ class Tensor:
 
     @property
     def unit(self) -> float:
-        """The scale of a tensor without per-channel scales."""
         assert isinstance(self.scale, float)
         return self.scale
 
     def same_quantization(self, other: Tensor) -> bool:
-        """Whether type, scale and zero point are equal."""
         return self.type == other.type and self.scale == other.scale and self.zero_point == other.zero_point
 
     def like(
@@ -119,7 +116,6 @@ class Operator:
     intermediates: list[Tensor] = field(default_factory=list)
 
     def input(self, position: int) -> Tensor:
-        """Return an input; TypeError if it is omitted."""
         tensor = self.inputs[position]
         if tensor is None:
             raise TypeError(f"{self.kind} has no input {position}")
@@ -131,7 +127,6 @@ class Operator:
 
     @property
     def tensors(self) -> list[Tensor]:
-        """The present inputs and outputs."""
         return [tensor for tensor in (*self.inputs, *self.outputs) if tensor is not None]
 
     def like(self, inputs: Sequence[Tensor | None], outputs: Sequence[Tensor] | None = None) -> Operator:
@@ -170,6 +165,5 @@ class Graph:
 
 
 def constant(values: Any, type: str = "i32", name: str = "") -> Tensor:
-    """Return a constant without quantization: paddings, shapes, axes."""
     array = np.array(values, DTYPES[type])
     return Tensor(type, array.shape, data=array, name=name)

@@ -12,7 +12,6 @@ from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 
 STEP, SEQUENCE = "LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"
 HIDDEN, CELL = 18, 19
-"""Indices of the states among the inputs."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +45,9 @@ class _Joining:
         self.instead: dict[Operator, list[Operator]] = {}
 
     def put_in_order(self) -> list[Operator]:
-        """Return the operators, each fused one instead of its first step."""
         return [new for old in self.graph.operators for new in self.instead.get(old, [old])]
 
     def find_chains(self) -> list[list[Operator]]:
-        """Steps of which each reads the states of the one before."""
         following = {}
         for operator in self.graph.operators:
             before = self._find_before(operator)
@@ -66,7 +63,7 @@ class _Joining:
         return chains
 
     def _find_before(self, operator: Operator) -> Operator | None:
-        """The step of the same cell whose states an operator continues, unless its cell state is read elsewhere."""
+        """Return the previous step of the same cell, unless its cell state is read elsewhere."""
         if operator.kind != STEP:
             return None
         hidden = operator.inputs[HIDDEN]
@@ -83,7 +80,6 @@ class _Joining:
         return before if same and is_private and operator.options == before.options else None
 
     def join(self, chain: list[Operator]) -> None:
-        """Replace the first step by one operator, where all inputs are known by then."""
         source = self._find_source(chain)
         if source is None:
             return
@@ -104,7 +100,7 @@ class _Joining:
         self.instead[first] = new
 
     def _find_source(self, chain: list[Operator]) -> Source | None:
-        """The sequence whose steps a chain reads in order, if it is known before the chain begins."""
+        """Return the sequence whose steps a chain reads in order, if known before the chain begins."""
         steps = [step.input(0) for step in chain]
         makers = [self.maker.get(step) for step in steps]
         pieces = [op.input(0) for op in makers if op is not None and op.kind == "RESHAPE"]
@@ -126,7 +122,6 @@ class _Joining:
         return -1 if maker is None else self.position[maker]
 
     def _find_packing(self, chain: list[Operator], axis: int) -> Operator | None:
-        """The operator that packs the steps' outputs along time."""
         steps = [step.outputs[0] for step in chain]
         for reader in self.readers[steps[0]]:
             if reader.kind == "PACK" and reader.inputs == steps and reader.options["axis"] == axis:
@@ -135,7 +130,6 @@ class _Joining:
 
 
 def _find_time_axis(whole: Tensor, step: Tensor, count: int) -> int | None:
-    """Return the time axis of a sequence that consists of that many of these steps."""
     return next((axis for axis in (1, 0) if whole.shape == _shape(step, count, axis)), None)
 
 

@@ -21,7 +21,6 @@ BLOCK, IDENTIFIER = "TFLITE_METADATA", b"M001"
 DETECTOR = "DETECTOR_METADATA"
 """The custom block with the anchors of detectors without post-processing."""
 LARGEST = 1 << 24
-"""Most bytes of a file in the archive."""
 
 
 class _Model:
@@ -60,10 +59,7 @@ class Content(IntEnum):
 
 @dataclass(frozen=True)
 class TensorNotes:
-    """The metadata of one input or output.
-
-    ``labels`` names a file in the archive. ``threshold`` is the lowest score of a valid result, or None.
-    """
+    """One input or output; ``labels`` names a file in the archive, ``threshold`` is the lowest valid score or None."""
 
     name: str = ""
     description: str = ""
@@ -77,11 +73,8 @@ class TensorNotes:
 
 
 class Anchors(NamedTuple):
-    """The encoding of boxes relative to anchors.
-
-    Each anchor is x, y, width and height as fractions of the image; ``scales`` divide the model's values of the same
-    four.
-    """
+    """Boxes relative to anchors: x, y, width, height as fractions of the image; ``scales`` divide the model's
+    values."""
 
     anchors: tuple[tuple[float, float, float, float], ...]
     scales: tuple[float, float, float, float]
@@ -99,7 +92,6 @@ class Metadata:
 
 
 def read_associated_file(path: str | os.PathLike[str], name: str) -> bytes:
-    """Return a file in the archive behind the model at that path."""
     try:
         with zipfile.ZipFile(path) as archive:
             size = archive.getinfo(name).file_size
@@ -112,7 +104,6 @@ def read_associated_file(path: str | os.PathLike[str], name: str) -> bytes:
 
 
 def read_metadata(content: memoryview) -> Metadata | None:
-    """Return the metadata of a file's first graph; None without metadata."""
     source = Source(content)
     model = source.root()
     for record in model.children(schema.Model.METADATA):
@@ -161,7 +152,6 @@ def _read_tensor(tensor: Record) -> TensorNotes:
 
 
 def _read_anchors(root: Record) -> Anchors | None:
-    """Return the anchors of an object detector's custom block, if any."""
     options, decoding = root.child(1), root.child(2)
     fixed = options.child(0) if options else None
     if fixed is None or decoding is None:

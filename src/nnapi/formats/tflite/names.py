@@ -23,7 +23,6 @@ NAMED = {
     for is_quantized in (False, True)
     for is_open in (False, True)
 }
-"""Layouts of named tensors, by whether they are quantized and dynamic."""
 SIGNATURE = layout_of(
     schema.SignatureDef, inputs=REFERENCE, outputs=REFERENCE, signature_key=REFERENCE, subgraph_index="I"
 )

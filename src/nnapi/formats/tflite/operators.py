@@ -24,11 +24,8 @@ class Row(NamedTuple):
     nnapi: str = ""
     """NNAPI's name of the operation, if different."""
     high_rank: bool = False
-    """The importer accepts more dimensions than NNAPI's operation."""
     broadcasts: bool = False
-    """Inputs are broadcast to the output's shape."""
     sums: bool = False
-    """It sums products of its first two inputs."""
     channelwise: int = 0
     """Number of inputs whose channels it treats alike."""
     rounds: bool = False
@@ -40,13 +37,11 @@ class Row(NamedTuple):
     axis: int | None = None
     """The input that holds the axes, or OPTION."""
     states: tuple[int, ...] = ()
-    """Inputs that are variables."""
     states_out: tuple[int, ...] = ()
     """The states whose new values follow the output in functional graphs."""
     persistent: bool = False
     """It accesses state that outlives a run."""
     subgraphs: bool = False
-    """It runs other subgraphs of its file."""
     events: tuple[str, ...] = ()
     """Prefixes of its names in XNNPACK's profiles; by default its first three letters."""
 
@@ -76,7 +71,6 @@ UNKNOWN = Row("")
 
 
 def facts(kind: str) -> Row:
-    """Return the row of an operator; the defaults for a custom operator."""
     return BY_NAME.get(kind, UNKNOWN)
 
 
@@ -103,7 +97,6 @@ NONE = OptionsTable("NONE", 0, False, {})
 
 @cache
 def options_table(kind: str) -> OptionsTable:
-    """Return the options table of an operator; NONE without used options."""
     text = facts(kind).options
     if not text:
         return NONE

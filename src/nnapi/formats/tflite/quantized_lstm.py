@@ -12,7 +12,6 @@ TANH = 4
 def find_obstacle(
     proj_clip: float | None, has_peephole: bool, has_projection: bool, hidden: Tensor, output: Tensor
 ) -> str:
-    """Return the reason why TFLite's cell does not compute a call; ``hidden`` is its output_state_out."""
     if proj_clip:
         return f"proj_clip is {proj_clip}: TFLite clips the quantized values of the projection, not its float values"
     if has_peephole and has_projection:
@@ -29,8 +28,7 @@ def cell_operator(
     hidden_state: tuple[float, int],
     cell_clip: float | None,
 ) -> Operator:
-    """Return one step: ``results`` are hidden and cell state, ``gate_scales`` those of input, forget, cell and output
-    gate before activation, ``hidden_state`` scale and zero point of the state before its projection."""
+    """Return one step; ``gate_scales`` are those of input, forget, cell and output gate before activation."""
     intermediates = [Tensor("i16", (1,), scale) for scale in gate_scales]
     intermediates.append(Tensor("i8", (1,), *hidden_state))
     options = {"activation": TANH, "cell_clip": float(cell_clip or 0), "proj_clip": 0.0}

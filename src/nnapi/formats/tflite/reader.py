@@ -17,12 +17,10 @@ from nnapi.model.operand import Shape
 from nnapi.model.parts import Names, Signature
 
 OMITTED = -1
-"""Index of an omitted optional input."""
 
 
 class Blocks(NamedTuple):
-    """Blockwise quantization: indices of the tensors of scales, one for ``size`` values of a row, and zero points, or
-    OMITTED."""
+    """Indices of the tensors of blockwise scales, each for ``size`` values of a row, and of zero points."""
 
     scales: int
     zero_points: int
@@ -54,7 +52,7 @@ class Tensor:
 
 
 class Options(SimpleNamespace):
-    """The parameters of an operator by schema name; vectors are tuples."""
+    pass
 
 
 @dataclass(slots=True, eq=False)
@@ -81,7 +79,6 @@ class Operator:
 
     @property
     def custom_options(self) -> bytes:
-        """Return the options of a custom operation as raw bytes."""
         return self.record.bytes(schema.Operator.CUSTOM_OPTIONS)
 
 
@@ -95,8 +92,6 @@ class Subgraph:
 
 
 class File:
-    """A .tflite file; subgraphs are read on demand."""
-
     def __init__(self, content: memoryview) -> None:
         """Raises BadDataError for anything but a .tflite file of version 3 with a subgraph."""
         self.content = content
@@ -111,7 +106,6 @@ class File:
         self._read: dict[int, Subgraph] = {}
 
     def subgraph(self, index: int) -> Subgraph:
-        """Return a subgraph by index; 0 is the model itself."""
         need(0 <= index < self.subgraph_count, f"there is no subgraph {index}", BadDataError)
         if index not in self._read:
             self._read[index] = self._subgraph(self._graphs[index])
@@ -247,7 +241,6 @@ CONTROL_FLOW = ("IF", "WHILE")
 
 
 def list_subgraphs(operator: Operator) -> list[int]:
-    """Return the indices of the operator's subgraphs, which may not exist."""
     if operator.kind not in SUBGRAPHS:
         return []
     options = operator.options()

@@ -41,7 +41,6 @@ class QuantizationParameters:
 
 
 BLOCKWISE = 2
-"""DETAILS_TYPE of a BlockwiseQuantization."""
 
 
 class SparsityParameters:
@@ -83,7 +82,6 @@ TYPES = (
     "BFLOAT16",
 )
 ELEMENTS = {"f32": 0, "f16": 1, "i32": 2, "u8": 3, "bool": 6, "i16": 7, "i8": 9}
-"""Numbers of the written element types by tensor type name."""
 
 CUSTOM = "CUSTOM:"
 """The prefix of custom operators' names; their option ``content`` holds raw bytes."""

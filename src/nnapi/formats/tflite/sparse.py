@@ -16,15 +16,12 @@ from nnapi.formats.tflite.table import Record
 from nnapi.model.operand import Array, Shape
 
 LISTED = 1
-"""The format of levels that list their branches."""
 VECTORS = {1: "i", 2: "H", 3: "B"}
-"""Storage of lists, by union member."""
 NO_POSITIONS: Array = np.zeros((0,), np.int64)
 
 
 class Level(NamedTuple):
-    """``size`` branches at every node, or with ``segments`` the ``listed`` positions from a node's segment to the
-    next."""
+    """``size`` branches at every node, or ``listed`` positions from a node's segment to the next of ``segments``."""
 
     size: int
     segments: Array | None = None
@@ -32,8 +29,7 @@ class Level(NamedTuple):
 
 
 class Sparsity(NamedTuple):
-    """The levels; ``order`` gives the axis of each, blocks counted after the tensor's axes, ``blocked`` the blocked
-    axes."""
+    """The levels; ``order`` gives the axis of each, blocks after the tensor's axes; ``blocked`` the blocked axes."""
 
     order: tuple[int, ...]
     blocked: tuple[int, ...]
@@ -65,7 +61,6 @@ def _positions(record: Record, type: int, field: int) -> Array:
 
 
 def dense(how: Sparsity, values: Array, shape: Shape, name: str) -> Array:
-    """Return the whole tensor of stored ``values``; the rest is 0."""
     rank, (order, blocked, levels) = len(shape), how
     axes = [*range(rank), *blocked]
     is_whole = sorted(order) == list(range(len(axes))) and len(levels) == len(axes)
@@ -85,7 +80,6 @@ def dense(how: Sparsity, values: Array, shape: Shape, name: str) -> Array:
 
 
 def _paths(levels: tuple[Level, ...], count: int, name: str) -> list[Array]:
-    """Return the position at each level of all ``count`` paths."""
     most = max(count, *(0 if level.segments is None else level.segments.size for level in levels), 1)
     nodes, paths = 1, list[Array]()
     for size, segments, listed in levels:

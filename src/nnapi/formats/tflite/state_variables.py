@@ -14,7 +14,6 @@ from nnapi.formats.tflite.operators import facts
 
 
 def make_state_variables(graph: Graph) -> Graph:
-    """Return the graph with states as variables."""
     read = {tensor for operator in graph.operators for tensor in operator.inputs}
     result = replace(graph, operators=[], outputs=list(graph.outputs))
     for operator in graph.operators:

@@ -15,7 +15,6 @@ from nnapi.formats.tflite.operators import Field
 READS_PER_BYTE = 4
 """Permitted references to each byte of a file, on average; real files have one."""
 MOST_FIELDS = 16
-"""Most fields of a table; no table of the schema has more."""
 MOST_DESCRIPTIONS = 4096
 """Most cached table descriptions: real files share a few among all tables."""
 
@@ -36,7 +35,6 @@ class Source:
         self._descriptions: dict[int, tuple[int, tuple[int, ...]]] = {}
 
     def spend(self, count: int) -> None:
-        """Account for reading ``count`` bytes."""
         self.budget -= count
         if self.budget < 0:
             raise BadDataError("its parts refer to each other more often than its size allows")
@@ -47,7 +45,6 @@ class Source:
         return self.table(OFFSET.unpack_from(self.content)[0])
 
     def table(self, at: int) -> Record:
-        """Return the table at a position >= 0."""
         try:
             description = at - _distance(self.content, at)[0]
         except error:
@@ -62,7 +59,6 @@ class Source:
         return Record(self, at, fields)
 
     def follow(self, at: int) -> Record:
-        """Return the table at the target of the offset at ``at``."""
         try:
             target = at + _offset(self.content, at)[0]
         except error:
@@ -115,11 +111,9 @@ class Record:
         return self._offsets[field] != 0
 
     def has_any(self, first: int, last: int) -> bool:
-        """Whether the file has a field from ``first`` to ``last``."""
         return any(self._offsets[first : last + 1])
 
     def position(self, field: int) -> int:
-        """Return the file offset of a field; BadDataError if omitted."""
         need(self.has(field), "a table lacks a field", BadDataError)
         return self._at + self._offsets[field]
 
@@ -137,7 +131,6 @@ class Record:
         return found
 
     def number(self, field: int, code: str, default: Any = 0) -> Any:
-        """Return a number stored as ``code`` of :data:`NUMBERS`."""
         offset = self._offsets[field]
         if not offset:
             return default
@@ -147,7 +140,6 @@ class Record:
             raise BadDataError("a field lies outside the file") from None
 
     def numbers(self, field: int, code: str) -> tuple[Any, ...]:
-        """Return a vector of numbers stored as ``code``; empty if omitted."""
         offset = self._offsets[field]
         if not offset:
             return ()
@@ -186,7 +178,6 @@ class Record:
         return bytes(self._source.content[start : start + length])
 
     def text(self, field: int) -> str:
-        """Return a string; invalid UTF-8 is replaced."""
         offset = self._offsets[field]
         if not offset:
             return ""
@@ -198,7 +189,6 @@ class Record:
         return str(source.content[start : start + length], "utf-8", "replace")
 
     def child(self, field: int) -> Record | None:
-        """Return the table that a field refers to, or None."""
         offset = self._offsets[field]
         return self._source.follow(self._at + offset) if offset else None
 

@@ -21,13 +21,10 @@ from nnapi.formats.tflite.operators import OPERATORS, options_table
 LARGEST = 2**31 - 2**16
 """Offsets are 32-bit, signed for some readers."""
 ALIGNMENT = 16
-"""Alignment of the bytes of constants."""
 RECORD = 8
 """Alignment of records, because of the 64-bit zero points."""
 WRITTEN = "?bIif"
-"""Storage of written options, by the letters of the struct module."""
 REFERENCE = "R"
-"""Format of a field that holds the offset of a child."""
 
 
 class Layout:
@@ -53,7 +50,6 @@ class Layout:
 
 
 def layout_of(table: type, **fields: str) -> Layout:
-    """Return the layout of a table; its fields by lower-case schema name."""
     return Layout({name: (getattr(table, name.upper()), code) for name, code in fields.items()})
 
 
@@ -81,8 +77,7 @@ PLACEHOLDER = CODES["PLACEHOLDER_FOR_GREATER_OP_CODES"]
 
 @cache
 def options_layout(kind: str) -> tuple[Layout, Sequence[Any]] | None:
-    """Return layout and defaults of an operation's numeric options of up to 4 bytes, or None. Others, and StableHLO's
-    options, are not written."""
+    """Return layout and defaults of an operation's numeric options of up to 4 bytes, or None."""
     table = options_table(kind)
     numbers = {
         name: (field.number, field.code)
@@ -96,15 +91,12 @@ def options_layout(kind: str) -> tuple[Layout, Sequence[Any]] | None:
 
 
 class Writer:
-    """The written bytes, the vtables among them, and the number of constants with a buffer."""
-
     def __init__(self) -> None:
         self.out = bytearray()
         self.buffers = 0
         self._vtables: dict[int, int] = {}
 
     def vtable(self, layout: Layout) -> int:
-        """Return the offset of a layout's vtable, which is appended at first use."""
         offset = self._vtables.get(id(layout))
         if offset is None:
             offset = self._vtables[id(layout)] = len(self.out)
@@ -112,7 +104,6 @@ class Writer:
         return offset
 
     def table(self, layout: Layout, **values: Any) -> int:
-        """Append a table and return its offset; :meth:`child` fills in references."""
         vtable, offset = self.vtable(layout), len(self.out)
         self.out += layout.pack(offset - vtable, *[values.get(name, 0) for name in layout.names])
         return offset
@@ -128,8 +119,7 @@ class Writer:
         return len(self.out) - 4 * len(values)
 
     def children(self, field: int, count: int, write: Callable[[], Sequence[int]]) -> None:
-        """Append a vector of ``count`` references for ``field``; ``write`` appends the targets and returns their
-        offsets."""
+        """Append ``count`` references for ``field``; ``write`` appends the targets and returns their offsets."""
         start = self.vector(field, bytes(count))
         offsets = [offset - at for offset, at in zip(write(), range(start, start + 4 * count, 4), strict=True)]
         struct.pack_into(f"<{count}I", self.out, start, *offsets)
@@ -138,7 +128,6 @@ class Writer:
         self.out += bytes(-len(self.out) % alignment)
 
     def raw(self, field: int, values: bytes, count: int) -> None:
-        """Append a vector of ``count`` elements given as bytes."""
         self.child(field)
         self.out += struct.pack("<I", count) + values + bytes(-len(values) % 4)
 
@@ -148,7 +137,6 @@ class Writer:
 
 
 WriteTensors = Callable[[Writer, Sequence[Tensor]], list[int]]
-"""Appends the tensors of a graph and returns their offsets."""
 
 
 def serialize(
@@ -299,8 +287,7 @@ def plain_packer(rank: int) -> tuple[Callable[..., bytes], int]:
 
 @cache
 def quantized_packer(rank: int, count: int) -> tuple[Callable[..., bytes], tuple[int, int, int, int], int]:
-    """Return the packer of a tensor with ``count`` scales, the distances of dimensions, quantization, scales and zero
-    points, and the offset of its quantization table."""
+    """Return the packer of a tensor with ``count`` scales, the distances of its vectors, and its table's offset."""
     table = QUANTIZED.size + 4 + 4 * rank
     scales = table + QUANTIZATION.size
     end = scales + 4 + 4 * count

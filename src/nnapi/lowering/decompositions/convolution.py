@@ -36,7 +36,6 @@ def convolve(
 
 @decomposition(Op.GROUPED_CONV_2D)
 def grouped_conv_2d(s: Sketch, input: Tensor, filter: Tensor, bias: Tensor, num_groups: int, **window: Any) -> Tensor:
-    """Convolve each group of channels by itself."""
     type = s.call.results[0]
     depth, channels = input.shape[3] // num_groups, filter.shape[0] // num_groups
     out = type.with_dimensions((*type.dimensions[:3], channels))
@@ -89,7 +88,6 @@ def _move_apart(s: Sketch, x: Tensor, axis: int, stride: int) -> Tensor:
 
 
 def flip_filter(s: Sketch, filter: Tensor) -> Tensor:
-    """Reverse the rows and columns of a filter."""
     value = s.value(filter)
     if value is not None:
         return s.constant(np.ascontiguousarray(value[:, ::-1, ::-1]), filter.type)

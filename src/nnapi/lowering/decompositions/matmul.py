@@ -88,7 +88,6 @@ def _flat(s: Sketch, x: Tensor) -> Tensor:
 
 
 def _matrix_numbers(batch: tuple[int, ...], wanted: tuple[int, ...]) -> list[int]:
-    """Return the matrix of each product, where fewer are broadcast."""
     numbers = np.arange(math.prod(batch)).reshape(batch or (1,))
     return [int(number) for number in np.broadcast_to(numbers, wanted).ravel()]
 

@@ -54,7 +54,6 @@ def _add_windows(s: Sketch, x: Tensor, padding: Padding, stride: Pair, size: Pai
 
 
 def _count_cells(s: Sketch, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Array:
-    """Return the number of image cells in each window."""
     _, *numbers, _ = s.call.results[0].dimensions
     counts = [
         [min(at * step - before + length, end) - max(at * step - before, 0) for at in range(number)]

@@ -17,20 +17,17 @@ from nnapi.ops.lstm_parameters import Cell, cell_of
 
 MOST_STEPS = 256
 SQUASHED_BY = {0: "", 1: "relu", 3: "relu6", 4: "tanh", 6: "logistic"}
-"""The operation of each activation code of an LSTM."""
 States = tuple[Tensor, ...]
 Step = Callable[[Tensor, Tensor | None, States], States]
 """From the input at one time, the auxiliary input and the states to the next states, the output first."""
 
 
 def apply(s: Sketch, kind: str, x: Tensor) -> Tensor:
-    """Apply an activation function, if any."""
     result: Tensor = getattr(s, kind)(x) if kind else x
     return result
 
 
 def product(s: Sketch, x: Tensor, weights: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Return rows times the transposed weights, plus a bias."""
     return s.fully_connected(x, weights, s.zeros(weights.shape[0]) if bias is None else bias, 0)
 
 
@@ -96,7 +93,6 @@ def rnn_step(
 def over_time(
     s: Sketch, step: Step, x: Tensor, aux: Tensor | None, states: States, time_major: bool, backward: bool = False
 ) -> tuple[Tensor, States]:
-    """Return all outputs of a cell along time, in the order of the input, and the last states."""
     axis = 0 if time_major else 1
     count = x.shape[axis]
     require(count <= MOST_STEPS, f"its {count} steps are too many to write out")
@@ -110,7 +106,6 @@ def over_time(
 
 
 def _at(s: Sketch, sequence: Tensor, axis: int, time: int) -> Tensor:
-    """Return the input [batch, size] at one time."""
     return s.restate(s.block(sequence, axis, time, 1), (sequence.shape[1 - axis], sequence.shape[2]))
 
 

@@ -19,7 +19,6 @@ Combine = Callable[[Tensor, Tensor], Tensor]
 
 
 def fold(s: Sketch, x: Tensor, axes: Array, combine: Combine) -> Tensor:
-    """Combine all elements along axes, with the dimensions of the call's result."""
     rank = len(x.shape)
     dropped = sorted(reduced_axes(rank, axes))
     kept = [axis for axis in range(rank) if axis not in dropped]

@@ -34,7 +34,6 @@ COMPUTED = {
     Op.SUB: "Sub",
     Op.TANH: "Tanh",
 }
-"""Operators on the same inputs."""
 COMPARISONS = {
     Op.EQUAL: "Equal",
     Op.LESS: "Less",
@@ -80,7 +79,6 @@ def quotient(context: Context, lhs: Value, rhs: Value) -> Value:
 
 @lower(*COMPARISONS)
 def comparison(context: Context, x: Value, y: Value) -> Value:
-    """Compare; booleans as 0 and 1."""
     pair = [context.real(each) for each in (x, y)]
     if x.element == np.bool_ and context.kind != "EQUAL":
         pair = [context.cast(each, np.int32) for each in pair]

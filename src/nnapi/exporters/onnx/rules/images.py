@@ -12,7 +12,6 @@ from nnapi.ops.shapes import Padding, Pair
 
 
 def pads_of(padding: Padding) -> list[int]:
-    """Return paddings in the order of ONNX: before each axis, then after each."""
     (top, bottom), (left, right) = padding
     return [top, left, bottom, right]
 
