@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nnapi.testing.example import Example, dynamic, with_signed_values
+from nnapi.testing.example import Example, as_signed, dynamic
 from tests.testing.testing_cases import add, endless, relu
 
 
@@ -56,7 +56,7 @@ def codes(example: Example) -> list[list[int]]:
 
 
 def test_signed_moves_codes_and_zero_points_together() -> None:
-    after = with_signed_values(relu())
+    after = as_signed(relu())
     assert {operand.type for operand in after.main.operands} == {"TENSOR_QUANT8_ASYMM_SIGNED"}
     assert [operand.zero_point for operand in after.main.operands] == [0, 0]
     assert after.inputs[0].dtype == np.int8
@@ -68,7 +68,7 @@ def test_signed_changes_constants_but_nothing_of_another_type() -> None:
     before = relu()
     held = replace(before.main.operands[0], data=np.array([0, 128, 255], np.uint8))
     main = replace(before.main, operands=(held, *before.main.operands[1:]))
-    assert with_signed_values(replace(before, main=main)).main.operands[0].data.tolist() == [-128, 0, 127]
-    floats = with_signed_values(add())
+    assert as_signed(replace(before, main=main)).main.operands[0].data.tolist() == [-128, 0, 127]
+    floats = as_signed(add())
     assert [operand.type for operand in floats.main.operands] == [operand.type for operand in add().main.operands]
     assert floats.outputs[3].tolist() == [11, 22]

@@ -58,7 +58,6 @@ class Agreements:
         self._unit = "steps" if type.is_quantized and self._unit in ("", "steps") else "floats"
 
     def result(self) -> Agreement | None:
-        """The agreement of all runs; None before the first."""
         if not self._count:
             return None
         share = self._differing / self._count

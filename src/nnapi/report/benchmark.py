@@ -24,7 +24,7 @@ from nnapi.report.result import Measurement
 from nnapi.report.timing import time_call, time_calls
 
 Step = Callable[[str], None]
-"""A callback that gets the name of the step that begins."""
+"""A callback with the name of the step that begins."""
 Judge = Callable[[Run], Mapping[str, float]]
 """A function that returns the metrics of a run on a labeled data set."""
 JudgeDevices = Callable[[Sequence[str]], Mapping[str, float]]
@@ -74,8 +74,6 @@ class Subject:
 
 @dataclass
 class Course:
-    """One engine's measurement in progress."""
-
     engine: Engine
     measurement: Measurement
     runs: list[Run] = field(default_factory=list)

@@ -112,8 +112,9 @@ def latencies(model: ModelResult, color: Colors) -> Curves | None:
 
 def density(values: Any, low: float, high: float) -> list[tuple[float, float]]:
     """Return the smoothed density of the values from ``low`` to ``high``, its maximum at 1."""
-    spread = float(min(values.std(), (np.percentile(values, 75) - np.percentile(values, 25)) / 1.34 or np.inf))
-    width = max(0.9 * spread * values.size**-0.2, (high - low) / 120)
+    quartiles = np.percentile(values, [25, 75])
+    deviation = float(min(values.std(), np.diff(quartiles)[0] / 1.34 or np.inf))
+    width = max(0.9 * deviation * values.size**-0.2, (high - low) / 120)
     places = np.linspace(low, high, CURVE_POINTS)
     heights = np.exp(-0.5 * ((places[:, None] - values[None, :]) / width) ** 2).sum(1)
     return [(float(x), float(y)) for x, y in zip(places, heights / heights.max(), strict=True)]
@@ -136,7 +137,7 @@ def bars(
     value: Callable[[Measurement], float | None],
     label: Callable[[float], str],
 ) -> Bars | None:
-    """Return a bar for each engine that has the value; None where none has."""
+    """Return a bar for each engine that has the value."""
     values = [(m.engine, value(m)) for m in measurements]
     rows = [(name, [("", v, f"var(--c{color[name]})")]) for name, v in values if v is not None]
     return _lay_out(rows, label)

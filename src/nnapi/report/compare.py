@@ -1,8 +1,5 @@
-"""Comparison of two benchmarks: which differences exceed chance and a threshold.
-
-The Mann–Whitney U test compares medians of rounds, because runs of one round are not independent samples. The p-values
-are adjusted for their number as Benjamini and Hochberg (1995) do.
-"""
+"""Comparison of two benchmarks: which differences exceed a threshold, and chance by the Mann–Whitney U test on medians
+of rounds (runs of one round are not independent), adjusted as by Benjamini and Hochberg (1995)."""
 
 from __future__ import annotations
 
@@ -66,7 +63,6 @@ class Difference:
 
 
 def compare(before: Benchmark, after: Benchmark, alpha: float = ALPHA, threshold: float = THRESHOLD) -> Difference:
-    """Compare every value that both benchmarks have."""
     old, new = _by_name(before), _by_name(after)
     shared = [key for key in old if key in new]
     changes = [change for key in shared for change in _changes(key[0], old[key], new[key])]

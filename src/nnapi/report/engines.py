@@ -1,7 +1,4 @@
-"""Engines that a benchmark runs a model file on, behind one interface.
-
-The program of :func:`command` measures an engine's peak memory, so it imports only NumPy and the engine.
-"""
+"""Engines that a benchmark runs a model file on. Imports little, as the measured memory is to be the engine's."""
 
 from __future__ import annotations
 
@@ -27,7 +24,6 @@ LONGEST = 240
 
 
 def find_version(package: str) -> str:
-    """Return the version of a package; ModuleNotFoundError where there is none."""
     from importlib.metadata import version
 
     return version(package)
@@ -37,20 +33,14 @@ class UnsuitableError(Exception):
     """An engine cannot read a model."""
 
 
-class Opened(Protocol):
-    """A model that an engine has read."""
-
-    def prepare(self, requests: int, /) -> list[Run]:
-        """Compile. Each of the ``requests`` runs may be called on a thread of its own."""
-        ...
-
-    def devices(self) -> list[str]:
-        """Return the devices that compute, if known; after ``prepare``."""
-        ...
-
-
 @dataclass(frozen=True)
-class _Opened:
+class Opened:
+    """A model that an engine has read.
+
+    ``prepare`` compiles and returns so many runs, each for a thread of its own. ``devices`` returns the devices that
+    compute, if known, after ``prepare``.
+    """
+
     prepare: Callable[[int], list[Run]]
     devices: Callable[[], list[str]] = list
 
@@ -110,12 +100,12 @@ class Nnapi:
                 compilation = compile(model, self.devices, threads=threads)
             devices[:] = [device.name for device in compilation.devices]
             bursts = [compilation.burst() for _ in range(requests)]
-            return [_spread(burst.run) for burst in bursts]
+            return [_take_list(burst.run) for burst in bursts]
 
-        return _Opened(prepare, lambda: devices)
+        return Opened(prepare, lambda: devices)
 
 
-def _spread(run: Callable[..., list[Array]]) -> Run:
+def _take_list(run: Callable[..., list[Array]]) -> Run:
     return lambda inputs: run(*inputs)
 
 
@@ -144,7 +134,7 @@ class LiteRT:
                     interpreter.allocate_tensors()
             return [_litert_run(interpreter) for interpreter in interpreters]
 
-        return _Opened(prepare)
+        return Opened(prepare)
 
 
 def _litert_run(interpreter: Any) -> Run:
@@ -190,7 +180,7 @@ class OpenVINO:
                 compiled = core.compile_model(model, "CPU", options)
                 return [_openvino_run(compiled.create_infer_request(), len(compiled.outputs)) for _ in range(requests)]
 
-        return _Opened(prepare, lambda: ["CPU"])
+        return Opened(prepare, lambda: ["CPU"])
 
 
 @cache
@@ -252,7 +242,7 @@ class OnnxRuntime:
                 session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
             return [_onnx_run(session) for _ in range(requests)]  # a session takes runs from any number of threads
 
-        return _Opened(prepare, lambda: ["CPU"])
+        return Opened(prepare, lambda: ["CPU"])
 
 
 def _onnx_run(session: Any) -> Run:
@@ -325,10 +315,8 @@ def peak_bytes() -> int:
 
 
 def command(engine: Engine, model: File, inputs: File, threads: int) -> list[str]:
-    """Return the command that runs :func:`main` in a separate process.
-
-    It imports this module from its folder: a script would be compiled, the full name would import the whole package.
-    """
+    """Return the command that runs :func:`main` in a separate process."""
+    # As a script this module would be compiled, which takes a megabyte; its full name would import the package.
     start = "import sys; sys.path.append(sys.argv[1]); from engines import main; main(*sys.argv[2:])"
     files = os.fspath(model), os.fspath(inputs)
     return [sys.executable, "-P", "-c", start, os.path.dirname(__file__), describe(engine), *files, str(threads)]

@@ -25,8 +25,6 @@ COLUMN_LAYERS = 18
 
 @dataclass(frozen=True)
 class Box:
-    """A node's rectangle."""
-
     x: float
     y: float
     width: float = NODE_WIDTH
@@ -126,7 +124,6 @@ def _sweep(
 
 
 def _order(layers: Sequence[list[Node]], links: Iterable[Edge]) -> None:
-    """Sort each layer by the mean position of the neighbors."""
     position: dict[Node, float] = {}
 
     def number(layer: list[Node]) -> None:

@@ -120,26 +120,26 @@ def _draw(graph: Mapping[str, Any], operations: Sequence[Mapping[str, Any]], *, 
     outputs = {edge["operand"]: edge for edge in edges if edge["to"] is None}
     numbers = [operation["number"] for operation in operations]
     nodes = [*product(["in"], inputs), *product(["operation"], numbers), *product(["out"], outputs)]
-    ends = [
+    links = [
         (
             ("in", edge["operand"]) if edge["from"] is None else ("operation", edge["from"]),
             ("out", edge["operand"]) if edge["to"] is None else ("operation", edge["to"]),
         )
         for edge in edges
     ]
-    drawing = draw(nodes, ends)
+    drawing = draw(nodes, links)
     device = {operation["number"]: operation["device"] for operation in operations}
     paths = []
-    for edge, end in zip(edges, ends, strict=True):
+    for edge, link in zip(edges, links, strict=True):
         is_inner = edge["from"] is not None and edge["to"] is not None
         crosses = is_plan and is_inner and device[edge["from"]] != device[edge["to"]]
-        paths.append({"d": drawing.paths[end], "crosses": crosses, "tip": _edge_tip(edge, device, crosses=crosses)})
+        paths.append({"d": drawing.paths[link], "crosses": crosses, "tip": _edge_tip(edge, device, crosses=crosses)})
     return {
         "width": round(drawing.width),
         "height": round(drawing.height),
         "paths": paths,
         "nodes": [_node(each, drawing.boxes["operation", each["number"]], is_plan=is_plan) for each in operations],
-        "ends": [
+        "inputs_and_outputs": [
             {
                 "box": drawing.boxes[key, index],
                 "label": f"{role}: {edge['tensor'].split(':')[0]}",
@@ -228,7 +228,6 @@ def rate(value: float) -> str:
 
 
 def share(value: float) -> str:
-    """Format a share: ``71.3 %``."""
     return f"{100 * value:.1f} %"
 
 

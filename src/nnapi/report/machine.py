@@ -30,7 +30,6 @@ def machine() -> dict[str, str]:
 
 
 def cores() -> int:
-    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0))
 
 

@@ -55,7 +55,7 @@ def _(model: Model) -> str | None:
         "notebook_model.html.jinja",
         model=model,
         level=model.feature_level,
-        ends=[
+        inputs_and_outputs=[
             (role, model.operands[index])
             for role, indices in (("input", model.inputs), ("output", model.outputs))
             for index in indices

@@ -1,7 +1,4 @@
-"""NNAPI_TRACE=FILE: one trace of a process, from its first use of NNAPI until it ends.
-
-``%p`` in FILE is replaced by the process's number. Forked children write a trace only with ``%p``.
-"""
+"""NNAPI_TRACE=FILE: one trace of a process. ``%p`` in FILE is its number; without it forked children write none."""
 
 from __future__ import annotations
 

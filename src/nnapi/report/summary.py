@@ -15,10 +15,7 @@ ALONE = "litert"
 
 @dataclass(frozen=True)
 class Line:
-    """One model; ``times`` are the seconds of the shortest run by engine.
-
-    ``ratio`` is nnapi's speed relative to ``best``, the fastest of the others, ``alone`` relative to LiteRT.
-    """
+    """One model: seconds of the shortest run by engine, and nnapi's speed relative to ``best`` and LiteRT (``alone``)."""
 
     name: str
     devices: tuple[str, ...]

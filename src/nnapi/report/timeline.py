@@ -22,10 +22,7 @@ MOST = 4000
 
 
 def timeline_data(spans: Sequence[Span]) -> dict[str, Any]:
-    """Return the spans by thread and depth, ready for JSON, in microseconds from the first beginning.
-
-    ``left_out`` counts the shortest spans, if there are too many to draw.
-    """
+    """Return the spans by thread and depth in microseconds, ready for JSON; ``left_out`` counts omitted ones."""
     chosen = sorted(sorted(spans, key=lambda span: span.start - span.end)[:MOST], key=lambda span: span.start)
     origin = min((span.start for span in chosen), default=0)
     threads = list(dict.fromkeys((span.process, span.thread) for span in chosen))

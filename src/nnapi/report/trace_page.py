@@ -61,10 +61,7 @@ def _time(milliseconds: float) -> str:
 
 
 def median_execution(spans: Sequence[Span]) -> list[Span]:
-    """Return the spans of the execution of median length; none if nothing is executed.
-
-    Executions are the outermost sections of the application, or else of the runtime.
-    """
+    """Return the spans of the outermost execution of median length, of the application or else of the runtime."""
     for layer in (Layer.APPLICATION, Layer.RUNTIME):
         label = layer, Phase.EXECUTION
         executions = [s for s in spans if (s.label.layer, s.label.phase) == label and s.cookie is None]

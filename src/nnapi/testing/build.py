@@ -63,7 +63,7 @@ def _list_references(graph: Graph) -> list[int]:
 
 
 class _Pool:
-    """One memory that holds every CONSTANT_REFERENCE of an example."""
+    """One memory of every CONSTANT_REFERENCE of an example."""
 
     def __init__(self, example: Example, classes: Any) -> None:
         self.offsets: dict[int, int] = {}

@@ -67,8 +67,7 @@ def tolerance_for(type: str, criterion: Criterion, *, strict: bool = False) -> T
 
 
 def judge(example: Example, outputs: Sequence[Array], *, strict: bool = False) -> Difference | None:
-    """Return the first difference of stored outputs. ``strict`` demands exact int32 values. Ignored outputs may be
-    anything."""
+    """Return the first difference of stored outputs; ``strict`` demands exact int32 values."""
     if len(outputs) != len(example.main.outputs):
         count = len(example.main.outputs)
         return Difference(0, None, len(outputs), count, EXACT, f"{len(outputs)} outputs came out of {count}")

@@ -22,7 +22,6 @@ from nnapi.testing.runtime import HERE
 from nnapi.testing.variants import VARIANTS, Setting, Skip, Variant
 
 CHUNK = 32
-"""Examples in one batch of a worker process."""
 
 
 class Status(StrEnum):

@@ -27,8 +27,6 @@ Values = dict[int, Array | None]
 
 
 class Verdict(StrEnum):
-    """The verdict on an operation's results, given the same inputs."""
-
     SAME = "same"
     NEAR = "within tolerance"
     DIFFERS = "differs"
@@ -61,7 +59,6 @@ class Divergence:
 
     @property
     def first(self) -> Step | None:
-        """The first operation that differs."""
         return next((step for step in self.steps if step.verdict is Verdict.DIFFERS), None)
 
     @property
@@ -77,10 +74,7 @@ def find_divergence(
     base: Device | None = None,
     progress: Callable[[OperationCall], None] = lambda call: None,
 ) -> Divergence:
-    """Run each operation of a finished model on ``tried`` and on ``base`` (the reference), which may raise.
-
-    ``progress`` is called before each operation.
-    """
+    """Compare each operation on ``tried`` with ``base`` (the reference); ``progress`` gets each call."""
     example = _as_example(model, inputs)
     values: Values = {}
     steps = []

@@ -17,8 +17,6 @@ LEVELS = {"V1_0": 1, "V1_1": 2, "V1_2": 3, "V1_3": 4, "AIDL_V1": 5, "AIDL_V2": 6
 
 
 class Source(StrEnum):
-    """The source of an operand's value, in the words of the format."""
-
     TEMPORARY_VARIABLE = "TEMPORARY_VARIABLE"
     SUBGRAPH_INPUT = "SUBGRAPH_INPUT"
     SUBGRAPH_OUTPUT = "SUBGRAPH_OUTPUT"
@@ -63,7 +61,6 @@ class OperandSpec:
 
     @property
     def full_type(self) -> OperandType:
-        """The type with its scales by channel."""
         quant = self.channel_quant
         channel = ChannelQuantization(quant.channel_dim, quant.scales) if quant else None
         return self.operand_type.replace(channel=channel)
@@ -71,8 +68,6 @@ class OperandSpec:
 
 @dataclass(frozen=True)
 class OperationSpec:
-    """One operation: its name, and operand indices."""
-
     type: str
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
@@ -90,7 +85,6 @@ class Graph:
 
 
 def find_operands(operands: Sequence[OperandSpec], lifetime: Source) -> tuple[int, ...]:
-    """Return the indices of the operands with that source of their values."""
     return tuple(index for index, operand in enumerate(operands) if operand.lifetime == lifetime)
 
 
@@ -104,8 +98,6 @@ class Criterion:
 
 @dataclass(frozen=True)
 class Harness:
-    """The suites that run an example."""
-
     generated: bool = True
     dynamic_output_shape: bool = False
     validation: bool = False
@@ -143,12 +135,10 @@ class Example:
 
     @property
     def operations(self) -> tuple[str, ...]:
-        """Names of the operations in all graphs, sorted."""
         return tuple(sorted({operation.type for graph in self.graphs for operation in graph.operations}))
 
     @property
     def types(self) -> tuple[str, ...]:
-        """Names of the operand types in all graphs, sorted."""
         return tuple(sorted({operand.type for graph in self.graphs for operand in graph.operands}))
 
     @property
@@ -161,9 +151,6 @@ class Example:
     def output_buffer_bytes(self) -> tuple[int, ...]:
         """Length of the buffer for each model output: that of the expected data, at least 1."""
         return tuple(max(1, self.outputs[index].nbytes) for index in self.main.outputs)
-
-
-# Examples derived from one
 
 
 def with_expected(example: Example, results: Mapping[int, Array]) -> Example:
@@ -194,7 +181,7 @@ def _with_unspecified(example: Example, indices: Iterable[int]) -> Example:
     return replace(example, main=replace(example.main, operands=tuple(operands)))
 
 
-def with_signed_values(example: Example) -> Example:
+def as_signed(example: Example) -> Example:
     """Return the example with each TENSOR_QUANT8_ASYMM operand signed: zero point and all its data less 128."""
     operands, inputs, outputs = list(example.main.operands), dict(example.inputs), dict(example.outputs)
     for index, operand in enumerate(operands):

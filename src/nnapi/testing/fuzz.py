@@ -98,12 +98,10 @@ def _draft(
 
 
 def is_control_flow(operation: Operation) -> bool:
-    """Whether the operation refers to other models."""
     return any(isinstance(slot, ModelParameter) for overload in operation.overloads for slot in overload.inputs)
 
 
 def _counts(overload: Overload, rng: np.random.Generator) -> list[tuple[Parameter | Several, int]]:
-    """Return the slots of an argument list with the number of operands of each."""
     if overload.is_variadic:
         return [
             (slot, slot.least + int(rng.integers(3)) if isinstance(slot, Several) else 1) for slot in overload.inputs
@@ -112,8 +110,6 @@ def _counts(overload: Overload, rng: np.random.Generator) -> list[tuple[Paramete
 
 
 class _Draft:
-    """A call while its operands are being drawn."""
-
     def __init__(self, operation: Operation, draw: Draw, given: Sequence[OperandSpec]) -> None:
         self.operation, self.ranges, self.rng, self.given = operation, draw.ranges, draw.rng, given
         self.proposal = PROPOSERS[operation.name](draw) if operation.name in PROPOSERS else Proposal()

@@ -19,8 +19,6 @@ COUNTER = OperandSpec("TENSOR_INT32", (1,))
 
 
 class _Sketch:
-    """A graph while it is being drawn."""
-
     def __init__(self) -> None:
         self.operands: list[OperandSpec] = []
         self.operations: list[OperationSpec] = []

@@ -36,7 +36,6 @@ TRIES = 100
 
 
 def pick(rng: np.random.Generator, choices: Sequence[T]) -> T:
-    """Return one of the choices."""
     return choices[int(rng.integers(len(choices)))]
 
 
@@ -70,7 +69,6 @@ class Ranges:
 
 
 def draw_ranges(rng: np.random.Generator) -> Ranges:
-    """Draw the ranges of one attempt."""
     dimensions = tuple(int(dimension) for dimension in rng.integers(1, 7, pick(rng, (1, 1, 2, 3))))
     few = dimensions[0]
     return Ranges(
@@ -145,10 +143,7 @@ def random_dimensions(name: str, rank: int, ranges: Ranges, rng: np.random.Gener
 
 
 def random_data(operand: OperandSpec, ranges: Ranges, rng: np.random.Generator) -> Array:
-    """Return elements for a tensor of that name, type and shape.
-
-    Quantized values span their range. Boxes lie in the unit square; half of the lists of indices are sorted.
-    """
+    """Return elements of a tensor. Quantized values span their range, boxes lie in the unit square."""
     if operand.name in BOXES and operand.dimensions[-1] % 4 == 0:
         corners = rng.uniform(0, 1, (*operand.dimensions[:-1], operand.dimensions[-1] // 4, 2, 2))
         boxes = np.sort(corners, axis=-2).reshape(operand.dimensions)

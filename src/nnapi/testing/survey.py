@@ -49,10 +49,7 @@ def survey_device(
     draws: int = DRAWS,
     progress: Progress = lambda name: None,
 ) -> Profile:
-    """Return the profile of a device: its declarations, and limits by operand from answers to the same draws.
-
-    ``progress`` is called with the name of each operation first.
-    """
+    """Return the profile of a device from its declarations and answers; ``progress`` gets each operation's name."""
     limits = {}
     for operation in REGISTRY.values() if operations is None else operations:
         progress(operation.name)

@@ -23,7 +23,7 @@ from nnapi.runtime.memory import MemoryDesc
 from nnapi.runtime.verdicts.verdicts import need_verdicts
 from nnapi.testing.build import build, describe
 from nnapi.testing.compare import Difference, judge
-from nnapi.testing.example import Example, Harness, dynamic, with_signed_values
+from nnapi.testing.example import Example, Harness, as_signed, dynamic
 from nnapi.testing.runtime import HERE
 
 LOOP_TIMEOUT = DEFAULT_LOOP_TIMEOUT // 20
@@ -51,7 +51,6 @@ class Setting:
 
 
 Violation = Difference | str | None
-"""The fault of a run; None if there is none."""
 Check = Callable[[Example, Setting], Violation]
 
 
@@ -62,9 +61,6 @@ class Variant:
     name: str
     applies: Callable[[Harness], bool]
     check: Check
-
-
-# The variants
 
 
 def plain(example: Example, setting: Setting) -> Violation:
@@ -82,7 +78,6 @@ def plain(example: Example, setting: Setting) -> Violation:
 
 
 def in_background(example: Example, setting: Setting) -> Violation:
-    """Run as plain, by start_compute and its event."""
     execution = setting.classes.Execution(_compile_supported(example, setting))
     return _execute(execution, example, setting, lambda: execution.start_compute().wait())
 
@@ -100,7 +95,6 @@ def in_burst(example: Example, setting: Setting) -> Violation:
 
 
 def with_fence(example: Example, setting: Setting) -> Violation:
-    """Run as plain, by start_compute_with_dependencies."""
     execution = setting.classes.Execution(_compile_supported(example, setting))
 
     def run() -> None:
@@ -179,7 +173,7 @@ VARIANTS = {
         Variant(
             "signed",
             lambda harness: harness.quantization_coupling,
-            lambda each, on: plain(with_signed_values(each), on),
+            lambda each, on: plain(as_signed(each), on),
         ),
         Variant("memory", lambda harness: harness.device_memory, in_device_memory),
         Variant("fenced", lambda harness: harness.fenced, with_fence),
@@ -190,9 +184,6 @@ VARIANTS = {
         Variant("validation", lambda harness: harness.validation, is_refused),
     )
 }
-
-
-# Steps that they share
 
 
 @lru_cache(maxsize=4)

@@ -57,8 +57,7 @@ def _events(span: Span) -> list[dict[str, Any]]:
 
 
 def from_chrome(text: str) -> Trace:
-    """Read the marks of a file in this format by any recorder. Raises BadDataError for text that is not JSON or has no
-    list of events."""
+    """Read the marks of a file in this format by any recorder. Raises BadDataError for other text."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:

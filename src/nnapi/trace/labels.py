@@ -49,7 +49,6 @@ class Phase(StrEnum):
 
 
 LAYERS = (Layer.APPLICATION, Layer.RUNTIME, Layer.IPC, Layer.DRIVER, Layer.CPU)
-"""The layers of the statistics; each calls the next."""
 
 PHASES = (Phase.INITIALIZATION, Phase.PREPARATION, Phase.COMPILATION, Phase.EXECUTION, Phase.TERMINATION)
 
@@ -85,10 +84,7 @@ NNAPI_NAME = r"(?s)(?P<markers>.*)\[NN_(?P<layer>L[A-Z]+)_(?P<phase>P[A-Z]+)\](?
 
 @lru_cache(maxsize=4096)
 def parse_label(text: str) -> Label:
-    """Return the label in a section's name: IGNORED without one, or with an unknown layer or phase.
-
-    Android's driver stubs write ``HIDL::…`` and ``AIDL::…``.
-    """
+    """Return the label in a section's name, also of Android's driver stubs; IGNORED if layer or phase is unknown."""
     match = re.fullmatch(NNAPI_NAME, _correct(text))
     if match is None:
         return Label(_stub_layer(text), _stub_phase(text), text)

@@ -1,7 +1,4 @@
-"""Loggers that import ``logging`` on demand, because the import takes as long as a small model.
-
-Before somebody imports ``logging``, nobody can have enabled details, so only warnings import it.
-"""
+"""Loggers that import ``logging`` only to warn, or if the application did: it takes as long as a small model."""
 
 from __future__ import annotations
 

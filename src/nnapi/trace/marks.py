@@ -41,7 +41,6 @@ class Trace:
 
 
 ORIGIN = "# recorded by nnapi"
-"""A line of the traces that are written here."""
 
 LINE = re.compile(
     r"\s*(?P<task>\S.{0,15}?)-(?P<thread>\d{1,18})\s+(?:\(\s*(?P<process>\d{1,18}|-+)\)\s+)?\[\d+\]\s+(?:\S+\s+)?"

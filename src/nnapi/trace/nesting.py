@@ -9,10 +9,8 @@ T = TypeVar("T")
 
 
 def brackets(intervals: Iterable[tuple[float, float, T]]) -> list[tuple[float, T, bool]]:
-    """Return (time, interval, whether it begins) in order, for (start, end, interval) by start, outer ones first.
-
-    An interval that would outlast the one around it, as with coroutines, is cut off with it.
-    """
+    """Return (time, interval, whether it begins) in order, for (start, end, interval) by start, outer ones first. An
+    interval ends with the one around it, although coroutines may take turns."""
     found: list[tuple[float, T, bool]] = []
     open_ones: list[tuple[float, T]] = []
     for start, end, what in intervals:

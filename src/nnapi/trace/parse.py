@@ -20,10 +20,7 @@ RUN = "[NN_LA_PO]"
 
 @dataclass(frozen=True)
 class Run:
-    """One run of the application, from its mark to the next one's; ``mark`` is empty without runs.
-
-    Sections without end, which make a run incomplete, are counted up to the last mark.
-    """
+    """One run of the application, incomplete if sections do not end; these count up to the last mark."""
 
     mark: str
     statistics: Statistics
@@ -58,7 +55,6 @@ def read_trace(file: str | Path) -> Trace:
 
 
 def parse(trace: Trace) -> Report:
-    """Return the statistics of every run in a trace."""
     drivers = {mark.process for mark in trace.marks if _is_driver(mark)}
     swaps = {mark.thread: _swap(mark.process in drivers, trace.is_ours) for mark in trace.marks if _is_ours(mark)}
     tracked = [mark for mark in trace.marks if mark.thread in swaps]

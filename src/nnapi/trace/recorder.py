@@ -81,8 +81,6 @@ class EndedSections:
 
 
 class Thread(threading.local):
-    """The open sections of a thread."""
-
     def __init__(self) -> None:
         self.muted = False
         self.recorder: Recorder | None = None
@@ -130,7 +128,6 @@ class Recorder(NotebookDisplay):
         return THIS_THREAD.muted
 
     def find_open(self) -> Recorded | None:
-        """Return the innermost open section of this thread."""
         stack = THIS_THREAD.open if THIS_THREAD.recorder is self else []
         return stack[-1][0] if stack else None
 
@@ -147,7 +144,6 @@ class Recorder(NotebookDisplay):
                 self._more.append(_asynchronous_span(begun, end, cookie))
 
     def add(self, spans: Iterable[Span]) -> None:
-        """Add the spans that another process recorded."""
         with self._lock:
             self._more += spans
 
@@ -208,10 +204,7 @@ def _divide(whole: Span, parts: Sequence[Part], shared: dict[int, Mapping[str, A
 
 
 def _number(spans: list[Span]) -> list[Span]:
-    """Return the spans by beginning, with a partition's operations numbered as in the whole model.
-
-    A driver only knows the numbers within its partition; the span of the step has the model's.
-    """
+    """Return the spans by beginning, with operations numbered as in the whole model, by the step around them."""
     ordered = sorted(spans, key=lambda span: (span.start, span.depth))
     renumbered: dict[tuple[int, int], Mapping[str, Any]] = {}  # the spans of a section share their arguments
     steps: dict[tuple[int, int], Span] = {}

@@ -145,7 +145,6 @@ def here() -> tuple[Recorder, Recorded | None] | None:
 
 
 def current() -> Recorder | None:
-    """Return the current recorder."""
     return _recorder
 
 

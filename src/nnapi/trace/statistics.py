@@ -1,7 +1,4 @@
-"""Times of each layer in each phase of a run, with and without the layers below.
-
-All times are milliseconds of wall-clock time; NaN is a time that the trace does not contain.
-"""
+"""Times of each layer in each phase of a run, in wall-clock milliseconds. NaN is a time that the trace lacks."""
 
 from __future__ import annotations
 
@@ -41,8 +38,6 @@ DRIVER_BEGINS, DRIVER_ENDS = "HIDL::IPreparedModel::execute::server", "HIDL::IEx
 
 @dataclass(frozen=True)
 class Statistics:
-    """The times of one run."""
-
     times: Times
     self_times: Times
     executions: Mapping[Phase, int]
@@ -60,13 +55,9 @@ def statistics(threads: Sequence[Totals]) -> Statistics:
         case: {phase: {layer: _time(threads, case, layer, phase) for layer in LAYERS} for phase in ALL}
         for case in (Phase.OVERALL, *CASES)
     }
-    times: Times = {
-        phase: {
-            layer: _mark_unmeasured(_sum(times[phase][layer] for times in per_case.values()), phase, layer)
-            for layer in LAYERS
-        }
-        for phase in ALL
-    }
+    times = _mark_unmeasured(
+        {phase: {layer: _sum(case[phase][layer] for case in per_case.values()) for layer in LAYERS} for phase in ALL}
+    )
     for layer in LAYERS:
         if not times[Phase.OVERALL][layer]:
             times[Phase.OVERALL][layer] = _sum(_or_zero(times[phase][layer]) for phase in PHASES)
@@ -74,10 +65,7 @@ def statistics(threads: Sequence[Totals]) -> Statistics:
     cases = {}
     if all(executions[case] for case in CASES):
         for case in CASES:
-            part: Times = {
-                phase: {layer: _mark_unmeasured(time, phase, layer) for layer, time in per_case[case][phase].items()}
-                for phase in EXECUTION
-            }
+            part = _mark_unmeasured({phase: per_case[case][phase] for phase in EXECUTION})
             _add_totals(part)
             cases[case] = part, _self_times(part)
     return Statistics(times, _self_times(times), executions, cases)
@@ -103,12 +91,10 @@ def _driver_execution(threads: Sequence[Totals], case: Phase) -> float | None:
 
 
 def _runtime_execution(threads: Sequence[Totals], case: Phase) -> float | None:
-    """Return the time of asynchronous computations until the end of their wait, plus the synchronous functions.
-
-    None without any. Computations of several threads at once cannot be distinguished; a late wait counts as well.
-    """
+    """Return the time from each asynchronous start to the end of its wait, plus that of the synchronous functions."""
     if not any(t.thread.intervals.get((case, name)) for t in threads for name in (*STARTS, *SYNCHRONOUS)):
         return None
+    # Computations of several threads at once cannot be distinguished, and a late wait counts as well.
     return _sum(_asynchronous(t, case) for t in threads)
 
 
@@ -119,10 +105,16 @@ def _asynchronous(thread: Totals, case: Phase) -> float:
     return _sum(end - start for start, end in pairs)
 
 
-def _mark_unmeasured(time: float, phase: Phase, layer: Layer) -> float:
-    """Return NaN for a zero of an application or of a driver's inside: these need not be traced."""
-    is_optional = layer is Layer.APPLICATION or (layer is Layer.DRIVER and phase in EXECUTION_PHASES)
-    return math.nan if time == 0.0 and is_optional else time
+def _mark_unmeasured(times: Mapping[Phase, Mapping[Layer, float]]) -> Times:
+    """Return NaN for each zero of an application or of a driver's inside: these need not be traced."""
+
+    def is_optional(layer: Layer, phase: Phase) -> bool:
+        return layer is Layer.APPLICATION or (layer is Layer.DRIVER and phase in EXECUTION_PHASES)
+
+    return {
+        phase: {layer: time or (math.nan if is_optional(layer, phase) else 0.0) for layer, time in layers.items()}
+        for phase, layers in times.items()
+    }
 
 
 def _add_totals(times: Times) -> None:

@@ -1,8 +1,7 @@
 """The sections of one thread as a tree, rearranged for the statistics.
 
-Sections do not always nest as the layers do: a preparation contains an initialization, an IPC layer calls back. Such
-sections are copied to where they belong, and subtracted from the sections around them. As in Android's statistics,
-moved sections go to the end: the order decides the last digits of sums.
+Sections that do not nest as the layers do are copied to where they belong, and subtracted from the sections around
+them. As in Android's statistics, they go to the end: the order decides the last digits of sums.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ CALLS = {
     Layer.RUNTIME: {Layer.IPC, Layer.DRIVER, Layer.CPU},
     Layer.IPC: {Layer.DRIVER},
 }
-"""The layers that a layer calls."""
 
 
 @dataclass(eq=False, slots=True)
@@ -100,8 +98,7 @@ def _dissolve(root: Node, is_gone: Callable[[Node], bool]) -> None:
     for node in [root, *preorder(root)]:
         if is_gone(node) and not node.is_root:
             continue
-        kept = [child for child in node.children if not is_gone(child)]
-        waiting = [child for child in reversed(node.children) if is_gone(child)]
+        kept, waiting = list[Node](), [node]
         while waiting:
             gone = waiting.pop()
             kept += [child for child in gone.children if not is_gone(child)]
@@ -175,10 +172,7 @@ def _time_left(node: Node, taken: dict[Node, float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A section of a rearranged tree, and whether it counts for its layer and phase.
-
-    ``is_alone``: a phase of an execution that no section of its layer covers, so it also counts as the execution.
-    """
+    """A section of a rearranged tree. ``is_alone``: a phase of an execution that no section of its layer covers."""
 
     node: Node
     milliseconds: float

@@ -1,7 +1,4 @@
-"""Logs: one logger for each component, ``nnapi.`` and its tag in Android's log.
-
-:func:`vlog` shows details, as the property ``debug.nn.vlog`` does on Android, and DEBUG_NN_VLOG for a process.
-"""
+"""Logs: one logger for each component, ``nnapi.`` and its tag in Android's log; DEBUG_NN_VLOG shows details."""
 
 from __future__ import annotations
 

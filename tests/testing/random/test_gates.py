@@ -5,13 +5,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnapi.testing.random.gates import APART, by_coupled_gates
-from nnapi.testing.random.losses import ROUNDING, estimate_losses
+from nnapi.testing.random.losses import APART, ROUNDING, by_coupled_gates, estimate_losses
 
 GATES = ("forget", "cell", "output")
 F32 = np.float32
 CANDIDATE = 330.7082
-"""With a forget gate of 1 - 3.175 rounding, in float32 either 3 or 4."""
+"""With a forget gate of 1 - 3.175 last places, in float32 either 3 or 4."""
 BEFORE = 15.48014
 
 

@@ -53,7 +53,6 @@ class Child:
         return pipe
 
     def close(self) -> None:
-        """End the process."""
         if self._process is not None:
             self._process.kill()
             self._process.join()

@@ -168,7 +168,6 @@ class Computation:
         return array is not None and array.dtype in LARGE and bool((np.abs(array) > LARGE[array.dtype]).any())
 
     def _note_losses(self, number: int) -> None:
-        """Note the losses that depend on an engine's order of computation."""
         operation = self.example.main.operations[number]
         given, made = ([self.values[i] for i in indices] for indices in (operation.inputs, operation.outputs))
         found = estimate_losses(operation.type, given, made, self.example.tolerance.float)

@@ -29,14 +29,11 @@ ACTIVATIONS = {FuseCode.FUSED_RELU: "RELU", FuseCode.FUSED_RELU1: "RELU1", FuseC
 
 
 class _Rewritten:
-    """An example while its operations are replaced."""
-
     def __init__(self, example: Example) -> None:
         self.operands = list(example.main.operands)
         self.operations: list[OperationSpec] = []
 
     def constants(self, operation: OperationSpec) -> dict[str, int]:
-        """Return the constant scalars of a call, by name."""
         found = {}
         for name, places in match_call(operation, self.operands).inputs.items():
             operand = self.operands[operation.inputs[places[0]]]

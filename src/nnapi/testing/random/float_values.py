@@ -48,7 +48,6 @@ def _with_scaled_bias(main: Graph) -> list[OperandSpec]:
 
 
 def dequantize(operand: OperandSpec, codes: Array) -> Array:
-    """Return the dequantized values."""
     scale: Any = np.float64(operand.scale)
     if operand.channel_quant:
         shape = [1] * codes.ndim

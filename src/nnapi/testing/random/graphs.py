@@ -27,11 +27,8 @@ from nnapi.testing.random.parts import renumber
 from nnapi.testing.random_values import pick
 
 GRAPHS = 0.4
-"""Share of the examples that are graphs."""
 MASKED = 0.06
-"""Share of the examples that have masked inputs."""
 OPEN = 0.08
-"""Share of the graphs whose inputs have dynamic dimensions."""
 LONGEST = (2, 2, 3, 3, 4, 5, 8, 13, 20)
 TRIES = 12
 """Draws for each call that is added; one that fits nowhere is left out."""
@@ -45,7 +42,6 @@ UNSURE = find_operations(Trait.DRAWS)
 """Operations whose results two correct devices need not share."""
 CALLABLE = tuple(sorted(REGISTRY.values(), key=lambda operation: operation.name))
 JOINABLE = tuple(each for each in CALLABLE if not is_control_flow(each) and each.name not in UNSURE)
-"""Operations that a graph may contain."""
 VIEWS = tuple(each for each in JOINABLE if each.name in ("EXPAND_DIMS", "RESHAPE", "SQUEEZE"))
 """Operations that an engine may answer with the memory of their input."""
 VIEWED = 0.2
@@ -55,7 +51,6 @@ PAIRED = 4
 READERS = 5
 """Operations of a turn that read the result, if so many fit."""
 READS = 3
-"""Draws for each of them."""
 SHOWN = 0.7
 """Probability that a view of the result is shown, too."""
 PAIR_TRIES = 40
@@ -116,7 +111,6 @@ def random_readers(
 
 
 def random_single(rng: np.random.Generator, special: float, operations: tuple[Operation, ...]) -> Example:
-    """Draw a single call."""
     operation = _pick_operation(rng, operations)
     example = random_call(operation, rng, special=special)
     if operation.name in UNSURE:
@@ -135,7 +129,6 @@ def _pick_operation(rng: np.random.Generator, operations: tuple[Operation, ...])
 
 
 def _relax(example: Example, rng: np.random.Generator) -> Example:
-    """Sometimes allow the precision of float16."""
     relaxed = rng.random() < 0.05
     half = relaxed or any(operand.type == "TENSOR_FLOAT16" for graph in example.graphs for operand in graph.operands)
     return replace(example, relaxed=relaxed, tolerance=Criterion("fp16" if half else "fp32"))

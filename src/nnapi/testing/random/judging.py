@@ -72,7 +72,6 @@ def judge(example: Example, device: Device, *, special: bool = False) -> Judgeme
 
 
 def _refusal(computation: Computation) -> NnapiError | None:
-    """Run all operations on the reference; return its refusal."""
     try:
         for number in range(len(computation.example.main.operations)):
             computation.run(number)
@@ -140,7 +139,6 @@ def _fail(example: Example, operation: str, violation: str) -> Judgement:
 
 
 def _violation(operand: OperandSpec, index: int, actual: Array, expected: Expectation) -> str | None:
-    """Describe the first element that is too far off."""
     if operand.is_ignored:
         return None
     label = f"output {operand.name or index} ({operand.type})"

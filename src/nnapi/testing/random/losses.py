@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,9 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.model.operand import Array
 from nnapi.model.operation import REGISTRY
-from nnapi.testing.random.gates import by_coupled_gates
+from nnapi.ops.lstm_cell import ACTIVATIONS, Options, gate, lstm_step
+from nnapi.ops.lstm_parameters import Cell, cell_of
+from nnapi.ops.sequence import by_time, link, over_time
 
 EXPONENTS = {"fp32": 126.0, "fp16": 14.0}
 """Powers of two within which a value has all its digits."""
@@ -18,6 +20,8 @@ ROUNDING = {"fp32": 2.0**-24, "fp16": 2.0**-11}
 """Half of the last digit, relative to the value."""
 
 CELLS = frozenset({"LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM"})
+APART = 2
+"""Permitted difference of two devices' forget gates, in last digits: either may be next to the nearest value."""
 
 
 def estimate_losses(name: str, inputs: Sequence[Any], outputs: Sequence[Any], precision: str) -> list[Array]:
@@ -88,3 +92,63 @@ def by_products(factors: Array, axes: Array, result: Array, exponents: float) ->
         powers = np.where(factors == 0, 0.0, np.log2(np.abs(factors.astype(np.float64))))
     up, down = (np.where(sign * powers > 0, sign * powers, 0).sum(along) for sign in (1, -1))
     return np.where((up > exponents) | (down > exponents), np.inf, 0.0).reshape(result.shape)
+
+
+def by_coupled_gates(given: Mapping[str, Any], results: Mapping[str, Array | None], rounding: float) -> list[Array]:
+    """Return the losses of results: the input gate is 1 minus the forget gate, and near 1 that has few digits."""
+    moved = dict.fromkeys(results, 0.0)
+    for direction in ("fw_", "bw_") if "fw_cell_bias" in given else ("",):
+        cell = _in_float64(cell_of(given, direction))
+        if not cell.is_coupled:
+            continue
+        state, output = _lose(cell, direction, given, rounding)
+        for name in results:
+            if name.startswith(direction) or (direction == "bw_" and name == "fw_output"):
+                moved[name] = max(moved[name], state if "cell_state" in name else output)
+    if not any(moved.values()):
+        return []
+    return [np.full(() if array is None else array.shape, moved[name]) for name, array in results.items()]
+
+
+def _in_float64(cell: Cell[Array]) -> Cell[Array]:
+    def convert(role: Any) -> Any:
+        if isinstance(role, dict):
+            return {name: array.astype(np.float64) for name, array in role.items()}
+        return None if role is None else role.astype(np.float64)
+
+    return Cell(**{name: convert(role) for name, role in vars(cell).items()})
+
+
+def _lose(cell: Cell[Array], direction: str, given: Mapping[str, Any], rounding: float) -> tuple[float, float]:
+    """Return the largest losses of an element of a cell's state and of its output."""
+    options = Options(int(given["activation"]), float(given["cell_clip"]), float(given["proj_clip"]))
+
+    def step(x: Array, aux: Array | None, h: Array, c: Array, lost: Array) -> tuple[Array, ...]:
+        lets_in = gate(cell, "cell", ACTIVATIONS[options.activation], x, aux, h, c)
+        return *lstm_step(cell, options, x, aux, h, c), lost + APART * rounding * np.abs(lets_in)
+
+    x, aux = _inputs(cell, direction, given)
+    output_state = f"{direction}activation_state_in" if direction else "output_state_in"
+    h, c = (given[name].astype(np.float64) for name in (output_state, f"{direction}cell_state_in"))
+    _, (_, _, lost) = over_time(step, x, aux, (h, c, np.zeros_like(c)))
+    state = _clip(lost, options.cell_clip)
+    output = state if cell.projection is None else _clip(state @ np.abs(cell.projection).T, options.proj_clip)
+    return float(state.max(initial=0)), float(output.max(initial=0))
+
+
+def _clip(lost: Array, limit: float) -> Array:
+    return np.minimum(lost, 2 * limit) if limit > 0 else lost
+
+
+def _inputs(cell: Cell[Array], direction: str, given: Mapping[str, Any]) -> tuple[Array, Array | None]:
+    """Return a cell's inputs in the order in which it reads them."""
+    x, aux = given["input"], given.get("aux_input")
+    if x.ndim == 2:
+        return x[np.newaxis].astype(np.float64), None
+    x = by_time(x, given["time_major"]).astype(np.float64)
+    if aux is not None:
+        aux = by_time(aux, given["time_major"]).astype(np.float64)
+    other, aux = link(x, aux, bool(cell.aux))
+    if direction != "bw_":
+        return x, aux
+    return other[::-1], None if aux is None else aux[::-1]

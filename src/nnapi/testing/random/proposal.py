@@ -49,7 +49,6 @@ class Draw:
         return pick(self.rng, choices)
 
     def upto(self, most: int) -> int:
-        """Draw an integer from 0 to ``most``."""
         return int(self.rng.integers(most + 1))
 
     def chance(self, probability: float) -> bool:
@@ -123,8 +122,6 @@ PROPOSERS: dict[str, Proposer] = {}
 
 
 def proposes(*operations: str) -> Callable[[Proposer], Proposer]:
-    """Register a function that draws the arguments of operations."""
-
     def register(proposer: Proposer) -> Proposer:
         PROPOSERS.update(dict.fromkeys(operations, proposer))
         return proposer

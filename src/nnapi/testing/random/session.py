@@ -43,8 +43,6 @@ class Failure:
 
 @dataclass
 class Report:
-    """The results of a session."""
-
     seed: int
     device: str
     counts: Counter[Outcome] = field(default_factory=Counter)

@@ -21,7 +21,6 @@ Ways = Callable[[Example], Iterator[Example]]
 Place: TypeAlias = tuple[int, int]
 """An operand's index and one of its axes."""
 LIMIT = 15.0
-"""Seconds that are spent on one failure."""
 
 
 def shrink(example: Example, fails: Fails, limit: float = LIMIT) -> Example:
@@ -64,9 +63,6 @@ def _fewer_operations(example: Example) -> Iterator[Example]:
         yield keep(example, kept, computation.values)
     for gone in numbers:
         yield keep(example, [number for number in numbers if number != gone], computation.values)
-
-
-# Dimensions
 
 
 def _set_known_dimensions(example: Example) -> Iterator[Example]:
@@ -129,9 +125,6 @@ def _corner(array: Array, dimensions: tuple[int, ...]) -> Array:
     return np.ascontiguousarray(array[tuple(slice(dimension) for dimension in dimensions)]).reshape(dimensions)
 
 
-# Values
-
-
 def _plainer_values(example: Example) -> Iterator[Example]:
     for index, operand in enumerate(example.main.operands):
         array = find_given(example, index)
@@ -142,7 +135,6 @@ def _plainer_values(example: Example) -> Iterator[Example]:
 
 
 def with_value(example: Example, index: int, array: Array) -> Example:
-    """Return the example with another constant or input."""
     if index in example.inputs:
         return replace(example, inputs={**example.inputs, index: array})
     operands = list(example.main.operands)

@@ -12,7 +12,6 @@ from nnapi.testing.example import Example, OperandSpec, OperationSpec
 from nnapi.testing.random.parts import CONSTANTS, find_given, match_call
 
 FEW = 8
-"""The number of elements that are printed."""
 
 
 def describe(example: Example) -> list[str]:
