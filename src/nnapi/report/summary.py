@@ -15,7 +15,7 @@ ALONE = "litert"
 
 @dataclass(frozen=True)
 class Line:
-    """One model: seconds of the shortest run by engine, and nnapi's speed relative to ``best`` and LiteRT (``alone``)."""
+    """One model: seconds of the shortest run by engine, nnapi's speed relative to ``best`` and LiteRT (``alone``)."""
 
     name: str
     devices: tuple[str, ...]
