@@ -18,7 +18,7 @@ from nnapi.cli import app
 from nnapi.cli.file_driver import FileDriver
 from nnapi.errors import BadDataError
 from nnapi.model.operand import Array
-from nnapi.report.engines import OTHERS, File, Run, UnsuitableError
+from nnapi.report.engines import OTHERS, File, Opened, UnsuitableError
 
 X = np.array([[-1, 2, -3]], np.float32)
 
@@ -41,24 +41,17 @@ class Reading:
     def version(self) -> str:
         return "1"
 
-    def open(self, path: File, threads: int) -> Reading:
+    def open(self, path: File, threads: int) -> Opened:
         loaded = nnapi.load(path)
         if self.single and len(loaded.operations) > 1:
             raise UnsuitableError("one operation at a time")
-        object.__setattr__(self, "_compilation", nnapi.compile(loaded, "nnapi-reference"))
-        object.__setattr__(self, "_is_wrong", not self.is_right and "RELU" in str(loaded.operations))
-        return self
-
-    def prepare(self, requests: int) -> list[Run]:
-        compilation, is_wrong = self._compilation, self._is_wrong  # type: ignore[attr-defined]
+        compilation = nnapi.compile(loaded, "nnapi-reference")
+        is_wrong = not self.is_right and "RELU" in str(loaded.operations)
 
         def run(inputs: Sequence[Array]) -> list[Array]:
             return [array + is_wrong for array in compilation.run(*inputs)]
 
-        return [run]
-
-    def devices(self) -> list[str]:
-        return []
+        return Opened(lambda requests: [run])
 
 
 def test_it_is_a_device() -> None:

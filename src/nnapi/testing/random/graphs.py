@@ -122,8 +122,8 @@ def random_single(rng: np.random.Generator, special: float, operations: tuple[Op
 
 def _pick_operation(rng: np.random.Generator, operations: tuple[Operation, ...]) -> Operation:
     """Draw an operation; more parameters and fused activations make it likelier."""
-    longest = np.array([max(len(form.inputs) for form in operation.overloads) for operation in operations])
-    fused = [any(form.fuses for form in operation.overloads) for operation in operations]
+    longest = np.array([max(len(overload.inputs) for overload in operation.overloads) for operation in operations])
+    fused = [any(overload.fuses for overload in operation.overloads) for operation in operations]
     weights = (8.0 + np.minimum(13, longest)) * np.where(fused, 3, 1)
     return operations[int(rng.choice(len(operations), p=weights / weights.sum()))]
 

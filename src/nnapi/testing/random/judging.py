@@ -96,9 +96,9 @@ def _judge_claimed(
         return Judgement(Outcome.FAILED, said, last, replace(example, expect_failure=True))
     judgement = judge_outputs(example, device, outputs, special)
     if judgement.outcome == Outcome.AGREED and device.name == REFERENCE and not special:
-        for form, other in equivalent_variants(example):
+        for variant, other in equivalent_variants(example):
             if violation := _find_change(other, outputs, device):
-                return _fail(other, last, f"{form}: {violation}")
+                return _fail(other, last, f"{variant}: {violation}")
     return judgement
 
 

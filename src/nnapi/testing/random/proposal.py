@@ -37,9 +37,9 @@ class Proposal:
 class Draw:
     """The source of a proposal: the parameters that are present, the overload's name, the ranges, the generator."""
 
-    def __init__(self, form: str, slots: Iterable[Slot], ranges: Ranges, rng: np.random.Generator) -> None:
+    def __init__(self, overload: str, slots: Iterable[Slot], ranges: Ranges, rng: np.random.Generator) -> None:
         slots = tuple(slots)
-        self.form, self.ranges, self.rng = form, ranges, rng
+        self.overload, self.ranges, self.rng = overload, ranges, rng
         self.proposal = Proposal()
         self.names = frozenset(slot.name for slot in slots)
         self.tensors = [slot.name for slot in slots if isinstance(slot, TensorParameter)]
@@ -95,7 +95,7 @@ class Draw:
 
     def padding_scheme(self) -> int | None:
         """Draw the scheme of implicit padding; None in an overload with explicit padding."""
-        if self.form != "implicit_padding":
+        if self.overload != "implicit_padding":
             return None
         scheme = int(self.pick(PaddingCode.PADDING_SAME, PaddingCode.PADDING_VALID))
         self.proposal.scalars["padding_scheme"] = scheme

@@ -153,7 +153,7 @@ def propose_transpose_conv(draw: Draw) -> Proposal:
 def propose_resize(draw: Draw) -> Proposal:
     proposal = draw.proposal
     _, h, w, _ = draw.image(n=draw.pick(1, 2), h=draw.dimension(33), w=draw.dimension(33), c=draw.dimension(17))
-    if draw.form == "by_shape":
+    if draw.overload == "by_shape":
         proposal.scalars |= {"height": draw.dimension(64), "width": draw.dimension(64)}
     else:
         for name, dimension in (("height_scale", h), ("width_scale", w)):
