@@ -59,6 +59,7 @@ TESTED_BY = {
     "formats/tflite/names.py": "exporters/test_export.py",
     "cli/export.py": "cli/test_export_command.py",
     "importers/movement.py": "importers/tflite/test_tflite_shape.py",
+    "importers/terms.py": "importers/tflite/test_tflite_elementwise.py",
     "importers/node.py": "importers/tflite/test_tflite_refusals.py",
     "importers/tflite/convert.py": "importers/tflite/test_tflite_refusals.py",
     "importers/tflite/node.py": "importers/tflite/test_tflite_refusals.py",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.importers.graph import BOOL8, Value
 from nnapi.importers.node import Node
+from nnapi.importers.refusals import expressible
 from nnapi.model.operand import OperandType, Shape
 
 
@@ -43,6 +46,18 @@ def choose(node: Node, condition: Value, x: Value, y: Value) -> Value:
     return node.apply(OperationCode.SELECT, condition, x, y, type=x.type)
 
 
+def broadcast_shape(shapes: Sequence[Shape]) -> Shape:
+    """Return the shape that all shapes broadcast to; 0 is a dynamic dimension."""
+    rank = max(len(shape) for shape in shapes)
+    found = []
+    for sizes in zip(*((1,) * (rank - len(shape)) + tuple(shape) for shape in shapes), strict=True):
+        wide = {size for size in sizes if size != 1}
+        closed = wide - {0}
+        expressible(len(closed) <= 1, f"shapes {[list(shape) for shape in shapes]} do not stretch to each other")
+        found.append(closed.pop() if closed else 0 if wide else 1)
+    return tuple(found)
+
+
 def broadcast(node: Node, value: Value, shape: Shape) -> Value:
     """Repeat a value until it has ``shape``."""
     if value.shape == shape:
@@ -53,18 +68,3 @@ def broadcast(node: Node, value: Value, shape: Shape) -> Value:
         return Value(type, value.name, np.broadcast_to(value.array.reshape(own), shape).copy())
     counts = [want // have for want, have in zip(shape, own, strict=True)]
     return node.apply(OperationCode.TILE, node.reshape(value, own), node.graph.ints(counts), shape=shape)
-
-
-ERROR_FUNCTION = (4.51351881, 6.5769906, -0.188809052, -10.2517853, 23.5175648, -25.1055794, 10.6673126)
-"""Coefficients of u, u³, u⁵, …: erf(4u) is about the hyperbolic tangent of their sum, u from -1 to 1."""
-
-
-def error_function(node: Node, x: Value, scale: float = 1.0) -> Value:
-    """Approximate erf(``scale`` x) by the hyperbolic tangent of a polynomial, at most 1.5e-7 off."""
-    u = node.apply(OperationCode.RELU1, times(node, x, scale / 4))
-    square = multiply(node, u, u)
-    *rest, last = ERROR_FUNCTION
-    sum = times(node, square, last)
-    for factor in rest[:0:-1]:
-        sum = multiply(node, plus(node, sum, factor), square)
-    return node.apply(OperationCode.TANH, multiply(node, plus(node, sum, rest[0]), u))

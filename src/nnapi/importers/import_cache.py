@@ -137,7 +137,6 @@ def _read(origin: Origin, memory: Memory, path: str, digest: bytes) -> Model:
 
 
 def _list_others(model: Model) -> Sequence[SourceFile]:
-    """Return the files besides the first that a model was read from."""
     return model.origin.others if isinstance(model.origin, SeveralFiles) else ()
 
 

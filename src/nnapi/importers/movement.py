@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial, reduce
 
 import numpy as np
 
 from nnapi.codes import OperationCode
+from nnapi.importers.arithmetic import add, times
 from nnapi.importers.graph import INT32, Value
 from nnapi.importers.node import Node
 from nnapi.importers.refusals import expressible
-from nnapi.model.operand import Shape
+from nnapi.model.operand import Array, Shape
 
 MOST_PIECES = 1024
 """The largest number of pieces that an int32 tensor is split into to concatenate it."""
@@ -70,6 +72,23 @@ def take(node: Node, value: Value, begin: Sequence[int], size: Sequence[int], to
     return node.apply(OperationCode.SLICE, value, *place, shape=tuple(max(dimension, 0) for dimension in size))
 
 
+def pick_rows(node: Node, value: Value, indices: Value | Array) -> Value:
+    """Gather along the first axis; ``indices`` are flattened, if constant."""
+    if not isinstance(indices, Value):
+        indices = node.graph.ints(indices.reshape(-1))
+    shape = (*indices.shape, *value.shape[1:])
+    return node.apply(OperationCode.GATHER, value, node.i32(0), indices, shape=shape)
+
+
+def flatten_coordinates(node: Node, indices: Value, shape: Sequence[int]) -> Value:
+    """Return coordinates, the last axis of ``indices``, as flat indices into the leading axes of ``shape``."""
+    *outer, depth = indices.shape
+    columns = split(node, indices, indices.rank - 1, depth)
+    strides = [math.prod(shape[axis + 1 : depth]) for axis in range(depth)]
+    terms = [x if stride == 1 else times(node, x, stride) for x, stride in zip(columns, strides, strict=True)]
+    return node.reshape(reduce(partial(add, node), terms), (math.prod(outer),))
+
+
 def without_axis(shape: Shape, axis: int) -> Shape:
     return shape[:axis] + shape[axis + 1 :] or (1,)
 
@@ -87,3 +106,29 @@ def merge_axes(shape: Shape, order: Sequence[int]) -> tuple[list[int], list[int]
     starts = sorted(run[0] for run in runs)
     sizes = {run[0]: math.prod(shape[axis] for axis in run) for run in runs}
     return [sizes[start] for start in starts], [starts.index(run[0]) for run in runs]
+
+
+def collapse(shape: Shape, kinds: Sequence[object]) -> tuple[Shape, list[int]]:
+    """Merge adjacent dimensions of one kind; return the shape and, for each axis, the axis of the result."""
+    sizes: list[int] = []
+    positions: list[int] = []
+    last: object = object()
+    for size, kind in zip(shape, kinds, strict=True):
+        if sizes and kind == last:
+            sizes[-1] *= size
+        else:
+            sizes.append(size)
+            last = kind
+        positions.append(len(sizes) - 1)
+    return tuple(sizes), positions
+
+
+def pad_by_concatenation(node: Node, value: Value, pads: Sequence[Sequence[int]], number: int) -> Value:
+    """Pad by constants of one stored number, for types that NNAPI's PAD does not take."""
+    for axis, widths in enumerate(pads):
+        shape = node.static_shape_of(value)
+        types = (value.type.with_dimensions((*shape[:axis], width, *shape[axis + 1 :])) for width in widths)
+        low, high = ([node.graph.full(type, number)] if type.dimensions[axis] else [] for type in types)
+        if low or high:
+            value = concatenate(node, [*low, value, *high], axis)
+    return value

@@ -18,7 +18,6 @@ class Refused(Exception):
 
 
 def expressible(condition: object, reason: str) -> None:
-    """Raise Refused unless the condition holds."""
     if not condition:
         raise Refused(reason)
 

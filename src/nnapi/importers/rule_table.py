@@ -23,8 +23,6 @@ class RuleTable(Generic[Rule]):
         return kind in self.modules
 
     def rule(self, *kinds: str) -> Callable[[Rule], Rule]:
-        """Register the decorated function as the rule of these operations."""
-
         def register(function: Rule) -> Rule:
             for kind in kinds:
                 assert kind not in self.registered, kind
@@ -47,6 +45,5 @@ class RuleTable(Generic[Rule]):
         return self[kind]
 
     def reason(self, kind: str) -> str:
-        """Return why an operation has no rule."""
         reasons: Mapping[str, str] = import_module(f"{self.package}.inexpressible").REASONS
         return reasons.get(kind, "NNAPI has no such operation")

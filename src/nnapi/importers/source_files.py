@@ -22,7 +22,6 @@ class Identity(NamedTuple):
 
     @property
     def key(self) -> str:
-        """Return the file's key in caches."""
         return f"{self.device:x}-{self.inode:x}"
 
 
@@ -37,8 +36,6 @@ def _identify(stat: os.stat_result) -> Identity:
 
 
 class SourceFile:
-    """A file in a known state."""
-
     def __init__(self, file: Identity, path: str | os.PathLike[str]) -> None:
         self.file, self.path = file, os.path.abspath(path)
 
@@ -50,7 +47,6 @@ class SourceFile:
 
     @property
     def is_same(self) -> bool:
-        """Return whether the file at the path is unchanged."""
         return self.identify() == self.file
 
     def identify(self) -> Identity | None:
@@ -61,8 +57,6 @@ class SourceFile:
 
 
 class SeveralFiles:
-    """The files that a model was imported from: the first, and ``others`` that it names."""
-
     def __init__(self, path: str, others: Sequence[str]) -> None:
         self.first, *self.others = [SourceFile(_identify(os.stat(each)), each) for each in (path, *others)]
 

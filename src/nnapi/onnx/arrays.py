@@ -47,7 +47,6 @@ def as_stored(array: Array) -> Array:
 
 
 def as_described(result: Array, end: NodeArg) -> Array:
-    """Return a result in the type and shape of the file."""
     dtype = dtype_of(end)
     if dtype == np.bool_ and result.dtype == np.uint8:
         result = result.view(np.bool_)

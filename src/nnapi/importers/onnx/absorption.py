@@ -109,7 +109,6 @@ def _plain(value: Value) -> OperandType:
 
 
 def _change(step: Step, maker: Step, numbers: Array) -> tuple[Array, Array] | None:
-    """Return the filter and bias that include a step; None where there are none."""
     filter, bias = maker.inputs[1].constant, maker.inputs[2].constant
     kind = LINEAR[maker.code]
     if step.code == OperationCode.GATHER:

@@ -8,10 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from nnapi.errors import NnapiError
-from nnapi.importers.onnx.import_state import Shapes
 from nnapi.importers.onnx.reader import File
 from nnapi.importers.onnx.static_import import read_file
-from nnapi.importers.onnx.tensors import CODES, DYNAMIC, declared_shape, describe_shape, operand_type
+from nnapi.importers.onnx.tensors import CODES, DYNAMIC, Shapes, declared_shape, describe_shape, operand_type
 from nnapi.importers.refusals import Refusal, UnsupportedOperationsError
 from nnapi.model.dynamic_model import DynamicModel
 from nnapi.model.dynamic_model import Shapes as InputShapes

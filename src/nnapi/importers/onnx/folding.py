@@ -50,7 +50,6 @@ def can_fold(kind: str, tensors: Sequence[Tensor | None]) -> bool:
 
 
 def _largest(kind: str, arrays: Sequence[Array]) -> int:
-    """Return a bound for the number of elements of a result."""
     if kind in MAKERS:
         return max(math.prod(_estimate_shape(kind, arrays)), max((array.size for array in arrays), default=0))
     if kind in NO_LARGER or kind.startswith(("Scatter", "Reduce")):

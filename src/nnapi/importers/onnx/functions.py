@@ -83,7 +83,6 @@ def resolve_attributes(proto: onnx.NodeProto, attributes: Attributes) -> onnx.No
 
 
 def _type(tensor: Tensor | None) -> bytes:
-    """Return a tensor's type as ONNX's functions take it."""
     from onnx import helper
 
     if tensor is None:

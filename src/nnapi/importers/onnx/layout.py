@@ -12,7 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nnapi.importers.arithmetic import broadcast_shape
 from nnapi.importers.graph import Value
+from nnapi.importers.movement import collapse
 from nnapi.importers.onnx.images import IMAGES, TO_LAST, image_shape, to_nhwc
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.tensors import DYNAMIC, Tensor, constant
@@ -56,18 +58,6 @@ def from_image(node: Node, value: Value, rank: int) -> Tensor:
 def flatten_shape(shape: Shape, axis: int) -> Shape:
     """Merge the dimensions before an axis, and those from it on."""
     return tuple(DYNAMIC if DYNAMIC in part else math.prod(part) for part in (shape[:axis], shape[axis:]))
-
-
-def broadcast_shape(shapes: Sequence[Shape]) -> Shape:
-    """Return the shape that all shapes broadcast to; it may have dynamic dimensions."""
-    rank = max(len(shape) for shape in shapes)
-    found = []
-    for sizes in zip(*((1,) * (rank - len(shape)) + tuple(shape) for shape in shapes), strict=True):
-        wide = {size for size in sizes if size != 1}
-        closed = wide - {DYNAMIC}
-        expressible(len(closed) <= 1, f"shapes {[list(shape) for shape in shapes]} do not stretch to each other")
-        found.append(closed.pop() if closed else DYNAMIC if wide else 1)
-    return tuple(found)
 
 
 def align(node: Node, *indices: int, quantized: bool = False) -> tuple[list[Value], Layout]:
@@ -147,18 +137,3 @@ def read_as_stored(node: Node, i: int) -> tuple[Value, dict[int, int], bool]:
     if tensor.nhwc is not None:
         return tensor.nhwc, dict(enumerate(NHWC_AXES[tensor.rank])), True
     return node.stored(i), {axis: axis for axis in range(tensor.rank)}, False
-
-
-def collapse(shape: Shape, kinds: Sequence[object]) -> tuple[Shape, list[int]]:
-    """Merge adjacent dimensions of one kind; return the shape and, for each axis, the axis of the result."""
-    sizes: list[int] = []
-    places: list[int] = []
-    last: object = object()
-    for size, kind in zip(shape, kinds, strict=True):
-        if sizes and kind == last:
-            sizes[-1] *= size
-        else:
-            sizes.append(size)
-            last = kind
-        places.append(len(sizes) - 1)
-    return tuple(sizes), places

@@ -33,7 +33,7 @@ def as_tensor(node: Node, name: str, result: Result | None) -> Tensor:
 
 
 def _find_elem(node: Node, value: Value) -> int:
-    """Return the type of a result in the file: that of an input with the same operand type, or the usual one."""
+    """Return the type of an input with the same operand type, else the usual one."""
     is_plain = (value.type.scale, value.type.zero_point) == (1.0, 0)
     if value.is_quantized and not is_plain:
         return _find_quantized_elem(node, value)

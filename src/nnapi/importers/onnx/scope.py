@@ -7,11 +7,28 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from nnapi.importers.graph import Graph, Value
+from nnapi.importers.graph import Allowance, Graph, Value
 from nnapi.importers.onnx.fusion import Readers
-from nnapi.importers.onnx.import_state import ImportState
-from nnapi.importers.onnx.tensors import Tensor
+from nnapi.importers.onnx.reader import File
+from nnapi.importers.onnx.tensors import Shapes, Tensor
 from nnapi.importers.refusals import Refusal, Refused
+
+MOST_NODES = 200_000
+"""The largest number of nodes after functions and loops are inlined."""
+MADE_UP = 256 << 20
+"""Bytes of constants that may be created: networks without training data have ConstantOfShape weights."""
+
+
+class ImportState:
+    def __init__(self, file: File, name: str, shapes: Shapes) -> None:
+        self.file = file
+        self.name = name
+        self.shapes = shapes
+        self.refusals: list[Refusal] = []
+        self.allowance = Allowance(file.size, MADE_UP)
+        self.notes: dict[str, None] = {}
+        self.functions = {(each.domain, each.name): each for each in file.proto.functions}
+        self.nodes_left = MOST_NODES
 
 
 class Scope:

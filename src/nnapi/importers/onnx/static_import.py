@@ -3,19 +3,38 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Set
+from typing import TYPE_CHECKING
 
+from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.build import build
-from nnapi.importers.graph import Graph
+from nnapi.importers.graph import Graph, Step, Value
 from nnapi.importers.onnx.absorption import Absorption
 from nnapi.importers.onnx.convert import INCONSISTENT, Conversion
-from nnapi.importers.onnx.definitions import need_defined
-from nnapi.importers.onnx.ends import begin, end
-from nnapi.importers.onnx.import_state import ImportState, Shapes
+from nnapi.importers.onnx.node import HIGHEST_RANK, identity, value_in_file_order
 from nnapi.importers.onnx.reader import NEWEST, File, newest_opset
-from nnapi.importers.refusals import UnsupportedOperationsError
+from nnapi.importers.onnx.scope import ImportState, Scope
+from nnapi.importers.onnx.tensors import (
+    BYTES,
+    CODES,
+    NAMES,
+    NARROWED,
+    WIDENED,
+    Shapes,
+    Tensor,
+    declared_shape,
+    fix_shape,
+    operand_type,
+    placeholder,
+)
+from nnapi.importers.refusals import UnsupportedOperationsError, expressible
 from nnapi.importers.source_files import SeveralFiles
 from nnapi.model.model import Model
+from nnapi.model.operand import type_name
+
+if TYPE_CHECKING:
+    import onnx
 
 
 def read_file(file: File, path: str, shapes: Shapes | None = None) -> Model:
@@ -43,12 +62,108 @@ def _import(file: File, name: str, shapes: Shapes) -> Model:
     conversion = Conversion(state, Graph(state.allowance), file.opsets)
     if (newest := newest_opset()) < file.opsets[""] < NEWEST:
         conversion.note(f"the file is of opset {file.opsets['']}; it is read as opset {newest}, the newest known here")
-    inputs = begin(conversion, graph)
+    inputs = _read_inputs(conversion, graph)
     conversion.run(graph.node, [each.name for each in graph.output])
-    outputs = end(conversion, graph)
+    outputs = _read_outputs(conversion, graph)
     if state.refusals:
         raise UnsupportedOperationsError.of(name, state.refusals)
     Absorption(conversion.graph, outputs).run()
     model = Model(os.path.splitext(name)[0])
     model.notes = tuple(state.notes)
     return build(conversion.graph, model, inputs, outputs)
+
+
+def need_defined(graph: onnx.GraphProto, outside: Set[str] = frozenset()) -> None:
+    """Raise BadDataError for the first node that reads an undefined name; ``outside`` are the outer graphs' names."""
+    known = set(outside) | {each.name for each in (*graph.input, *graph.initializer)}
+    known |= {each.values.name for each in graph.sparse_initializer}
+    later = {name for node in graph.node for name in node.output}
+    for node in graph.node:
+        for name in node.input:
+            need(not name or name in known, _describe_undefined(node, name, later), BadDataError)
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                need_defined(inner, known)
+        known.update(node.output)
+    for output in graph.output:
+        need(output.name in known, f"nothing writes the output {output.name}", BadDataError)
+
+
+def _describe_undefined(node: onnx.NodeProto, name: str, later: Set[str]) -> str:
+    reader = f"{node.op_type} {node.name or next(iter(node.output), '')}".strip()
+    if name in node.output:
+        return f"{reader} reads its own output {name}"
+    if name in later:
+        return f"{reader} reads {name} before it is written: the graph has a cycle, or its nodes are not in order"
+    return f"{reader} reads {name}, which is not an input or a constant, and no node writes it"
+
+
+def _read_inputs(conversion: Conversion, graph: onnx.GraphProto) -> list[Value]:
+    conversion.begin(graph)
+    for sparse in graph.sparse_initializer:
+        name = sparse.values.name
+        with conversion.refusing("initializer", name):
+            expressible(False, "it is stored sparsely")
+        conversion.tensors[name] = placeholder(name)
+    inputs = []
+    for info in graph.input:
+        if info.name in conversion.tensors:  # old files list constants as inputs too
+            continue
+        tensor = placeholder(info.name)
+        with conversion.refusing("model input", info.name):
+            tensor = _read_input(conversion, info)
+        conversion.tensors[info.name] = tensor
+        inputs.append(tensor.materialize())
+    return inputs
+
+
+def _read_input(scope: Scope, info: onnx.ValueInfoProto) -> Tensor:
+    kind = info.type.WhichOneof("value")
+    expressible(kind == "tensor_type", f"it is a {str(kind).removesuffix('_type')}, NNAPI has tensors only")
+    declared = info.type.tensor_type
+    shape = declared_shape(declared) if declared.HasField("shape") else None
+    empty = any(each.HasField("dim_value") and each.dim_value == 0 for each in declared.shape.dim)
+    expressible(not empty, "it has no elements")
+    if info.name in scope.state.shapes:
+        shape = fix_shape(info.name, shape, tuple(map(int, scope.state.shapes[info.name])))
+    _note_type(scope, declared.elem_type)
+    type = operand_type(declared.elem_type, shape or (1,), info.name)
+    if shape is None:
+        type = type.with_dimensions(())
+    return Tensor(info.name, declared.elem_type, shape, value=Value(type, info.name))
+
+
+def _read_outputs(scope: Scope, graph: onnx.GraphProto) -> list[Value]:
+    taken: set[Value] = set()
+    values = []
+    for name in (each.name for each in graph.output):
+        with scope.refusing("model output", name):
+            need(name in scope.tensors, f"nothing writes the output {name}", BadDataError)
+            if scope.tensors[name].is_refused:
+                continue
+            value = _find_result(scope, scope.tensors[name])
+            if value in taken or value not in scope.graph.written:
+                copy = Value(value.type, name)
+                scope.graph.steps.append(Step(OperationCode.CAST, [value], [copy]))
+                value = copy
+            value.name = name
+            taken.add(value)
+            values.append(value)
+    return values
+
+
+def _find_result(scope: Scope, tensor: Tensor) -> Value:
+    expressible(not tensor.is_dynamic_shape, "it depends on dimensions that only a run knows")
+    value = value_in_file_order(scope, tensor)
+    if tensor.elem not in BYTES:
+        value = scope.graph.real(value)
+    _note_type(scope, tensor.elem)
+    shape = tensor.shape or (1,)
+    if tensor.shape is not None and len(shape) > HIGHEST_RANK and value.shape != shape:
+        return identity(scope, tensor).view(value, shape)
+    return value
+
+
+def _note_type(scope: Scope, elem: int) -> None:
+    if elem in (*NARROWED, *WIDENED):
+        scope.note(f"{NAMES[elem].lower()} tensors are {type_name(CODES[elem])}")

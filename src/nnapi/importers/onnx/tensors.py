@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,8 +47,9 @@ DTYPES: dict[int, np.dtype[Any]] = dict(
 )
 ELEM_OF = {dtype: elem for elem, dtype in DTYPES.items()}
 BYTES = (UINT8, INT8)
+Shapes = Mapping[str, Sequence[int]]
+"""Dimensions of inputs, by name."""
 DYNAMIC = 0
-"""A dynamic dimension."""
 
 
 def declared_shape(type: Any) -> Shape:
@@ -100,7 +101,6 @@ class Tensor:
         return self.value if self.is_nhwc else None
 
     def materialize(self) -> Value:
-        """Return the value in the graph, in the stored layout."""
         if self.value is None:
             expressible(self.constant.size, f"{self.name} has no elements")
             type = operand_type(self.elem, self.constant.shape, self.name)
@@ -112,7 +112,6 @@ class Tensor:
 
     @property
     def is_known(self) -> bool:
-        """Return whether all dimensions are static."""
         return self.array is not None or (self.shape is not None and DYNAMIC not in self.shape)
 
 
@@ -123,12 +122,10 @@ def constant(name: str, array: Array, *, in_file: bool = False, is_dynamic_shape
 
 
 def placeholder(name: str) -> Tensor:
-    """Return a tensor instead of one that NNAPI cannot express."""
     return Tensor(name, FLOAT, None, value=Value(OperandType(O.TENSOR_FLOAT32), name), is_refused=True)
 
 
 def elem_name(elem: int) -> str:
-    """Return ONNX's name of a type."""
     return NAMES[elem] if 0 <= elem < len(NAMES) else f"number {elem}"
 
 
@@ -141,7 +138,6 @@ def code_of(elem: int, name: str) -> O:
 
 
 def operand_type(elem: int, shape: Shape, name: str) -> OperandType:
-    """Return the operand type of a tensor that is not quantized."""
     return OperandType(code_of(elem, name), shape or (1,), 1.0 if elem in BYTES else 0.0)
 
 

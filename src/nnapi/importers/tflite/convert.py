@@ -23,7 +23,6 @@ from nnapi.model.nesting import inner_first
 from nnapi.model.operand import Array, OperandType
 
 INCONSISTENT = (ArithmeticError, LookupError, ValueError, TypeError, struct.error)
-"""Exceptions that inconsistent parameters cause."""
 
 
 DEEPEST = 50
@@ -137,7 +136,6 @@ class Conversion:
     # What nodes ask
 
     def read(self, index: int) -> Value:
-        """Return the value of a tensor: computed before, a model input, or a constant of the file."""
         value = self._values.get(index)
         if value is None:
             tensor = self.subgraph.tensors[index]
@@ -145,7 +143,6 @@ class Conversion:
         return value
 
     def make_output(self, index: int) -> Value:
-        """Return a new value for a tensor that an operator writes."""
         need(index >= 0, "an operator leaves out an output", BadDataError)
         tensor = self.subgraph.tensors[index]
         if index in self._values:
@@ -269,7 +266,6 @@ class Conversion:
         return Value(type, tensor.name, array, is_view)
 
     def _in_blocks(self, tensor: Tensor, blocks: Blocks) -> Value:
-        """Dequantize values with a scale for each block of a row."""
         type = OperandType(OperandCode.TENSOR_FLOAT32, tensor.shape)
         scales, points = (self._part(tensor, index) for index in (blocks.scales, blocks.zero_points))
         if scales is None:

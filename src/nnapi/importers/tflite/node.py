@@ -14,11 +14,9 @@ from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.model import Model
 
 HIGHEST_RANK = 4
-"""The highest rank of NNAPI's operations."""
 TANH, SIGN_BIT = 4, 5
 """Fused activations without a FuseCode; 0 to 3 are the same in TFLite and NNAPI."""
 FUSED = {1: OperationCode.RELU, 2: OperationCode.RELU1, 3: OperationCode.RELU6, TANH: OperationCode.TANH}
-"""The operation of each fused activation."""
 
 
 class Scope(Protocol):
@@ -105,7 +103,6 @@ class TfliteNode(Node):
         return Value(value.type.with_dimensions((array.size,)), value.name, array.reshape(-1))
 
     def deliver_row(self, row: Value, i: int = 0) -> None:
-        """Let output ``i`` have the elements of a row."""
         out = self.outputs[i]
         if out.rank <= HIGHEST_RANK:
             self.deliver(self.reshape(row, self.static_shape_of(out)), i)

@@ -27,7 +27,6 @@ TYPES: dict[str, tuple[np.dtype[Any], O]] = {
 }
 """Storage in the file and operand code of each type; two INT4 share a byte."""
 SPARSE = ("FLOAT32", "FLOAT16", "INT8")
-"""Types that may be stored sparsely."""
 
 
 def operand_type(tensor: Tensor) -> OperandType:

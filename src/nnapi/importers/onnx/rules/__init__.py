@@ -46,13 +46,13 @@ _NAMES = {
     "com.microsoft:QLinearMul com.microsoft:QLinearSigmoid com.microsoft:QLinearLeakyRelu com.microsoft:QLinearSoftmax "
     "com.microsoft:QLinearAveragePool com.microsoft:QLinearGlobalAveragePool com.microsoft:QLinearConcat "
     "com.microsoft:QGemm",
-    "microsoft": "com.microsoft:FusedMatMul com.microsoft:TransposeMatMul "
+    "composed": "com.microsoft:FusedMatMul com.microsoft:TransposeMatMul "
     "com.microsoft:SkipLayerNormalization com.microsoft:SkipSimplifiedLayerNormalization "
     "com.microsoft:BiasGelu com.microsoft:Gelu com.microsoft:FastGelu "
     "com.microsoft:QuickGelu com.microsoft:FusedConv com.microsoft:FusedGemm com.microsoft:QuantizeLinear "
     "com.microsoft:DequantizeLinear com.microsoft:MatMulNBits com.microsoft:DynamicQuantizeMatMul "
-    "com.microsoft:MatMulIntegerToFloat com.microsoft:DynamicQuantizeLSTM",
-    "classical": "ai.onnx.ml:Scaler ai.onnx.ml:Normalizer ai.onnx.ml:Binarizer ai.onnx.ml:LinearRegressor "
+    "com.microsoft:MatMulIntegerToFloat com.microsoft:DynamicQuantizeLSTM "
+    "ai.onnx.ml:Scaler ai.onnx.ml:Normalizer ai.onnx.ml:Binarizer ai.onnx.ml:LinearRegressor "
     "ai.onnx.ml:LinearClassifier",
     "recurrent": "LSTM GRU RNN",
     "reduction": "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum "
@@ -60,8 +60,7 @@ _NAMES = {
     "scatter": "Scatter ScatterElements ScatterND",
     "unary": "Abs Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Dropout Exp Floor Identity IsInf IsNaN Log Neg Not "
     "Reciprocal Round Sign Sin Sinh Sqrt Tan",
-    "resize": "Resize Upsample",
-    "sampling": "GridSample",
+    "resize": "Resize Upsample GridSample",
     "movement": "Concat ConstantOfShape Expand EyeLike Flatten Pad Reshape ReverseSequence Split Squeeze Tile "
     "Transpose Trilu Unsqueeze",
 }

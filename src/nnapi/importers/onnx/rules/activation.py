@@ -9,15 +9,14 @@ from dataclasses import replace
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.arithmetic import error_function
 from nnapi.importers.graph import FLOATS, Value
 from nnapi.importers.onnx.layout import align, align_from, real_input
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.quantized_operands import computes_quantized
 from nnapi.importers.onnx.tensors import FLOAT, Tensor
-from nnapi.importers.onnx.terms import Term, choose, exp, log, relu, tanh
 from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import Term, choose, error_function, exp, gelu, log, relu
 
 DIRECT = {"Sigmoid": OperationCode.LOGISTIC, "Tanh": OperationCode.TANH, "HardSwish": OperationCode.HARD_SWISH}
 RECTIFIED = {(0.0, 6.0): OperationCode.RELU6, (-1.0, 1.0): OperationCode.RELU1, (0.0, math.inf): OperationCode.RELU}
@@ -53,7 +52,6 @@ def clip(node: Node) -> Tensor:
 
 
 def _as_bound(node: Node, x: Value, number: float) -> Value:
-    """Return a bound in the type of a value, clamped to its range."""
     dtype = x.type.dtype
     limits = np.iinfo(dtype) if dtype.kind in "iu" else np.finfo(dtype)
     return node.like_any(x, min(max(number, limits.min), limits.max))
@@ -95,26 +93,14 @@ def _softplus(x: Term) -> Term:
     return relu(x) + log(exp(-abs(x)) + 1)
 
 
-def _gelu(x: Term) -> Term:
-    if x.node.attribute("approximate", "none") == "tanh":
-        spread = tanh((x + x * x * x * 0.044715) * math.sqrt(2 / math.pi))
-    else:
-        spread = _error_function(x, math.sqrt(0.5))
-    return x * 0.5 * (spread + 1)
-
-
-def _error_function(x: Term, scale: float = 1.0) -> Term:
-    return Term(x.node, error_function(x.node, x.value, scale))
-
-
 def _read(x: Term, name: str, default: float) -> float:
     return float(x.node.attribute(name, default))
 
 
 FORMULAS: dict[str, Callable[[Term], Term]] = {
     "Elu": lambda x: _elu(x, 1.0),
-    "Erf": _error_function,
-    "Gelu": _gelu,
+    "Erf": error_function,
+    "Gelu": lambda x: gelu(x, is_approximate=x.node.attribute("approximate", "none") == "tanh"),
     "LeakyRelu": lambda x: x.apply(OperationCode.PRELU, _read(x, "alpha", 0.01)),
     "Selu": lambda x: _elu(x, 1.6732632) * _read(x, "gamma", 1.050701),
     "Softplus": _softplus,

@@ -12,8 +12,8 @@ from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.quantized_operands import computes_quantized
 from nnapi.importers.onnx.tensors import BOOL, BYTES, FLOAT, Tensor
-from nnapi.importers.onnx.terms import Term, as_bytes, choose, divide_towards_zero, floor
 from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import Term, as_bytes, choose, divide_towards_zero, floor
 from nnapi.model.operand import OperandType
 
 ARITHMETIC = {name: OperationCode[name.upper()] for name in ("Add", "Sub", "Mul", "Div")}

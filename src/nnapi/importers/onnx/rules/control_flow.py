@@ -38,7 +38,6 @@ def if_(node: Node) -> Sequence[Result | None]:
 
 
 def _convert_branches(node: Node, graphs: Sequence[Any]) -> list[Branch]:
-    """Convert both branches of an If; raise Refused with the reasons of both."""
     found: list[Branch] = []
     reasons: dict[str, None] = {}
     for graph in graphs:
@@ -81,7 +80,7 @@ def loop(node: Node) -> Sequence[Result | None]:
 def _unroll(node: Node, body: Any, steps: int, carried: list[Tensor]) -> Sequence[Result | None] | None:
     """Return the results, or None where the end of the loop is computed."""
     expressible(steps <= MOST_STEPS, f"its {steps} steps are too many to write out")
-    scanned: list[list[Tensor]] = [[] for _ in body.output[1 + len(carried) :]]
+    scanned: list[Sequence[Tensor]] = []
     for step in range(max(steps, 0)):
         going = constant("going", np.array(True))
         inputs = [constant("step", np.array(step, np.int64)), going, *carried]
@@ -89,15 +88,18 @@ def _unroll(node: Node, body: Any, steps: int, carried: list[Tensor]) -> Sequenc
         if results[0].array is None:
             return None
         carried = list(results[1 : 1 + len(carried)])
-        for each, result in zip(scanned, results[1 + len(carried) :], strict=True):
-            each.append(result)
+        scanned.append(results[1 + len(carried) :])
         if not results[0].array.all():
             break
-    return [*carried, *(stack(node, each, 0) for each in scanned)]
+    return [*carried, *(_stack(node, each, 0) for each in _collect(scanned, len(body.output) - 1 - len(carried)))]
 
 
-def stack(node: Node, tensors: Sequence[Tensor], axis: int) -> Tensor:
-    """Concatenate tensors of one shape along a new axis."""
+def _collect(steps: Sequence[Sequence[Tensor]], count: int) -> list[list[Tensor]]:
+    """Return the results of all steps for each of ``count`` outputs."""
+    return [[results[i] for results in steps] for i in range(count)]
+
+
+def _stack(node: Node, tensors: Sequence[Tensor], axis: int) -> Tensor:
     expressible(tensors, "its result has no elements")
     if all(tensor.array is not None for tensor in tensors):
         return node.constant_result(np.stack([tensor.array for tensor in tensors if tensor.array is not None], axis))
@@ -149,23 +151,21 @@ def scan(node: Node) -> Sequence[Result | None]:
     ]
     need(len({len(each) for each in pieces}) == 1, "its inputs have different lengths", BadDataError)
     expressible(len(pieces[0]) <= MOST_STEPS, f"its {len(pieces[0])} steps are too many to write out")
-    scanned: list[list[Tensor]] = [[] for _ in body.output[len(states) :]]
+    scanned: list[Sequence[Tensor]] = []
     for step in zip(*pieces, strict=True):
         results = inline_graph(node.conversion, body, [*states, *step])
-        states = list(results[: len(states)])
-        for each, result in zip(scanned, results[len(states) :], strict=True):
-            each.append(result)
-    out_axes = node.attribute("scan_output_axes") or [0] * len(scanned)
-    reversed_ = node.attribute("scan_output_directions") or [0] * len(scanned)
-    outputs = []
-    for each, axis, back in zip(scanned, out_axes, reversed_, strict=True):
-        place = node.axis(int(axis), each[0].rank + 1)
-        outputs.append(stack(node, each[:: -1 if back else 1], place))
+        states, scanned = results[: len(states)], [*scanned, results[len(states) :]]
+    count = len(body.output) - len(states)
+    out_axes = node.attribute("scan_output_axes") or [0] * count
+    reversed_ = node.attribute("scan_output_directions") or [0] * count
+    outputs = [
+        _stack(node, each[:: -1 if back else 1], node.axis(int(axis), each[0].rank + 1))
+        for each, axis, back in zip(_collect(scanned, count), out_axes, reversed_, strict=True)
+    ]
     return [*states, *outputs]
 
 
 def _slices(node: Node, i: int, axis: int) -> list[Tensor]:
-    """Split an input along an axis, which is dropped."""
     tensor, shape = node.tensor(i), node.static_shape(i)
     axis = node.axis(axis, len(shape))
     rest = (*shape[:axis], *shape[axis + 1 :])

@@ -34,7 +34,6 @@ class Windows(NamedTuple):
 
     @property
     def span(self) -> Pair:
-        """The dilated size."""
         return (
             (self.size[0] - 1) * self.dilation[0] + 1,
             (self.size[1] - 1) * self.dilation[1] + 1,
@@ -54,7 +53,6 @@ def windows(node: Node, kernel: Shape, size: Shape) -> Windows:
 
 
 def _read_windows(node: Node, kernel: Shape) -> tuple[list[int], list[int], list[Pair]]:
-    """Return strides, dilations and pads for each axis of a kernel."""
     axes = len(kernel)
     expressible(axes in (1, 2), f"NNAPI has images of two dimensions, its windows have {axes}")
     stride, dilation = (list(node.attribute(name) or [1] * axes) for name in ("strides", "dilations"))
@@ -118,13 +116,12 @@ def convolve(node: Node, x: Value, filter: Value, bias: Value | None, type: Oper
 
 
 def _pad_and_stride(node: Node, place: Windows) -> list[Value]:
-    """Return left, right, top and bottom padding and the strides across and down, as operands."""
+    """Return left, right, top, bottom padding and the strides across and down."""
     (top, bottom), (left, right) = place.pads
     return [node.i32(each) for each in (left, right, top, bottom, *place.stride[::-1])]
 
 
 def _filter(node: Node, i: int) -> Value:
-    """Return a filter OIHW or OIW as OHWI."""
     tensor = node.tensor(i)
     if tensor.rank not in (3, 4):
         raise Refused(f"NNAPI has images of two dimensions, its filter is of rank {tensor.rank}")

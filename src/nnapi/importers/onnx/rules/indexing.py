@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import math
-from functools import reduce
-from operator import add
 
 import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
+from nnapi.importers.arithmetic import broadcast_shape
 from nnapi.importers.graph import BOOL8, INT32, Value
-from nnapi.importers.movement import transpose
-from nnapi.importers.onnx.layout import align, broadcast_shape, read_as_stored, view_around
+from nnapi.importers.movement import flatten_coordinates, pick_rows, take, transpose
+from nnapi.importers.onnx.layout import align, read_as_stored, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.movement import block, cut, pick_rows
 from nnapi.importers.onnx.tensors import BOOL, DYNAMIC, INT64, Tensor
-from nnapi.importers.onnx.terms import Term, choose, select
 from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import Term, choose, select
 from nnapi.model.operand import Array, OperandType, Shape
 
 
@@ -43,7 +41,7 @@ def slice_axes(node: Node) -> Tensor:
         else:
             picked[places[axis]] = chosen
     if any(each != -1 for each in size):
-        value = block(node, value, begin, size)
+        value = take(node, value, begin, size)
     for place, chosen in picked.items():
         value = slice_with_step(node, value, place, chosen)
     return node.result(value, tuple(shape), elem=tensor.elem, is_nhwc=is_nhwc)
@@ -130,16 +128,13 @@ def gather_elements(node: Node) -> Tensor:
     return node.result(picked, shape, elem=tensor.elem)
 
 
-def flatten_coordinates(node: Node, i: int, own: Shape) -> Value:
+def flatten_computed(node: Node, i: int, own: Shape) -> Value:
     """Return computed coordinates, the last axis of input ``i``, as flat indices into the shape ``own``."""
     count = math.prod(node.static_shape(i)[:-1])
     node.note("computed indices must lie within their axes")
     given = Term(node, node.view(node.input(i), (count, len(own))))
     counted = choose(given < 0, given + Term(node, node.graph.ints([[*own]])), given).value
-    columns = [Term(node, column) for column in cut(node, counted, 1, [1] * len(own))]
-    strides = [math.prod(own[k + 1 :]) for k in range(len(own))]
-    terms = [x if stride == 1 else x * stride for x, stride in zip(columns, strides, strict=True)]
-    return node.view(reduce(add, terms).value, (count,))
+    return flatten_coordinates(node, counted, own)
 
 
 def flatten_constants(indices: Array, own: Shape) -> Array:
@@ -158,7 +153,7 @@ def gather_nd(node: Node) -> Tensor:
     span, batches = own[batch : batch + depth], math.prod(own[:batch])
     places: Value | Array
     if indices.array is None and not batch:
-        places = flatten_coordinates(node, 1, span)
+        places = flatten_computed(node, 1, span)
     else:
         flat = flatten_constants(node.array(1), span)
         places = flat.reshape(batches, -1) + np.arange(batches)[:, None] * math.prod(span)
@@ -169,7 +164,6 @@ def gather_nd(node: Node) -> Tensor:
 
 @rule("ArgMax", "ArgMin")
 def arg(node: Node) -> Tensor:
-    """Lower ArgMax or ArgMin; for the last of equal elements the input is reversed."""
     code = OperationCode[node.kind.upper()]
     shape = node.shape(0)
     axis = node.axis(int(node.attribute("axis", 0)), len(shape))
@@ -206,7 +200,6 @@ def top_k(node: Node) -> list[Tensor]:
 
 @rule("OneHot")
 def one_hot(node: Node) -> Tensor:
-    """Compare indices with positions along the new axis; negative ones count from the end."""
     shape, depth = node.shape(0), int(node.array(1).reshape(-1)[0])
     expressible(depth > 0, f"its depth is {depth}")
     axis = node.axis(int(node.attribute("axis", -1)), len(shape) + 1)

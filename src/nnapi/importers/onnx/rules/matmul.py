@@ -9,9 +9,8 @@ import numpy as np
 
 from nnapi.codes import OperationCode, PaddingCode
 from nnapi.errors import BadDataError, need
-from nnapi.importers.arithmetic import add, broadcast, multiply, times
+from nnapi.importers.arithmetic import add, broadcast, broadcast_shape, multiply, times
 from nnapi.importers.graph import Value
-from nnapi.importers.onnx.layout import broadcast_shape
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.movement import permute_axes
@@ -98,7 +97,7 @@ def _count_rows(shape: Shape) -> int:
 
 
 def batch_product(node: Node, left: tuple[Value, Shape], right: tuple[Value, Shape], batches: Shape) -> Value:
-    """Lower to BATCH_MATMUL, which neither broadcasts nor takes more than two batch axes."""
+    """Lower to BATCH_MATMUL; NNAPI does not broadcast batches."""
     (x, a), (y, b) = left, right
     if DYNAMIC in batches or DYNAMIC in a[:-2] or DYNAMIC in b[:-2]:
         expressible(a[:-2] == b[:-2] and len(a) <= HIGHEST_RANK, "its open batches stretch; fix them by load(shapes=…)")
@@ -115,7 +114,6 @@ def batch_product(node: Node, left: tuple[Value, Shape], right: tuple[Value, Sha
 
 
 def _repeat(node: Node, value: Value, own: Shape, batches: Shape, matrix: Shape) -> Value:
-    """Broadcast matrices to all batches."""
     size = math.prod(matrix)
     if len(batches) + 1 > HIGHEST_RANK:
         expressible(all(each == 1 for each in own), f"its batches stretch along {len(batches)} axes")
@@ -195,7 +193,6 @@ def einsum(node: Node) -> Tensor:
 
 
 def _sum_others(node: Node, value: Value, letters: str, kept: set[str]) -> tuple[Value, str]:
-    """Sum a value along the axes that are not kept."""
     alone = [i for i, each in enumerate(letters) if each not in kept]
     if not alone:
         return value, letters

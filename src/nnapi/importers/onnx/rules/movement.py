@@ -11,15 +11,15 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.arithmetic import broadcast
 from nnapi.importers.graph import FLOATS, INT32, Value
-from nnapi.importers.movement import concatenate, merge_axes, transpose
+from nnapi.importers.movement import collapse, concatenate, merge_axes, pad_by_concatenation, pick_rows, take, transpose
 from nnapi.importers.onnx.images import TO_FIRST
-from nnapi.importers.onnx.layout import collapse, flatten_shape, read_as_stored, view_around
+from nnapi.importers.onnx.layout import flatten_shape, read_as_stored, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.tensors import BYTES, DTYPES, DYNAMIC, Tensor
-from nnapi.importers.onnx.terms import select
 from nnapi.importers.refusals import expressible
-from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.importers.terms import select
+from nnapi.model.operand import Shape
 
 Widths = list[tuple[int, int]]
 
@@ -103,12 +103,6 @@ def permute_any_rank(node: Node, value: Value, shape: Shape, order: Sequence[int
     return pick_rows(node, node.view(value, (count,)), np.arange(count).reshape(shape).transpose(order))
 
 
-def pick_rows(node: Node, value: Value, indices: Value | Array) -> Value:
-    if not isinstance(indices, Value):
-        indices = node.graph.ints(indices.reshape(-1))
-    return node.apply(OperationCode.GATHER, value, node.i32(0), indices)
-
-
 def permute_axes(node: Node, value: Value, order: Sequence[int]) -> Value:
     """Transpose a value of NNAPI's rank; an order without effect costs nothing."""
     if list(order) == sorted(order):
@@ -189,15 +183,9 @@ def cut(node: Node, value: Value, axis: int, sizes: Sequence[int]) -> list[Value
     begin, size, pieces = [0] * value.rank, [-1] * value.rank, []
     for width in sizes:
         size[axis] = width
-        pieces.append(block(node, value, begin, size))
+        pieces.append(take(node, value, begin, size))
         begin[axis] += width
     return pieces
-
-
-def block(node: Node, value: Value, begin: Sequence[int], size: Sequence[int]) -> Value:
-    """Slice a value; a size of -1 reaches to the end."""
-    place = (node.graph.ints(list(begin)), node.graph.ints(list(size)))
-    return node.apply(OperationCode.SLICE, value, *place)
 
 
 @rule("Expand")
@@ -327,7 +315,7 @@ def _crop(node: Node, value: Value, along: Widths) -> Value:
         have + min(low, 0) + min(high, 0) for have, (low, high) in zip(node.static_shape_of(value), along, strict=True)
     ]
     expressible(min(size) > 0, "its result has no elements")
-    return block(node, value, begin, size)
+    return take(node, value, begin, size)
 
 
 def pad_with(node: Node, value: Value, along: Widths, number: float) -> Value:
@@ -337,19 +325,13 @@ def pad_with(node: Node, value: Value, along: Widths, number: float) -> Value:
         if number == 0:
             return node.apply(OperationCode.PAD, value, node.graph.ints(along))
         return node.apply(OperationCode.PAD_V2, value, node.graph.ints(along), node.real(number, value))
-    code = int(number) if not value.is_quantized else round(number / value.type.scale) + value.type.zero_point
+    stored = int(number) if not value.is_quantized else round(number / value.type.scale) + value.type.zero_point
     limits = np.iinfo(value.type.dtype)
-    expressible(limits.min <= code <= limits.max, f"it pads with {number:g}, outside the range of its quantized type")
+    expressible(limits.min <= stored <= limits.max, f"it pads with {number:g}, outside the range of its quantized type")
     if value.is_quantized:
-        scalar = node.graph.scalar(OperandCode.INT32, code)
+        scalar = node.graph.scalar(OperandCode.INT32, stored)
         return node.apply(OperationCode.PAD_V2, value, node.graph.ints(along), scalar)
-    for axis, widths in enumerate(along):
-        shape, type = node.static_shape_of(value), OperandType(value.type.code)
-        low, high = (
-            [node.spread(type, code, (*shape[:axis], width, *shape[axis + 1 :]))] if width else [] for width in widths
-        )
-        value = join(node, [*low, value, *high], axis)
-    return value
+    return pad_by_concatenation(node, value, along, stored)
 
 
 def _pad_by_mode(node: Node, value: Value, along: Widths, mode: str) -> Value:

@@ -16,8 +16,8 @@ from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.quantized_operands import computes_quantized
 from nnapi.importers.onnx.rules.reduction import reduce_axes
 from nnapi.importers.onnx.tensors import DYNAMIC, Tensor
-from nnapi.importers.onnx.terms import Term, choose, sqrt
 from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import Term, choose, sqrt
 from nnapi.model.operand import Array, OperandType, Shape
 
 
@@ -35,7 +35,6 @@ def batch_normalization(node: Node) -> Tensor:
 
 
 def _by_channel(node: Node, factor: Array | Value, summand: Array | Value) -> Tensor:
-    """Multiply by a factor and add a summand, each along axis 1 of the file."""
     shape = node.shape(0)
     is_image, lying = len(shape) in IMAGES, [-1]
     if is_image:
@@ -154,7 +153,6 @@ def layer_normalization(node: Node) -> list[Tensor]:
 
 
 def _row(node: Node, i: int, shape: Shape) -> Value:
-    """Return a factor or summand for the flattened normalized axes."""
     array, count = node.tensor(i).array, math.prod(shape)
     if array is not None:
         return node.constant(np.broadcast_to(array, shape).reshape(count), node.input(i))

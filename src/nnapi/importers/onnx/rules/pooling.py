@@ -96,7 +96,6 @@ def _max_pool_dilated(node: Node, x: Value, place: Windows) -> Value:
 
 
 def _lowest(x: Value) -> float:
-    """Return the lowest number of a type."""
     if x.type.code in FLOATS:
         return float(np.finfo(x.type.dtype).min)
     return float(np.iinfo(x.type.dtype).min - x.type.zero_point) * x.type.scale
@@ -104,7 +103,6 @@ def _lowest(x: Value) -> float:
 
 @rule("LpPool")
 def lp_pool(node: Node) -> Tensor:
-    """Lower LpPool to powers of an average, whose zeros count."""
     p = float(node.attribute("p", 2))
     x, place = image(node, 0), pool_windows(node)
     expressible(place.dilation == (1, 1), "NNAPI's average has no dilation")

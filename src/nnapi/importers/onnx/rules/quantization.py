@@ -27,12 +27,11 @@ from nnapi.importers.onnx.tensors import (
     code_of,
     constant,
 )
-from nnapi.importers.onnx.terms import SIGNED, Term, as_bytes, nearest_integer
 from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import SIGNED, Term, as_bytes, nearest_integer
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
 
 LIMITS = {UINT8: (0, 255), INT8: (-128, 127), UINT16: (0, 65535), INT16: (-32768, 32767)}
-"""Lowest and highest quantized value."""
 
 
 @rule("QuantizeLinear")
@@ -62,7 +61,6 @@ def quantize_to(node: Node, value: Value, type: OperandType) -> Value:
 
 
 def _quantize_by_arithmetic(node: Node, elem: int) -> Tensor:
-    """Quantize by arithmetic, for scales that are computed or per axis."""
     shape = node.shape(0)
     x = Term(node, node.input(0))
     code = x.value.type.code
@@ -128,7 +126,6 @@ def _as_quantized(node: Node, value: Value, type: OperandType) -> Value | None:
 
 
 def _dequantize_by_arithmetic(node: Node) -> Tensor:
-    """Dequantize by arithmetic: (quantized value - zero point) · scale."""
     shape = node.shape(0)
     expressible(len(shape) <= HIGHEST_RANK, f"its rank is {len(shape)}")
     whole = whole_numbers(node, node.stored(0))

@@ -93,7 +93,6 @@ def matmul_integer(node: Node) -> Result:
 
 @rule("ConvInteger")
 def conv_integer(node: Node) -> Result:
-    """Lower ConvInteger to float32, exact up to 2**24."""
     node.note("sums of int32 are computed as float32, exact up to 2**24")
     values = [_whole(node, 0), _whole(node, 1, ones_behind=node.tensor(1).rank - 1)]
     reals = [node.cast(value, FLOAT32) for value in values]

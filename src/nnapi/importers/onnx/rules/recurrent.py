@@ -14,8 +14,8 @@ from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.movement import cut, join, permute_axes
 from nnapi.importers.onnx.tensors import Tensor
-from nnapi.importers.onnx.terms import Term, tanh
 from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import Term, tanh
 from nnapi.model.operand import Array, OperandType
 
 DEFAULTS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
@@ -136,7 +136,6 @@ def _sequence(node: Node) -> Value:
 
 
 def _run_direction(node: Node, k: int, x: Value, run: Callable[[Value], list[Value]]) -> list[Value]:
-    """Run a direction; the second, or a single one called reverse, runs from the end."""
     if k == 0 and node.attribute("direction", "forward") != "reverse":
         return run(x)
     axis = node.graph.ints([0])
@@ -154,7 +153,6 @@ def _activations(node: Node) -> list[str]:
 
 
 def _state(node: Node, i: int, k: int, units: int, x: Value) -> Value:
-    """Return the initial state, zero by default."""
     batch = x.shape[1]
     if not node.has(i):
         return node.spread(OperandType(x.type.code), 0, (batch, units))

@@ -10,13 +10,14 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.importers.arithmetic import multiply
 from nnapi.importers.graph import BOOL8, FLOAT32, INT32, Value
-from nnapi.importers.onnx.layout import collapse, read_as_stored, view_around
+from nnapi.importers.movement import collapse, take
+from nnapi.importers.onnx.layout import read_as_stored, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.movement import block, join
+from nnapi.importers.onnx.rules.movement import join
 from nnapi.importers.onnx.tensors import BYTES, Tensor
-from nnapi.importers.onnx.terms import Term, exp, log, sqrt
 from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import Term, exp, log, sqrt
 
 Formula = Callable[[Term], Term]
 
@@ -120,14 +121,12 @@ def _stays_quantized(node: Node, x: Value) -> bool:
 
 
 def _view_along(node: Node) -> Value:
-    """Reshape input 0 to three dimensions around the axis that input 1 names."""
     shape = node.static_shape(0)
     return view_around(node, node.input(0), shape, node.axis(int(node.array(1).reshape(-1)[0]), len(shape)))
 
 
 @rule("CumSum")
 def cumulative_sum(node: Node) -> Tensor:
-    """Multiply by a triangle of ones."""
     x = _view_along(node)
     outer, count, _ = x.shape
     node.graph.reserve(4 * count * count)
@@ -161,5 +160,5 @@ def _move_along(node: Node, value: Value, distance: int, is_reverse: bool) -> Va
     ones = node.spread(value.type, 1, (outer, distance, inner))
     if count == distance:
         return ones
-    rest = block(node, value, [0, distance if is_reverse else 0, 0], [outer, count - distance, inner])
+    rest = take(node, value, [0, distance if is_reverse else 0, 0], [outer, count - distance, inner])
     return join(node, [rest, ones] if is_reverse else [ones, rest], 1)

@@ -9,13 +9,14 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.graph import INT32, Value
+from nnapi.importers.movement import pick_rows
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.indexing import flatten_constants, flatten_coordinates, normalize_indices
-from nnapi.importers.onnx.rules.movement import join, permute_any_rank, pick_rows
+from nnapi.importers.onnx.rules.indexing import flatten_computed, flatten_constants, normalize_indices
+from nnapi.importers.onnx.rules.movement import join, permute_any_rank
 from nnapi.importers.onnx.tensors import Tensor
-from nnapi.importers.onnx.terms import Term, choose
 from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import Term, choose
 from nnapi.model.operand import Array, Shape
 
 COMBINED = {
@@ -55,7 +56,7 @@ def scatter_nd(node: Node) -> Tensor:
     rows, width = math.prod(own[:depth]), math.prod(own[depth:])
     if node.tensor(1).array is not None:
         return _write_rows(node, flatten_constants(node.array(1), own[:depth]).reshape(-1), (rows, width))
-    at = node.view(flatten_coordinates(node, 1, own[:depth]), (1, math.prod(node.static_shape(1)[:-1])))
+    at = node.view(flatten_computed(node, 1, own[:depth]), (1, math.prod(node.static_shape(1)[:-1])))
     found = _pick_last(node, at, (node.stored(0), node.stored(2)), (1, rows, width))
     return node.result(found, own, elem=node.tensor(0).elem)
 
@@ -119,7 +120,6 @@ def _write_rows(node: Node, places: Array, shape: Shape) -> Tensor:
 
 
 def _count_earlier(places: Array) -> Array:
-    """Return how often each index occurred before."""
     order = np.argsort(places, kind="stable")
     first = np.searchsorted(places[order], places)
     rank = np.empty(places.size, np.int64)
@@ -129,7 +129,6 @@ def _count_earlier(places: Array) -> Array:
 
 
 def _combine(node: Node, code: OperationCode, data: Value, written: Value, is_written: Array) -> Value:
-    """Combine rows with those written to the same index."""
     combined = Term(node, data).apply(code, Term(node, written)).value
     if is_written.all():
         return combined

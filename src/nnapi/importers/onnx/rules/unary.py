@@ -14,18 +14,14 @@ from nnapi.importers.onnx.layout import real_input
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.tensors import BOOL, BYTES, Tensor
-from nnapi.importers.onnx.terms import Term, as_bytes, choose, exp, floor, log, nearest_integer, sin, sqrt
 from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import Term, as_bytes, choose, cosine, exp, floor, log, nearest_integer, sign, sin, sqrt
 from nnapi.model.operand import OperandType
 
 LARGEST = {OperandCode.TENSOR_FLOAT32: float(np.finfo(np.float32).max), OperandCode.TENSOR_FLOAT16: 65504.0}
 OF_ANY_RANK = ("Abs", "Exp", "Log", "Neg", "Sin", "Sqrt")
 """Operators that are one operation of NNAPI for any rank."""
 OF_BYTES = ("Abs", "Neg")
-
-
-def _sign(x: Term) -> Term:
-    return choose(x > 0, 1, choose(x < 0, -1, x.beside(0)))
 
 
 def _with_sign_of(x: Term, size: Term) -> Term:
@@ -56,10 +52,6 @@ def _arcsine(x: Term) -> Term:
     return _arctangent_of_small(x / (sqrt((1 - x) * (x + 1)) + 1)) * 2
 
 
-def _cosine(x: Term) -> Term:
-    return sin(x + math.pi / 2)
-
-
 FORMULAS: dict[str, Callable[[Term], Term]] = {
     "Abs": abs,
     "Acos": lambda x: math.pi / 2 - _arcsine(x),
@@ -69,7 +61,7 @@ FORMULAS: dict[str, Callable[[Term], Term]] = {
     "Atan": _arctangent,
     "Atanh": lambda x: log((x + 1) / (1 - x)) * 0.5,
     "Ceil": lambda x: -floor(-x),
-    "Cos": _cosine,
+    "Cos": cosine,
     "Cosh": lambda x: (exp(x) + exp(-x)) * 0.5,
     "Exp": exp,
     "Floor": floor,
@@ -77,11 +69,11 @@ FORMULAS: dict[str, Callable[[Term], Term]] = {
     "Neg": lambda x: -x,
     "Reciprocal": lambda x: 1 / x,
     "Round": nearest_integer,
-    "Sign": _sign,
+    "Sign": sign,
     "Sin": sin,
     "Sinh": lambda x: (exp(x) - exp(-x)) * 0.5,
     "Sqrt": sqrt,
-    "Tan": lambda x: sin(x) / _cosine(x),
+    "Tan": lambda x: sin(x) / cosine(x),
 }
 
 
@@ -98,7 +90,6 @@ def unary(node: Node) -> Tensor:
 
 @rule("Identity", "Dropout")
 def identity(node: Node) -> list[Tensor | None]:
-    """Pass the input through; Dropout has no effect at inference."""
     if node.kind == "Dropout":
         training = node.since >= 12 and node.has(2) and bool(node.array(2).any())
         ratio = float(node.array(1)) if node.has(1) else 0.5

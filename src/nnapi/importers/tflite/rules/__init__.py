@@ -33,5 +33,4 @@ RULES: RuleTable[Callable[[TfliteNode], object]] = RuleTable(__name__, FAMILIES)
 rule = RULES.rule
 
 OF_HIGH_RANK = [row.name for row in OPERATORS if row.high_rank]
-"""Operators with a rule for more dimensions than NNAPI's operations take."""
 HIGH_RANK: RuleTable[Callable[[TfliteNode], object]] = RuleTable(__name__, {"high_rank": OF_HIGH_RANK})

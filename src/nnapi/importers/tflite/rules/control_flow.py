@@ -24,7 +24,6 @@ def while_(node: TfliteNode) -> None:
 
 
 def _refer(node: TfliteNode, code: OperationCode, first: list[Value], values: list[Value]) -> None:
-    """Emit an operation on two subgraphs; a refused subgraph was recorded before."""
     models = [node.scope.model(index) for index in list_subgraphs(node.operator)]
     references = [
         Value(OperandType(OperandCode.MODEL), model.name, model=model) for model in models if model is not None

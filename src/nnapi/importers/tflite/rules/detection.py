@@ -60,8 +60,6 @@ def detection_postprocess(node: TfliteNode) -> None:
 
 
 class Parameters:
-    """The parameters of a custom operation, a FlexBuffer map."""
-
     def __init__(self, content: bytes) -> None:
         try:
             self._map = read_map(content)

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.arithmetic import (
-    add,
-    broadcast,
-    choose,
-    divide,
-    error_function,
-    multiply,
-    plus,
-    subtract,
-    times,
-    truth,
-)
-from nnapi.importers.graph import BOOL8, INT32, QUANT8, Value
+from nnapi.importers.arithmetic import add, broadcast, choose
+from nnapi.importers.graph import BOOL8, INT32, QUANT8
 from nnapi.importers.movement import transpose
 from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import Term, cosine, divide_towards_zero, floor, gelu, nearest_integer, sign
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
 from nnapi.model.operand import OperandType
@@ -35,20 +26,9 @@ def arithmetic(node: TfliteNode) -> None:
     x, y = node.inputs
     act = node.activation(getattr(node.options, "activation", 0))
     if node.code == OperationCode.DIV and x.type.code == INT32:
-        divide_towards_zero(node, x, y)
+        node.deliver(divide_towards_zero(Term(node, x), Term(node, y)).value)
     else:
         node.emit(node.code, x, y, act)
-
-
-def divide_towards_zero(node: TfliteNode, x: Value, y: Value) -> None:
-    """Divide integers, rounding towards zero; NNAPI rounds down."""
-    size = divide(
-        node, node.apply(OperationCode.ABS, x, shape=x.shape), node.apply(OperationCode.ABS, y, shape=y.shape)
-    )
-    zero, bool8 = node.like(x, 0), OperandType(BOOL8)
-    signs = [node.apply(OperationCode.LESS, value, zero, shape=value.shape, type=bool8) for value in (x, y)]
-    differ = node.apply(OperationCode.NOT_EQUAL, *signs, type=bool8)
-    node.emit(OperationCode.SELECT, differ, node.apply(OperationCode.NEG, size), size)
 
 
 @rule("STABLEHLO_COMPARE")
@@ -61,13 +41,6 @@ def compare(node: TfliteNode) -> None:
 @rule("RELU", "RELU_N1_TO_1", "RELU6")
 def rectifier(node: TfliteNode) -> None:
     node.activate(node.code, node.input(0), node.output)
-
-
-@rule("RELU_0_TO_1")
-def relu_0_to_1(node: TfliteNode) -> None:
-    x = node.graph.real(node.input(0))
-    raised = node.apply(OperationCode.MAXIMUM, x, node.like(x, 0))
-    node.deliver(node.apply(OperationCode.MINIMUM, raised, node.like(x, 1)))
 
 
 @rule("STABLEHLO_CLAMP")
@@ -118,18 +91,6 @@ def add_n(node: TfliteNode) -> None:
     node.emit(OperationCode.ADD, total, rest[-1], node.i32(0))
 
 
-@rule("SQUARE")
-def square(node: TfliteNode) -> None:
-    x = node.graph.real(node.input(0))
-    node.deliver(multiply(node, x, x))
-
-
-@rule("SQUARED_DIFFERENCE")
-def squared_difference(node: TfliteNode) -> None:
-    difference = subtract(node, *node.reals())
-    node.deliver(multiply(node, difference, difference))
-
-
 @rule("SELECT", "SELECT_V2", "STABLEHLO_SELECT")
 def select(node: TfliteNode) -> None:
     """Lower SELECT; TFLite broadcasts, NNAPI does not."""
@@ -156,73 +117,40 @@ def multinomial(node: TfliteNode) -> None:
     node.emit(OperationCode.RANDOM_MULTINOMIAL, node.input(0), count, node.graph.ints(seeds))
 
 
-def _floor(node: TfliteNode, x: Value) -> Value:
-    return node.apply(OperationCode.FLOOR, x)
+def _floor_quotient(x: Term, y: Term) -> Term:
+    quotient = x / y
+    return floor(quotient) if quotient.value.is_float else quotient
 
 
-@rule("FLOOR_DIV")
-def floor_div(node: TfliteNode) -> None:
-    x, y = node.reals()
-    quotient = divide(node, x, y)
-    node.deliver(_floor(node, quotient) if quotient.is_float else quotient)
+def _square(x: Term) -> Term:
+    return x * x
 
 
-@rule("FLOOR_MOD")
-def floor_mod(node: TfliteNode) -> None:
-    x, y = node.reals()
-    quotient = divide(node, x, y)
-    whole = _floor(node, quotient) if quotient.is_float else quotient
-    node.deliver(subtract(node, x, multiply(node, whole, y)))
+FORMULAS: dict[str, Callable[..., Term]] = {
+    "CEIL": lambda x: -floor(-x),
+    "COS": cosine,
+    "FLOOR_DIV": _floor_quotient,
+    "FLOOR_MOD": lambda x, y: x - _floor_quotient(x, y) * y,
+    "GELU": lambda x: gelu(x, is_approximate=x.node.options.approximate),
+    "RELU_0_TO_1": lambda x: x.apply(OperationCode.MAXIMUM, 0).apply(OperationCode.MINIMUM, 1),
+    "ROUND": nearest_integer,
+    "SIGN": sign,
+    "SQUARE": _square,
+    "SQUARED_DIFFERENCE": lambda x, y: _square(x - y),
+    "STABLEHLO_COSINE": cosine,
+}
 
 
-@rule("CEIL")
-def ceil(node: TfliteNode) -> None:
-    x = node.graph.real(node.input(0))
-    node.deliver(node.apply(OperationCode.NEG, _floor(node, node.apply(OperationCode.NEG, x))))
-
-
-@rule("ROUND")
-def round_half_even(node: TfliteNode) -> None:
-    """Round to the nearest integer, halves to even, by twice the rounded half."""
-    x = node.graph.real(node.input(0))
-    low = _floor(node, x)
-    rest = subtract(node, x, low)
-    even = times(node, _floor(node, times(node, plus(node, low, 1), 0.5)), 2)
-    half = broadcast(node, node.like(x, 0.5), node.static_shape_of(x))
-    nearest = choose(node, truth(node, OperationCode.GREATER, rest, half), plus(node, low, 1), low)
-    node.deliver(choose(node, truth(node, OperationCode.EQUAL, rest, half), even, nearest))
-
-
-@rule("SIGN")
-def sign(node: TfliteNode) -> None:
-    x = node.graph.real(node.input(0))
-    shape, zero = node.static_shape_of(x), node.like(x, 0)
-    below, none, above = (broadcast(node, node.like(x, number), shape) for number in (-1, 0, 1))
-    low = choose(node, truth(node, OperationCode.LESS, x, zero), below, none)
-    node.deliver(choose(node, truth(node, OperationCode.GREATER, x, zero), above, low))
-
-
-@rule("COS", "STABLEHLO_COSINE")
-def cos(node: TfliteNode) -> None:
-    x = node.graph.real(node.input(0))
-    node.deliver(node.apply(OperationCode.SIN, plus(node, x, math.pi / 2)))
-
-
-@rule("GELU")
-def gelu(node: TfliteNode) -> None:
-    x = node.graph.real(node.input(0))
-    if node.options.approximate:
-        cube = multiply(node, multiply(node, x, x), x)
-        inner = times(node, add(node, x, times(node, cube, 0.044715)), math.sqrt(2 / math.pi))
-        spread = node.apply(OperationCode.TANH, inner)
-    else:
-        spread = error_function(node, x, math.sqrt(0.5))
-    node.deliver(multiply(node, times(node, x, 0.5), plus(node, spread, 1)))
+@rule(*FORMULAS)
+def formula(node: TfliteNode) -> None:
+    operands = [Term(node, value) for value in node.reals()]
+    if node.kind in ("ROUND", "SIGN"):
+        node.static_shape_of(operands[0].value)
+    node.deliver(FORMULAS[node.kind](*operands).value)
 
 
 @rule("CUMSUM")
 def cumsum(node: TfliteNode) -> None:
-    """Multiply by a triangle of ones."""
     o, x = node.options, node.graph.real(node.input(0))
     shape = node.static_shape_of(x)
     axis = node.axis(node.number(1), x.rank)

@@ -11,7 +11,7 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.graph import SAME_SCALE, Value, real_numbers
-from nnapi.importers.movement import concatenate, merge_axes, split, take, transpose
+from nnapi.importers.movement import collapse, concatenate, merge_axes, split, take, transpose
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import HIGHEST_RANK, TfliteNode
 from nnapi.importers.tflite.rules import HIGH_RANK, OF_HIGH_RANK, RULES
@@ -43,7 +43,6 @@ def shape_of(node: TfliteNode, i: int) -> Shape:
 
 
 def around(shape: Shape, axis: int) -> tuple[int, int]:
-    """Return the numbers of elements before and behind an axis."""
     return math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
 
 
@@ -109,14 +108,13 @@ def slice_block(node: TfliteNode) -> None:
     """Lower SLICE; uncut axes are merged with their neighbors."""
     shape, begin, size = shape_of(node, 0), node.numbers(1), node.numbers(2)
     cuts = [first != 0 or count not in (-1, width) for first, count, width in zip(begin, size, shape, strict=True)]
-    groups = _group_neighbors([axis if is_cut else -1 for axis, is_cut in enumerate(cuts)])
-    expressible(
-        len(groups) <= HIGHEST_RANK, f"it cuts axes that lie among {len(groups)} groups, NNAPI has {HIGHEST_RANK}"
-    )
-    row = node.reshape(node.row(0), [math.prod(shape[axis] for axis in group) for group in groups])
-    first = [begin[group[0]] if cuts[group[0]] else 0 for group in groups]
-    last = [size[group[0]] if cuts[group[0]] else -1 for group in groups]
-    widths = [row.shape[k] - first[k] if last[k] == -1 else last[k] for k in range(len(groups))]
+    merged, where = collapse(shape, [axis if is_cut else -1 for axis, is_cut in enumerate(cuts)])
+    fits = len(merged) <= HIGHEST_RANK
+    expressible(fits, f"it cuts axes that lie among {len(merged)} groups, NNAPI has {HIGHEST_RANK}")
+    row, first, widths = node.reshape(node.row(0), merged), [0] * len(merged), list(merged)
+    for axis in np.flatnonzero(cuts).tolist():
+        first[where[axis]] = begin[axis]
+        widths[where[axis]] = shape[axis] - begin[axis] if size[axis] == -1 else size[axis]
     node.deliver_row(take(node, row, first, widths))
 
 
@@ -134,10 +132,9 @@ def broadcast_to(node: TfliteNode) -> None:
 def reduce(node: TfliteNode) -> None:
     shape = shape_of(node, 0)
     axes = {node.axis(axis, len(shape)) for axis in node.numbers(1)}
-    groups = _group_neighbors([axis in axes for axis in range(len(shape))])
-    expressible(len(groups) <= HIGHEST_RANK, f"it reduces along {len(axes)} axes that are not adjacent")
-    row = node.reshape(node.row(0), [math.prod(shape[axis] for axis in group) for group in groups])
-    gone = [k for k, group in enumerate(groups) if group[0] in axes]
+    merged, where = collapse(shape, [axis in axes for axis in range(len(shape))])
+    expressible(len(merged) <= HIGHEST_RANK, f"it reduces along {len(axes)} axes that are not adjacent")
+    row, gone = node.reshape(node.row(0), merged), sorted({where[axis] for axis in axes})
     keep = node.i32(1) if node.kind == "MEAN" else node.flag(True)
     left = tuple(1 if k in gone else size for k, size in enumerate(row.shape))
     found = node.temporary(node.output.type.with_dimensions(left), "reduced")
@@ -164,7 +161,6 @@ def compute_each(node: TfliteNode) -> None:
 
 
 def _is_one(value: Value) -> bool:
-    """Return whether all elements of a constant are 1, within 1e-5."""
     if value.array is None or value.type.channel:
         return False
     numbers = real_numbers(value.type, value.array) if value.is_quantized else value.array
@@ -185,7 +181,6 @@ def spread(node: TfliteNode, i: int, shape: Shape) -> Value:
 
 
 def repeat(node: TfliteNode, row: Value, shape: Shape, counts: Sequence[int]) -> Value:
-    """Tile a row of elements of a shape; two powers of two scale an image."""
     axes = [axis for axis, count in enumerate(counts) if count != 1]
     if (
         len(axes) == 2
@@ -204,20 +199,9 @@ def repeat(node: TfliteNode, row: Value, shape: Shape, counts: Sequence[int]) ->
 
 
 def _scale_image(node: TfliteNode, row: Value, shape: Shape, axes: Sequence[int], times: Sequence[int]) -> Value:
-    """Repeat each element across and down by RESIZE_NEAREST_NEIGHBOR."""
     first, second = axes
     height, width = math.prod(shape[:first]), math.prod(shape[first + 1 : second])
     image = node.reshape(row, (1, height, width, math.prod(shape[second + 1 :])))
     tall, wide = height * times[0], width * times[1]
     size = (node.i32(wide), node.i32(tall), node.flag(False))
     return node.apply(OperationCode.RESIZE_NEAREST_NEIGHBOR, image, *size, shape=(1, tall, wide, image.shape[3]))
-
-
-def _group_neighbors(kinds: Sequence[object]) -> list[list[int]]:
-    groups: list[list[int]] = []
-    for axis, kind in enumerate(kinds):
-        if groups and kinds[groups[-1][0]] == kind:
-            groups[-1].append(axis)
-        else:
-            groups.append([axis])
-    return groups

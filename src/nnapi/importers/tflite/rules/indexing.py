@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial, reduce
 
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.arithmetic import add, choose, subtract, times, truth
+from nnapi.importers.arithmetic import add, choose, subtract, truth
 from nnapi.importers.graph import BOOL8, INT32, Value
-from nnapi.importers.movement import split, take, without_axis
+from nnapi.importers.movement import flatten_coordinates, pick_rows, take, without_axis
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
@@ -63,7 +62,6 @@ def stablehlo_slice(node: TfliteNode) -> None:
 
 
 def write_slice(node: TfliteNode, x: Value, along: Sequence[Along], new_axes: Sequence[int]) -> None:
-    """Slice a value into the output, and insert new axes."""
     if x.type.code in (INT32, BOOL8):
         taken = _by_blocks(node, x, along)
     elif new_axes:
@@ -180,7 +178,6 @@ def gather(node: TfliteNode) -> None:
 
 
 def gather_in_batches(node: TfliteNode, x: Value, indices: Value, axis: int, batch: int) -> None:
-    """Add to the indices of each batch its first row, and gather from all batches as one."""
     expressible(axis == batch, f"it gathers along axis {axis} below {batch} batch axes")
     count, dimension = math.prod(node.static_shape_of(x)[:batch]), x.shape[axis]
     expressible(node.static_shape_of(indices)[:batch] == x.shape[:batch], "its batches differ")
@@ -189,7 +186,7 @@ def gather_in_batches(node: TfliteNode, x: Value, indices: Value, axis: int, bat
     rows = node.reshape(indices, (count, math.prod(indices.shape[batch:])))
     flat = node.reshape(add(node, rows, node.graph.constant(begins)), (math.prod(rows.shape),))
     laid = node.reshape(x, (count * dimension, *x.shape[axis + 1 :]))
-    picked = node.apply(OperationCode.GATHER, laid, node.i32(0), flat, shape=(*flat.shape, *laid.shape[1:]))
+    picked = pick_rows(node, laid, flat)
     node.reshape(picked, (*indices.shape, *x.shape[axis + 1 :]), to=node.output)
 
 
@@ -200,24 +197,12 @@ def gather_nd(node: TfliteNode) -> None:
     expressible(0 < depth <= x.rank, f"it has {depth} indices for rank {x.rank}")
     expressible(all(x.shape[1:depth]), f"{x.name} has dynamic dimensions {list(x.shape)}")
     flat_shape = (math.prod(x.shape[:depth]), *x.shape[depth:])
-    places = node.reshape(flatten_coordinates(node, indices, x.shape), (math.prod(outer),))
-    flat = node.reshape(x, flat_shape)
-    picked = node.apply(OperationCode.GATHER, flat, node.i32(0), places, shape=(*places.shape, *flat_shape[1:]))
+    picked = pick_rows(node, node.reshape(x, flat_shape), flatten_coordinates(node, indices, x.shape))
     node.reshape(picked, (*outer, *flat_shape[1:]) or (1,), to=node.output)
-
-
-def flatten_coordinates(node: TfliteNode, indices: Value, shape: Sequence[int]) -> Value:
-    """Return coordinates, the last axis of ``indices``, as flat indices into the leading axes of ``shape``."""
-    depth = indices.shape[-1]
-    columns = split(node, indices, indices.rank - 1, depth)
-    steps = [math.prod(shape[axis + 1 : depth]) for axis in range(depth)]
-    scaled = [column if step == 1 else times(node, column, step) for column, step in zip(columns, steps, strict=True)]
-    return reduce(partial(add, node), scaled)
 
 
 @rule("REVERSE_SEQUENCE")
 def reverse_sequence(node: TfliteNode) -> None:
-    """Gather each row by mirrored indices up to its length."""
     o, x, lengths = node.options, node.input(0), node.input(1)
     expressible((o.batch_dim, o.seq_dim) == (0, 1), "its rows do not lie along axis 1 of batches along axis 0")
     batch, dimension, *rest = node.static_shape_of(x)
@@ -230,8 +215,7 @@ def reverse_sequence(node: TfliteNode) -> None:
     begins = node.graph.ints(np.arange(batch).reshape(batch, 1) * dimension)
     flat = node.reshape(add(node, choose(node, past, own, mirrored), begins), (batch * dimension,))
     laid = node.reshape(x, (batch * dimension, *rest))
-    picked = node.apply(OperationCode.GATHER, laid, node.i32(0), flat)
-    node.reshape(picked, x.shape, to=node.output)
+    node.reshape(pick_rows(node, laid, flat), x.shape, to=node.output)
 
 
 @rule("ARG_MAX", "ARG_MIN")

@@ -9,10 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from nnapi.codes import FuseCode, OperationCode, PaddingCode
-from nnapi.importers.arithmetic import add, choose, divide, multiply, subtract, times, truth
-from nnapi.importers.graph import FLOAT32, INT32, Value
-from nnapi.importers.movement import concatenate, split, take
+from nnapi.importers.arithmetic import add, multiply, subtract, times
+from nnapi.importers.graph import BOOL8, FLOAT32, INT32, Value
+from nnapi.importers.movement import concatenate, pick_rows, split, take
 from nnapi.importers.refusals import expressible
+from nnapi.importers.terms import Term, choose, floor, sqrt
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
 from nnapi.importers.tflite.rules.detection import Parameters
@@ -54,18 +55,16 @@ def max_pooling_with_argmax(node: TfliteNode) -> None:
     largest = node.temporary(OperandType(FLOAT32, shape), "largest")
     node.emit(OperationCode.MAX_POOL_2D, x, *numbers, node.i32(0), to=largest)
     count = w.width * w.height
-    place = node.graph.full(largest.type, count - 0.9)
+    position = Term(node, node.graph.full(largest.type, count - 0.9))
     for k in reversed(range(count - 1)):
-        pixel = every(node, x, k // w.width, k % w.width, w)
-        is_largest = truth(node, OperationCode.EQUAL, pixel, largest)
-        place = choose(node, is_largest, node.graph.full(largest.type, k + 0.1), place)
+        pixel = Term(node, every(node, x, k // w.width, k % w.width, w))
+        position = choose(pixel.compare(OperationCode.EQUAL, Term(node, largest)), k + 0.1, position)
     activated = [None, OperationCode.RELU, OperationCode.RELU1, OperationCode.RELU6][w.activation]
     node.deliver(node.apply(activated, largest) if activated else largest)
-    node.deliver(place, 1)
+    node.deliver(position.value, 1)
 
 
 def every(node: TfliteNode, x: Value, top: int, left: int, w: Windows) -> Value:
-    """Return the pixel at one filter tap of each window."""
     steps = [1, w.stride_h, w.stride_w, 1]
     place = [node.graph.ints(each) for each in ([0, top, left, 0], list(x.shape), steps)]
     return node.apply(OperationCode.STRIDED_SLICE, x, *place, *[node.i32(0)] * 3)
@@ -73,15 +72,11 @@ def every(node: TfliteNode, x: Value, top: int, left: int, w: Windows) -> Value:
 
 @rule("CUSTOM:MaxUnpooling2D")
 def max_unpooling(node: TfliteNode) -> None:
-    w, x, places = read_windows(node), node.graph.real(node.input(0)), node.graph.real(node.input(1))
-    node.static_shape_of(x)
+    w, x, positions = read_windows(node), *(Term(node, node.graph.real(node.input(i))) for i in (0, 1))
+    node.static_shape_of(x.value)
     expressible(w.width == w.height == w.stride_w == w.stride_h, "its windows are not adjacent squares")
-    whole = node.apply(OperationCode.FLOOR, places)
-    zeros = node.graph.full(x.type)
-    pieces = []
-    for k in range(w.width * w.height):
-        here = truth(node, OperationCode.EQUAL, whole, node.like(whole, k))
-        pieces.append(choose(node, here, x, zeros))
+    whole, zeros = floor(positions), Term(node, node.graph.full(x.value.type))
+    pieces = [choose(whole.compare(OperationCode.EQUAL, k), x, zeros).value for k in range(w.width * w.height)]
     if len(pieces) == 1:
         node.deliver(pieces[0])
     else:
@@ -122,7 +117,6 @@ def transform_landmarks(node: TfliteNode) -> None:
 
 @rule("CUSTOM:TransformTensorBilinear")
 def transform_bilinear(node: TfliteNode) -> None:
-    """Interpolate each pixel of the result from four of the image; those beyond it are zero."""
     parameters, image = Parameters(node.operator.custom_options), node.graph.real(node.input(0))
     out = (int(parameters.number("output_height")), int(parameters.number("output_width")))
     n, height, width, c = node.static_shape_of(image)
@@ -133,76 +127,66 @@ def transform_bilinear(node: TfliteNode) -> None:
     affine = read_affine(node, 1)
     there = product(node, affine.factors, node.graph.constant(grid))
     shift = add(node, affine.added, node.like(there, -0.5))
-    places = split(node, add(node, there, shift), 0, 2)
-    x, y = (Side(node, place, length) for place, length in zip(places, (width, height), strict=True))
+    positions = (Term(node, each) for each in split(node, add(node, there, shift), 0, 2))
+    x, y = (Side(each, length) for each, length in zip(positions, (width, height), strict=True))
     pixels, parts = node.reshape(image, (height * width, c)), []
-    for row, share in ((y.before, y.rest), (y.behind, y.over)):
-        for column, part in ((x.before, x.rest), (x.behind, x.over)):
-            index = add(node, times(node, row, width), column)
-            whole = node.apply(
-                OperationCode.CAST, node.reshape(index, (count,)), shape=(count,), type=OperandType(INT32)
-            )
-            taken = node.apply(OperationCode.GATHER, pixels, node.i32(0), whole)
-            weight = node.reshape(multiply(node, share, part), (count, 1))
-            parts.append(multiply(node, taken, weight))
+    for row, row_weight in ((y.before, y.rest), (y.behind, y.over)):
+        for column, column_weight in ((x.before, x.rest), (x.behind, x.over)):
+            index = node.reshape((row * width + column).value, (count,))
+            whole = node.apply(OperationCode.CAST, index, shape=(count,), type=OperandType(INT32))
+            weight = node.reshape((row_weight * column_weight).value, (count, 1))
+            parts.append(multiply(node, pick_rows(node, pixels, whole), weight))
     node.deliver(node.reshape(reduce(partial(add, node), parts), (1, *out, c)))
 
 
 class Side:
     """Positions along an axis: the pixels before and behind, and their weights, zero beyond the image."""
 
-    def __init__(self, node: TfliteNode, place: Value, length: int) -> None:
-        last = node.like(place, length - 1)
-        low = node.apply(OperationCode.FLOOR, place)
-        high = add(node, low, node.like(low, 1))
+    def __init__(self, position: Term, length: int) -> None:
+        low = floor(position)
         self.before, self.behind = (
-            node.apply(OperationCode.MINIMUM, node.apply(OperationCode.MAXIMUM, each, node.like(each, 0)), last)
-            for each in (low, high)
+            each.apply(OperationCode.MAXIMUM, 0).apply(OperationCode.MINIMUM, length - 1) for each in (low, low + 1)
         )
-        is_inside = truth(
-            node,
-            OperationCode.LOGICAL_AND,
-            truth(node, OperationCode.GREATER_EQUAL, place, node.like(place, 0)),
-            truth(node, OperationCode.LESS_EQUAL, place, last),
+        begins, ends = (
+            position.compare(OperationCode.GREATER_EQUAL, 0),
+            position.compare(OperationCode.LESS_EQUAL, length - 1),
         )
-        over = subtract(node, place, low)
-        rest = subtract(node, node.like(over, 1), over)
-        zeros = node.graph.full(place.type.with_dimensions(place.shape))
-        self.over, self.rest = (choose(node, is_inside, share, zeros) for share in (over, rest))
+        is_inside = begins.apply(OperationCode.LOGICAL_AND, ends, type=OperandType(BOOL8))
+        over = position - low
+        self.over, self.rest = (choose(is_inside, share, over.beside(0)) for share in (over, 1 - over))
 
 
 class Turn(NamedTuple):
     """The cosine and the sine of an angle, each [1, 1]."""
 
-    cos: Value
-    sin: Value
+    cos: Term
+    sin: Term
 
 
 def read_turn(node: TfliteNode, left: Value, right: Value, target: float) -> Turn:
     """Return the rotation that gives the line between two points the wanted angle."""
-    along, up = split(node, subtract(node, right, left), 1, 2)
-    square = add(node, *(multiply(node, each, each) for each in (along, up)))
-    length = node.apply(OperationCode.SQRT, square)
-    length = node.apply(OperationCode.MAXIMUM, length, node.like(length, LEAST))
-    cos, sin = (divide(node, each, length) for each in (along, up))
+    along, up = (Term(node, each) for each in split(node, subtract(node, right, left), 1, 2))
+    length = sqrt(along * along + up * up).apply(OperationCode.MAXIMUM, LEAST)
+    cos, sin = along / length, up / length
     return Turn(
-        add(node, times(node, cos, math.cos(target)), times(node, sin, math.sin(target))),
-        add(node, times(node, cos, math.sin(target)), times(node, sin, -math.cos(target))),
+        cos * math.cos(target) + sin * math.sin(target),
+        cos * math.sin(target) + sin * -math.cos(target),
     )
 
 
-def read_box(node: TfliteNode, points: Value, turn: Turn) -> tuple[list[Value], list[Value]]:
+def read_box(node: TfliteNode, points: Value, turn: Turn) -> tuple[list[Term], list[Term]]:
     """Return width and height of the rotated points' bounding box, and its center before the rotation."""
-    rows = ([turn.cos, times(node, turn.sin, -1)], [turn.sin, turn.cos])
-    rotation = concatenate(node, [concatenate(node, row, 1) for row in rows], 0)
+    rows = ((turn.cos, turn.sin * -1), (turn.sin, turn.cos))
+    rotation = concatenate(node, [concatenate(node, [each.value for each in row], 1) for row in rows], 0)
     upright = product(node, points, rotation, is_transposed=True)
     low, high = (
         node.apply(code, upright, node.graph.ints([0]), node.flag(True))
         for code in (OperationCode.REDUCE_MIN, OperationCode.REDUCE_MAX)
     )
-    middle = times(node, add(node, low, high), 0.5)
-    size = subtract(node, high, low)
-    return split(node, size, 1, 2), split(node, product(node, middle, rotation), 1, 2)
+    middle, size = times(node, add(node, low, high), 0.5), subtract(node, high, low)
+    center = product(node, middle, rotation)
+    extent, position = ([Term(node, each) for each in split(node, pair, 1, 2)] for pair in (size, center))
+    return extent, position
 
 
 @rule("CUSTOM:Landmarks2TransformMatrix")
@@ -221,19 +205,13 @@ def landmarks_to_matrix(node: TfliteNode) -> None:
     flat = take(node, node.reshape(points, shape[1:]), [0, 0], [shape[1], 2])
     left, right = (take(node, flat, [each, 0], [1, 2]) for each in ends)
     turn = read_turn(node, left, right, float(number("target_rotation_radians")))
-    chosen = node.apply(OperationCode.GATHER, flat, node.i32(0), node.graph.ints(subset))
+    chosen = pick_rows(node, flat, np.array(subset))
     (wide, tall), middle = read_box(node, chosen, turn)
-    across, down = times(node, wide, number("scale_x") / width), times(node, tall, number("scale_y") / height)
-    rows = (
-        [multiply(node, turn.cos, across), multiply(node, turn.sin, down)],
-        [
-            times(node, multiply(node, turn.sin, across), -1),
-            multiply(node, turn.cos, down),
-        ],
-    )
+    across, down = wide * (number("scale_x") / width), tall * (number("scale_y") / height)
+    rows = ((turn.cos * across, turn.sin * down), (turn.sin * across * -1, turn.cos * down))
     numbers = []
-    for (first, second), place in zip(rows, middle, strict=True):
-        back = add(node, times(node, first, -width / 2), times(node, second, -height / 2))
-        numbers += [first, second, node.graph.full(first.type), add(node, place, back)]
+    for (first, second), position in zip(rows, middle, strict=True):
+        offset = position + (first * (-width / 2) + second * (-height / 2))
+        numbers += [first.value, second.value, node.graph.full(first.value.type), offset.value]
     numbers.append(node.graph.constant(np.array([[0, 0, 1, 0, 0, 0, 0, 1]], np.float32)))
     node.deliver(node.reshape(concatenate(node, numbers, 1), (1, 4, 4)))

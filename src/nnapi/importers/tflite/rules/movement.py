@@ -11,11 +11,10 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.arithmetic import broadcast, choose, multiply, truth
 from nnapi.importers.graph import BOOL8, FLOAT32, INT32, Value
-from nnapi.importers.movement import concatenate, split, take, transpose, without_axis
+from nnapi.importers.movement import concatenate, pad_by_concatenation, split, take, transpose, without_axis
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
-from nnapi.model.operand import OperandType
 
 
 @rule("RESHAPE")
@@ -154,18 +153,8 @@ def pad_with(node: TfliteNode) -> None:
 
 
 def pad_integers(node: TfliteNode, x: Value, number: int) -> None:
-    """Pad int32, which NNAPI's PAD does not take, by concatenating constants."""
-    pads = np.array(node.numbers(1)).reshape(-1, 2)
-    for axis, (before, after) in enumerate(pads.tolist()):
-        shape = list(node.static_shape_of(x))
-        ends = []
-        for width in (before, after):
-            shape[axis] = width
-            type = OperandType(INT32, tuple(shape))
-            ends.append([node.graph.full(type, number)] if width else [])
-        if before or after:
-            x = concatenate(node, [*ends[0], x, *ends[1]], axis)
-    node.deliver(x)
+    pads = np.array(node.numbers(1)).reshape(-1, 2).tolist()
+    node.deliver(pad_by_concatenation(node, x, pads, number))
 
 
 @rule("MIRROR_PAD")
@@ -226,7 +215,6 @@ def broadcast_args(node: TfliteNode) -> None:
 
 @rule("ONE_HOT")
 def one_hot(node: TfliteNode) -> None:
-    """Compare indices with positions along the new axis."""
     indices, depth = node.input(0), node.number(1)
     expressible(depth > 0, f"its depth is {depth}")
     node.graph.reserve(4 * depth)
@@ -257,7 +245,6 @@ def matrix_diag(node: TfliteNode) -> None:
 
 @rule("MATRIX_SET_DIAG")
 def matrix_set_diag(node: TfliteNode) -> None:
-    """Select the diagonal where the unit matrix has ones."""
     x, diagonal = node.reals()
     *batch, rows, columns = node.static_shape_of(x)
     node.graph.reserve(5 * rows * columns)

@@ -45,7 +45,6 @@ def move_blocks(node: TfliteNode) -> None:
 
 @rule("SPACE_TO_BATCH_ND")
 def space_to_batch(node: TfliteNode) -> None:
-    """Lower SPACE_TO_BATCH_ND; rank 3 is an image of width 1."""
     x, block, pads = node.input(0), node.numbers(1), node.numbers(2)
     if x.rank == 4:
         node.emit(OperationCode.SPACE_TO_BATCH_ND, x, node.input(1), node.input(2))

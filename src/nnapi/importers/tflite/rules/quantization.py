@@ -16,7 +16,6 @@ QUANT8_SIGNED = OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
 
 @rule("QUANTIZE")
 def quantize(node: TfliteNode) -> None:
-    """Lower QUANTIZE, of floats or of quantized values with another scale."""
     x = node.input(0)
     expressible(x.is_float or x.is_quantized, f"its input is {x.type.name}")
     if node.output.is_float:  # int16_as_float dequantized its output
@@ -91,13 +90,11 @@ def _as_bytes(node: TfliteNode, out: Value) -> Value:
 
 @rule("DENSIFY")
 def densify(node: TfliteNode) -> None:
-    """Pass the constant through: sparse ones are dense once read."""
     node.bind(0, node.input(0))
 
 
 @rule("FAKE_QUANT")
 def fake_quant(node: TfliteNode) -> None:
-    """Quantize to an 8-bit range, and dequantize."""
     o, x = node.options, node.input(0)
     expressible(o.num_bits == 8 and not o.narrow_range, "NNAPI quantizes to the full 8 bits only")
     low, high = min(float(o.min), 0.0), max(float(o.max), 0.0)

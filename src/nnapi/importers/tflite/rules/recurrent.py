@@ -21,7 +21,6 @@ STATES = (18, 19)
 BOTH_STATES = (35, 36, 37, 38)
 """States of a bidirectional LSTM: forward, then backward."""
 MATRICES = range(1, 9)
-"""Weights of an LSTM's input and last output."""
 BIASES = (12, 13, 14, 15, 17)
 MOST_STEPS = 256
 """The largest number of time steps of an integer LSTM that are unrolled."""
@@ -75,7 +74,6 @@ def lstm(node: TfliteNode) -> None:
 
 
 def basic_lstm(node: TfliteNode) -> None:
-    """Compute the gates, input, candidate, forget and output, by one product."""
     o = node.options
     x, last, weights, bias, state = node.inputs[:5]
     expressible(x.is_float and o.activation == TANH, "it is quantized or squashes by other than TANH")
@@ -218,7 +216,6 @@ def _is_integer_cell(node: TfliteNode) -> bool:
 
 
 def integer_steps(node: TfliteNode, steps: Sequence[Value]) -> list[Value]:
-    """Apply QUANTIZED_LSTM to each time step; return the outputs."""
     o = node.options
     fixed = [_integer_operand(node, i) for i in range(1, 18)]
     hidden, memory = (node.input(i) for i in STATES)
@@ -269,12 +266,10 @@ def _intermediate_scales(node: TfliteNode, hidden: Value) -> list[Value]:
 
 
 def _steps(node: TfliteNode, x: Value, axis: int) -> list[Value]:
-    """Split the input into time steps, [batch, features]."""
     shape: Shape = (x.shape[1 - axis], x.shape[2])
     return [node.reshape(piece, shape) for piece in split(node, x, axis, x.shape[axis])]
 
 
 def _join(node: TfliteNode, steps: Sequence[Value], axis: int) -> Value:
-    """Stack the outputs of all time steps along ``axis``."""
     shape = (*steps[0].shape[:axis], len(steps), *steps[0].shape[axis:])
     return node.apply(OperationCode.PACK, node.i32(axis), *steps, shape=shape, type=steps[0].type)

@@ -33,7 +33,6 @@ def reduce(node: TfliteNode) -> None:
 
 @rule("BUCKETIZE")
 def bucketize(node: TfliteNode) -> None:
-    """Count the boundaries that are not above each element."""
     x, boundaries = node.input(0), node.options.boundaries
     expressible(boundaries, "it has no boundaries")
     shape = node.static_shape_of(x)

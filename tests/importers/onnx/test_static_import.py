@@ -9,7 +9,7 @@ from onnx import TensorProto, helper  # noqa: E402
 
 import nnapi  # noqa: E402
 from nnapi.errors import BadDataError  # noqa: E402
-from nnapi.importers.onnx.definitions import need_defined  # noqa: E402
+from nnapi.importers.onnx.static_import import need_defined  # noqa: E402
 from nnapi.importers.refusals import UnsupportedOperationsError  # noqa: E402
 
 

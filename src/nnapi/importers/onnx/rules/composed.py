@@ -1,6 +1,8 @@
-"""Operators of com.microsoft that ONNX Runtime's optimizer and quantizer write, composed of ONNX's operators."""
+"""Operators of com.microsoft and ai.onnx.ml on numeric tensors, composed of ONNX's operators."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -8,7 +10,7 @@ from nnapi.errors import BadDataError, need
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.results import apply_rule, apply_rules, compose
 from nnapi.importers.onnx.rules import Result, rule
-from nnapi.importers.onnx.tensors import Tensor, constant
+from nnapi.importers.onnx.tensors import FLOAT, Tensor, constant
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array
 
@@ -73,7 +75,6 @@ def quick_gelu(node: Node) -> Result:
 
 @rule("com.microsoft:FusedConv", "com.microsoft:FusedGemm")
 def fused(node: Node) -> Result:
-    """Lower Conv or Gemm, plus a fourth input, and an activation."""
     kind = node.kind.removeprefix("Fused")
     attributes = {name: node.attribute(name) for name in FUSED_ATTRIBUTES[kind] if node.attribute(name) is not None}
     found = compose(node, kind, node.tensor(0), node.tensor(1), node.given(2), **attributes)
@@ -126,7 +127,6 @@ def _unpack(packed: Array, bits: int) -> Array:
 
 @rule("com.microsoft:DynamicQuantizeMatMul")
 def dynamic_quantize_matmul(node: Node) -> Result:
-    """Multiply by quantized weights; ONNX Runtime quantizes the input at run time."""
     node.note(f"DynamicQuantizeMatMul: {FLOAT_INPUTS}")
     weights = compose(node, "DequantizeLinear", node.tensor(1), node.tensor(2), node.given(3), axis=-1)
     return add(node, compose(node, "MatMul", node.tensor(0), weights), node.given(4))
@@ -143,7 +143,6 @@ def matmul_integer_to_float(node: Node) -> Result:
 
 @rule("com.microsoft:DynamicQuantizeLSTM")
 def dynamic_quantize_lstm(node: Node) -> list[Tensor | None]:
-    """Lower LSTM with quantized weights [directions, inputs, gates]."""
     node.note(f"DynamicQuantizeLSTM: {FLOAT_INPUTS}")
     weights = [_dequantize_gates(node, 1, 8), _dequantize_gates(node, 2, 10)]
     inputs = [node.tensor(0), *weights, *(node.given(i) for i in range(3, 8))]
@@ -158,3 +157,71 @@ def _dequantize_gates(node: Node, i: int, scale: int) -> Tensor:
     node.graph.reserve(4 * values.size)
     found = ((values - points) * scales).swapaxes(1, 2)
     return constant(f"{node.name}:weights {i}", np.ascontiguousarray(found, np.float32))
+
+
+def _as_float(node: Node) -> Tensor:
+    tensor = node.tensor(0)
+    return tensor if tensor.elem == FLOAT else compose(node, "Cast", tensor, to=FLOAT)
+
+
+def _constant(node: Node, name: str) -> Tensor:
+    return constant(f"{node.name}:{name}", np.array(node.attribute(name) or [], np.float32))
+
+
+@rule("ai.onnx.ml:Scaler")
+def scaler(node: Node) -> Result:
+    found = _as_float(node)
+    offset, scale = (_constant(node, name) for name in ("offset", "scale"))
+    if offset.constant.any():
+        found = compose(node, "Sub", found, offset)
+    return compose(node, "Mul", found, scale) if scale.constant.size else found
+
+
+@rule("ai.onnx.ml:Normalizer")
+def normalizer(node: Node) -> Result:
+    norm, x = node.attribute("norm", "MAX"), _as_float(node)
+    if norm in ("L1", "L2"):
+        return compose(node, "LpNormalization", x, axis=1, p=int(norm[1]))
+    expressible(norm == "MAX", f"its norm is {norm}")
+    return compose(node, "Div", x, compose(node, "ReduceMax", x, axes=[1], keepdims=1))
+
+
+@rule("ai.onnx.ml:Binarizer")
+def binarizer(node: Node) -> Result:
+    x = _as_float(node)
+    above = compose(node, "Greater", x, number(node, float(node.attribute("threshold", 0.0)), x))
+    return compose(node, "Cast", above, to=node.tensor(0).elem)
+
+
+@rule("ai.onnx.ml:LinearRegressor")
+def linear_regressor(node: Node) -> Result:
+    return _transform(node, _linear(node, int(node.attribute("targets", 1))))
+
+
+@rule("ai.onnx.ml:LinearClassifier")
+def linear_classifier(node: Node) -> Sequence[Result | None]:
+    labels = node.attribute("classlabels_ints")
+    expressible(labels, "its labels are texts, which NNAPI does not have")
+    rows = len(node.attribute("coefficients") or []) // max(node.shape(0)[-1], 1)
+    expressible(rows == len(labels), f"it has {rows} scores for {len(labels)} classes")
+    scores = _linear(node, rows)
+    places = compose(node, "ArgMax", scores, axis=1, keepdims=0)
+    names = constant(f"{node.name}:labels", np.array(labels, np.int64))
+    return [compose(node, "Gather", names, places, axis=0), _transform(node, scores)]
+
+
+def _linear(node: Node, rows: int) -> Tensor:
+    coefficients, bias = _constant(node, "coefficients"), _constant(node, "intercepts")
+    depth, size = node.shape(0)[-1], coefficients.constant.size
+    need(size == rows * depth, f"{size} coefficients for {rows} × {depth}", BadDataError)
+    matrix = constant(coefficients.name, np.ascontiguousarray(coefficients.constant.reshape(rows, depth).T))
+    found = compose(node, "MatMul", _as_float(node), matrix)
+    return compose(node, "Add", found, bias) if bias.constant.size else found
+
+
+def _transform(node: Node, scores: Tensor) -> Tensor:
+    way = node.attribute("post_transform", "NONE")
+    expressible(way in ("NONE", "LOGISTIC", "SOFTMAX"), f"its post_transform is {way}")
+    if way == "SOFTMAX":
+        return compose(node, "Softmax", scores, axis=1)
+    return scores if way == "NONE" else compose(node, "Sigmoid", scores)

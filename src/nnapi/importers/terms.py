@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from typing import Any
 
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as O
-from nnapi.importers.arithmetic import broadcast
+from nnapi.importers.arithmetic import broadcast, broadcast_shape
 from nnapi.importers.graph import BOOL8, FLOAT32, QUANT8, Value
-from nnapi.importers.onnx.layout import broadcast_shape
-from nnapi.importers.onnx.node import Node
+from nnapi.importers.node import Node
 from nnapi.model.operand import OperandType, Shape
 
 FUSING = (O.ADD, O.SUB, O.MUL, O.DIV)
@@ -18,16 +19,17 @@ SIGNED = OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
 
 
 class Term:
-    """A value in a formula; numbers beside it become constants of its type."""
+    """A value in a formula; numbers beside it become constants of its type. ``node`` is the file format's Node."""
 
-    def __init__(self, node: Node, value: Value) -> None:
+    def __init__(self, node: Any, value: Value) -> None:
         self.node, self.value = node, value
 
     def apply(self, code: O, *others: Term | float, type: OperandType | None = None) -> Term:
         operands = [self.beside(each).value for each in others]
         if code in FUSING:
             operands.append(self.node.i32(0))
-        return Term(self.node, self.node.apply(code, self.value, *operands, type=type))
+        shape = None if any(isinstance(each, Term) for each in others) else self.value.shape
+        return Term(self.node, self.node.apply(code, self.value, *operands, shape=shape, type=type))
 
     def beside(self, number: Term | float) -> Term:
         return number if isinstance(number, Term) else Term(self.node, self.node.like(self.value, number))
@@ -82,6 +84,37 @@ def select(node: Node, condition: Value, x: Value, y: Value, shape: Shape) -> Va
     """Broadcast all to one shape, and select x where the condition holds, else y."""
     condition, x, y = (broadcast(node, value, shape) for value in (condition, x, y))
     return node.apply(O.SELECT, condition, x, y, type=x.type.with_dimensions(()))
+
+
+def sign(x: Term) -> Term:
+    return choose(x > 0, 1, choose(x < 0, -1, x.beside(0)))
+
+
+def cosine(x: Term) -> Term:
+    return sin(x + math.pi / 2)
+
+
+ERROR_FUNCTION = (4.51351881, 6.5769906, -0.188809052, -10.2517853, 23.5175648, -25.1055794, 10.6673126)
+"""Coefficients of u, u³, u⁵, …: erf(4u) is about the hyperbolic tangent of their sum, u from -1 to 1."""
+
+
+def error_function(x: Term, scale: float = 1.0) -> Term:
+    """Approximate erf(``scale`` x) by the hyperbolic tangent of a polynomial, at most 1.5e-7 off."""
+    u = (x * (scale / 4)).apply(O.RELU1)
+    square = u * u
+    *rest, last = ERROR_FUNCTION
+    total = square * last
+    for factor in rest[:0:-1]:
+        total = (total + factor) * square
+    return tanh(u * (total + rest[0]))
+
+
+def gelu(x: Term, *, is_approximate: bool) -> Term:
+    if is_approximate:
+        spread = tanh((x + x * x * x * 0.044715) * math.sqrt(2 / math.pi))
+    else:
+        spread = error_function(x, math.sqrt(0.5))
+    return x * 0.5 * (spread + 1)
 
 
 def nearest_integer(x: Term) -> Term:
