@@ -45,6 +45,7 @@ TESTED_BY = {
     "drivers/xnnpack/prepared.py": "drivers/litert/test_interpreter.py",
     "drivers/xnnpack/rules": "drivers/xnnpack/test_xnnpack_rules.py",
     "lowering/tflite": "lowering/tflite/test_canonical_rules.py",
+    "drivers/xnnpack/compile.py": "drivers/xnnpack/test_xnnpack_cache.py",
     "drivers/xnnpack/context.py": "drivers/xnnpack/test_xnnpack_rules.py",
     "importers/arithmetic.py": "importers/tflite/test_tflite_elementwise.py",
     "importers/onnx": "importers/onnx",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -86,34 +86,21 @@ class Faulty:
         if phase is not self.phase or not hit or self._random.random() >= self.rate:
             return False
         self.struck += 1
-        harm: dict[Fault, Callable[[], None]] = {
-            Fault.REFUSES: self._refuse,
-            Fault.FAILS: self._fail,
-            Fault.LIES: self._fail,
-            Fault.DIES: self._die,
-            Fault.HANGS: self._hang,
-            Fault.SLOW: lambda: time.sleep(self.seconds),
-            Fault.RAISES: self._raise,
-        }
-        if self.fault in harm:
-            harm[self.fault]()
+        match self.fault:
+            case Fault.REFUSES:
+                raise UnavailableDeviceError(f"{self.info.name} is busy")
+            case Fault.FAILS | Fault.LIES:
+                raise OpFailedError(f"{self.info.name} reports a general failure")
+            case Fault.DIES:
+                self._dead = True
+                raise DeadObjectError(f"{self.info.name} has died")
+            case Fault.HANGS:
+                self.released.wait(self.seconds)
+            case Fault.SLOW:
+                time.sleep(self.seconds)
+            case Fault.RAISES:
+                raise ZeroDivisionError("a driver's mistake")
         return self.fault is Fault.WRONG
-
-    def _refuse(self) -> None:
-        raise UnavailableDeviceError(f"{self.info.name} is busy")
-
-    def _fail(self) -> None:
-        raise OpFailedError(f"{self.info.name} reports a general failure")
-
-    def _die(self) -> None:
-        self._dead = True
-        raise DeadObjectError(f"{self.info.name} has died")
-
-    def _hang(self) -> None:
-        self.released.wait(self.seconds)
-
-    def _raise(self) -> None:
-        raise ZeroDivisionError("a driver's mistake")
 
 
 class _FaultyPrepared:
@@ -125,11 +112,11 @@ class _FaultyPrepared:
     def execute(self, request: Request) -> Outcome:
         spoil = self._faulty.strike(Phase.EXECUTE, self._model)
         outcome = self._prepared.execute(request)
-        return outcome._replace(outputs=[_turn_bits(array) for array in outcome.outputs]) if spoil else outcome
+        return outcome._replace(outputs=[_invert_bits(array) for array in outcome.outputs]) if spoil else outcome
 
     def close(self) -> None:
         self._prepared.close()
 
 
-def _turn_bits(array: Array) -> Array:
+def _invert_bits(array: Array) -> Array:
     return np.bitwise_not(array.reshape(-1).view(np.uint8)).view(array.dtype).reshape(array.shape)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.drivers.xnnpack.compile import lower_model
+from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.model.operand import tensor
 from tests.drivers.xnnpack.engine_cases import agree, engine
 from tests.single import scalar, single

@@ -23,7 +23,8 @@ from nnapi.drivers.delegate.probing import PASSES, judge
 from nnapi.drivers.installed import version
 from nnapi.drivers.litert.artifact import unpack
 from nnapi.drivers.prepared import PreparedPerShapes
-from nnapi.drivers.xnnpack.compile import assume_shapes, compile_graph, is_static, lower_model
+from nnapi.drivers.xnnpack.compile import compile_graph
+from nnapi.drivers.xnnpack.lowering import assume_shapes, is_static, lower_model
 from nnapi.lowering.lower import need_supported
 from nnapi.model.model import Model
 from nnapi.model.operand import Shape

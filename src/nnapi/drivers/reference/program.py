@@ -164,14 +164,11 @@ class Program:
         ]
         arrays = [values[i] for i in call.inputs if self.model.operands[i].lifetime != Lifetime.SUBGRAPH]
         run_it = run_if if call.code == OperationCode.IF else run_while
-        try:
-            results = yield from run_it(references, arrays, len(call.outputs), limits)
-            for index, array in zip(call.outputs, results, strict=True):
-                operand = self.model.operands[index]
-                if not operand.type.is_scalar:
-                    check_declared(operand.type.with_dimensions(array.shape), operand.type, is_model_output=False)
-        except NnapiError as error:
-            raise error.at(str(call)) from None
+        results = yield from run_it(references, arrays, len(call.outputs), limits)
+        for index, array in zip(call.outputs, results, strict=True):
+            operand = self.model.operands[index]
+            if not operand.type.is_scalar:
+                check_declared(operand.type.with_dimensions(array.shape), operand.type, is_model_output=False)
         return results
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from nnapi.codes import DeviceTypeCode
 from nnapi.drivers.base import (
@@ -20,8 +20,8 @@ from nnapi.drivers.base import (
     Verdict,
 )
 from nnapi.drivers.installed import version
+from nnapi.drivers.litert.artifact import read_facts, write_facts
 from nnapi.drivers.prepared import CLOSED, PreparedPerShapes, check_deadline
-from nnapi.drivers.webgpu.artifact import Compiled, pack, unpack
 from nnapi.errors import OpFailedError
 from nnapi.lowering.lower import need_supported
 from nnapi.model.model import Model
@@ -38,6 +38,34 @@ SOFTWARE = Capabilities(
     Performance(20.0, 20.0), relaxed=Performance(20.0, 20.0), launch_seconds=0.05, seconds_per_byte=1e-8
 )
 """The capabilities of Vulkan on the CPU: slower than the CPU's own device."""
+
+
+VERSION = 2
+"""Of entries: increase it with every change of compiled models."""
+
+
+class Compiled(NamedTuple):
+    """A file for the accelerator. ``relaxed`` allows float16.
+
+    ``flipped``: for each input, then each output, whether the caller's values are unsigned and the engine's signed. A
+    dynamic model was made for the input shapes ``assumed`` (None for an omitted one).
+    """
+
+    content: bytes
+    flipped: tuple[bool, ...]
+    relaxed: bool
+    assumed: tuple[Shape | None, ...] | None
+
+
+def pack(compiled: Compiled) -> bytes:
+    return compiled.content + write_facts(VERSION, *compiled[1:])
+
+
+def unpack(entry: CacheEntry) -> Compiled:
+    """Return the file of an entry; ValueError for another version."""
+    content = memoryview(entry.content)
+    facts, length = read_facts(content, VERSION)
+    return Compiled(bytes(content[:length]), *facts)
 
 
 class WebGpuDriver(HostMemory):

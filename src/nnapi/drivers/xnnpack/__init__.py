@@ -28,7 +28,7 @@ from nnapi.trace.log import Log
 
 if TYPE_CHECKING:
     from nnapi.drivers.timings import Timings
-    from nnapi.drivers.xnnpack.compile import Lowered
+    from nnapi.drivers.xnnpack.lowering import Lowered
 
 log = Log("nnapi.ExecutionPlan")
 
@@ -59,7 +59,7 @@ class XnnpackDriver(HostMemory):
         return ENGINE
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
-        from nnapi.drivers.xnnpack.compile import lower_model  # a megabyte, and milliseconds, that a warm start saves
+        from nnapi.drivers.xnnpack.lowering import lower_model  # a megabyte, and milliseconds, that a warm start saves
 
         result = lower_model(model, dynamic_range=model.dynamic_range)
         whole = all(verdict.supported for verdict in result.verdicts)
@@ -71,8 +71,12 @@ class XnnpackDriver(HostMemory):
         if asked is not None and asked[0] is model:
             self._asked = None
 
+    def _find_asked(self, model: Model) -> Lowered | None:
+        asked = self._asked
+        return asked[1] if asked is not None and asked[0]() is model else None
+
     def prepare(self, model: Model, options: PrepareOptions) -> PreparedGraph | DynamicGraph:
-        from nnapi.drivers.xnnpack.compile import assume_shapes, is_static
+        from nnapi.drivers.xnnpack.lowering import assume_shapes, is_static
 
         shapes = assume_shapes(model)
         if is_static(model):
@@ -81,17 +85,15 @@ class XnnpackDriver(HostMemory):
 
     def list_variants(self, model: Model) -> Sequence[str]:
         """List the other variants of a model: stored unsigned values, the fastest types, sums or weights in float32."""
-        from nnapi.drivers.xnnpack.compile import is_dynamic_range, is_static, lower_model
+        from nnapi.drivers.xnnpack.lowering import is_static, lower_model
+        from nnapi.drivers.xnnpack.passes.dynamic_range import is_dynamic_range
         from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import find_kernel_timings
         from nnapi.drivers.xnnpack.passes.unsigned_values import can_be_unsigned, has_unsigned_filters
         from nnapi.formats.tflite.operators import facts
 
         if not is_static(model):
             return []
-        asked = self._asked
-        is_asked = asked is not None and asked[0]() is model
-        lowered = asked[1] if is_asked and asked is not None else lower_model(model, dynamic_range=model.dynamic_range)
-        graph = lowered.graph
+        graph = (self._find_asked(model) or lower_model(model, dynamic_range=model.dynamic_range)).graph
         variants = [UNSIGNED] if has_unsigned_filters(graph) and can_be_unsigned(graph) else []
         if any(facts(operator.kind).sums and operator.input(0).type == "i8" for operator in graph.operators):
             variants += [MIXED, IN_FLOAT] if find_kernel_timings().is_measured else [IN_FLOAT]
@@ -128,18 +130,15 @@ class XnnpackDriver(HostMemory):
             UNSIGNED_PASSES,
             compile_graph,
             find_large_constants,
-            lower_model,
         )
+        from nnapi.drivers.xnnpack.lowering import lower_model
         from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import ALL_FLOAT, ALL_SIGNED, find_kernel_timings
         from nnapi.lowering.lower import need_supported
 
         model.need_mapped()  # some dimensions are known at a run only, and its files may have changed by then
-        asked, self._asked = self._asked, None
-        is_asked = asked is not None and asked[0]() is model and list(shapes) == list(assumed)
-        result = asked[1] if is_asked and asked is not None else None
-        if result is None:
-            result = lower_model(model, shapes, dynamic_range=model.dynamic_range)
-        del asked
+        result = self._find_asked(model) if list(shapes) == list(assumed) else None
+        self._asked = None
+        result = result or lower_model(model, shapes, dynamic_range=model.dynamic_range)
         need_supported(result.verdicts)
         passes = {UNSIGNED: UNSIGNED_PASSES, FLOAT_WEIGHTS: FLOAT_PASSES}.get(options.variant, PASSES)
         timings = {MIXED: find_kernel_timings(), IN_FLOAT: ALL_FLOAT}.get(options.variant, ALL_SIGNED)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from nnapi.drivers.litert.artifact import VERSION, Compiled, write_facts
-from nnapi.drivers.xnnpack import rules  # noqa: F401  (registers the lowering rules)
-from nnapi.drivers.xnnpack.lowering import Lowered, assume_shapes, is_static, lower_model
+from nnapi.drivers.xnnpack.lowering import is_static
 from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
-from nnapi.drivers.xnnpack.passes.dynamic_range import is_dynamic_range, use_faster_weights, use_float_weights
+from nnapi.drivers.xnnpack.passes.dynamic_range import use_faster_weights, use_float_weights
 from nnapi.drivers.xnnpack.passes.io_types import keep_unsigned_io
 from nnapi.drivers.xnnpack.passes.lstm_unroll import unroll_lstm
 from nnapi.drivers.xnnpack.passes.quantized_reductions import reduce_quantized
@@ -24,19 +23,6 @@ from nnapi.formats.tflite.state_variables import make_state_variables
 from nnapi.formats.tflite.writer import serialize
 from nnapi.model.model import Lifetime, Model
 from nnapi.model.operand import Array, Shape
-
-__all__ = [
-    "FLOAT_PASSES",
-    "PASSES",
-    "UNSIGNED_PASSES",
-    "Lowered",
-    "assume_shapes",
-    "compile_graph",
-    "find_large_constants",
-    "is_dynamic_range",
-    "is_static",
-    "lower_model",
-]
 
 LARGE = 1024
 """Bytes from which a constant is large."""

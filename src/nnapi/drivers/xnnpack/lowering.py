@@ -92,11 +92,11 @@ class TfliteLowering(Lowering[Tensor, Context]):
         return self.graph
 
     def context(self, call: Call) -> Context:
-        find_quantized = self._find_quantized if self.dynamic_range else _find_none
-        return self.context_type(call, self.find_constant, self.value, self._findings, self.dynamic, find_quantized)
+        known = self.find_constant, self.value, self._findings, self.dynamic, self._find_quantized
+        return self.context_type(call, *known)
 
     def _find_quantized(self, index: int) -> Tensor | None:
-        codes = self.codes.get(index)
+        codes = self.codes.get(index) if self.dynamic_range else None
         return None if codes is None else self.value(codes)
 
     def add_input(self, operand: Operand) -> None:
@@ -161,7 +161,3 @@ class TfliteLowering(Lowering[Tensor, Context]):
         if source is not target:
             options = {"source": ELEMENTS[source.type], "target": ELEMENTS[target.type]}
             self.graph.operators.append(Operator("CAST", [source], [target], options))
-
-
-def _find_none(index: int) -> None:
-    """Return None: dequantized constants are not traced to their quantized values."""

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.drivers.xnnpack.compile import lower_model
-from nnapi.drivers.xnnpack.long_rows import LONGEST_ROW
+from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
-from nnapi.drivers.xnnpack.passes.quantized_reductions import MOST_SUMMED, reduce_quantized
+from nnapi.drivers.xnnpack.passes.quantized_reductions import LONGEST_ROW, MOST_SUMMED, count_row, reduce_quantized
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.model.operand import OperandType, tensor
 from nnapi.testing.compare import SINGLE, STEP, compare
@@ -115,3 +114,11 @@ def test_means_of_the_largest_codes_of_a_long_row(type: str) -> None:
     x, way = tensor(type, (2, 20_000), 0.5, 3), scalar(OperandCode.INT32, 0)
     codes = np.repeat([[np.iinfo(x.dtype).min], [np.iinfo(x.dtype).max]], 20_000, axis=1)
     agree(Op.MEAN, [(x, codes), (tensor("int32", (1,)), np.array([1])), way], [x.with_dimensions((2,))])
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes", "count"),
+    [((2, 3, 4), [2], 4), ((2, 3, 4), [1], 1), ((2, 3, 4), [0, 2], 4), ((2, 3, 4), [1, 2], 12), ((2, 3, 1, 1), [1], 3)],
+)
+def test_what_lies_in_a_row_is_counted(shape: tuple[int, ...], axes: list[int], count: int) -> None:
+    assert count_row(shape, axes) == count

@@ -8,7 +8,7 @@ import pytest
 
 import nnapi
 from nnapi.drivers.xnnpack import XnnpackDriver
-from nnapi.drivers.xnnpack.compile import lower_model
+from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
 from nnapi.drivers.xnnpack.passes.recompose import recompose
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor

@@ -155,7 +155,9 @@ class Profiled(ExitStack):
         events = (_Event * count.value)()
         _call("GetProfilerEvents", self._profiler, count, events)
         found = [
-            Event((e.tag or b"").decode(errors="replace"), e.operator if e.type == KERNEL else None, _seconds(e))
+            Event(
+                (e.tag or b"").decode(errors="replace"), e.operator if e.type == KERNEL else None, e.microseconds / 1e6
+            )
             for e in events
             if e.type in (KERNEL, DELEGATED)
         ]
@@ -183,8 +185,3 @@ class Profiled(ExitStack):
 
 def _pointer(handles: Any) -> Any:
     return ctypes.cast(handles, _HANDLE)
-
-
-def _seconds(event: _Event) -> float:
-    seconds: float = event.microseconds / 1e6
-    return seconds

@@ -6,9 +6,8 @@ REDUCE_MAX and REDUCE_MIN move before DEQUANTIZE.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 
-from nnapi.drivers.xnnpack.long_rows import LONGEST_ROW, count_row
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 
 SUMS = ("MEAN", "SUM")
@@ -17,6 +16,8 @@ RATIOS = (2.0**-14, 2.0**7)
 """The range of the input's scale relative to the result's."""
 MOST_SUMMED = 2**16
 """The most values in a sum: it fits into 32 bits, and is exact in float32 as well."""
+LONGEST_ROW = 4096
+"""The most quantized values in a row that are summed; twice as many overflow on some processors."""
 Makers = Mapping["Tensor | None", Operator]
 
 
@@ -67,3 +68,13 @@ def _find_quantized(reduction: Operator, makers: Makers) -> Tensor | None:
     source = makers.get(reduction.inputs[0])
     codes = source.inputs[0] if source is not None and source.kind == "DEQUANTIZE" else None
     return codes if codes is not None and codes.type == "i8" and isinstance(codes.scale, float) else None
+
+
+def count_row(shape: Sequence[int], axes: Collection[int]) -> int:
+    """Return the number of adjacent values that the reduction of those axes combines."""
+    count = 1
+    for axis in reversed(range(len(shape))):
+        if axis not in axes and shape[axis] > 1:
+            break
+        count *= shape[axis]
+    return count

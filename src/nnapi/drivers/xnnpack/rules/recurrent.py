@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack.context import Context, lower
-from nnapi.drivers.xnnpack.rules.recurrent_directions import both_outputs, join, link, step_of
+from nnapi.drivers.xnnpack.rules.recurrent_directions import both_outputs, link, step_of
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.model.operand import OperandType
 
@@ -25,9 +23,8 @@ def rnn(
 ) -> Sequence[Tensor]:
     """Decompose into two products and their sum, so that the state is not a variable."""
     out = context.result()
-    constants = context.stored_tensor("weights"), context.stored_tensor("bias")
-    seen = context.emit("FULLY_CONNECTED", [input, *constants], out.like(), activation=0)
-    remembered = context.emit("FULLY_CONNECTED", [hidden_in, recurrent_weights, None], out.like(), activation=0)
+    seen = context.product(input, context.stored_tensor("weights"), context.stored_tensor("bias"))
+    remembered = context.product(hidden_in, recurrent_weights, None)
     context.emit("ADD", [seen, remembered], out, activation=activation)
     return out, out
 
@@ -72,7 +69,7 @@ def both_directions_rnn(
             operands[f"{way}_{role}"] for role in ("aux_weights", "recurrent_weights", "bias")
         )
         if aux_weights is not None:
-            weights = join(context, [weights, aux_weights], 1)
+            weights = context.join([weights, aux_weights], 1)
         out = input.like(shape=(*input.shape[:2], hidden.shape[1]))
         known = [x, weights, recurrent_weights, bias, hidden]
         context.emit("UNIDIRECTIONAL_SEQUENCE_RNN", known, out, time_major=time_major, activation=activation)
@@ -96,16 +93,12 @@ def svdf(
     """Decompose the cell: the input's features become the last row of the state, which then moves up."""
     state_out, out = context.result(0), context.result(1)
     batch, (filters, memory) = input.shape[0], weights_time.shape
-    features = context.emit(
-        "FULLY_CONNECTED", [input, weights_feature, None], input.like(shape=(batch, filters)), activation=0
-    )
+    features = context.product(input, weights_feature, None)
     state = context.reshape(features, (batch, filters, 1))
     if memory > 1:
-        earlier = _columns(context, context.reshape(state_in, (batch, filters, memory)), 0, memory - 1)
-        state = context.emit(
-            "CONCATENATION", [earlier, state], state.like(shape=(batch, filters, memory)), axis=2, activation=0
-        )
-    weighted = context.emit("MUL", [state, weights_time], state.like(), activation=0)
+        earlier = context.reshape(state_in, (batch, filters, memory))
+        state = context.join([context.cut(earlier, (0, 0, 0), (batch, filters, memory - 1)), state], 2)
+    weighted = context.combine("MUL", state, weights_time)
     sums = context.emit("SUM", [weighted, constant([2])], state.like(shape=(batch, filters, 1)), keep_dims=1)
     ranks = context.reshape(sums, (batch, filters // rank, rank))
     total = context.emit("SUM", [ranks, constant([2])], state.like(shape=(batch, filters // rank, 1)), keep_dims=1)
@@ -113,14 +106,8 @@ def svdf(
     offset = context.fill(flat, 0) if bias is None else context.stored_tensor("bias")
     context.emit("ADD", [flat, offset], out, activation=activation)
     if memory > 1:
-        moved = context.pad(_columns(context, state, 1, memory), [(0, 0), (0, 0), (0, 1)])
+        moved = context.pad(context.cut(state, (0, 0, 1), (batch, filters, memory - 1)), [(0, 0), (0, 0), (0, 1)])
+        context.reshape(moved, state_out.shape, state_out)
     else:
-        nothing = state.like(data=np.zeros(state.shape, np.float32))
-        moved = context.emit("MUL", [state, nothing], state.like(), activation=0)
-    context.emit("RESHAPE", [moved, constant(state_out.shape)], state_out)
+        context.emit("MUL", [context.reshape(state, state_out.shape), context.fill(state, 0)], state_out, activation=0)
     return state_out, out
-
-
-def _columns(context: Context, state: Tensor, first: int, end: int) -> Tensor:
-    part = state.like(shape=(*state.shape[:2], end - first))
-    return context.emit("SLICE", [state, constant([0, 0, first]), constant(part.shape)], part)

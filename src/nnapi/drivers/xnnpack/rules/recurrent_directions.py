@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from nnapi.drivers.xnnpack.context import Context
 from nnapi.formats.tflite.graph import Tensor, constant
 
@@ -19,9 +17,7 @@ def step_of(context: Context, sequence: Tensor, time_major: bool) -> Tensor:
     begin = [0, 0, 0]
     begin[axis] = sequence.shape[axis] - 1
     shape = tuple(1 if i == axis else dimension for i, dimension in enumerate(sequence.shape))
-    step = context.emit("SLICE", [sequence, constant(begin), constant(shape)], sequence.like(shape=shape))
-    state = (*shape[:axis], *shape[axis + 1 :])
-    return context.emit("RESHAPE", [step, constant(state)], sequence.like(shape=state))
+    return context.reshape(context.cut(sequence, begin, shape), (*shape[:axis], *shape[axis + 1 :]))
 
 
 def link(
@@ -33,7 +29,7 @@ def link(
     """
     backward = input
     if aux is not None and weighted:
-        input = backward = join(context, [input, aux], 2)
+        input = backward = context.join([input, aux], 2)
     elif aux is not None:
         backward = aux
     return input, reverse_in_time(context, backward, time_major)
@@ -49,16 +45,6 @@ def both_outputs(context: Context, outputs: Sequence[Tensor], merge: bool, time_
     if not merge:
         return [forward, backward]
     return [context.emit("CONCATENATION", [forward, backward], context.result(), axis=2, activation=0)]
-
-
-def join(context: Context, parts: Sequence[Tensor], axis: int) -> Tensor:
-    """Concatenate tensors along an axis."""
-    shape = list(parts[0].shape)
-    shape[axis] = sum(part.shape[axis] for part in parts)
-    values = [part.data for part in parts if part.data is not None]
-    if len(values) == len(parts):
-        return parts[0].like(shape=tuple(shape), data=np.concatenate(values, axis))
-    return context.emit("CONCATENATION", parts, parts[0].like(shape=tuple(shape)), axis=axis, activation=0)
 
 
 def _time(time_major: bool) -> int:

@@ -12,7 +12,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.drivers.xnnpack.passes.lstm_unroll import is_plain
 from nnapi.drivers.xnnpack.rules.convolution_filters import find_quantized_filter
-from nnapi.drivers.xnnpack.rules.recurrent_directions import both_outputs, join, link, step_of
+from nnapi.drivers.xnnpack.rules.recurrent_directions import both_outputs, link, step_of
 from nnapi.formats.tflite.graph import Operator, Tensor, constant
 from nnapi.lowering.lower import require
 from nnapi.lowering.tflite import recurrent as canonical
@@ -72,7 +72,7 @@ def both_directions_lstm(
     for (way, hidden, state), cell, x in zip(ways, cells, inputs, strict=True):
         own = {name.removeprefix(f"{way}_"): each for name, each in others.items()} | {"time_major": time_major}
         for gate, weights in cell.aux.items():
-            own[operand_name("input", gate)] = join(context, [cell.input[gate], weights], 1)
+            own[operand_name("input", gate)] = context.join([cell.input[gate], weights], 1)
         out, after = input.like(shape=(*input.shape[:2], hidden.shape[1])), state.like()
         context.operators.append(canonical.lstm_operator(SEQUENCE, x, (hidden, state), [out, after], own))
         outputs.append(out)

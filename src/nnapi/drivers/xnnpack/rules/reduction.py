@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack.context import Context, lower
-from nnapi.drivers.xnnpack.long_rows import LONGEST_ROW, count_row
+from nnapi.drivers.xnnpack.passes.quantized_reductions import LONGEST_ROW, count_row
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.lowering.tflite import reduction as canonical
 from nnapi.model.operand import Array

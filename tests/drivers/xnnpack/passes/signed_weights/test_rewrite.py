@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nnapi.codes import OperationCode
-from nnapi.drivers.xnnpack.compile import lower_model
+from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.drivers.xnnpack.passes.signed_weights import channel_map, cost_model, rewrite
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_order import Order
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outliers, make_signed, split

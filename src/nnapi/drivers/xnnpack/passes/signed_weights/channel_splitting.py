@@ -121,20 +121,16 @@ def find_outliers(codes: Array, zero_point: int) -> Offsets:
     codes, lowest = codes.reshape(-1), 0 if codes.dtype == np.uint8 else -128
     is_low = zero_point - REACH > lowest
     bound = codes.dtype.type(zero_point - REACH if is_low else zero_point + REACH)
+    compare = np.less if is_low else np.greater
     whole = codes.size // ROW * ROW
-    if not whole:
-        return _few((codes < bound if is_low else codes > bound).nonzero()[0])
     rows = codes[:whole].reshape(-1, ROW)
     extremes = np.minimum.reduce(rows, 1) if is_low else np.maximum.reduce(rows, 1)
-    suspects = (extremes < bound if is_low else extremes > bound).nonzero()[0]
+    suspects = compare(extremes, bound).nonzero()[0]
     if len(suspects) > FEW:
-        return _few((codes < bound if is_low else codes > bound).nonzero()[0])
+        return _few(compare(codes, bound).nonzero()[0])
     offsets: list[int] = []
     for start in (*(suspects * ROW).tolist(), whole):
-        row = codes[start : start + ROW]
-        found = (row < bound if is_low else row > bound).nonzero()[0]
-        if len(found):
-            offsets += (found + start).tolist()
+        offsets += (compare(codes[start : start + ROW], bound).nonzero()[0] + start).tolist()
     return offsets if len(offsets) <= FEW else np.array(offsets)
 
 

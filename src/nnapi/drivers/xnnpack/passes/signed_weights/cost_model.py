@@ -133,12 +133,8 @@ FEWEST = 4
 
 def count_macs(graph: Graph) -> int:
     """Return the products that the graph sums."""
-    return sum(_macs(operator) for operator in graph.operators if facts(operator.kind).sums)
-
-
-def _macs(operator: Operator) -> int:
-    out = operator.output
-    return out.size // out.shape[-1] * operator.input(1).size
+    sums = [(op.output, op.input(1)) for op in graph.operators if facts(op.kind).sums]
+    return sum(out.size // out.shape[-1] * filter.size for out, filter in sums)
 
 
 def pixels(tensor: Tensor) -> int:
@@ -162,7 +158,7 @@ def estimate_slices(operator: Operator, copies: int) -> float:
     """Return the time of slicing and concatenating copies, and of the added depth."""
     x = operator.input(0)
     each = 2 * timings().concatenation + timings().slicing * copies
-    return pixels(x) * each + x.size * timings().copying + _estimate_depth(operator, copies)
+    return pixels(x) * each + x.size * timings().copying + estimate_reading(operator, copies)
 
 
 def estimate_doubling(operator: Operator) -> float:
@@ -171,14 +167,14 @@ def estimate_doubling(operator: Operator) -> float:
     return (
         pixels(x) * 2 * timings().concatenation
         + 2 * x.size * timings().copying
-        + _estimate_depth(operator, x.shape[-1])
+        + estimate_reading(operator, x.shape[-1])
     )
 
 
 def estimate_rejoining(operator: Operator, copies: int) -> float:
     """Return the time of ``copies`` more channels in a concatenated input."""
     each = timings().concatenation + copies * timings().copying
-    return pixels(operator.input(0)) * each + _estimate_depth(operator, copies)
+    return pixels(operator.input(0)) * each + estimate_reading(operator, copies)
 
 
 def estimate_float(operator: Operator, copies: int = 0) -> float:
@@ -187,7 +183,7 @@ def estimate_float(operator: Operator, copies: int = 0) -> float:
     conversions = _estimate_conversion(operator.input(0).size) + _estimate_conversion(out.size)
     if operator.kind == "DEPTHWISE_CONV_2D":
         depth = round_up(out.shape[-1] + copies, TILE)
-        more = _estimate_real_tiles(operator, depth) - _estimate_tiles(operator, out.shape[-1])
+        more = _estimate_real_tiles(operator, depth) - estimate_depthwise(operator)
         return more + conversions
     taps, depth = _count_taps(operator)
     count, units = pixels(out), out.shape[-1] + copies
@@ -240,14 +236,10 @@ def estimate_branches(operator: Operator, apart: int) -> float:
     """Return the added time of a depthwise filter with ``apart`` channels in float32, and of the concatenation."""
     x, out = operator.input(0), operator.output
     depth = out.shape[-1]
-    parts = _estimate_tiles(operator, depth - apart) + _estimate_real_tiles(operator, apart)
+    parts = estimate_depthwise(operator, depth - apart) + _estimate_real_tiles(operator, apart)
     conversions = _estimate_conversion(pixels(x) * apart) + _estimate_conversion(pixels(out) * apart)
     joined = pixels(out) * 2 * timings().concatenation + out.size * timings().copying
-    return parts - _estimate_tiles(operator, depth) + conversions + joined
-
-
-def estimate_depthwise(operator: Operator) -> float:
-    return _estimate_tiles(operator, operator.output.shape[-1])
+    return parts - estimate_depthwise(operator, depth) + conversions + joined
 
 
 def estimate_pairs(operator: Operator, taps: int) -> float:
@@ -257,23 +249,20 @@ def estimate_pairs(operator: Operator, taps: int) -> float:
     return timings().signed.seconds(pixels(out) / 2, 2 * out.shape[-1], taps, depth)
 
 
-def estimate_reading(operator: Operator, copies: int) -> float:
-    """Return the time of reading an input that carries copies."""
-    return _estimate_depth(operator, copies)
-
-
 def estimate_writing(operator: Operator, copies: int, in_float: bool = False) -> float:
     """Return the time of writing that many copies along with the output."""
     taps, depth = _count_taps(operator)
     out = operator.output
     if operator.kind == "DEPTHWISE_CONV_2D":
-        return _estimate_tiles(operator, out.shape[-1] + copies) - _estimate_tiles(operator, out.shape[-1])
+        return estimate_depthwise(operator, out.shape[-1] + copies) - estimate_depthwise(operator)
     dense = timings().real if in_float else timings().signed
     count, units = pixels(out), out.shape[-1]
     return dense.seconds(count, units + copies, taps, depth) - dense.seconds(count, units, taps, depth)
 
 
-def _estimate_tiles(operator: Operator, depth: int) -> float:
+def estimate_depthwise(operator: Operator, depth: int | None = None) -> float:
+    """Return the time of a signed depthwise filter, by default for all its channels."""
+    depth = operator.output.shape[-1] if depth is None else depth
     return _count_tiles(operator, depth, timings().signed_depthwise)
 
 
@@ -294,7 +283,8 @@ def _estimate_conversion(numbers: int) -> float:
     return numbers * timings().conversion * (1 if 4 * numbers <= CACHE else FAR_CONVERSION)
 
 
-def _estimate_depth(operator: Operator, copies: int) -> float:
+def estimate_reading(operator: Operator, copies: int) -> float:
+    """Return the time of reading an input that carries copies."""
     taps, depth = _count_taps(operator)
     steps = round_up(depth + copies, STEP) - round_up(depth, STEP)
     if not steps:

@@ -4,7 +4,7 @@ import pytest
 
 from nnapi.drivers.base import CacheEntry
 from nnapi.drivers.litert.artifact import TAIL
-from nnapi.drivers.webgpu.artifact import Compiled, pack, unpack
+from nnapi.drivers.webgpu.driver import Compiled, pack, unpack
 
 CLOSED = Compiled(b"a file", (True, False), False, None)
 OPEN = Compiled(b"", (False,), True, ((1, 2), None))
