@@ -2,7 +2,7 @@
 
 import pytest
 
-from nnapi.printable import printable
+from nnapi.printable import pluralize, printable
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,8 @@ def test_control_characters_are_shown_and_nothing_else(text: str, shown: str) ->
 
 def test_ends_of_lines_may_stay() -> None:
     assert printable("one\r\ntwo\n", keeps_lines=True) == "one\\r\ntwo\n"
+
+
+def test_plurals() -> None:
+    assert [pluralize(number, "input") for number in (0, 1, 2)] == ["0 inputs", "1 input", "2 inputs"]
+    assert [pluralize(2, noun) for noun in ("person", "bus", "entry")] == ["2 people", "2 buses", "2 entries"]

@@ -9,6 +9,8 @@ _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066
 CONTROLS_BUT_LINES = re.compile(_CONTROLS.pattern.replace("\x00-\x1f", "\x00-\x09\x0b-\x1f"))
 """The same, except for the end of a line."""
 
+PLURALS = {"entry": "entries", "person": "people", "sheep": "sheep", "mouse": "mice", "knife": "knives", "skis": "skis"}
+
 
 def printable(text: str, *, keeps_lines: bool = False) -> str:
     """Show control characters as Python writes them: ESC as ``\\x1b``, RIGHT-TO-LEFT OVERRIDE as ``\\u202e``.
@@ -17,6 +19,14 @@ def printable(text: str, *, keeps_lines: bool = False) -> str:
     apply it twice changes nothing.
     """
     return (CONTROLS_BUT_LINES if keeps_lines else _CONTROLS).sub(_escape, text)
+
+
+def pluralize(number: int, noun: str) -> str:
+    """Return ``1 input``, ``2 inputs`` or ``2 mice``."""
+    if number == 1:
+        return f"1 {noun}"
+    plural = PLURALS.get(noun) or noun + ("es" if noun.endswith(("s", "x", "ch", "sh")) else "s")
+    return f"{number} {plural}"
 
 
 def _escape(found: re.Match[str]) -> str:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import nnapi
 from nnapi.cli import app
-from nnapi.cli.text import duration, print_json, say_count, size
+from nnapi.cli.text import duration, print_json, size
 from nnapi.printable import printable
 
 
@@ -28,10 +28,6 @@ def test_size(count: float, words: str) -> None:
 )
 def test_duration(seconds: float, words: str) -> None:
     assert duration(seconds) == words
-
-
-def test_counted() -> None:
-    assert [say_count(number, "input") for number in (0, 1, 2)] == ["0 inputs", "1 input", "2 inputs"]
 
 
 def test_json_has_no_nan(capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,9 +36,10 @@ from nnapi.cli.options import (
     split_names,
 )
 from nnapi.cli.progress import progress
-from nnapi.cli.text import console, finite, print_json, say_count, table
+from nnapi.cli.text import console, finite, print_json, table
 from nnapi.cluster.shards import Cluster
 from nnapi.errors import Mistake, NnapiError
+from nnapi.printable import pluralize
 from nnapi.report.benchmark import Settings, Step, Subject, available, measure, steps
 from nnapi.report.dataset import Example, read_dataset
 from nnapi.report.engines import OTHERS, Engine, Nnapi
@@ -254,7 +255,7 @@ def _show(out: Console, result: ModelResult) -> None:
     numbers = ["median", "minimum", "p90", "throughput", "load", "compile", "peak", *metrics]
     headings = ["median", "minimum", "p90", "× other", *numbers[3:7], "outputs", *metrics]
     rows = table("engine", *headings, right=[*numbers, "× other"])
-    out.print(Text.assemble((result.name, "bold"), f"  {say_count(result.operations, 'operation')}"))
+    out.print(Text.assemble((result.name, "bold"), f"  {pluralize(result.operations, 'operation')}"))
     for m in result.measurements:
         if not m.samples and not m.load:
             continue
@@ -302,7 +303,7 @@ def _show_settings(out: Console, benchmark: Benchmark) -> None:
         out.print(f"[dim]{escape(name)} left out: {escape(reason)}[/]")
     settings = benchmark.settings
     out.print(
-        f"[dim]{say_count(settings['threads'], 'thread')}, {say_count(settings['rounds'], 'round')} in turns, "
+        f"[dim]{pluralize(settings['threads'], 'thread')}, {pluralize(settings['rounds'], 'round')} in turns, "
         f"throughput with {settings['requests']} in flight on a thread each; {benchmark.machine['processor']}[/]",
         highlight=False,
     )

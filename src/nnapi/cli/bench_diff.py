@@ -14,8 +14,9 @@ from rich.markup import escape
 from rich.text import Text
 
 from nnapi.cli.options import Json
-from nnapi.cli.text import console, print_json, say_count, table
+from nnapi.cli.text import console, print_json, table
 from nnapi.errors import Mistake
+from nnapi.printable import pluralize
 from nnapi.report.compare import ALPHA, FEWEST, THRESHOLD, Change, Difference, Verdict, compare
 from nnapi.report.html import rate, seconds, share, size
 from nnapi.report.result import Benchmark, NotAResultError, from_data
@@ -82,7 +83,7 @@ def _show(out: Console, found: Difference, all_figures: bool) -> None:
     out.print(f"[dim]{_count(found)}[/]")
     worse = len(found.regressions)
     if worse:
-        out.print(f"[red]{say_count(worse, 'figure')} of ours became worse[/]")
+        out.print(f"[red]{pluralize(worse, 'figure')} of ours became worse[/]")
     elif any(change.verdict is not Verdict.UNKNOWN for change in found.changes):
         out.print("[green]nothing that could be judged became worse[/]")
 
@@ -90,7 +91,7 @@ def _show(out: Console, found: Difference, all_figures: bool) -> None:
 def _count(found: Difference) -> str:
     verdicts = [change.verdict for change in found.changes]
     same, unknown = verdicts.count(Verdict.SAME), verdicts.count(Verdict.UNKNOWN)
-    words = f"{say_count(same, 'figure')} of {len(found.changes)} did not change"
+    words = f"{pluralize(same, 'figure')} of {len(found.changes)} did not change"
     return words + (f", {unknown} cannot be judged: fewer than {FEWEST} samples" if unknown else "")
 
 

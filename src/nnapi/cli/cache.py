@@ -14,6 +14,7 @@ from rich.text import Text
 from nnapi.cli.options import Json
 from nnapi.cli.text import console, print_json, size, table
 from nnapi.errors import Mistake
+from nnapi.printable import pluralize
 from nnapi.runtime.cache.compilation_cache import LIMIT
 from nnapi.store.directories import HOLDS, default_directory, directory_of
 from nnapi.store.entry import Entry, Label, list_entries
@@ -106,8 +107,7 @@ def parse_size(text: str) -> int:
 
 
 def _sum_up(found: Sequence[Entry]) -> str:
-    count = "1 entry" if len(found) == 1 else f"{len(found)} entries"
-    return f"{count}, {size(sum(entry.size for entry in found))}"
+    return f"{pluralize(len(found), 'entry')}, {size(sum(entry.size for entry in found))}"
 
 
 def _as_row(holds: str, entry: Entry) -> tuple[str, ...]:

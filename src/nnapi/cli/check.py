@@ -17,8 +17,9 @@ from nnapi.capi.installation import library_problem
 from nnapi.cli.check_random import check_random
 from nnapi.cli.options import Json, JsonFile, Names, ProfileFile, add_profile, device_option, split_names
 from nnapi.cli.progress import progress
-from nnapi.cli.text import console, count_table, duration, print_json, say_count, table
+from nnapi.cli.text import console, count_table, duration, print_json, table
 from nnapi.errors import Mistake
+from nnapi.printable import pluralize
 from nnapi.testing.conformance import Result, Status, match_name, run
 from nnapi.testing.corpus import PUBLISHED, Corpus
 from nnapi.testing.runtime import HERE
@@ -152,7 +153,7 @@ def _print(out: Console, results: list[Result], variants: list[str]) -> None:
     out.print(count_table("variant", {name: by_variant[name] for name in variants}, Status))
     out.print()
     failed = sum(result.status == Status.FAILED for result in results)
-    out.print(f"[red]{say_count(failed, 'run')} failed[/]" if failed else "[green]nothing failed[/]")
+    out.print(f"[red]{pluralize(failed, 'run')} failed[/]" if failed else "[green]nothing failed[/]")
 
 
 def _print_slowest(out: Console, results: list[Result]) -> None:
@@ -169,7 +170,7 @@ def _print_slowest(out: Console, results: list[Result]) -> None:
 def _print_reasons(out: Console, results: list[Result]) -> None:
     skipped = Counter((result.variant, result.reason) for result in results if result.status == Status.SKIPPED)
     for (variant, reason), count in skipped.items():
-        out.print(Text(f"{say_count(count, 'run')} skipped, {variant}: {reason}", "yellow"))
+        out.print(Text(f"{pluralize(count, 'run')} skipped, {variant}: {reason}", "yellow"))
     for result in results:
         if result.status == Status.FAILED:
             out.print(Text.assemble((f"{result.example}, {result.variant}: ", "bold red"), result.reason))

@@ -12,10 +12,11 @@ from rich.console import Console
 from rich.text import Text
 
 from nnapi.cli.progress import progress
-from nnapi.cli.text import console, count_table, duration, print_json, say_count
+from nnapi.cli.text import console, count_table, duration, print_json
 from nnapi.codes import OperationCode
 from nnapi.errors import Mistake
 from nnapi.model.operation import REGISTRY, Operation
+from nnapi.printable import pluralize
 from nnapi.runtime.device import device as find
 from nnapi.runtime.device import devices as all_devices
 from nnapi.testing.random.judging import Outcome
@@ -97,10 +98,10 @@ def _print(out: Console, report: Report, verbose: bool) -> None:
     if verbose:
         out.print(count_table("operation", dict(sorted(report.by_operation.items())), Outcome))
         for reason, count in report.reasons.most_common(REASONS):
-            out.print(Text(f"{say_count(count, 'model')} refused: {reason}", "yellow"))
+            out.print(Text(f"{pluralize(count, 'model')} refused: {reason}", "yellow"))
     said = ", ".join(f"{report.counts[each]} {each}" for each in Outcome)
     out.print(
-        f"{report.device}, seed {report.seed}: {say_count(report.cases, 'model')} in {duration(report.seconds)}, {said}"
+        f"{report.device}, seed {report.seed}: {pluralize(report.cases, 'model')} in {duration(report.seconds)}, {said}"
     )
 
 

@@ -17,8 +17,9 @@ from nnapi.cli.file_driver import FileDriver
 from nnapi.cli.inputs import read_inputs, runs
 from nnapi.cli.options import AsWeights, InputShapes, Int16AsFloat, Json, ModelFile, Seed, load
 from nnapi.cli.progress import progress
-from nnapi.cli.text import console, indent, print_json, say_count, table
+from nnapi.cli.text import console, indent, print_json, table
 from nnapi.errors import Mistake, NnapiError
+from nnapi.printable import pluralize
 from nnapi.report.engines import OTHERS, UnsuitableError
 from nnapi.report.graph import graph_data
 from nnapi.report.html import comparison_page
@@ -138,7 +139,7 @@ def _compare_recording(model: nnapi.Model, recording: Path, devices: str | None,
     words = (
         f"{beyond[0].name} is the first that differs"
         if beyond
-        else f"nothing differs in {say_count(len(found), 'run')}"
+        else f"nothing differs in {pluralize(len(found), 'run')}"
     )
     out.print(Text(f"{model.name}: {names[0]} beside {recording.name}: {words}", style="bold"))
     rows = table("run", "off by", "dB", "why", right=["off by", "dB"])
@@ -191,7 +192,7 @@ def _summarize(found: Divergence) -> str:
     counts = {verdict: sum(step.verdict is verdict for step in steps) for verdict in Verdict}
     words = [f"{count} {verdict}" for verdict, count in counts.items() if count]
     nothing = "nothing differs" if found.is_complete else "nothing that ran and was judged differs"
-    return f"{nothing} in {say_count(len(steps), 'operation')} ({', '.join(words)})"
+    return f"{nothing} in {pluralize(len(steps), 'operation')} ({', '.join(words)})"
 
 
 def _table(steps: Sequence[Step]) -> Any:

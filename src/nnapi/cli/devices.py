@@ -16,11 +16,12 @@ from rich.text import Text
 import nnapi
 from nnapi.cli.options import Json, Names, device_option
 from nnapi.cli.progress import progress
-from nnapi.cli.text import console, duration, indent, print_json, say_count, table
+from nnapi.cli.text import console, duration, indent, print_json, table
 from nnapi.codes import OperandCode
 from nnapi.drivers.base import Capabilities, Performance
 from nnapi.drivers.timings import Timed, Timings, find_processor
 from nnapi.errors import Mistake
+from nnapi.printable import pluralize
 
 
 def devices(
@@ -63,7 +64,7 @@ def _save_profile(names: Sequence[str], file: Path) -> None:
     with progress(out, len(REGISTRY)) as step:
         profile = survey_device(nnapi.device(name), progress=step)
     file.write_text(write_profile(profile), encoding="utf-8")
-    out.print(f"{name} takes {say_count(len(profile.operations), 'operation')}; written to {file}", markup=False)
+    out.print(f"{name} takes {pluralize(len(profile.operations), 'operation')}; written to {file}", markup=False)
 
 
 def _find_timings() -> dict[str, Timings | None]:

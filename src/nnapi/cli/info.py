@@ -14,11 +14,12 @@ from rich.text import Text
 
 import nnapi
 from nnapi.cli.options import AsWeights, InputShapes, Int16AsFloat, Json, ModelFile, load
-from nnapi.cli.text import console, indent, print_json, say_count, size, table
+from nnapi.cli.text import console, indent, print_json, size, table
 from nnapi.errors import NnapiError
 from nnapi.model.model import Lifetime, Operand
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.model.parameter import Several
+from nnapi.printable import pluralize
 from nnapi.testing.build import build
 from nnapi.testing.corpus import Corpus
 from nnapi.testing.example import Example
@@ -80,15 +81,15 @@ def _show_examples(out: Console, examples: Sequence[Example], as_json: bool) -> 
             out.print(Text.assemble((name, "bold"), f"  refused: {error}\n"))
         return {"model": name, "refused": str(error)}
     if not as_json:
-        _show(out, name, model, f"{say_count(runs, 'run')}, ", notes)
+        _show(out, name, model, f"{pluralize(runs, 'run')}, ", notes)
     return _describe(Path(name), model, 0) | {"runs": runs, "notes": notes}
 
 
 def _show(out: Console, name: str, loaded: nnapi.Model, about: str, notes: Sequence[str] = ()) -> None:
     weights = size(_constant_bytes(loaded))
     out.print(
-        f"[bold]{escape(name)}[/]  {about}{say_count(len(loaded.operations), 'operation')}, "
-        f"{say_count(len(loaded.operands), 'operand')}, {weights} of constants"
+        f"[bold]{escape(name)}[/]  {about}{pluralize(len(loaded.operations), 'operation')}, "
+        f"{pluralize(len(loaded.operands), 'operand')}, {weights} of constants"
     )
     for note in notes:
         out.print(Text(note, "dim"))

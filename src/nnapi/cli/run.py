@@ -20,9 +20,10 @@ from nnapi.cli.run_results import Ran, compare_vectors, describe_run, describe_r
 from nnapi.cli.sounds import is_sound
 from nnapi.cli.subject import Subject, study
 from nnapi.cli.telling import tell
-from nnapi.cli.text import Console, console, duration, print_json, say_count
+from nnapi.cli.text import Console, console, duration, print_json
 from nnapi.cluster.shards import Cluster
 from nnapi.errors import Mistake
+from nnapi.printable import pluralize
 from nnapi.vision.task import Task
 
 
@@ -124,12 +125,12 @@ class Results:
                 self.out.print(f"  {note}", style="dim", markup=False)
             if self.count > 1:
                 took = duration(perf_counter() - self.begun)
-                self.out.print(f"  {say_count(self.count, 'run')} in {took}, inputs included", style="dim")
+                self.out.print(f"  {pluralize(self.count, 'run')} in {took}, inputs included", style="dim")
 
     def _finish_record(self, kept: Kept) -> None:
         before = [f"{kept.before} succeeded before"] if kept.before else []
         again = [f"{kept.failed} failed before and ran again"] if kept.failed else []
-        words = ", ".join([f"{say_count(self.count, 'run')} in {self.options.jsonl}", *before, *again])
+        words = ", ".join([f"{pluralize(self.count, 'run')} in {self.options.jsonl}", *before, *again])
         self.out.print(words, markup=False)
         if self.failed:
             raise Mistake(f"{self.failed} of them failed: {self.options.jsonl} says why")

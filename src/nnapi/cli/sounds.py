@@ -12,6 +12,7 @@ import numpy as np
 from nnapi.errors import Mistake
 from nnapi.model.operand import Array, OperandType
 from nnapi.ops.quantization import quantize
+from nnapi.printable import pluralize
 from nnapi.vision.pictures import FLOATS
 from nnapi.vision.ranges import stored_limits
 
@@ -80,7 +81,7 @@ def read_windows(file: Path, type: OperandType, rate: int = 0) -> Windows:
     padded[: len(samples)] = samples
     inputs = [_store(padded[at : at + count], type) for at in range(0, steps * step + 1, step)]
     rate = rate or found
-    words += f", {len(inputs)} window{'s' * (len(inputs) > 1)} of {count / rate:.3g} s, samples from -1 to 1"
+    words += f", {pluralize(len(inputs), 'window')} of {count / rate:.3g} s, samples from -1 to 1"
     return Windows(inputs, step / rate, count / rate, words)
 
 

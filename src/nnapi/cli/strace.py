@@ -21,9 +21,10 @@ from rich.console import Console
 
 from nnapi.capi import installation
 from nnapi.capi.strace import Begin, End, decode
-from nnapi.cli.text import WIDE, say_count, table
+from nnapi.cli.text import WIDE, table
 from nnapi.codes import ResultCode
 from nnapi.errors import Mistake
+from nnapi.printable import pluralize
 
 LONGEST = 1 << 20
 """Maximum bytes of a message."""
@@ -142,8 +143,8 @@ class Calls:
         if not calls and not self.unfinished:
             return "no call to libneuralnetworks.so" + (" that the filter lets through" if self.filters else "")
         spent = sum(count.nanoseconds for count in self.counts.values())
-        functions = say_count(len(self.counts), "function")
-        words = f"{say_count(calls, 'call')} of {functions} in {_milliseconds(spent)}"
+        functions = pluralize(len(self.counts), "function")
+        words = f"{pluralize(calls, 'call')} of {functions} in {_milliseconds(spent)}"
         failed = sum(count.failures for count in self.counts.values())
         for number, what in ((failed, "failed"), (self.unfinished, "unfinished")):
             words += f", {number} {what}" if number else ""

@@ -106,8 +106,3 @@ def size(count: float) -> str:
 def duration(seconds: float) -> str:
     """Format seconds: ``0.213 ms``, ``152 ms``, ``2.31 s``."""
     return f"{1000 * seconds:.3g} ms" if seconds < 0.9995 else f"{seconds:.3g} s"
-
-
-def say_count(number: int, noun: str) -> str:
-    """``1 input``, ``2 inputs``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

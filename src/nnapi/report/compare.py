@@ -10,6 +10,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from nnapi.printable import pluralize
 from nnapi.report.result import Benchmark, Measurement
 
 ALPHA = 0.05
@@ -181,6 +182,6 @@ def _notes(
     if others:
         middle = statistics.median(others)
         yield (
-            f"other engines, which did not change with us, take {middle:.2f}× as long in {len(others)} "
-            f"case{'s' * (len(others) > 1)}: the machine was in another state, or they were updated"
+            f"other engines, which did not change with us, take {middle:.2f}× as long in "
+            f"{pluralize(len(others), 'case')}: the machine was in another state, or they were updated"
         )

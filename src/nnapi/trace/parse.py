@@ -8,6 +8,7 @@ from pathlib import Path
 
 from nnapi.errors import BadDataError
 from nnapi.notebook_display import NotebookDisplay
+from nnapi.printable import pluralize
 from nnapi.trace.chrome import from_chrome
 from nnapi.trace.labels import Layer
 from nnapi.trace.marks import Mark, Trace, from_ftrace
@@ -140,7 +141,7 @@ def _finish(name: str, threads: list[Thread], last: float) -> Run:
     unfinished = [mark for thread in threads for mark in thread.unfinished]
     notes = []
     if unfinished:
-        sections = f"{len(unfinished)} section{'s' if len(unfinished) > 1 else ''} ({_first(unfinished)})"
+        sections = f"{pluralize(len(unfinished), 'section')} ({_first(unfinished)})"
         notes.append(f"incomplete: {sections} without end, counted as far as the trace goes")
     for thread in threads:
         thread.cut(last)

@@ -10,14 +10,13 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from nnapi.formats.tflite.metadata import Anchors
+from nnapi.printable import pluralize
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 Picture: TypeAlias = "Image"
 """A picture of Pillow's, which is imported on demand."""
-
-PLURALS = {"person": "people", "sheep": "sheep", "mouse": "mice", "knife": "knives", "skis": "skis"}
 
 
 class Hints(NamedTuple):
@@ -85,13 +84,7 @@ def name_class(number: int, labels: Sequence[str] | None) -> str:
 
 def count_names(names: Sequence[str]) -> str:
     """Return ``2 cats, 1 dog``."""
-    counts = Counter(names)
-    said = [f"{count} {_plural(name) if count > 1 else name}" for name, count in counts.items()]
-    return ", ".join(said) or "nothing"
-
-
-def _plural(noun: str) -> str:
-    return PLURALS.get(noun) or noun + ("es" if noun.endswith(("s", "x", "ch", "sh")) else "s")
+    return ", ".join(pluralize(count, name) for name, count in Counter(names).items()) or "nothing"
 
 
 def percent(share: float) -> str:
