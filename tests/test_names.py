@@ -29,7 +29,6 @@ TESTED_BY = {
     "capi/diagnostics.py": "clients/test_clients.py",
     "capi/raw_arguments.py": "capi/test_strace.py",
     "capi/support_answers.py": "clients/test_clients.py",
-    "cli/run_results.py": "cli/test_run.py",
     "cli/lib.py": "capi/test_installation.py",
     "delegate": "delegate/test_delegate.py",
     "drivers/delegate": "drivers/delegate/test_delegates.py",

@@ -15,8 +15,8 @@ from PIL import Image
 
 import nnapi
 from nnapi.cli.run_options import RunOptions
-from nnapi.cli.subject import study
-from nnapi.vision.families import see
+from nnapi.cli.subject import load_subject
+from nnapi.vision.families import view_outputs
 from nnapi.vision.pictures import open_picture, read_picture
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "gallery"
@@ -50,14 +50,14 @@ def main(shared: Path) -> None:
 
 def draw(model: Path, file: Path) -> Image.Image:
     """Run the model on a photograph and draw the result on gray of the same proportions."""
-    subject = study(RunOptions(model))
+    subject = load_subject(RunOptions(model))
     operand = subject.model.operands[subject.model.inputs[0]]
     array, _ = read_picture(file, operand.type, subject.pixels)
     outputs = nnapi.compile(subject.model).run(array)
     photograph = open_picture(file, 3)
     canvas = Image.new("RGB", (WIDTH, WIDTH * photograph.height // photograph.width), GRAY)
     assert subject.task is not None
-    view = see(subject.model, outputs, subject.task, subject.hints, canvas)
+    view = view_outputs(subject.model, outputs, subject.task, subject.hints, canvas)
     print(f"{model.name}: {view.words}")
     assert view.picture is not None
     return view.picture

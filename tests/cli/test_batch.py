@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 
 import nnapi
 from nnapi.cli import app
-from nnapi.cli.batch import Failure, Kept, list_files, run_batch
-from nnapi.cli.inputs import Ended, read_inputs
+from nnapi.cli.batch import Failure, RunLog, list_files, run_batch
+from nnapi.cli.inputs import FinishedRun, read_inputs
 from nnapi.errors import Mistake
 from nnapi.vision.pictures import Pixels
 
@@ -65,52 +65,52 @@ def test_what_cannot_be_read_ends_a_batch_that_is_not_kept(folder: Path) -> None
 
 
 def test_kept_batches_go_on(folder: Path, tmp_path: Path) -> None:
-    kept = tmp_path / "runs.jsonl"
-    assert run(QUANT, folder / "1.png", "--jsonl", kept)[:2] == (0, f"1 run in {kept}\n")
-    first = kept.read_text()
-    with kept.open("a") as opened:
+    log = tmp_path / "runs.jsonl"
+    assert run(QUANT, folder / "1.png", "--jsonl", log)[:2] == (0, f"1 run in {log}\n")
+    first = log.read_text()
+    with log.open("a") as opened:
         opened.write('{"model": "digits_quant.tfl')  # killed while it wrote
-    code, out, err = run(QUANT, folder, "--jsonl", kept)
-    assert (code, out) == (1, f"3 runs in {kept}, 1 succeeded before\n")
-    assert err == f"nnapi: 1 of them failed: {kept} says why\n"
-    assert kept.read_text().startswith(first)
-    found = lines_of(kept)
+    code, out, err = run(QUANT, folder, "--jsonl", log)
+    assert (code, out) == (1, f"3 runs in {log}, 1 succeeded before\n")
+    assert err == f"nnapi: 1 of them failed: {log} says why\n"
+    assert log.read_text().startswith(first)
+    found = lines_of(log)
     assert [Path(line["files"][0]).name for line in found] == ["1.png", "0.png", "1b.png", "2.png"]  # type: ignore[index]
     assert str(found[2]["error"]).startswith("1b.png for ")
     assert all(line["model"] == "digits_quant.tflite" for line in found)
     assert found[3]["seen"] == json.loads(run(QUANT, folder / "2.png", "--json")[1])["runs"][0]["seen"]
-    code, out, _ = run(QUANT, folder, "--jsonl", kept)
-    assert (code, out) == (1, f"1 run in {kept}, 3 succeeded before, 1 failed before and ran again\n")
-    assert [Path(line["files"][0]).name for line in lines_of(kept)] == ["1.png", "0.png", "2.png", "1b.png"]  # type: ignore[index]
+    code, out, _ = run(QUANT, folder, "--jsonl", log)
+    assert (code, out) == (1, f"1 run in {log}, 3 succeeded before, 1 failed before and ran again\n")
+    assert [Path(line["files"][0]).name for line in lines_of(log)] == ["1.png", "0.png", "2.png", "1b.png"]  # type: ignore[index]
     (folder / "1b.png").write_bytes((folder / "1.png").read_bytes())
-    code, out, _ = run(QUANT, folder, "--jsonl", kept)
-    assert (code, out) == (0, f"1 run in {kept}, 3 succeeded before, 1 failed before and ran again\n")
-    whole = kept.read_text()
+    code, out, _ = run(QUANT, folder, "--jsonl", log)
+    assert (code, out) == (0, f"1 run in {log}, 3 succeeded before, 1 failed before and ran again\n")
+    whole = log.read_text()
     assert "error" not in whole
-    assert run(QUANT, folder, "--jsonl", kept) == (0, f"0 runs in {kept}, 4 succeeded before\n", "")
-    assert kept.read_text() == whole
+    assert run(QUANT, folder, "--jsonl", log) == (0, f"0 runs in {log}, 4 succeeded before\n", "")
+    assert log.read_text() == whole
 
 
 def test_files_that_are_not_continued(tmp_path: Path) -> None:
-    kept = tmp_path / "runs.jsonl"
-    kept.write_text('{"model": "other.tflite", "files": []}\n')
+    log = tmp_path / "runs.jsonl"
+    log.write_text('{"model": "other.tflite", "files": []}\n')
     with pytest.raises(Mistake, match=r"is not continued: line 1 is of other.tflite, not mine.tflite"):
-        Kept(kept, "mine.tflite")
-    kept.write_text("notes\n")
+        RunLog(log, "mine.tflite")
+    log.write_text("notes\n")
     with pytest.raises(Mistake, match=r"is not continued: line 1 is not a run of --jsonl"):
-        Kept(kept, "mine.tflite")
-    assert run(QUANT, "--jsonl", kept)[0] == 1
-    assert kept.read_text() == "notes\n"
+        RunLog(log, "mine.tflite")
+    assert run(QUANT, "--jsonl", log)[0] == 1
+    assert log.read_text() == "notes\n"
 
 
 def test_the_first_run_is_alone_and_timed(folder: Path) -> None:
     compilation = nnapi.compile(nnapi.load(QUANT), "nnapi-reference")
     read = partial(read_inputs, compilation.model, pixels=Pixels())
     first, second, bad, last = run_batch(compilation, [[file] for file in list_files([folder])], read)
-    assert isinstance(first, Ended)
+    assert isinstance(first, FinishedRun)
     assert first.seconds is not None
-    assert isinstance(second, Ended)
+    assert isinstance(second, FinishedRun)
     assert second.seconds is None
     assert isinstance(bad, Failure)
-    assert isinstance(last, Ended)
-    np.testing.assert_array_equal(last.outputs[0], compilation.run(last.given[0].array)[0])
+    assert isinstance(last, FinishedRun)
+    np.testing.assert_array_equal(last.outputs[0], compilation.run(last.inputs[0].array)[0])

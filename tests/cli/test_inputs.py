@@ -69,18 +69,18 @@ def test_content_decides_not_the_name(tmp_path: Path) -> None:
     Image.fromarray(np.full((2, 2, 3), 7, np.uint8)).save(tmp_path / "a.png")
     (tmp_path / "a.png").rename(tmp_path / "a.npy")
     given = read(tmp_path / "a.npy", operand("uint8", 1, 2, 2, 3, scale=1.0), PLAIN)
-    assert (given.source, given.done) == ("a.npy", "2×2, pixels 0 to 255 as quantized values")
+    assert (given.source, given.conversion) == ("a.npy", "2×2, pixels 0 to 255 as quantized values")
     with wave.open(str(tmp_path / "b.png"), "wb") as sound:
         sound.setparams((1, 2, 8000, 0, "NONE", ""))
         sound.writeframes(bytes(8))
-    assert "8000 Hz" in read(tmp_path / "b.png", operand("float32", 1, 0), PLAIN).done
+    assert "8000 Hz" in read(tmp_path / "b.png", operand("float32", 1, 0), PLAIN).conversion
 
 
 def test_array_of_the_stored_type(tmp_path: Path) -> None:
     array = np.arange(6, dtype=np.uint8).reshape(1, 2, 3)
     given = read(saved(tmp_path, array), operand("uint8", 1, 2, 3, scale=0.5), PLAIN)
     assert (given.array == array).all()
-    assert given.done == "uint8 as it is"
+    assert given.conversion == "uint8 as it is"
 
 
 def test_leading_dimensions_of_one_may_be_missing(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_leading_dimensions_of_one_may_be_missing(tmp_path: Path) -> None:
 def test_real_numbers_are_quantized(tmp_path: Path) -> None:
     given = read(saved(tmp_path, np.array([-1.0, 0.26, 99.0])), operand("uint8", 3, scale=0.5, zero_point=10), PLAIN)
     assert given.array.tolist() == [8, 11, 208]
-    assert given.done == "float64, quantized"
+    assert given.conversion == "float64, quantized"
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_converted_without_loss(tmp_path: Path, array: Array, dtype: str) -> Non
     given = read(saved(tmp_path, array), operand(dtype, 2), PLAIN)
     assert given.array.dtype == np.dtype(dtype)
     assert given.array.tolist() == array.tolist()
-    assert given.done == f"{array.dtype}, converted to {dtype}"
+    assert given.conversion == f"{array.dtype}, converted to {dtype}"
 
 
 def test_truth_values(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_random(asked: Operand, least: float, greatest: float, words: str) -> No
     assert least <= array.min() < array.max() <= greatest
     if array.dtype.kind in "iu":
         assert (array.min(), array.max()) == (least, greatest)
-    assert (given.source, given.done) == ("random input (seed 3)", words)
+    assert (given.source, given.conversion) == ("random input (seed 3)", words)
 
 
 def test_seed_and_operand_decide_random_values() -> None:

@@ -14,7 +14,7 @@ pytest.importorskip("onnxscript", reason="PyTorch's exporter needs onnxscript")
 
 from nnapi.onnx import InferenceSession  # noqa: E402
 from nnapi.torch import backend, options  # noqa: E402  # PyTorch may be missing
-from nnapi.torch.checks import Unfit, need_inference  # noqa: E402
+from nnapi.torch.checks import UnsuitableError, need_inference  # noqa: E402
 from nnapi.torch.export import export_graph  # noqa: E402
 from tests.importers.onnx.torch_cases import CASES, sample  # noqa: E402
 
@@ -193,7 +193,7 @@ def spectrum(x: Any) -> Any:
 
 @pytest.mark.parametrize(
     ("function", "reason"),
-    [(changes, "in place"), (noise, "random numbers"), (spectrum, "")],
+    [(changes, "in index"), (noise, "random numbers"), (spectrum, "")],
     ids=lambda each: str(each)[:12],
 )
 def test_what_cannot_run_here_is_pytorch_s_with_a_reason(
@@ -224,7 +224,7 @@ def test_strictly_it_is_an_error() -> None:
 def test_graphs_are_walked_without_computing() -> None:
     with torch.no_grad():
         need_inference(lambda x: (x @ x,), [torch.zeros(2, 2)])
-        with pytest.raises(Unfit, match="something else than tensors"):
+        with pytest.raises(UnsuitableError, match="something else than tensors"):
             need_inference(lambda x: (x, 3), [torch.zeros(2, 2)])
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from nnapi.errors import Mistake
-from nnapi.vision.labels import IMAGENET, find_known, fit_labels, read_known, read_labels
+from nnapi.vision.labels import IMAGENET, find_data_set, fit_labels, read_labels, read_names
 from nnapi.vision.task import Task
 
 
@@ -71,7 +71,7 @@ def test_misfit(labels: list[str], count: int) -> None:
     ],
 )
 def test_known_data_sets(task: Task, count: int, picture: tuple[int, int], name: str, examples: dict[int, str]) -> None:
-    found = find_known(task, count, picture)
+    found = find_data_set(task, count, picture)
     assert found is not None
     known, names = found
     assert (known.name, len(names)) == (name, 90 if count == 91 else count)
@@ -79,12 +79,12 @@ def test_known_data_sets(task: Task, count: int, picture: tuple[int, int], name:
 
 
 def test_other_counts_have_no_names() -> None:
-    assert find_known(Task.CLASSIFICATION, 10, (28, 28)) is None
-    assert find_known(Task.CLASSIFICATION, None, (28, 28)) is None
-    assert find_known(None, 1000, (28, 28)) is None
+    assert find_data_set(Task.CLASSIFICATION, 10, (28, 28)) is None
+    assert find_data_set(Task.CLASSIFICATION, None, (28, 28)) is None
+    assert find_data_set(None, 1000, (28, 28)) is None
 
 
 @pytest.mark.shared
 def test_names_are_those_of_the_published_lists(shared: Path) -> None:
     lines = (shared / "images/imagenet_labels.txt").read_text().splitlines()
-    assert read_known(IMAGENET) == [line.split(",")[0] for line in lines[1:]]
+    assert read_names(IMAGENET) == [line.split(",")[0] for line in lines[1:]]

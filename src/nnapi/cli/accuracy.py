@@ -17,7 +17,7 @@ from nnapi.report.accuracy import Boxes, classification, detection, squared_erro
 from nnapi.report.benchmark import Judge, JudgeDevices, Step
 from nnapi.report.dataset import Example
 from nnapi.report.engines import Run, UnsuitableError
-from nnapi.vision.outputs import class_count, output_operands, real
+from nnapi.vision.outputs import class_count, output_operands, to_floats
 from nnapi.vision.pictures import PLAIN, Pixels
 
 Metrics = Callable[[Sequence[Sequence[Array]]], Mapping[str, float]]
@@ -48,13 +48,13 @@ def judge_on(
     metrics = _prepare(model, examples)
     files = [[example.file] for example in examples]
 
-    def tell(done: int, total: int | None) -> None:
+    def show_progress(done: int, total: int | None) -> None:
         step(f"{done} of {total} examples on the cluster")
 
     def run_all(devices: Sequence[str]) -> Iterator[Sequence[Array]]:
         try:
-            for ended in run_on(cluster, model, devices, files, pixels, progress=tell):
-                yield ended.outputs
+            for finished in run_on(cluster, model, devices, files, pixels, progress=show_progress):
+                yield finished.outputs
         except Mistake as mistake:
             raise UnsuitableError(str(mistake)) from None
 
@@ -62,12 +62,11 @@ def judge_on(
 
 
 def _prepare(model: Model, examples: Sequence[Example]) -> Callable[[Iterable[Sequence[Array]]], Mapping[str, float]]:
-    """Return a function from the stored outputs for every example to the metrics."""
     if len(model.inputs) != 1:
         raise Mistake(f"a data set is for models with one input, {model.name} has {len(model.inputs)}")
     metrics, outputs = _metrics(model, examples), output_operands(model)
     return lambda found: metrics(
-        [[real(output.type, array) for output, array in zip(outputs, arrays, strict=True)] for arrays in found]
+        [[to_floats(output.type, array) for output, array in zip(outputs, arrays, strict=True)] for arrays in found]
     )
 
 
@@ -98,10 +97,10 @@ def _values(model: Model, expected: Sequence[Sequence[Array]]) -> Metrics:
 
 
 def _boxes(model: Model, given: Sequence[Boxes]) -> Metrics:
-    places = detector(model)
-    if places is None:
+    indexes = detector(model)
+    if indexes is None:
         raise Mistake(f"the data set has boxes, and {model.name} ends in no DETECTION_POSTPROCESSING")
-    scores, corners, classes, count = places
+    scores, corners, classes, count = indexes
 
     def metrics(found: Sequence[Sequence[Array]]) -> Mapping[str, float]:
         boxes = []
@@ -123,12 +122,12 @@ def detector(model: Model) -> tuple[int, int, int, int] | None:
     """Return the indexes of scores, boxes, classes and count among the outputs; None if the model is not a detector."""
     writers = {index: call for call in model.operations for index in call.outputs}
     roles: dict[int, int] = {}
-    for place, output in enumerate(model.outputs):
+    for position, output in enumerate(model.outputs):
         index, call = output, writers.get(output)
         while call and call.code == OperationCode.CAST:
             index = call.inputs[0]
             call = writers.get(index)
         if call is None or call.code != OperationCode.DETECTION_POSTPROCESSING:
             return None
-        roles[call.outputs.index(index)] = place
+        roles[call.outputs.index(index)] = position
     return (roles[0], roles[1], roles[2], roles[3]) if len(roles) == 4 else None

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import nnapi
-from nnapi.cli.inputs import Ended, Given, input_operands
+from nnapi.cli.inputs import FinishedRun, InputValue, input_operands
 from nnapi.cli.sounds import read_windows
 from nnapi.errors import Mistake, NnapiError
 from nnapi.model.operand import Array
@@ -45,10 +45,12 @@ def list_files(paths: Sequence[Path]) -> list[Path]:
 
 
 def run_batch(
-    compilation: nnapi.Compilation, planned: Sequence[Sequence[Path]], read: Callable[[Sequence[Path]], list[Given]]
-) -> Iterator[Ended | Failure]:
+    compilation: nnapi.Compilation,
+    planned: Sequence[Sequence[Path]],
+    read: Callable[[Sequence[Path]], list[InputValue]],
+) -> Iterator[FinishedRun | Failure]:
     """Yield each finished run in order, or its failure. The first run is alone and timed; others run at once."""
-    waiting: deque[list[Given] | Failure] = deque()
+    waiting: deque[list[InputValue] | Failure] = deque()
     if planned:
         yield _run_one(compilation, planned[0], read)
 
@@ -64,23 +66,22 @@ def run_batch(
 
     results = compilation.run_many(feed()) if planned[1:] else iter(())
     while True:
-        ended: list[Array] | Failure | None
+        finished: list[Array] | Failure | None
         try:
-            ended = next(results, None)
+            finished = next(results, None)
         except NnapiError as error:
-            ended = Failure(error)
+            finished = Failure(error)
         while waiting and isinstance(waiting[0], Failure):
             yield waiting.popleft()  # type: ignore[misc]  # as was just asked
-        if ended is None:
+        if finished is None:
             return
         given = waiting.popleft()
-        yield ended if isinstance(ended, Failure) else Ended(given, ended, None)
+        yield finished if isinstance(finished, Failure) else FinishedRun(given, finished, None)
 
 
 def _run_one(
-    compilation: nnapi.Compilation, paths: Sequence[Path], read: Callable[[Sequence[Path]], list[Given]]
-) -> Ended | Failure:
-    """Run alone and time it; if the run, which sets the engine up, is quick, time further ones."""
+    compilation: nnapi.Compilation, paths: Sequence[Path], read: Callable[[Sequence[Path]], list[InputValue]]
+) -> FinishedRun | Failure:
     try:
         begun = time.perf_counter()
         given = read(paths)
@@ -89,11 +90,11 @@ def _run_one(
         outputs = compilation.run(*arrays)
         first = time.perf_counter() - start
         if first >= QUICK:
-            return Ended(given, outputs, first, None, start - begun)
+            return FinishedRun(given, outputs, first, None, start - begun)
         seconds = min(_time(compilation, arrays) for _ in range(AGAIN))
     except UNRUNNABLE as error:
         return Failure(error)
-    return Ended(given, outputs, seconds, first, start - begun)
+    return FinishedRun(given, outputs, seconds, first, start - begun)
 
 
 def _time(compilation: nnapi.Compilation, arrays: Sequence[Array]) -> float:
@@ -102,7 +103,7 @@ def _time(compilation: nnapi.Compilation, arrays: Sequence[Array]) -> float:
     return time.perf_counter() - start
 
 
-def run_windows(compilation: nnapi.Compilation, files: Sequence[Path], rate: int) -> Iterator[Ended | Failure]:
+def run_windows(compilation: nnapi.Compilation, files: Sequence[Path], rate: int) -> Iterator[FinishedRun | Failure]:
     """Run each recording window by window on all cores; ``rate`` is the model's, 0 if unknown."""
     (operand,) = input_operands(compilation.model)
     for file in files:
@@ -115,11 +116,11 @@ def run_windows(compilation: nnapi.Compilation, files: Sequence[Path], rate: int
             continue
         seconds = time.perf_counter() - start
         joined = [np.concatenate([np.atleast_1d(one[i]) for one in outputs]) for i in range(len(outputs[0]))]
-        given = [Given(windows.inputs[0], file.name, windows.done, file)]
-        yield Ended(given, joined, seconds, windows=windows)
+        given = [InputValue(windows.inputs[0], file.name, windows.conversion, file)]
+        yield FinishedRun(given, joined, seconds, windows=windows)
 
 
-class Kept:
+class RunLog:
     """A file with a line of JSON for each run. Runs that succeeded are not repeated; lines of failed or cut-off ones
     are removed before the first run."""
 
@@ -163,7 +164,6 @@ class Kept:
         self.file.touch()
 
     def add(self, paths: Sequence[Path], found: dict[str, Any]) -> None:
-        """Append a line for the run on these files before the next run begins."""
         line = json.dumps({"model": self.model, "files": list(_key(paths)), **found}, ensure_ascii=False)
         with self.file.open("ab") as opened:
             opened.write(line.encode("utf-8", "replace") + b"\n")

@@ -113,15 +113,15 @@ def bench(
     settings = settings.only_latency() if only_latency else settings
     examples = read_dataset(dataset, read_labels(labels) if labels else None) if dataset else []
     out = console()
-    told: dict[str, Any] = {"rounds": rounds, "threads": threads, "requests": settings.requests}
-    told |= {"data set": str(dataset)} if dataset else {}
-    told |= {"inputs": f"random, seed {seed}"} | ({"weights": weights} if weights else {})
-    benchmark = Benchmark(time.strftime("%Y-%m-%d %H:%M:%S %z"), machine(), told, absent, (), False)
+    facts: dict[str, Any] = {"rounds": rounds, "threads": threads, "requests": settings.requests}
+    facts |= {"data set": str(dataset)} if dataset else {}
+    facts |= {"inputs": f"random, seed {seed}"} | ({"weights": weights} if weights else {})
+    benchmark = Benchmark(time.strftime("%Y-%m-%d %H:%M:%S %z"), machine(), facts, absent, (), False)
     elsewhere = len(examples) * sum(isinstance(engine, Nnapi) for engine in engines) if on else 0
     with connect_if(on) as cluster:
         session = _Session(engines, settings, weights, examples, reference, seed, cluster)
-        for place, file in enumerate(models, 1):
-            title = f"{file.name} ({place} of {len(models)})" if len(models) > 1 else file.name
+        for number, file in enumerate(models, 1):
+            title = f"{file.name} ({number} of {len(models)})" if len(models) > 1 else file.name
             with progress(out, 2 + steps(len(engines), settings) + elsewhere) as step:
                 try:
                     found, interrupted = session.measure(file, partial(_show_step, step, title))
@@ -210,7 +210,7 @@ class _Session:
             result,
             operations=len(model.operations),
             signature=" → ".join(sides),
-            inputs="; ".join(dict.fromkeys(one.done for one in given)),
+            inputs="; ".join(dict.fromkeys(one.conversion for one in given)),
             measurements=tuple(measurements),
             examples=len(self.examples),
             graph=graph,
@@ -229,7 +229,6 @@ def _type(model: nnapi.Model, index: int) -> str:
 def _trace_plan(
     model: nnapi.Model, engine: Nnapi, inputs: Sequence[Any], threads: int
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """Return the graph of the plan and, if anything was recorded, the timeline of one run."""
     compilation = nnapi.compile(model, engine.devices, threads=threads)
     compilation.run(*inputs)
     with recording() as recorder:

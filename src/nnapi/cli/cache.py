@@ -23,12 +23,10 @@ from nnapi.store.entry import prune as remove
 app = typer.Typer(help="See and prune what is kept on disk.", rich_markup_mode="markdown")
 
 COMPILATIONS = "compilations"
-"""The contents of entries in the directory itself."""
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]?)(i?)b?", re.IGNORECASE)
 
 Directory = Annotated[Path | None, typer.Argument(metavar="[DIRECTORY]", help="A cache directory.", show_default=False)]
 Found = Sequence[tuple[str, Entry]]
-"""Entries and their contents."""
 
 
 @app.callback(invoke_without_command=True)
@@ -73,7 +71,9 @@ def prune(
     Without a directory it is done in each folder of the default one.
     """
     removed = [
-        (holds, entry) for holds, place in _find_places(directory).items() for entry in remove(place, parse_size(limit))
+        (holds, entry)
+        for holds, folder in _find_folders(directory).items()
+        for entry in remove(folder, parse_size(limit))
     ]
     left = _find(directory)
     if as_json:
@@ -84,18 +84,18 @@ def prune(
         console().print(f"removed {_sum_up(gone)}; {_sum_up(rest)} left", markup=False)
 
 
-def _find_places(directory: Path | None) -> dict[str, str | Path]:
+def _find_folders(directory: Path | None) -> dict[str, str | Path]:
     if directory is None:
-        places = {str(kind): directory_of(kind) for kind in HOLDS} | {COMPILATIONS: default_directory()}
-        return {name: place for name, place in places.items() if Path(place).is_dir()}
+        folders = {str(kind): directory_of(kind) for kind in HOLDS} | {COMPILATIONS: default_directory()}
+        return {name: folder for name, folder in folders.items() if Path(folder).is_dir()}
     if not directory.is_dir():
         raise Mistake(f"{directory} is not a directory")
     return {COMPILATIONS: directory}
 
 
 def _find(directory: Path | None) -> Found:
-    places = _find_places(directory)
-    return [(holds, entry) for holds, place in places.items() for entry in list_entries(place)]
+    folders = _find_folders(directory)
+    return [(holds, entry) for holds, folder in folders.items() for entry in list_entries(folder)]
 
 
 def parse_size(text: str) -> int:

@@ -49,7 +49,7 @@ def check_random(
     reports = []
     for name in chosen:
         with progress(out, int(seconds)) as step:
-            report = run(name, seed, seconds, values=values, only=only, folder=folder, progress=_teller(out, step))
+            report = run(name, seed, seconds, values=values, only=only, folder=folder, progress=_make_reporter(out, step))
         if not as_json:
             _print(out, report, verbose)
         reports.append(report)
@@ -70,20 +70,20 @@ def _operations(name: str | None) -> tuple[Operation, ...]:
     return (REGISTRY[OperationCode[name]],)
 
 
-def _teller(out: Console, step: Callable[[str], None]) -> Callable[[Report], None]:
+def _make_reporter(out: Console, step: Callable[[str], None]) -> Callable[[Report], None]:
     """Advance the bar by one step a second, and print each failure at once."""
-    told, moved = 0, 0
+    printed, moved = 0, 0
 
-    def tell(report: Report) -> None:
-        nonlocal told, moved
-        for failure in report.failures[told:]:
+    def report_progress(report: Report) -> None:
+        nonlocal printed, moved
+        for failure in report.failures[printed:]:
             _print_failure(out, failure)
-        told = len(report.failures)
+        printed = len(report.failures)
         while moved < report.seconds:
-            step(f"{report.device}: {report.cases} models, {told} failed")
+            step(f"{report.device}: {report.cases} models, {printed} failed")
             moved += 1
 
-    return tell
+    return report_progress
 
 
 def _print_failure(out: Console, failure: Failure) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, TypeAlias
@@ -13,7 +13,7 @@ import numpy as np
 import typer
 
 import nnapi
-from nnapi.cli.inputs import Ended, read_inputs
+from nnapi.cli.inputs import FinishedRun, read_inputs
 from nnapi.cluster.shards import Cluster, connect
 from nnapi.runtime.run_many import Progress, RunMany
 from nnapi.vision.pictures import Pixels
@@ -37,21 +37,16 @@ class ReadAndRun:
     pixels: Pixels
     seed: int = 0
 
-    def __call__(self, files: Sequence[Path]) -> Ended:
+    def __call__(self, files: Sequence[Path]) -> FinishedRun:
         given = read_inputs(self.predictor.compilation.model, files, self.pixels, self.seed)
         start = time.perf_counter()
         outputs = self.predictor(*(value.array for value in given))
         seconds = time.perf_counter() - start
-        return Ended([replace(value, array=np.empty(0)) for value in given], outputs, seconds)
+        return FinishedRun([replace(value, array=np.empty(0)) for value in given], outputs, seconds)
 
 
-@contextmanager
-def connect_if(place: str | None) -> Iterator[Cluster | None]:
-    if place is None:
-        yield None
-        return
-    with connect(place) as cluster:
-        yield cluster
+def connect_if(url: str | None) -> AbstractContextManager[Cluster | None]:
+    return nullcontext() if url is None else connect(url)
 
 
 def run_on(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +11,6 @@ import typer
 from rich.text import Text
 
 import nnapi
-from nnapi.cli.compare_recording import SUFFIX, compare_recording
 from nnapi.cli.failure import fail
 from nnapi.cli.file_driver import FileDriver
 from nnapi.cli.inputs import read_inputs, runs
@@ -19,19 +18,34 @@ from nnapi.cli.options import AsWeights, InputShapes, Int16AsFloat, Json, ModelF
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, indent, print_json, table
 from nnapi.errors import Mistake, NnapiError
+from nnapi.model.model import Model
+from nnapi.model.operand import Array, OperandType, combine
 from nnapi.printable import pluralize
 from nnapi.report.engines import OTHERS, UnsuitableError
 from nnapi.report.graph import graph_data
 from nnapi.report.html import comparison_page
 from nnapi.runtime.choice.judge import Distance
+from nnapi.testing.compare import judge
+from nnapi.testing.corpus import Corpus
 from nnapi.testing.divergence import Divergence, Step, Verdict, find_divergence, measure_outputs
+from nnapi.testing.example import Example, OperandSpec
 from nnapi.vision.pictures import Pixels
 
+SUFFIX = ".npz"
 REFERENCE = "nnapi-reference"
 DIFFERS, INCOMPLETE = 1, 3
 """Exit codes; 2 is a wrong call."""
 SUFFIXES = {"litert": ".tflite", "onnxruntime": ".onnx"}
 """The other engines that ``--against`` accepts, and their file formats."""
+
+
+@dataclass(frozen=True)
+class RecordedRun:
+    """One run of a recording: the distance of this model's outputs, and the first value out of tolerance or ""."""
+
+    name: str
+    distance: Distance
+    reason: str
 
 
 def compare(
@@ -80,7 +94,7 @@ def compare(
         if html or inputs:
             raise Mistake("a recording has inputs of its own, and no graph: give neither files nor --html beside it")
         raise typer.Exit(
-            _compare_recording(load(model, int16_as_float, shapes, weights), Path(against), devices, as_json)
+            _print_recording(load(model, int16_as_float, shapes, weights), Path(against), devices, as_json)
         )
     base, tried = _find_devices(devices, against)
     out = console()
@@ -115,7 +129,7 @@ def compare(
         if shown:
             out.print(indent(_table(shown)))
         if whole:
-            off, decibels = _say(whole)
+            off, decibels = _format_distance(whole)
             out.print(Text(f"The file itself in {tried.name}: off by {off}{decibels and f', {decibels} dB'}"))
         if found.failure:
             out.print(Text(f"The whole model does not run on {tried.name}: {found.failure}"))
@@ -124,7 +138,7 @@ def compare(
     raise typer.Exit(DIFFERS if first else 0 if found.is_complete and not unread else INCOMPLETE)
 
 
-def _compare_recording(model: nnapi.Model, recording: Path, devices: str | None, as_json: bool) -> int:
+def _print_recording(model: nnapi.Model, recording: Path, devices: str | None, as_json: bool) -> int:
     names = (devices or REFERENCE).split(",")
     if len(names) > 1:
         raise Mistake(f"--devices takes one name beside a recording, not {len(names)}")
@@ -144,13 +158,47 @@ def _compare_recording(model: nnapi.Model, recording: Path, devices: str | None,
     out.print(Text(f"{model.name}: {names[0]} beside {recording.name}: {words}", style="bold"))
     rows = table("run", "off by", "dB", "why", right=["off by", "dB"])
     for one in found:
-        rows.add_row(Text(one.name), *_say(one.distance), Text(one.reason))
+        rows.add_row(Text(one.name), *_format_distance(one.distance), Text(one.reason))
     out.print(indent(rows))
     return int(bool(beyond))
 
 
+def compare_recording(model: Model, recording: Path, on: nnapi.Device) -> list[RecordedRun]:
+    """Compare with all runs that have the model's input and output types; Mistake if there are none."""
+    fitting = [each for each in Corpus(recording).examples() if each.harness.generated and _fits(model, each)]
+    if not fitting:
+        raise Mistake(f"{recording.name} has no run with the inputs and outputs of {model.name}")
+    compilation = nnapi.compile(model, on)
+    compared = []
+    for example in fitting:
+        found = compilation.run(*(example.inputs[index] for index in example.main.inputs))
+        right = [example.outputs[index] for index in example.main.outputs]
+        reason = str(judge(example, found) or "")
+        compared.append(RecordedRun(example.name, measure_outputs(model, right, found), reason))
+    return compared
+
+
+def _fits(model: Model, example: Example) -> bool:
+    """Return whether both have the same input and output types; unspecified dimensions match any."""
+    values = {**example.outputs, **example.inputs}
+    sides = ((model.inputs, example.main.inputs), (model.outputs, example.main.outputs))
+    return all(
+        len(ours) == len(theirs)
+        and all(
+            _is_like(model.operands[own].type, example.main.operands[other], values.get(other))
+            for own, other in zip(ours, theirs, strict=True)
+        )
+        for ours, theirs in sides
+    )
+
+
+def _is_like(type: OperandType, spec: OperandSpec, value: Array | None) -> bool:
+    if value is None or type.name != spec.type or combine(type.dimensions, value.shape) is None:
+        return False
+    return not type.is_quantized or (type.scale, type.zero_point) == (spec.scale, spec.zero_point)
+
+
 def _find_devices(devices: str | None, against: str | None) -> list[nnapi.Device]:
-    """Return the reference device and the device under test."""
     names = devices.split(",") if devices else [REFERENCE if against else "xnnpack-cpu"]
     most = 1 if against else 2
     if len(names) > most:
@@ -199,12 +247,12 @@ def _table(steps: Sequence[Step]) -> Any:
     right = ["#", "off by", "dB", "in the whole", "dB there"]
     rows = table("#", "operation", "given the same", *right[1:], "why", right=right)
     for step in steps:
-        figures = [*_say(step.alone), *_say(step.grown)]
+        figures = [*_format_distance(step.alone), *_format_distance(step.grown)]
         rows.add_row(str(step.number), step.operation, step.verdict, *figures, Text(step.reason))
     return rows
 
 
-def _say(distance: Distance | None) -> tuple[str, str]:
+def _format_distance(distance: Distance | None) -> tuple[str, str]:
     if distance is None:
         return "", ""
     unit = "" if not distance.in_codes else " step" if distance.largest == 1 else " steps"

@@ -68,7 +68,6 @@ def _save_profile(names: Sequence[str], file: Path) -> None:
 
 
 def _find_timings() -> dict[str, Timings | None]:
-    """Return the timings that drivers ship for this processor."""
     drivers = {device.name: device.driver for device in nnapi.devices()}
     return {name: driver.timings() if isinstance(driver, Timed) else None for name, driver in drivers.items()}
 
@@ -128,7 +127,6 @@ def _details(device: nnapi.Device) -> Table:
 
 
 def _by_performance(declared: Capabilities) -> list[tuple[list[str], Performance]]:
-    """Group the types and operations with equal declared performance."""
     groups: dict[Performance, list[str]] = {}
     for name, performance in _figures(declared).items():
         groups.setdefault(Performance(*performance), []).append(name)
@@ -151,7 +149,6 @@ def _performance(performance: Performance) -> str:
 
 
 def _home(device: nnapi.Device) -> tuple[str, str]:
-    """Return the module of the driver's class and its file."""
     module = type(device.driver).__module__
     return module, getattr(sys.modules.get(module), "__file__", None) or "unknown"
 

@@ -16,7 +16,6 @@ MOST = 8
 ROW, LABEL, AXIS = 22, 150, 20
 """Pixels: height of a class, width of the names, height of the seconds below."""
 WIDTH = 640
-"""Pixels of the time axis."""
 
 
 def view_events(
@@ -28,7 +27,7 @@ def view_events(
     data = [
         {"index": e.number, "label": names[e.number], "from": e.start, "to": e.end, "share": e.share} for e in events
     ]
-    words = say_events(events, [names[event.number] for event in events])
+    words = describe_events(events, [names[event.number] for event in events])
     return View(words, draw_events(shares, step, length, names), {"events": data})
 
 
@@ -54,7 +53,7 @@ def find_events(shares: Array, step: float, length: float, least: float | None =
     return sorted(found, key=lambda event: (event.start, -event.share))
 
 
-def say_events(events: Sequence[Event], names: Sequence[str]) -> str:
+def describe_events(events: Sequence[Event], names: Sequence[str]) -> str:
     """Return ``dog 0.0–1.5 s, cat 2.0–3.0 s``."""
     said = [f"{name} {event.start:.1f}–{event.end:.1f} s" for event, name in zip(events, names, strict=True)]
     return ", ".join(said) or "nothing"

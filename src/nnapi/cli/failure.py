@@ -56,7 +56,6 @@ def _flush() -> None:
 
 
 def fail(words: str, code: int) -> int:
-    """Print the message and return the exit code."""
     if words:
         warn(words)
     return code

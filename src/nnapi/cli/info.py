@@ -63,7 +63,6 @@ def info(
 
 
 def examples_by_model(path: Path) -> list[list[Example]]:
-    """Return the examples of a file, grouped by model."""
     groups: dict[str, list[Example]] = defaultdict(list)
     for example in Corpus(path).examples():
         groups[example.name.partition("_run_")[0]].append(example)
@@ -163,7 +162,6 @@ def first_level(operation: Operation) -> int:
 
 
 def lower_level(model: nnapi.Model) -> int:
-    """Return the level that the model would need without the facets of its present level."""
     levels = {facet.level for facet in model.facets}
     return max(levels - {model.feature_level}, default=1)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nnapi.cli.sounds import Windows, find_features, is_sound, read_sound
+from nnapi.cli.sounds import FEATURES, Windows, is_sound, read_sound
 from nnapi.codes import OperandCode
 from nnapi.errors import Mistake
 from nnapi.model.model import Model, Operand
@@ -22,17 +22,17 @@ LONGEST = 200
 
 
 @dataclass(frozen=True)
-class Given:
+class InputValue:
     """An array for one input, its source and a description of its conversion."""
 
     array: Array
     source: str
-    done: str
+    conversion: str
     file: Path | None = None
     is_picture: bool = False
 
 
-class Ended(NamedTuple):
+class FinishedRun(NamedTuple):
     """A finished run.
 
     ``seconds`` is None if other runs computed at the same time. ``first`` is the first run of a compilation, which sets
@@ -40,7 +40,7 @@ class Ended(NamedTuple):
     ``windows`` of a recording are concatenated along the first dimension.
     """
 
-    given: list[Given]
+    inputs: list[InputValue]
     outputs: list[Array]
     seconds: float | None
     first: float | None = None
@@ -64,31 +64,30 @@ def runs(model: Model, files: Sequence[Path]) -> list[list[Path]]:
     return [list(files)]
 
 
-def read_inputs(model: Model, files: Sequence[Path], pixels: Pixels, seed: int = 0) -> list[Given]:
-    """Return a value for each input: from files, or random without any."""
+def read_inputs(model: Model, files: Sequence[Path], pixels: Pixels, seed: int = 0) -> list[InputValue]:
     operands = input_operands(model)
     if not files:
         return [random_input(operand, seed) for operand in operands]
     return [read(file, operand, pixels) for file, operand in zip(files, operands, strict=True)]
 
 
-def read(file: Path, operand: Operand, pixels: Pixels) -> Given:
+def read(file: Path, operand: Operand, pixels: Pixels) -> InputValue:
     """Read the file as a value of the operand; Mistake, with both names, if it does not fit."""
     with file.open("rb") as opened:
         is_array = opened.read(6) == b"\x93NUMPY"
     is_recording = is_sound(file)
     try:
         if is_array:
-            array, done = _read_array(file, operand.type)
-        elif features := find_features(operand.type):
+            array, conversion = _read_array(file, operand.type)
+        elif features := FEATURES.get(tuple(size for size in operand.type.dimensions if size > 1)):
             raise Mistake(f"the input holds {features} of a sound, which nnapi does not compute: give them as .npy")
         elif is_recording:
-            array, done = read_sound(file, operand.type)
+            array, conversion = read_sound(file, operand.type)
         else:
-            array, done = read_picture(file, operand.type, pixels)
+            array, conversion = read_picture(file, operand.type, pixels)
     except Mistake as mistake:
         raise Mistake(f"{file.name} for {operand}: {mistake}") from None
-    return Given(array, file.name, done, file, not is_array and not is_recording)
+    return InputValue(array, file.name, conversion, file, not is_array and not is_recording)
 
 
 def _read_array(file: Path, type: OperandType) -> tuple[Array, str]:
@@ -99,8 +98,8 @@ def _read_array(file: Path, type: OperandType) -> tuple[Array, str]:
     if shape is None or array.size != math.prod(shape):
         raise Mistake(f"the array has shape {list(array.shape)}")
     with np.errstate(invalid="ignore"):  # NaN is for the model to deal with
-        stored, done = _convert(array, type)
-    return np.require(stored, requirements="C").reshape(shape), done
+        stored, conversion = _convert(array, type)
+    return np.require(stored, requirements="C").reshape(shape), conversion
 
 
 def _map_array(file: Path) -> Array:
@@ -115,7 +114,6 @@ def _map_array(file: Path) -> Array:
 
 
 def _convert(array: Array, type: OperandType) -> tuple[Array, str]:
-    """Convert to the stored type; Mistake if more than precision would be lost."""
     found, wanted = array.dtype, type.dtype
     if found == wanted or (found == np.bool_ and wanted == np.uint8):
         return array.view(wanted), f"{found} as it is"
@@ -128,7 +126,7 @@ def _convert(array: Array, type: OperandType) -> tuple[Array, str]:
     raise Mistake(f"the array is of {found}, the input stores {wanted}")
 
 
-def random_input(operand: Operand, seed: int) -> Given:
+def random_input(operand: Operand, seed: int) -> InputValue:
     """Return values that depend only on the seed, the operand and NumPy; unspecified dimensions become 1."""
     type = operand.type
     if not type.is_scalar and not type.rank:
@@ -136,13 +134,13 @@ def random_input(operand: Operand, seed: int) -> Given:
     generator = np.random.default_rng([seed, operand.index])
     shape = tuple(dimension or 1 for dimension in type.dimensions)
     if type.dtype.kind == "f":
-        array, done = generator.uniform(-1, 1, shape).astype(type.dtype), "numbers from -1 to 1"
+        array, conversion = generator.uniform(-1, 1, shape).astype(type.dtype), "numbers from -1 to 1"
     elif type.code in (OperandCode.TENSOR_BOOL8, OperandCode.BOOL):
-        array, done = generator.integers(0, 2, shape).astype(type.dtype), "false and true"
+        array, conversion = generator.integers(0, 2, shape).astype(type.dtype), "false and true"
     elif type.is_quantized:
         limits = np.iinfo(type.dtype)
         array = generator.integers(limits.min, limits.max, shape, endpoint=True).astype(type.dtype)
-        done = f"quantized values from {limits.min} to {limits.max}"
+        conversion = f"quantized values from {limits.min} to {limits.max}"
     else:
-        array, done = generator.integers(0, 10, shape).astype(type.dtype), "integers from 0 to 9"
-    return Given(np.asarray(array), f"random input (seed {seed})", done)
+        array, conversion = generator.integers(0, 10, shape).astype(type.dtype), "integers from 0 to 9"
+    return InputValue(np.asarray(array), f"random input (seed {seed})", conversion)

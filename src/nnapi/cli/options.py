@@ -13,7 +13,6 @@ from nnapi.errors import Mistake
 from nnapi.runtime.device import REFERENCE
 
 PROFILE = ".toml"
-"""The suffix of device profiles."""
 Names: TypeAlias = list[str] | None
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)]
 ModelFiles = Annotated[list[Path], typer.Argument(metavar="MODEL...", help="Model files.", show_default=False)]

@@ -71,7 +71,6 @@ def progress(
 
 
 def _estimate(elapsed: float, done: int, total: int) -> str:
-    """Return the remaining time at the pace so far; nothing in the first minute."""
     if not done or elapsed < PAUSE:
         return ""
     minutes = round(elapsed / done * (total - done) / 60)

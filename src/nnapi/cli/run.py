@@ -9,17 +9,26 @@ from pathlib import Path
 from time import perf_counter
 
 import nnapi
-from nnapi.cli.batch import Failure, Kept, list_files, run_batch, run_windows
+from nnapi.cli.batch import Failure, RunLog, list_files, run_batch, run_windows
 from nnapi.cli.cluster_runs import connect_if, run_on
 from nnapi.cli.failure import message
-from nnapi.cli.inputs import Ended, read_inputs, runs
+from nnapi.cli.inputs import FinishedRun, read_inputs, runs
 from nnapi.cli.options import add_profile
 from nnapi.cli.progress import progress
 from nnapi.cli.run_options import RunOptions, with_options
-from nnapi.cli.run_results import Ran, compare_vectors, describe_run, describe_runs, draw, name_files, show, write
+from nnapi.cli.run_results import (
+    RunResult,
+    compare_vectors,
+    describe_run,
+    describe_runs,
+    draw,
+    find_result,
+    name_files,
+    show,
+    write,
+)
 from nnapi.cli.sounds import is_sound
-from nnapi.cli.subject import Subject, study
-from nnapi.cli.telling import tell
+from nnapi.cli.subject import Subject, load_subject
 from nnapi.cli.text import Console, console, duration, print_json
 from nnapi.cluster.shards import Cluster
 from nnapi.errors import Mistake
@@ -38,24 +47,24 @@ def run(options: RunOptions) -> None:
     files = list_files(options.inputs or [])
     with progress(console(), 2 + max(1, len(files))) as step:
         step("reading the model")
-        subject = study(options)
+        subject = load_subject(options)
         planned = runs(subject.model, files)
         if options.picture and len(planned) > 1:
             raise Mistake(f"--picture takes one run, not {len(planned)}: give --output a folder instead")
-        kept = Kept(options.jsonl, options.model.name) if options.jsonl else None
-        planned = [paths for paths in planned if kept is None or paths not in kept]
+        log = RunLog(options.jsonl, options.model.name) if options.jsonl else None
+        planned = [paths for paths in planned if log is None or paths not in log]
         step("compiling")
         compilation = nnapi.compile(
             subject.model, add_profile(options.profile, options.device), threads=options.threads
         )
-        results = Results(options, subject, compilation, len(planned), kept)
-        if kept:
-            kept.clean()
+        results = Results(options, subject, compilation, len(planned), log)
+        if log:
+            log.clean()
         with connect_if(options.on) as cluster:
-            ended = start(options, subject, compilation, planned, cluster)
+            finished = start(options, subject, compilation, planned, cluster)
             for paths in planned:
                 step(f"running on {' + '.join(path.name for path in paths) or 'random values'}")
-                results.add(paths, next(ended))
+                results.add(paths, next(finished))
     results.finish()
 
 
@@ -65,8 +74,7 @@ def start(
     compilation: nnapi.Compilation,
     planned: Sequence[Sequence[Path]],
     cluster: Cluster | None,
-) -> Iterator[Ended | Failure]:
-    """Run on a cluster, on windows of recordings, or on all cores of this machine."""
+) -> Iterator[FinishedRun | Failure]:
     if cluster:
         names = [each.name for each in compilation.devices]
         return run_on(cluster, subject.model, names, planned, subject.pixels, options.seed)
@@ -84,42 +92,41 @@ class Results:
     subject: Subject
     compilation: nnapi.Compilation
     count: int
-    kept: Kept | None
+    log: RunLog | None
     out: Console = field(default_factory=console)
-    done: list[Ran] = field(default_factory=list)
+    results: list[RunResult] = field(default_factory=list)
     number: int = 0
     failed: int = 0
     begun: float = field(default_factory=perf_counter)
 
-    def add(self, paths: Sequence[Path], ended: Ended | Failure) -> None:
+    def add(self, paths: Sequence[Path], finished: FinishedRun | Failure) -> None:
         """Add the next run; a failure ends the command unless it is recorded."""
         self.number += 1
-        if isinstance(ended, Failure):
-            if self.kept is None:
-                raise ended.error
+        if isinstance(finished, Failure):
+            if self.log is None:
+                raise finished.error
             self.failed += 1
-            self.kept.add(paths, {"error": message(ended.error)})
+            self.log.add(paths, {"error": message(finished.error)})
             return
-        ran = tell(self.subject, ended, self.options.top)
-        if self.kept:
-            self.kept.add(paths, describe_run(self.subject.model, ran))
+        result = find_result(self.subject, finished, self.options.top)
+        if self.log:
+            self.log.add(paths, describe_run(self.subject.model, result))
         else:
-            self.done.append(ran)
-        if not self.options.as_json and not self.kept:
-            show(self.out, ran, self.compilation)  # first: the answer is there, even where a file cannot be written
+            self.results.append(result)
+        if not self.options.as_json and not self.log:
+            show(self.out, result, self.compilation)  # first: the answer is there, even where a file cannot be written
         if self.options.picture:
-            draw(self.options.picture, ran.view)
+            draw(self.options.picture, result.view)
         if self.options.output:
-            write(self.options.output, ran, name_files(ran, self.count, self.number))
+            write(self.options.output, result, name_files(result, self.count, self.number))
 
     def finish(self) -> None:
-        """Print the notes on all runs; Mistake if recorded runs failed."""
-        if self.kept:
-            self._finish_record(self.kept)
+        if self.log:
+            self._finish_record(self.log)
         elif self.options.as_json:
-            print_json(describe_runs(self.options.model, self.compilation, self.done, self.subject.notes))
+            print_json(describe_runs(self.options.model, self.compilation, self.results, self.subject.notes))
         else:
-            for first, second, cosine in compare_vectors(self.done):
+            for first, second, cosine in compare_vectors(self.results):
                 self.out.print(f"{first} and {second}: cosine similarity {cosine:.4f}", markup=False)
             for note in self.subject.notes:
                 self.out.print(f"  {note}", style="dim", markup=False)
@@ -127,9 +134,9 @@ class Results:
                 took = duration(perf_counter() - self.begun)
                 self.out.print(f"  {pluralize(self.count, 'run')} in {took}, inputs included", style="dim")
 
-    def _finish_record(self, kept: Kept) -> None:
-        before = [f"{kept.before} succeeded before"] if kept.before else []
-        again = [f"{kept.failed} failed before and ran again"] if kept.failed else []
+    def _finish_record(self, log: RunLog) -> None:
+        before = [f"{log.before} succeeded before"] if log.before else []
+        again = [f"{log.failed} failed before and ran again"] if log.failed else []
         words = ", ".join([f"{pluralize(self.count, 'run')} in {self.options.jsonl}", *before, *again])
         self.out.print(words, markup=False)
         if self.failed:

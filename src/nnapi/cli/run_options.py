@@ -75,7 +75,6 @@ class RunOptions:
     ] = None
 
     def check(self) -> None:
-        """Raise Mistake if options contradict each other."""
         if self.on and self.profile:
             raise Mistake("--profile is of this machine, and --on of others: give one of them")
         if self.range and (self.mean or self.std):

@@ -6,7 +6,7 @@ import base64
 import io
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -18,39 +18,44 @@ from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 import nnapi
-from nnapi.cli.inputs import Ended, Given
+from nnapi.cli.events import view_events
+from nnapi.cli.inputs import FinishedRun, InputValue
+from nnapi.cli.subject import Subject
 from nnapi.cli.terminal_pictures import draw_in_terminal
 from nnapi.cli.text import duration, indent, table
 from nnapi.errors import Mistake
-from nnapi.vision.outputs import Rank, Summary, output_operands
+from nnapi.vision.drawing import draw_caption
+from nnapi.vision.families import BY_TASK, offer_tasks, view_outputs
+from nnapi.vision.outputs import Rank, Summary, class_count, output_operands, rank, summaries, to_shares
+from nnapi.vision.pictures import open_picture
 from nnapi.vision.task import Task
 from nnapi.vision.view import Picture, View, percent
 
 WIDEST = 80
-"""Maximum columns of a picture in a terminal."""
 MOST_PAIRS = 10
+CAPTION = 3
 
 
 @dataclass(frozen=True)
-class Ran:
+class RunResult:
     """The results of one run; ``offered`` are tasks that would show outputs that no family recognizes."""
 
-    ended: Ended
+    finished: FinishedRun
     ranks: list[Rank]
     summaries: list[Summary]
     view: View | None = None
     offered: tuple[Task, ...] = ()
 
     @property
-    def given(self) -> list[Given]:
-        return self.ended.given
+    def inputs(self) -> list[InputValue]:
+        return self.finished.inputs
 
     @property
     def source(self) -> str:
-        return " + ".join(dict.fromkeys(given.source for given in self.given))
+        return " + ".join(dict.fromkeys(given.source for given in self.inputs))
 
     @property
-    def seen(self) -> str:
+    def answer(self) -> str:
         """Return the likeliest class, else a summary of the outputs, or of the first of many."""
         if self.view:
             return self.view.words
@@ -59,6 +64,40 @@ class Ran:
         if len(self.summaries) > 2:
             return f"{len(self.summaries)} outputs, the first: {self.summaries[0]}"
         return "; ".join(map(str, self.summaries))
+
+
+def find_result(subject: Subject, finished: FinishedRun, top: int) -> RunResult:
+    """Return the results of a run, with at most ``top`` classes."""
+    model, task, outputs, hints = subject.model, subject.task, finished.outputs, subject.hints
+    found = summaries(model, outputs)
+    if finished.windows:
+        return RunResult(finished, [], found, _view_windows(subject, finished))
+    picture = _find_picture(finished.inputs)
+    is_classifier = task is Task.CLASSIFICATION or (task in (None, Task.AUDIO_EVENTS) and class_count(model))
+    ranks = rank(model, outputs[0], hints.labels, top) if is_classifier else []
+    view = None
+    if task in BY_TASK:
+        view = view_outputs(model, outputs, task, hints, picture)
+    elif ranks and picture:
+        view = View(str(ranks[0]), draw_caption(picture, [str(one) for one in ranks[:CAPTION]]))
+    if view and picture and view.picture is None:
+        view = replace(view, picture=draw_caption(picture, [view.words]))
+    offered = [] if task or ranks or not picture else offer_tasks(model, outputs)
+    return RunResult(finished, ranks, found, view, tuple(offered))
+
+
+def _view_windows(subject: Subject, finished: FinishedRun) -> View:
+    assert finished.windows
+    shares = to_shares(subject.model, finished.outputs[0])
+    inputs, step, length, _ = finished.windows
+    if len(shares) > len(inputs):  # the model gives several rows for a window
+        step = length = ((len(inputs) - 1) * step + length) / len(shares)
+    return view_events(shares, step, length, subject.hints.labels, subject.hints.least)
+
+
+def _find_picture(given: Sequence[InputValue]) -> Picture | None:
+    files = (value.file for value in given if value.file and value.is_picture)
+    return next((open_picture(file, 3) for file in files), None)
 
 
 def draw(file: Path, view: View | None) -> None:
@@ -71,32 +110,34 @@ def draw(file: Path, view: View | None) -> None:
         raise Mistake(f"{file} is not written: {error}") from None
 
 
-def show(out: Console, ran: Ran, compilation: nnapi.Compilation) -> None:
+def show(out: Console, result: RunResult, compilation: nnapi.Compilation) -> None:
     devices = ", ".join(device.name for device in compilation.devices)
-    line = f"[bold]{escape(ran.source)}: {escape(ran.seen)}[/]"
-    out.print(f"{line}  [dim]{escape(devices)}{_say_time(ran.ended)}[/]")
-    for given in ran.given:
-        label = f"{given.source}: " if len(ran.given) > 1 else ""
-        out.print(Text(f"  {label}{given.done}", style="dim"))
-    if len(ran.ranks) > 1:
-        out.print(_classes(ran.ranks))
-    if ran.view and ran.view.data.get("events"):
-        out.print(_events(ran.view.data["events"]))
-    if ran.view and ran.view.picture and out.is_terminal:
-        print(draw_in_terminal(ran.view.picture, min(WIDEST, out.width), os.environ))
-    elif not ran.ranks and not ran.view:
-        out.print(_outputs(ran.summaries))
-    if ran.offered:
-        choices = ", ".join(f"--as {task}" for task in ran.offered)
+    line = f"[bold]{escape(result.source)}: {escape(result.answer)}[/]"
+    out.print(f"{line}  [dim]{escape(devices)}{_format_time(result.finished)}[/]")
+    for given in result.inputs:
+        label = f"{given.source}: " if len(result.inputs) > 1 else ""
+        out.print(Text(f"  {label}{given.conversion}", style="dim"))
+    if len(result.ranks) > 1:
+        out.print(_classes(result.ranks))
+    if result.view and result.view.data.get("events"):
+        out.print(_events(result.view.data["events"]))
+    if result.view and result.view.picture and out.is_terminal:
+        print(draw_in_terminal(result.view.picture, min(WIDEST, out.width), os.environ))
+    elif not result.ranks and not result.view:
+        out.print(_outputs(result.summaries))
+    if result.offered:
+        choices = ", ".join(f"--as {task}" for task in result.offered)
         out.print(Text(f"  The file does not say what these outputs mean. They can be shown with {choices}."))
     out.print()
 
 
-def _say_time(ended: Ended) -> str:
-    if ended.seconds is None:
+def _format_time(finished: FinishedRun) -> str:
+    if finished.seconds is None:
         return ""
-    apart = [f"{words} {duration(s)}" for words, s in (("first", ended.first), ("inputs", ended.preparation)) if s]
-    return f", {duration(ended.seconds)}" + (f" ({', '.join(apart)})" if apart else "")
+    apart = [
+        f"{words} {duration(s)}" for words, s in (("first", finished.first), ("inputs", finished.preparation)) if s
+    ]
+    return f", {duration(finished.seconds)}" + (f" ({', '.join(apart)})" if apart else "")
 
 
 def _classes(ranks: Sequence[Rank]) -> RenderableType:
@@ -116,9 +157,9 @@ def _events(found: Sequence[Mapping[str, Any]]) -> RenderableType:
     return indent(rows)
 
 
-def compare_vectors(done: Sequence[Ran]) -> list[tuple[str, str, float]]:
+def compare_vectors(done: Sequence[RunResult]) -> list[tuple[str, str, float]]:
     """Return the cosine similarity of the first pairs of embeddings."""
-    seen = [(ran.source, ran.view.data.get("vector")) for ran in done if ran.view]
+    seen = [(result.source, result.view.data.get("vector")) for result in done if result.view]
     vectors = [(source, np.array(vector)) for source, vector in seen if vector is not None]
     found = []
     for (a, first), (b, second) in list(combinations(vectors, 2))[:MOST_PAIRS]:
@@ -136,48 +177,45 @@ def _outputs(found: Sequence[Summary]) -> RenderableType:
     return indent(rows)
 
 
-def name_files(ran: Ran, count: int, number: int) -> str:
-    """Return a file name for the run's outputs: the input's, with a number if there are several runs."""
-    first = ran.given[0].file
+def name_files(result: RunResult, count: int, number: int) -> str:
+    first = result.inputs[0].file
     stem = first.stem if first else "random"
     return f"{number}-{stem}" if count > 1 else stem
 
 
-def write(folder: Path, ran: Ran, stem: str) -> None:
+def write(folder: Path, result: RunResult, stem: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    for number, array in enumerate(ran.ended.outputs):
+    for number, array in enumerate(result.finished.outputs):
         np.save(folder / f"{stem}-output{number}.npy", array)
-    if ran.view and ran.view.picture:
-        ran.view.picture.save(folder / f"{stem}-seen.png")
+    if result.view and result.view.picture:
+        result.view.picture.save(folder / f"{stem}-seen.png")
 
 
 def describe_runs(
-    file: Path, compilation: nnapi.Compilation, done: Sequence[Ran], notes: Sequence[str] = ()
+    file: Path, compilation: nnapi.Compilation, done: Sequence[RunResult], notes: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return all runs as JSON; ``notes`` are guesses about the model."""
     found: dict[str, Any] = {
         "model": str(file),
         "notes": list(notes),
         "devices": [device.name for device in compilation.devices],
-        "runs": [describe_run(compilation.model, ran) for ran in done],
+        "runs": [describe_run(compilation.model, result) for result in done],
     }
     if pairs := compare_vectors(done):
         found["similarities"] = [{"inputs": [a, b], "cosine": cosine} for a, b, cosine in pairs]
     return found
 
 
-def describe_run(model: nnapi.Model, ran: Ran) -> dict[str, Any]:
-    """Return one run as JSON."""
+def describe_run(model: nnapi.Model, result: RunResult) -> dict[str, Any]:
     kinds = [operand.type for operand in output_operands(model)]
     described: dict[str, Any] = {
-        "inputs": [{"source": given.source, "done": given.done} for given in ran.given],
-        "seen": ran.seen,
-        "seconds": ran.ended.seconds,
-        "first_seconds": ran.ended.first,
-        "preparation_seconds": ran.ended.preparation,
+        "inputs": [{"source": given.source, "done": given.conversion} for given in result.inputs],
+        "seen": result.answer,
+        "seconds": result.finished.seconds,
+        "first_seconds": result.finished.first,
+        "preparation_seconds": result.finished.preparation,
         "classes": [
             {"index": rank.index, "label": rank.label, "probability": rank.share, "score": rank.score}
-            for rank in ran.ranks
+            for rank in result.ranks
         ],
         "outputs": [
             {
@@ -191,18 +229,17 @@ def describe_run(model: nnapi.Model, ran: Ran) -> dict[str, Any]:
                 "mean": one.mean,
                 "top": [{"index": list(index), "value": value} for index, value in one.top],
             }
-            for one, kind in zip(ran.summaries, kinds, strict=True)
+            for one, kind in zip(result.summaries, kinds, strict=True)
         ],
     }
-    if ran.view:
-        described |= ran.view.data
-        if ran.view.result:
-            described["picture"] = _describe_picture(ran.view.result)
+    if result.view:
+        described |= result.view.data
+        if result.view.result:
+            described["picture"] = _describe_picture(result.view.result)
     return described
 
 
 def _describe_picture(picture: Picture) -> dict[str, Any]:
-    """Return a picture of the model as PNG in base64."""
     stored = io.BytesIO()
     picture.save(stored, "PNG")
     png = base64.b64encode(stored.getvalue()).decode()

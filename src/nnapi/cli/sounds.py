@@ -42,19 +42,7 @@ class Windows(NamedTuple):
     inputs: list[Array]
     step: float
     length: float
-    done: str
-
-
-def find_features(type: OperandType) -> str:
-    """Return the features of a sound that such an input takes; "" if unknown."""
-    return FEATURES.get(tuple(dimension for dimension in type.dimensions if dimension > 1), "")
-
-
-def _stores_samples(type: OperandType) -> bool:
-    if not type.is_quantized:
-        return True
-    low, high = stored_limits(type)
-    return low <= -REACH and high >= REACH
+    conversion: str
 
 
 def takes_samples(type: OperandType) -> bool:
@@ -120,7 +108,8 @@ def read_sound(file: Path, type: OperandType) -> tuple[Array, str]:
     count = dimensions[0] if dimensions else 1
     if 0 < count < FEWEST:
         raise Mistake(f"an input of {count} numbers takes no recording, give a .npy file")
-    if not _stores_samples(type):
+    low, high = stored_limits(type) if type.is_quantized else (-1, 1)
+    if low > -REACH or high < REACH:
         raise Mistake("the input cannot store samples from -1 to 1, give what it takes as a .npy file")
     count = count or len(samples)
     if len(samples) != count:
@@ -145,12 +134,12 @@ def _read(file: Path) -> tuple[Array, int, str]:
     whole = len(data) - len(data) % (width * channels)
     if not whole:
         raise Mistake("the recording is empty")
-    samples = _real(data[:whole], width).reshape(-1, channels).mean(axis=1)
+    samples = _to_floats(data[:whole], width).reshape(-1, channels).mean(axis=1)
     words = f"{len(samples) / rate:.3g} s at {rate} Hz"
     return samples, rate, words + (f", {channels} channels averaged" if channels > 1 else "")
 
 
-def _real(data: bytes, width: int) -> Array:
+def _to_floats(data: bytes, width: int) -> Array:
     """Convert whole samples of 1 (unsigned), 2, 3 or 4 bytes to floats."""
     if width == 1:
         return (np.frombuffer(data, np.uint8).astype(np.float32) - 128) / 128

@@ -51,13 +51,13 @@ def strace(
     if problem := installation.library_problem():
         raise Mistake(problem)
     file = sys.stderr if output is None else output.open("w", encoding="utf-8", errors="replace")
-    seen = Calls(None if count else file, filter or [])
+    calls = Calls(None if count else file, filter or [])
     try:
-        code = listen(program, seen.add)
-        seen.end()
+        code = listen(program, calls.add)
+        calls.end()
         if count:
-            seen.print_counts(file)
-        print(f"nnapi: {seen.summarize()}", file=file)
+            calls.print_counts(file)
+        print(f"nnapi: {calls.summarize()}", file=file)
     finally:
         if output is not None:
             file.close()
@@ -66,9 +66,12 @@ def strace(
 
 def listen(program: Sequence[str], add: Callable[[Begin | End], None]) -> int:
     """Run the program and pass its messages to ``add``; return its exit code, negative for a signal."""
-    with TemporaryDirectory(prefix="nnapi-strace-") as folder, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
+    with (
+        TemporaryDirectory(prefix="nnapi-strace-") as folder,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver,
+    ):
         address = f"{folder}/calls"
-        told.bind(address)
+        receiver.bind(address)
         variables = os.environ | installation.environment() | {"NNAPI_STRACE": address}
         try:
             running = subprocess.Popen(program, env=variables)
@@ -76,9 +79,9 @@ def listen(program: Sequence[str], add: Callable[[Begin | End], None]) -> int:
             raise Mistake(f"{program[0]} cannot be run: {error.strerror}") from None
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is the program's, which gets it as well
         try:
-            waiting = threading.Thread(target=_say_when_over, args=(running, address))
+            waiting = threading.Thread(target=_send_end, args=(running, address))
             waiting.start()
-            while message := told.recv(LONGEST):
+            while message := receiver.recv(LONGEST):
                 add(decode(message))
             waiting.join()
         finally:
@@ -86,7 +89,7 @@ def listen(program: Sequence[str], add: Callable[[Begin | End], None]) -> int:
         return running.returncode
 
 
-def _say_when_over(running: subprocess.Popen[bytes], address: str) -> None:
+def _send_end(running: subprocess.Popen[bytes], address: str) -> None:
     """Send an empty message after the program's last one."""
     running.wait()
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
@@ -128,10 +131,9 @@ class Calls:
         begin = self._begun[thread].pop()
         if is_wanted(begin.function, self.filters):
             self.counts.setdefault(begin.function, Count()).add(message)
-            self._print(begin, _say_end(message))
+            self._print(begin, _format_end(message))
 
     def end(self) -> None:
-        """Report the calls that the program began and did not finish."""
         for begin in chain.from_iterable(self._begun.values()):
             if is_wanted(begin.function, self.filters):
                 self.unfinished += 1
@@ -185,7 +187,7 @@ def is_wanted(function: str, filters: Sequence[str]) -> bool:
     return not wanted or any(map(matches, wanted))
 
 
-def _say_end(end: End) -> str:
+def _format_end(end: End) -> str:
     words = [f"= {end.result}" if end.result else "", end.outputs, f"({end.reason})" if end.reason else ""]
     return " ".join([*filter(None, words), f"<{end.nanoseconds / 1e3:.1f} µs>"])
 

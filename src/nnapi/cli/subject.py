@@ -18,7 +18,7 @@ from nnapi.vision.description import Description, describe
 from nnapi.vision.families import find_family
 from nnapi.vision.families.family import Family, input_shape
 from nnapi.vision.families.masks import count_classes
-from nnapi.vision.labels import find_known, fit_labels, read_labels
+from nnapi.vision.labels import find_data_set, fit_labels, read_labels
 from nnapi.vision.outputs import class_count, output_operands
 from nnapi.vision.pictures import Pixels, picture_size
 from nnapi.vision.ranges import find_pixels
@@ -42,24 +42,26 @@ class Subject:
     notes: tuple[str, ...]
 
 
-def study(options: RunOptions) -> Subject:
+def load_subject(options: RunOptions) -> Subject:
     """Load the model and find out how to show its results."""
     pixels = options.pixels()
     model = load(options.model, options.int16_as_float, options.shapes, options.weights)
-    said = describe(options.model)
-    if said.warning:
-        warn(said.warning)
-    family = find_family(model, options.task or said.task)
-    task = options.task or said.task or (family.task if family else _task_of_classifier(model))
-    labels, notes = _labels(model, options.labels, task, said)
-    if family and family.evidence and not (options.task or said.task):
+    metadata = describe(options.model)
+    if metadata.warning:
+        warn(metadata.warning)
+    family = find_family(model, options.task or metadata.task)
+    task = options.task or metadata.task or (family.task if family else _task_of_classifier(model))
+    labels, notes = _labels(model, options.labels, task, metadata)
+    if family and family.evidence and not (options.task or metadata.task):
         notes.insert(0, f"shown as {family.name}: guessed from {family.evidence}; --as says otherwise")
     if task is Task.LANDMARKS:
         notes.append("landmarks are right only in a picture that shows one such thing, upright, and little else")
     if not pixels.is_given:
-        pixels = find_pixels(model, said.pixels, family)
-    least = said.threshold if options.score is None else options.score
-    return Subject(model, task, family, Hints(labels, least, said.anchors), pixels, said.sample_rate, tuple(notes))
+        pixels = find_pixels(model, metadata.pixels, family)
+    least = metadata.threshold if options.score is None else options.score
+    return Subject(
+        model, task, family, Hints(labels, least, metadata.anchors), pixels, metadata.sample_rate, tuple(notes)
+    )
 
 
 def _task_of_classifier(model: nnapi.Model) -> Task | None:
@@ -84,7 +86,7 @@ def count_labels(model: nnapi.Model, task: Task | None) -> int | None:
 
 
 def _labels(
-    model: nnapi.Model, file: Path | None, task: Task | None, said: Description
+    model: nnapi.Model, file: Path | None, task: Task | None, metadata: Description
 ) -> tuple[Sequence[str] | None, list[str]]:
     """Return the labels from the option, the model's file or a known data set, and the guesses."""
     count = count_labels(model, task)
@@ -95,10 +97,10 @@ def _labels(
         if count is None:
             raise Mistake(f"{file.name} cannot be used: the model does not distinguish classes")
         return fit_labels(names, count, file.name), []
-    if said.labels:
-        return _own_labels(said.labels, count, task), []
+    if metadata.labels:
+        return _own_labels(metadata.labels, count, task), []
     shape = input_shape(model)
-    known = find_known(task or (Task.CLASSIFICATION if len(shape) == 4 else None), count, picture_size(shape))
+    known = find_data_set(task or (Task.CLASSIFICATION if len(shape) == 4 else None), count, picture_size(shape))
     if known is None:
         return None, []
     data, names = known

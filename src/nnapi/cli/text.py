@@ -62,7 +62,6 @@ def print_json(value: Any) -> None:
 
 
 def finite(value: Any) -> Any:
-    """Replace infinities and NaN by null."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):

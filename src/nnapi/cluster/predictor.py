@@ -41,8 +41,6 @@ class Settings(NamedTuple):
 
 
 class Pickled(NamedTuple):
-    """A pickled model."""
-
     content: bytes
 
 
@@ -99,9 +97,9 @@ class Predictor:
     ) -> None:
         several = [devices] if isinstance(devices, str | Device) else devices
         names = None if several is None else tuple(one if isinstance(one, str) else one.name for one in several)
-        place = cache if cache is None or isinstance(cache, bool) else os.fspath(cache)
+        cache_path = cache if cache is None or isinstance(cache, bool) else os.fspath(cache)
         self.source = _find_source(model)
-        self.settings = Settings(names, preference, threads, relaxed, place)
+        self.settings = Settings(names, preference, threads, relaxed, cache_path)
         self._columns = None if columns is None else tuple(columns)
         self._requests = requests
 
@@ -138,19 +136,13 @@ class Predictor:
     def _find_columns(self, batch: Batch) -> Sequence[str]:
         model = self.compilation.model
         names = self._columns or [model.operands[index].name for index in model.inputs]
-        need(
-            len(names) == len(model.inputs),
-            f"{model.name} takes {len(model.inputs)} columns, not {names}",
-            BadDataError,
-        )
+        if len(names) != len(model.inputs):
+            raise BadDataError(f"{model.name} takes {len(model.inputs)} columns, not {names}")
         if self._columns is None and len(names) == len(batch) == 1:
             return list(batch)
         missing = [name for name in names if name not in batch]
-        need(
-            not missing,
-            f"no column {', '.join(missing)} for {model.name}; there are: {', '.join(batch)}",
-            BadDataError,
-        )
+        if missing:
+            raise BadDataError(f"no column {', '.join(missing)} for {model.name}; there are: {', '.join(batch)}")
         return names
 
     def __repr__(self) -> str:
@@ -161,8 +153,8 @@ class Predictor:
 def name_outputs(model: Model) -> list[str]:
     """Return the outputs' names in a batch: their own if all differ, else ``output0`` on."""
     names = [model.operands[index].name for index in model.outputs]
-    is_told_apart = all(names) and len(set(names)) == len(names)
-    return names if is_told_apart else [f"output{number}" for number in range(len(names))]
+    are_distinct = all(names) and len(set(names)) == len(names)
+    return names if are_distinct else [f"output{number}" for number in range(len(names))]
 
 
 def _find_source(model: str | os.PathLike[str] | bytes | Model) -> Source:
@@ -194,8 +186,8 @@ def _add_dimensions(row: Any, rank: int) -> Any:
 def _join(model: Model, results: Sequence[Sequence[Array]]) -> list[Any]:
     """Return a column for each output: an array, or a list if shapes differ."""
     columns: list[Any] = []
-    for place in range(len(model.outputs)):
-        rows = [outputs[place] for outputs in results]
+    for index in range(len(model.outputs)):
+        rows = [outputs[index] for outputs in results]
         rows = [row[0] if row.ndim and len(row) == 1 else row for row in rows]
         columns.append(np.stack(rows) if len({row.shape for row in rows}) == 1 else rows)
     return columns

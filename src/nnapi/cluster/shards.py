@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
-from nnapi.errors import BadDataError, OpFailedError, need
+from nnapi.errors import BadDataError, OpFailedError
 from nnapi.runtime.run_many import Progress, RunMany, count_inputs
 
 Work: TypeAlias = Callable[[Any], Any]
@@ -19,7 +19,6 @@ Work: TypeAlias = Callable[[Any], Any]
 
 RAY = "ray"
 SHARD = 16
-"""Inputs in a shard."""
 SHARDS_AHEAD = 3
 """Shards for each processor that may run ahead of the next result."""
 RETRIES = 3
@@ -28,8 +27,6 @@ LOOPBACK = "127.0.0.1"
 
 
 class Failure(NamedTuple):
-    """An exception on a worker."""
-
     error: Exception
 
 
@@ -95,20 +92,17 @@ def _run_one(work: Work, given: Any) -> Any:
 
 
 @contextmanager
-def connect(place: str) -> Iterator[Cluster]:
+def connect(url: str) -> Iterator[Cluster]:
     """Connect to ``ray://HOST:PORT``; for ``ray`` to RAY_ADDRESS, else to a private cluster of this machine's
     processors that ends with the block.
 
     Ray's usage reports are off unless RAY_USAGE_STATS_ENABLED is set. OpFailedError if Ray is missing or does not
     answer.
     """
-    need(
-        place == RAY or place.startswith(f"{RAY}://"),
-        f"{place!r} is not a cluster: use ray or ray://HOST:PORT",
-        BadDataError,
-    )
+    if url != RAY and not url.startswith(f"{RAY}://"):
+        raise BadDataError(f"{url!r} is not a cluster: use ray or ray://HOST:PORT")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    address = place if place != RAY else os.environ.get("RAY_ADDRESS")
+    address = url if url != RAY else os.environ.get("RAY_ADDRESS")
     if address is None:  # Ray takes 127.0.0.1 for an address of the network's, and listens there, unless this is off
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     try:

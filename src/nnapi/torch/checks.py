@@ -10,7 +10,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 
-class Unfit(Exception):
+class UnsuitableError(Exception):
     """A graph that NNAPI cannot run, with the reason."""
 
 
@@ -20,28 +20,28 @@ class _Random(TorchDispatchMode):  # type: ignore[misc]  # PyTorch may be missin
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), named: Any = None) -> Any:
         named = named or {}
         if torch.Tag.nondeterministic_seeded in function.tags and not _is_without_dropout(function, args, named):
-            raise Unfit(f"it draws random numbers ({function})")
+            raise UnsuitableError(f"it draws random numbers ({function})")
         return function(*args, **named)
 
 
 def _is_without_dropout(function: Any, args: Sequence[Any], named: Mapping[str, Any]) -> bool:
     """Return whether dropout is a function's only random element, and is off."""
-    for place, argument in enumerate(function._schema.arguments):
+    for index, argument in enumerate(function._schema.arguments):
         if argument.name == "dropout_p":
-            given = args[place] if place < len(args) else named.get("dropout_p", argument.default_value)
+            given = args[index] if index < len(args) else named.get("dropout_p", argument.default_value)
             return not given
     return False
 
 
 def need_inference(graph: Any, inputs: Sequence[Any]) -> None:
-    """Raise Unfit if a graph is trained, changes its inputs, draws random values, or returns anything but tensors.
+    """Raise UnsuitableError if a graph is trained, changes its inputs, draws random values, or returns non-tensors.
     Nothing is computed."""
     tensors = [each for each in inputs if isinstance(each, torch.Tensor)]
     if torch.is_grad_enabled() and any(each.requires_grad for each in tensors):
-        raise Unfit("gradients are wanted: call it under torch.no_grad()")
+        raise UnsuitableError("gradients are wanted: call it under torch.no_grad()")
     elsewhere = {str(each.device) for each in tensors} - {"cpu"}
     if elsewhere:
-        raise Unfit(f"its tensors lie on {', '.join(sorted(elsewhere))}, not on the processor")
+        raise UnsuitableError(f"its tensors lie on {', '.join(sorted(elsewhere))}, not on the processor")
     fakes = FakeTensorMode(allow_non_fake_inputs=True)
     with torch.inference_mode(False), torch.no_grad(), fakes, _Random():
         given = [fakes.from_tensor(each) if isinstance(each, torch.Tensor) else each for each in inputs]
@@ -49,6 +49,8 @@ def need_inference(graph: Any, inputs: Sequence[Any]) -> None:
         outputs = graph(*given)
         after = [each._version for each in given if isinstance(each, torch.Tensor)]
     if before != after:
-        raise Unfit("it changes its inputs or buffers in place; model.eval() leaves those of a BatchNorm alone")
+        raise UnsuitableError(
+            "it changes its inputs or buffers in place; model.eval() leaves those of a BatchNorm alone"
+        )
     if not all(isinstance(each, torch.Tensor) for each in outputs):
-        raise Unfit("it gives something else than tensors")
+        raise UnsuitableError("it gives something else than tensors")

@@ -6,47 +6,70 @@ import contextlib
 import io
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import torch
 
-from nnapi.torch.open_dimensions import OpenDimensions
 
-NOTHING_OPEN = OpenDimensions({}, {})
+class DynamicDimensions(NamedTuple):
+    """Names of dynamic dimensions by input and axis, and the (input, axis) of inputs that are sizes."""
+
+    names: Mapping[int, Mapping[int, str]]
+    sizes: Mapping[int, tuple[int, int]]
+
+
+ALL_STATIC = DynamicDimensions({}, {})
+
+
+def find_dynamic_dimensions(graph: Any) -> DynamicDimensions | None:
+    """Return the dynamic dimensions of a graph's inputs; None if there are none, or if a size belongs to no tensor."""
+    examples = [node.meta.get("example_value") for node in graph.graph.nodes if node.op == "placeholder"]
+    names = {
+        index: {axis: str(size) for axis, size in enumerate(each.shape) if isinstance(size, torch.SymInt)}
+        for index, each in enumerate(examples)
+        if isinstance(each, torch.Tensor)
+    }
+    sources = {name: (index, axis) for index, axes in names.items() for axis, name in axes.items()}
+    wanted = {index: str(each) for index, each in enumerate(examples) if isinstance(each, torch.SymInt)}
+    if not sources or any(name not in sources for name in wanted.values()):
+        return None
+    return DynamicDimensions(names, {index: sources[name] for index, name in wanted.items()})
 
 
 class _Frozen(torch.nn.Module):  # type: ignore[misc]  # PyTorch may be missing when types are checked
     """A graph whose weights and scalars are constants, except dynamic sizes."""
 
-    def __init__(self, graph: Any, inputs: Sequence[Any], live: Sequence[int], open: OpenDimensions) -> None:
+    def __init__(self, graph: Any, inputs: Sequence[Any], live: Sequence[int], dynamic: DynamicDimensions) -> None:
         super().__init__()
-        self._computed, self._live = graph, {place: number for number, place in enumerate(live)}
-        self._plain = {place: each for place, each in enumerate(inputs) if not isinstance(each, torch.Tensor)}
-        self._count, self._sizes = len(inputs), open.sizes
-        for place, each in enumerate(inputs):
-            if isinstance(each, torch.Tensor) and place not in self._live:
-                self.register_buffer(f"weight{place}", each.detach())
+        self._computed, self._live = graph, {index: number for number, index in enumerate(live)}
+        self._plain = {index: each for index, each in enumerate(inputs) if not isinstance(each, torch.Tensor)}
+        self._count, self._sizes = len(inputs), dynamic.sizes
+        for index, each in enumerate(inputs):
+            if isinstance(each, torch.Tensor) and index not in self._live:
+                self.register_buffer(f"weight{index}", each.detach())
 
     def forward(self, *given: Any) -> Any:
-        return self._computed(*(self._value(place, given) for place in range(self._count)))
+        return self._computed(*(self._value(index, given) for index in range(self._count)))
 
-    def _value(self, place: int, given: Sequence[Any]) -> Any:
-        if place in self._live:
-            return given[self._live[place]]
-        if place in self._sizes:
-            tensor, axis = self._sizes[place]
+    def _value(self, index: int, given: Sequence[Any]) -> Any:
+        if index in self._live:
+            return given[self._live[index]]
+        if index in self._sizes:
+            tensor, axis = self._sizes[index]
             return given[self._live[tensor]].shape[axis]
-        return self._plain[place] if place in self._plain else getattr(self, f"weight{place}")
+        return self._plain[index] if index in self._plain else getattr(self, f"weight{index}")
 
 
-def export_graph(graph: Any, inputs: Sequence[Any], live: Sequence[int], open: OpenDimensions = NOTHING_OPEN) -> bytes:
+def export_graph(
+    graph: Any, inputs: Sequence[Any], live: Sequence[int], dynamic: DynamicDimensions = ALL_STATIC
+) -> bytes:
     """Return the graph as ONNX for inputs of these shapes; ``live`` are the indices of inputs that calls pass, named
     ``input0`` on."""
-    frozen = _Frozen(graph, inputs, live, open).eval()
-    samples = tuple(inputs[place].detach().clone() for place in live)
+    frozen = _Frozen(graph, inputs, live, dynamic).eval()
+    samples = tuple(inputs[index].detach().clone() for index in live)
     names = [f"input{number}" for number in range(len(live))]
-    axes = {name: dict(open.names.get(place, {})) for name, place in zip(names, live, strict=True)}
+    axes = {name: dict(dynamic.names.get(index, {})) for name, index in zip(names, live, strict=True)}
     buffer = io.BytesIO()
     with _quiet(), torch.inference_mode(False), torch.no_grad():
         torch.onnx.export(frozen, samples, buffer, input_names=names, dynamic_axes=axes, dynamo=False, opset_version=17)

@@ -14,7 +14,6 @@ from nnapi.vision.view import Box, Picture, Point, percent
 DEPTHS = ((20, 10, 80), (40, 90, 150), (40, 150, 130), (130, 200, 80), (255, 235, 60))
 """Colors from the least to the greatest depth."""
 OPACITY = 150
-"""Opacity of masks, 0 to 255."""
 
 
 def color_of(number: int) -> tuple[int, int, int]:
@@ -32,7 +31,7 @@ def draw_boxes(picture: Picture, boxes: Sequence[Box]) -> Picture:
     unit = max(1, min(drawn.size) // 200)
     font = ImageFont.load_default(8 + 4 * unit)
     for box in reversed(boxes):
-        top, left, bottom, right = box.place
+        top, left, bottom, right = box.bounds
         corners = (left * drawn.width, top * drawn.height, right * drawn.width, bottom * drawn.height)
         color = color_of(box.number)
         draw.rectangle(corners, outline=color, width=2 * unit)
@@ -55,11 +54,11 @@ def draw_people(
     draw = ImageDraw.Draw(drawn)
     size = max(2 if bones else 1, min(drawn.size) // dot)
     for number, person in enumerate(people, 1):
-        places = [(point.x * drawn.width, point.y * drawn.height) for point in person]
+        positions = [(point.x * drawn.width, point.y * drawn.height) for point in person]
         for a, b in bones:
             if min(person[a].score, person[b].score) >= least:
-                draw.line([places[a], places[b]], fill=color_of(number), width=size)
-        for point, (x, y) in zip(person, places, strict=True):
+                draw.line([positions[a], positions[b]], fill=color_of(number), width=size)
+        for point, (x, y) in zip(person, positions, strict=True):
             if point.score >= least:
                 _draw_dot(draw, y, x, size)
     return drawn
@@ -96,7 +95,6 @@ def draw_depths(depths: Array) -> Picture:
 
 
 def draw_caption(picture: Picture, lines: Sequence[str]) -> Picture:
-    """Draw lines of text on a strip below the picture."""
     from PIL import Image, ImageDraw, ImageFont
 
     size = max(12, picture.width // 24)

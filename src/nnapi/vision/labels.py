@@ -53,19 +53,19 @@ def fit_labels(labels: Sequence[str], count: int, name: str) -> list[str]:
     raise Mistake(f"{name} names {len(labels)} classes, the model distinguishes {count}")
 
 
-class Known(NamedTuple):
+class DataSet(NamedTuple):
     """A data set: its name for people, and that of its file in ``names``."""
 
     name: str
     file: str
 
 
-IMAGENET, COCO, VOC = Known("ImageNet", "imagenet"), Known("COCO", "coco"), Known("Pascal VOC", "voc")
-ADE20K, FACE_PARTS = Known("ADE20K", "ade20k"), Known("CelebAMask-HQ", "face_parts")
-CITYSCAPES, CIFAR10 = Known("Cityscapes", "cityscapes"), Known("CIFAR-10", "cifar10")
+IMAGENET, COCO, VOC = DataSet("ImageNet", "imagenet"), DataSet("COCO", "coco"), DataSet("Pascal VOC", "voc")
+ADE20K, FACE_PARTS = DataSet("ADE20K", "ade20k"), DataSet("CelebAMask-HQ", "face_parts")
+CITYSCAPES, CIFAR10 = DataSet("Cityscapes", "cityscapes"), DataSet("CIFAR-10", "cifar10")
 FREQUENT = 31
 """The most frequent classes of ADE20K, which smaller networks distinguish."""
-COUNTS: dict[Task, dict[int, Known]] = {
+COUNTS: dict[Task, dict[int, DataSet]] = {
     Task.CLASSIFICATION: {1000: IMAGENET, 1001: IMAGENET},
     Task.DETECTION: {80: COCO, 90: COCO, 91: COCO},
     Task.SEGMENTATION: {21: VOC, 150: ADE20K, 151: ADE20K, FREQUENT + 1: ADE20K, 19: CITYSCAPES},
@@ -73,10 +73,9 @@ COUNTS: dict[Task, dict[int, Known]] = {
 """Data sets by the count of their classes."""
 SEGMENTATION_COUNTS = frozenset(COUNTS[Task.SEGMENTATION])
 SMALL = 32, 32
-"""Height and width of the pictures of CIFAR-10."""
 
 
-def find_known(task: Task | None, count: int | None, picture: tuple[int, ...]) -> tuple[Known, list[str]] | None:
+def find_data_set(task: Task | None, count: int | None, picture: tuple[int, ...]) -> tuple[DataSet, list[str]] | None:
     """Return the data set with that many classes, and its labels; None if there is none.
 
     ``picture`` is the input's height and width: 19 classes are CelebAMask-HQ's for squares, else Cityscapes'.
@@ -88,11 +87,11 @@ def find_known(task: Task | None, count: int | None, picture: tuple[int, ...]) -
         known = FACE_PARTS
     if task is Task.CLASSIFICATION and count == 10 and picture == SMALL:
         known = CIFAR10
-    return (known, _fit_known(known, count)) if known else None
+    return (known, _name_classes(known, count)) if known else None
 
 
-def _fit_known(known: Known, count: int) -> list[str]:
-    names = read_known(known)
+def _name_classes(known: DataSet, count: int) -> list[str]:
+    names = read_names(known)
     if known is COCO and count == 80:
         return [name for name in names if name != ABSENT]
     if count == FREQUENT + 1:
@@ -100,6 +99,5 @@ def _fit_known(known: Known, count: int) -> list[str]:
     return names if known is COCO else fit_labels(names, count, known.name)
 
 
-def read_known(known: Known) -> list[str]:
-    """Return the labels of a data set from this package."""
+def read_names(known: DataSet) -> list[str]:
     return (files("nnapi.vision") / "names" / f"{known.file}.txt").read_text("utf-8").splitlines()

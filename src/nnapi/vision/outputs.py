@@ -16,7 +16,6 @@ from nnapi.ops.quantization import dequantize
 from nnapi.vision.view import percent
 
 TOP = 3
-"""Greatest values in a summary."""
 PROBABILITIES = {OperationCode.SOFTMAX, OperationCode.LOGISTIC}
 
 
@@ -87,7 +86,7 @@ def producer(model: Model, output: int = 0) -> int | None:
 
 def rank(model: Model, output: Array, labels: Sequence[str] | None, top: int) -> list[Rank]:
     """Return the ``top`` classes of a classifier's output, likeliest first."""
-    values = real(output_operands(model)[0].type, output).reshape(-1).astype(np.float64)
+    values = to_floats(output_operands(model)[0].type, output).reshape(-1).astype(np.float64)
     code = producer(model)
     shares = values if code in PROBABILITIES else _softmax(values)
     has_scores = code not in PROBABILITIES and code != OperationCode.LOG_SOFTMAX
@@ -99,7 +98,7 @@ def rank(model: Model, output: Array, labels: Sequence[str] | None, top: int) ->
 
 def to_shares(model: Model, output: Array) -> Array:
     """Return probabilities (rows, classes) from the first output, whose last dimension is classes."""
-    values = real(output_operands(model)[0].type, output).astype(np.float64)
+    values = to_floats(output_operands(model)[0].type, output).astype(np.float64)
     values = values.reshape(-1, values.shape[-1])
     if producer(model) in PROBABILITIES:
         return values
@@ -109,7 +108,7 @@ def to_shares(model: Model, output: Array) -> Array:
 def summaries(model: Model, outputs: Sequence[Array]) -> list[Summary]:
     found = []
     for number, (operand, array) in enumerate(zip(output_operands(model), outputs, strict=True)):
-        values = real(operand.type, array)
+        values = to_floats(operand.type, array)
         least, greatest, mean = np.nan, np.nan, np.nan
         if values.size:
             least, greatest, mean = float(values.min()), float(values.max()), float(values.mean(dtype=np.float64))
@@ -128,8 +127,7 @@ def _top(values: Array) -> tuple[tuple[tuple[int, ...], float], ...]:
     return tuple((tuple(map(int, np.unravel_index(i, values.shape))), float(flat[i])) for i in ordered.tolist())
 
 
-def real(type: OperandType, array: Array) -> Array:
-    """Return an output dequantized."""
+def to_floats(type: OperandType, array: Array) -> Array:
     return dequantize(type, array) if type.is_quantized else array
 
 

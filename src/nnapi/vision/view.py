@@ -42,12 +42,12 @@ class Box(NamedTuple):
 
     label: str
     score: float
-    place: tuple[float, float, float, float]
+    bounds: tuple[float, float, float, float]
     number: int
     points: tuple[tuple[float, float], ...] = ()
 
     def describe(self) -> dict[str, Any]:
-        found = {"index": self.number, "label": self.label, "score": self.score, "place": list(self.place)}
+        found = {"index": self.number, "label": self.label, "score": self.score, "place": list(self.bounds)}
         return found | ({"points": [{"y": y, "x": x} for y, x in self.points]} if self.points else {})
 
 

@@ -12,7 +12,7 @@ import nnapi
 from nnapi.cli import app
 from nnapi.errors import Mistake
 from nnapi.formats.tflite.metadata import Anchors
-from nnapi.vision.families import find_family, see
+from nnapi.vision.families import find_family, view_outputs
 from nnapi.vision.families.anchors import (
     DETECTORS,
     coding_from,
@@ -57,7 +57,7 @@ def test_boxes_from_metadata() -> None:
     for outputs in ([raw, scores], [scores, raw]):
         (box,) = decode(outputs, coding, 0.5)
         assert (box.number, round(box.score, 4)) == (1, 0.8808)
-        np.testing.assert_allclose(box.place, (0.15, 0.1, 0.4, 1.1), atol=1e-6)  # middle (0.6, 0.275), 1.0 by 0.25
+        np.testing.assert_allclose(box.bounds, (0.15, 0.1, 0.4, 1.1), atol=1e-6)  # middle (0.6, 0.275), 1.0 by 0.25
 
 
 @pytest.mark.parametrize(
@@ -86,18 +86,18 @@ def test_in_words_with_the_thresholds_and_labels_of_the_file() -> None:
     outputs = [np.zeros((1, 2, 4), np.float32), np.array([[[0.6], [0.2]]], np.float32)]
     anchors = Anchors(((0.25, 0.5, 0.5, 0.5), (0.75, 0.5, 0.5, 0.5)), (1.0,) * 4, True, False)
     model = model_of((1, 2, 4), (1, 2, 1))
-    assert see(model, outputs, Task.DETECTION, Hints(["cup"], None, anchors), None).words == "1 cup"
-    assert see(model, outputs, Task.DETECTION, Hints(["cup"], 0.1, anchors), None).words == "2 cups"
+    assert view_outputs(model, outputs, Task.DETECTION, Hints(["cup"], None, anchors), None).words == "1 cup"
+    assert view_outputs(model, outputs, Task.DETECTION, Hints(["cup"], 0.1, anchors), None).words == "2 cups"
 
 
 def test_nobody_says_where_anchors_are() -> None:
     outputs = [np.zeros((1, 2, 4), np.float32), np.zeros((1, 2, 1), np.float32)]
     model = model_of((1, 2, 4), (1, 2, 1))
     with pytest.raises(Mistake, match=r"the boxes cannot be found: the outputs are beside anchors"):
-        see(model, outputs, Task.DETECTION, Hints(), None)
+        view_outputs(model, outputs, Task.DETECTION, Hints(), None)
     one = Anchors(((0.5, 0.5, 1.0, 1.0),), (1.0,) * 4, True, False)
     with pytest.raises(Mistake, match=re.escape("the metadata lists 1 anchors, the outputs have 2")):
-        see(model, outputs, Task.DETECTION, Hints(None, None, one), None)
+        view_outputs(model, outputs, Task.DETECTION, Hints(None, None, one), None)
 
 
 @pytest.mark.shared
@@ -120,8 +120,8 @@ def test_a_face(shared: Path, tmp_path: Path) -> None:
     coding = DETECTORS[0].coding(128, 128)
     (wanted,) = decode([theirs.get_tensor(each["index"]) for each in theirs.get_output_details()], coding, 0.5)
     (found,) = decode(nnapi.compile(nnapi.load(file)).run(given), coding, 0.5)
-    np.testing.assert_allclose(found.place, wanted.place, atol=1e-3)
-    top, left, bottom, right = found.place
+    np.testing.assert_allclose(found.bounds, wanted.bounds, atol=1e-3)
+    top, left, bottom, right = found.bounds
     np.testing.assert_allclose((top, left, bottom, right), (0.23, 0.34, 0.58, 0.69), atol=0.03)
     assert all(top < y < bottom for y, _ in found.points)
     (right_eye, left_eye) = found.points[:2]
@@ -142,7 +142,7 @@ def test_the_slim_face_detector() -> None:
     (box,) = decode([raw, scores], coding, 0.5)
     x, y, width, height = coding.anchors[300]
     assert (box.number, round(box.score, 3)) == (0, 0.9)
-    top, left, bottom, right = box.place
+    top, left, bottom, right = box.bounds
     np.testing.assert_allclose((left, right), (x + 0.1 * width - width / 2, x + 0.1 * width + width / 2), atol=1e-6)
     np.testing.assert_allclose((top, bottom), (y - height / 2, y + height / 2), atol=1e-6)
 

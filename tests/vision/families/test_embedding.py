@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.vision.families import see
+from nnapi.vision.families import view_outputs
 from nnapi.vision.families.embedding import EMBEDDING
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints, View
@@ -14,7 +14,7 @@ from tests.vision.family_cases import model_of, model_with_last
 
 def test_embeddings() -> None:
     vector = np.array([[[[3.0, 4.0]]]], np.float32)
-    found = see(model_of(("float32", vector.shape)), [vector], Task.EMBEDDING, Hints(), None)
+    found = view_outputs(model_of(("float32", vector.shape)), [vector], Task.EMBEDDING, Hints(), None)
     assert found == View("2 dimensions, norm 5", data={"vector": [3.0, 4.0]})
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from nnapi.codes import OperationCode
 from nnapi.errors import Mistake
-from nnapi.vision.families import FAMILIES, find_family, offer_tasks, see
+from nnapi.vision.families import FAMILIES, find_family, offer_tasks, view_outputs
 from nnapi.vision.families.family import Family
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints
@@ -54,7 +54,7 @@ def test_families_by_name_and_by_last_operation() -> None:
 
 def test_names_say_which_family_it_is() -> None:
     assert all(isinstance(each, Family) for each in FAMILIES)
-    assert len({(each.name, each.see) for each in FAMILIES}) == len(FAMILIES)
+    assert len({(each.name, each.view) for each in FAMILIES}) == len(FAMILIES)
 
 
 def test_a_family_of_another_task_is_not_taken() -> None:
@@ -64,7 +64,7 @@ def test_a_family_of_another_task_is_not_taken() -> None:
 @pytest.mark.parametrize("task", [Task.DETECTION, Task.POSE, Task.LANDMARKS, Task.SEGMENTATION, Task.IMAGE, Task.DEPTH])
 def test_outputs_that_are_not_for_the_task(task: Task) -> None:
     with pytest.raises(Mistake, match=re.escape(f"--as {task} does not fit outputs of shape [5]")):
-        see(model_of((F, (5,))), [np.zeros(5, np.float32)], task, Hints(), None)
+        view_outputs(model_of((F, (5,))), [np.zeros(5, np.float32)], task, Hints(), None)
 
 
 def test_tasks_are_offered_where_no_family_has_the_outputs() -> None:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import nnapi
 from nnapi.cli import app
 from nnapi.vision.drawing import DEPTHS
-from nnapi.vision.families import see
+from nnapi.vision.families import view_outputs
 from nnapi.vision.families.images import find_limits
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints
@@ -21,7 +21,7 @@ from tests.vision.family_cases import model_of
 
 def test_pictures_that_come_out() -> None:
     numbers = np.linspace(0, 1, 16 * 16 * 3, dtype=np.float32).reshape(1, 16, 16, 3)
-    found = see(model_of(("float32", numbers.shape)), [numbers], Task.IMAGE, Hints(), None)
+    found = view_outputs(model_of(("float32", numbers.shape)), [numbers], Task.IMAGE, Hints(), None)
     assert found.words == "a picture of 16×16"
     assert found.picture is not None
     assert (found.picture.getpixel((0, 0)), found.picture.getpixel((15, 15))) == ((0, 0, 1), (254, 255, 255))
@@ -30,13 +30,15 @@ def test_pictures_that_come_out() -> None:
 def test_the_shape_of_the_picture_is_kept() -> None:
     """A portrait within a square: what comes out is cropped to it."""
     numbers = np.zeros((1, 16, 16, 3), np.float32)
-    found = see(model_of(("float32", numbers.shape)), [numbers], Task.IMAGE, Hints(), Image.new("RGB", (10, 20)))
+    found = view_outputs(
+        model_of(("float32", numbers.shape)), [numbers], Task.IMAGE, Hints(), Image.new("RGB", (10, 20))
+    )
     assert found.words == "a picture of 8×16"
 
 
 def test_depths() -> None:
     depths = np.linspace(2, 6, 64, dtype=np.float32).reshape(1, 8, 8)
-    found = see(model_of(("float32", depths.shape)), [depths], Task.DEPTH, Hints(), None)
+    found = view_outputs(model_of(("float32", depths.shape)), [depths], Task.DEPTH, Hints(), None)
     assert found.words == "8×8 depths from 2 to 6"
     assert found.picture is not None
     assert (found.picture.getpixel((0, 0)), found.picture.getpixel((7, 7))) == (DEPTHS[0], DEPTHS[-1])

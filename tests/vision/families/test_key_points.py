@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from nnapi.cli import app
 from nnapi.vision.drawing import color_of
-from nnapi.vision.families import see
+from nnapi.vision.families import view_outputs
 from nnapi.vision.families.key_points import BODY, COCO, find_peaks
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints
@@ -23,15 +23,15 @@ def test_key_points() -> None:
     points = np.zeros((1, 1, len(COCO.points), 3), np.float32)
     points[0, 0, 5], points[0, 0, 6] = (0.5, 0.2, 0.9), (0.5, 0.8, 0.9)
     model = model_of(("float32", points.shape))
-    found = see(model, [points], Task.POSE, Hints(), Image.new("RGB", (100, 100)))
+    found = view_outputs(model, [points], Task.POSE, Hints(), Image.new("RGB", (100, 100)))
     assert found.words == "2 of 17 key points: left shoulder, right shoulder"
     assert found.picture is not None
     assert found.picture.getpixel((20, 50)) == (255, 255, 255)
     assert found.picture.getpixel((50, 50)) == color_of(1)
     (person,) = found.data["people"]
     assert person["points"][5] == pytest.approx({"name": "left shoulder", "y": 0.5, "x": 0.2, "score": 0.9})
-    assert see(model, [points * 0], Task.POSE, Hints(), None).words == "nobody"
-    assert see(model, [points], Task.POSE, Hints(None, 0.95), None).words == "nobody"
+    assert view_outputs(model, [points * 0], Task.POSE, Hints(), None).words == "nobody"
+    assert view_outputs(model, [points], Task.POSE, Hints(None, 0.95), None).words == "nobody"
 
 
 @pytest.mark.shared
@@ -58,7 +58,7 @@ def test_points_have_names() -> None:
     maps = np.zeros((1, 8, 8, len(BODY.points)), np.float32)
     maps[0, 0, 4, 0] = maps[0, 2, 4, 1] = 0.7
     model = model_of(("float32", maps.shape), names=("pose",))
-    assert see(model, [maps], Task.POSE, Hints(), None).words == "2 of 14 key points: top of head, neck"
+    assert view_outputs(model, [maps], Task.POSE, Hints(), None).words == "2 of 14 key points: top of head, neck"
 
 
 @pytest.mark.shared

@@ -11,7 +11,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from nnapi.cli import app
-from nnapi.vision.families import find_family, see
+from nnapi.vision.families import find_family, view_outputs
 from nnapi.vision.families.landmarks import KINDS
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints
@@ -36,15 +36,15 @@ def test_a_hand() -> None:
     rows[0, :3] = 128, 64, 5  # the wrist: x, y, z in pixels of the input
     model = model_of((F, (1, 63)), (F, (1, 1)), picture=(1, 256, 256, 3))
     there, absent = np.array([[3.0]], np.float32), np.array([[-3.0]], np.float32)
-    found = see(model, [rows, there], Task.LANDMARKS, Hints(), Image.new("RGB", (100, 100)))
+    found = view_outputs(model, [rows, there], Task.LANDMARKS, Hints(), Image.new("RGB", (100, 100)))
     assert found.words == "hand (95 %), 21 landmarks"
     assert found.data["landmarks"][0] == {"name": "wrist", "y": 0.25, "x": 0.5, "score": 1.0}
     assert found.picture is not None
     assert found.picture.getpixel((50, 25)) == (255, 255, 255)
-    found = see(model, [rows, absent], Task.LANDMARKS, Hints(), Image.new("RGB", (100, 100)))
+    found = view_outputs(model, [rows, absent], Task.LANDMARKS, Hints(), Image.new("RGB", (100, 100)))
     assert found.words.startswith("no hand (5 %)")
     assert found.data["landmarks"] == []
-    assert see(model, [rows, absent], Task.LANDMARKS, Hints(None, 0.01), None).words.startswith("hand (5 %)")
+    assert view_outputs(model, [rows, absent], Task.LANDMARKS, Hints(None, 0.01), None).words.startswith("hand (5 %)")
 
 
 @pytest.mark.shared

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from nnapi.cli import app
 from nnapi.codes import OperationCode
 from nnapi.vision.drawing import color_of, draw_classes
-from nnapi.vision.families import see
+from nnapi.vision.families import view_outputs
 from nnapi.vision.families.masks import to_runs
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints
@@ -25,7 +25,7 @@ def test_masks_of_classes() -> None:
     classes[0, :4] = 2
     model = model_of(("int32", (1, 8, 8)))
     hints = Hints(["background", "cat", "bird"])
-    found = see(model, [classes], Task.SEGMENTATION, hints, Image.new("RGB", (16, 16), "white"))
+    found = view_outputs(model, [classes], Task.SEGMENTATION, hints, Image.new("RGB", (16, 16), "white"))
     assert found.words == "bird 50 %"
     assert found.picture is not None
     assert found.picture.getpixel((3, 12)) == (255, 255, 255)
@@ -35,13 +35,13 @@ def test_masks_of_classes() -> None:
     assert draw_classes(None, classes[0]).getpixel((3, 3)) == color_of(2)
     scores = np.moveaxis(np.stack([classes != 2, classes == 1, classes == 2]), 0, -1).astype(np.float32)
     many = model_of(("float32", (1, 8, 8, 3)))
-    assert see(many, [scores], Task.SEGMENTATION, Hints(), None).words == "class 2 50 %"
-    assert see(model, [classes * 0], Task.SEGMENTATION, Hints(), None).words == "only background"
+    assert view_outputs(many, [scores], Task.SEGMENTATION, Hints(), None).words == "class 2 50 %"
+    assert view_outputs(model, [classes * 0], Task.SEGMENTATION, Hints(), None).words == "only background"
 
 
 def test_without_a_background_the_first_class_counts() -> None:
     classes = np.zeros((1, 8, 8), np.int32)
-    found = see(model_of(("int32", (1, 8, 8))), [classes], Task.SEGMENTATION, Hints(["road", "sky"]), None)
+    found = view_outputs(model_of(("int32", (1, 8, 8))), [classes], Task.SEGMENTATION, Hints(["road", "sky"]), None)
     assert found.words == "road 100 %"
 
 
@@ -53,8 +53,8 @@ def test_a_mask_of_one_channel_is_compared_with_a_half() -> None:
     mask = np.zeros((1, 8, 8, 1), np.float32)
     mask[0, :2], mask[0, 2:4] = 0.9, 0.4
     model = model_with_last(OperationCode.LOGISTIC, mask.shape)
-    assert see(model, [mask], Task.SEGMENTATION, Hints(), None).words == "foreground 25 %"
-    assert see(model, [mask], Task.SEGMENTATION, Hints(["person"], 0.3), None).words == "person 50 %"
+    assert view_outputs(model, [mask], Task.SEGMENTATION, Hints(), None).words == "foreground 25 %"
+    assert view_outputs(model, [mask], Task.SEGMENTATION, Hints(["person"], 0.3), None).words == "person 50 %"
 
 
 @pytest.mark.shared

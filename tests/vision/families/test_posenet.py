@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nnapi.vision.families import see
+from nnapi.vision.families import view_outputs
 from nnapi.vision.families.key_points import COCO
 from nnapi.vision.families.posenet import TREE, Maps, find_people
 from nnapi.vision.task import Task
@@ -41,7 +41,7 @@ def test_two_people() -> None:
     names = ("displacement_bwd", "displacement_fwd", "heatmap", "offset")
     picture = (1, SIDE, SIDE, 3)
     model = model_of(*(("float32", array.shape) for array in outputs), picture=picture, names=names)
-    found = see(model, outputs, Task.POSE, Hints(), None)
+    found = view_outputs(model, outputs, Task.POSE, Hints(), None)
     assert len(found.data["people"]) == 2
     columns = []
     for person in found.data["people"]:
@@ -66,4 +66,4 @@ def test_a_peak_near_the_same_point_of_a_known_person_is_not_another() -> None:
 def test_nobody() -> None:
     outputs = maps_of(())
     model = model_of(*(("float32", array.shape) for array in outputs), picture=(1, SIDE, SIDE, 3))
-    assert see(model, outputs, Task.POSE, Hints(), None).words == "nobody"
+    assert view_outputs(model, outputs, Task.POSE, Hints(), None).words == "nobody"

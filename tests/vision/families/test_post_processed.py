@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import nnapi
 from nnapi.cli import app
 from nnapi.vision.drawing import color_of, draw_boxes
-from nnapi.vision.families import see
+from nnapi.vision.families import view_outputs
 from nnapi.vision.families.post_processed import find_boxes
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints
@@ -26,7 +26,7 @@ COUNT = np.array([3], np.float32)
 @pytest.mark.parametrize("order", [(BOXES, CLASSES, SCORES, COUNT), (SCORES, BOXES, COUNT, CLASSES)])
 def test_boxes(order: tuple[np.ndarray, ...]) -> None:
     boxes = find_boxes(order, ["bus", "dog"])
-    assert [(box.label, round(box.score, 3), box.place) for box in boxes] == [
+    assert [(box.label, round(box.score, 3), box.bounds) for box in boxes] == [
         ("dog", 0.9, (0.5, 0.25, 1, 0.75)),
         ("dog", 0.5, (0, 0, 0.5, 0.5)),
     ]
@@ -55,12 +55,12 @@ def test_a_part_that_is_found_again_is_no_thing_of_its_own() -> None:
 def test_boxes_in_words(labels: list[str] | None, scores: list[float], words: str) -> None:
     outputs = [BOXES, CLASSES, np.array([scores], np.float32), COUNT]
     model = model_of(*(("float32", array.shape) for array in outputs))
-    assert see(model, outputs, Task.DETECTION, Hints(labels), None).words == words
+    assert view_outputs(model, outputs, Task.DETECTION, Hints(labels), None).words == words
 
 
 def test_score_and_data() -> None:
     model = model_of(*(("float32", array.shape) for array in (BOXES, CLASSES, SCORES, COUNT)))
-    found = see(model, [BOXES, CLASSES, SCORES, COUNT], Task.DETECTION, Hints(["bus", "dog"], 0.05), None)
+    found = view_outputs(model, [BOXES, CLASSES, SCORES, COUNT], Task.DETECTION, Hints(["bus", "dog"], 0.05), None)
     assert found.words == "2 dogs, 1 bus"
     assert [(box["label"], box["place"]) for box in found.data["boxes"]][:1] == [("dog", [0.5, 0.25, 1, 0.75])]
 
@@ -85,4 +85,4 @@ def test_a_photograph_of_cats_and_dogs(shared: Path, tmp_path: Path) -> None:
     wanted = find_boxes([theirs.get_tensor(each["index"]) for each in theirs.get_output_details()], None)
     found = find_boxes(nnapi.compile(nnapi.load(file)).run(np.asarray(small)[None]), None)
     assert [box.label for box in found] == [box.label for box in wanted]
-    np.testing.assert_allclose([b.place for b in found], [b.place for b in wanted], atol=0.02)
+    np.testing.assert_allclose([b.bounds for b in found], [b.bounds for b in wanted], atol=0.02)

@@ -17,7 +17,7 @@ from nnapi.vision.families.key_points import HEAT_MAPS, KEY_POINTS
 from nnapi.vision.families.masks import CLASSES, HAIR, MASK
 from nnapi.vision.families.posenet import POSENET
 from nnapi.vision.families.post_processed import POST_PROCESSED
-from nnapi.vision.outputs import output_operands, real
+from nnapi.vision.outputs import output_operands, to_floats
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints, View
 
@@ -45,16 +45,16 @@ def find_family(model: Model, task: Task | None = None) -> Family | None:
     return next((each for each in FAMILIES if task in (None, each.task) and each.recognizes(model)), None)
 
 
-def see(model: Model, outputs: Sequence[Array], task: Task, hints: Hints, picture: Any) -> View:
+def view_outputs(model: Model, outputs: Sequence[Array], task: Task, hints: Hints, picture: Any) -> View:
     """View the outputs of a run by the family that recognizes the model, else by those of the task.
 
     Raise Mistake if the outputs do not fit the task.
     """
-    numbers = [real(o.type, array) for o, array in zip(output_operands(model), outputs, strict=True)]
+    numbers = [to_floats(o.type, array) for o, array in zip(output_operands(model), outputs, strict=True)]
     found = find_family(model, task)
     for family in (found,) if found else BY_TASK[task]:
         try:
-            return family.see(model, numbers, hints, picture)
+            return family.view(model, numbers, hints, picture)
         except (ValueError, IndexError, StopIteration):
             continue
     shapes = " and ".join(str(list(array.shape)) for array in numbers)
@@ -62,11 +62,10 @@ def see(model: Model, outputs: Sequence[Array], task: Task, hints: Hints, pictur
 
 
 def offer_tasks(model: Model, outputs: Sequence[Array]) -> list[Task]:
-    """Return the tasks that can show these outputs."""
     offered = []
     for task in OFFERED:
         with suppress(Mistake):
             if task is not Task.CLASSIFICATION:
-                see(model, outputs, task, Hints(), None)
+                view_outputs(model, outputs, task, Hints(), None)
             offered.append(task)
     return offered

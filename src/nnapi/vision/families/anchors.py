@@ -76,7 +76,6 @@ class Detector(NamedTuple):
 FACES_AND_PEOPLE, PALMS = (f"MediaPipe's detector of {things}" for things in ("faces or people", "palms"))
 SLIM = "slim face detector"
 WHOLE = (0,)
-"""The size of MediaPipe's anchors."""
 DETECTORS = (
     Detector(FACES_AND_PEOPLE, 128, 16, {8: 2 * WHOLE, 16: 6 * WHOLE}, "face"),
     Detector(FACES_AND_PEOPLE, 256, 16, {16: 2 * WHOLE, 32: 6 * WHOLE}, "face"),
@@ -92,7 +91,6 @@ DETECTORS = (
 
 
 def is_raw(shapes: Sequence[Shape]) -> bool:
-    """Return whether the outputs are boxes and scores for each anchor."""
     if len(shapes) != 2 or any(len(shape) != 3 for shape in shapes):
         return False
     boxes, scores = (shapes[i] for i in _sort(shapes))
@@ -156,7 +154,7 @@ def _sort(shapes: Sequence[Shape]) -> tuple[int, int]:
     return (1, 0) if is_second else (0, 1)
 
 
-def _see(model: Model, numbers: Sequence[Array], hints: Hints, picture: Picture | None) -> View:
+def _view(model: Model, numbers: Sequence[Array], hints: Hints, picture: Picture | None) -> View:
     shapes, labels = [array.shape for array in numbers], hints.labels
     if not is_raw(shapes):
         raise ValueError
@@ -183,9 +181,9 @@ def _family(name: str, black: float, evidence: str = "") -> Family:
         detector = find_detector(input_shape(model), output_shapes(model))
         return detector is not None and detector.family == name
 
-    return Family(name, Task.DETECTION, recognizes, _see, Pixels.of_range(black, 1), evidence)
+    return Family(name, Task.DETECTION, recognizes, _view, Pixels.of_range(black, 1), evidence)
 
 
 FAMILIES = (_family(FACES_AND_PEOPLE, -1), _family(PALMS, 0), _family(SLIM, -1, "the number of its anchors"))
-BESIDE_ANCHORS = Family("detector with anchors", Task.DETECTION, lambda model: is_raw(output_shapes(model)), _see)
+BESIDE_ANCHORS = Family("detector with anchors", Task.DETECTION, lambda model: is_raw(output_shapes(model)), _view)
 """Any other detector; it needs anchors in the file's metadata."""

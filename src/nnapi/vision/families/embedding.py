@@ -19,8 +19,8 @@ FEWEST = 128
 POOLINGS = (OperationCode.AVERAGE_POOL_2D, OperationCode.MEAN, OperationCode.L2_NORMALIZATION)
 
 
-def _see(model: Model, numbers: Sequence[Array], hints: Hints, picture: Picture | None) -> View:
-    vector = numbers[0].reshape(-1).astype(np.float64)
+def _view(model: Model, outputs: Sequence[Array], hints: Hints, picture: Picture | None) -> View:
+    vector = outputs[0].reshape(-1).astype(np.float64)
     return View(f"{vector.size} dimensions, norm {np.linalg.norm(vector):.4g}", None, {"vector": vector.tolist()})
 
 
@@ -31,4 +31,4 @@ def _recognizes(model: Model) -> bool:
     return is_vector and takes_picture(model) and producer(model) in POOLINGS
 
 
-EMBEDDING = Family("embedding", Task.EMBEDDING, _recognizes, _see, evidence="its last operation, an average")
+EMBEDDING = Family("embedding", Task.EMBEDDING, _recognizes, _view, evidence="its last operation, an average")

@@ -17,7 +17,7 @@ from nnapi.vision.view import Hints, View
 class Family:
     """A kind of model.
 
-    ``see`` takes the model, its outputs as float values, hints and the input picture or None; it raises ValueError or
+    ``view`` takes the model, its outputs as float values, hints and the input picture or None; it raises ValueError or
     IndexError if the outputs do not fit. ``pixels`` is the default preparation of pictures. ``evidence`` is the reason
     of a guess.
     """
@@ -25,7 +25,7 @@ class Family:
     name: str
     task: Task
     recognizes: Callable[[Model], bool]
-    see: Callable[[Model, Sequence[Array], Hints, Any], View]
+    view: Callable[[Model, Sequence[Array], Hints, Any], View]
     pixels: Pixels = PLAIN
     evidence: str = ""
 

@@ -59,10 +59,10 @@ def first_picture(values: Array) -> Array:
     return first
 
 
-def _see_picture(model: Model, numbers: Sequence[Array], hints: Hints, picture: Picture | None) -> View:
+def _view_picture(model: Model, outputs: Sequence[Array], hints: Hints, picture: Picture | None) -> View:
     from PIL import Image
 
-    pixels = to_pixels(first_picture(numbers[0]), find_limits(model))
+    pixels = to_pixels(first_picture(outputs[0]), find_limits(model))
     shown = Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
     if picture:
         left, top, width, height = fit_inside(picture.size, shown.size)
@@ -70,8 +70,8 @@ def _see_picture(model: Model, numbers: Sequence[Array], hints: Hints, picture: 
     return View(f"a picture of {shown.width}×{shown.height}", shown, result=shown)
 
 
-def _see_depth(model: Model, numbers: Sequence[Array], hints: Hints, picture: Picture | None) -> View:
-    depths = first_picture(numbers[0])
+def _view_depth(model: Model, outputs: Sequence[Array], hints: Hints, picture: Picture | None) -> View:
+    depths = first_picture(outputs[0])
     if depths.shape[2] != 1:
         raise ValueError
     words = f"{depths.shape[1]}×{depths.shape[0]} depths from {depths.min():.4g} to {depths.max():.4g}"
@@ -88,5 +88,5 @@ def _is_picture(model: Model) -> bool:
     return all(after >= before for before, after in zip(given[1:3], shapes[0][1:3], strict=True))
 
 
-IMAGES = Family("network that gives a picture", Task.IMAGE, _is_picture, _see_picture, Pixels(keeps_aspect=True))
-DEPTHS = Family("depths", Task.DEPTH, lambda model: False, _see_depth)
+IMAGES = Family("network that gives a picture", Task.IMAGE, _is_picture, _view_picture, Pixels(keeps_aspect=True))
+DEPTHS = Family("depths", Task.DEPTH, lambda model: False, _view_depth)

@@ -37,8 +37,8 @@ def view_people(
     return View("; ".join(said) or "nobody", drawn, {"people": describe_points(shown)})
 
 
-def _see(model: Model, numbers: Sequence[Array], hints: Hints, picture: Picture | None) -> View:
-    rows = numbers[0].reshape(-1, len(COCO.points), 3).tolist()
+def _view(model: Model, outputs: Sequence[Array], hints: Hints, picture: Picture | None) -> View:
+    rows = outputs[0].reshape(-1, len(COCO.points), 3).tolist()
     people = [[Point(name, *row) for name, row in zip(COCO.points, person, strict=True)] for person in rows]
     return view_people(people, COCO.bones, LEAST if hints.least is None else hints.least, picture)
 
@@ -48,7 +48,7 @@ def _recognizes(model: Model) -> bool:
     return len(shapes) == 1 and shapes[0][-2:] == (len(COCO.points), 3)
 
 
-KEY_POINTS = Family("MoveNet", Task.POSE, _recognizes, _see)
+KEY_POINTS = Family("MoveNet", Task.POSE, _recognizes, _view)
 
 
 def find_peaks(maps: Array, names: Sequence[str]) -> list[Point]:
@@ -70,8 +70,8 @@ def _lean(line: Array, at: int) -> float:
     return 0.25 * float(np.sign(line[at + 1] - line[at - 1]))
 
 
-def _see_maps(model: Model, numbers: Sequence[Array], hints: Hints, picture: Picture | None) -> View:
-    (maps,) = numbers
+def _view_maps(model: Model, outputs: Sequence[Array], hints: Hints, picture: Picture | None) -> View:
+    (maps,) = outputs
     if maps.ndim != 4 or min(maps.shape[1:3]) < 2:
         raise ValueError
     count = maps.shape[3]
@@ -90,7 +90,7 @@ HEAT_MAPS = Family(
     "pose network with heat maps",
     Task.POSE,
     _recognizes_maps,
-    _see_maps,
+    _view_maps,
     Pixels.of_range(0, 255, is_bgr=True),
     evidence="the names of its tensors and the count of channels",
 )

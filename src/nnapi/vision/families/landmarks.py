@@ -51,9 +51,9 @@ def _recognizes(kind: Landmarks, model: Model) -> bool:
     return input_shape(model)[1:2] == (kind.side,) and counts >= set(kind.sizes) and (1 in counts) == kind.has_score
 
 
-def read_points(kind: Landmarks, numbers: Sequence[Array]) -> list[Point]:
+def read_points(kind: Landmarks, outputs: Sequence[Array]) -> list[Point]:
     """Return the landmarks; five values each are x, y, z, and logits of visibility and presence."""
-    picked = [next(array for array in numbers if array.size == size) for size in kind.sizes]
+    picked = [next(array for array in outputs if array.size == size) for size in kind.sizes]
     rows = np.concatenate([array.reshape(-1, kind.each) for array in picked])[: kind.shown]
     names = kind.skeleton.points or [f"point {number}" for number in range(len(rows))]
     scores = 1 / (1 + np.exp(-rows[:, 3])) if kind.each > 3 else np.ones(len(rows))
@@ -63,21 +63,21 @@ def read_points(kind: Landmarks, numbers: Sequence[Array]) -> list[Point]:
     ]
 
 
-def _score(model: Model, numbers: Sequence[Array]) -> float:
+def _score(model: Model, outputs: Sequence[Array]) -> float:
     """Return the probability of presence; the logistic function is applied if the model lacks it."""
-    number = next(i for i, array in enumerate(numbers) if array.size == 1)
-    value = float(numbers[number].reshape(-1)[0])
+    number = next(i for i, array in enumerate(outputs) if array.size == 1)
+    value = float(outputs[number].reshape(-1)[0])
     is_share = producer(model, number) in (OperationCode.LOGISTIC, OperationCode.DIV)
     return value if is_share else float(1 / (1 + np.exp(-value)))
 
 
-def _see(kind: Landmarks, model: Model, numbers: Sequence[Array], hints: Hints, picture: Picture | None) -> View:
-    points = read_points(kind, numbers)
+def _view(kind: Landmarks, model: Model, outputs: Sequence[Array], hints: Hints, picture: Picture | None) -> View:
+    points = read_points(kind, outputs)
     least = LEAST if hints.least is None else hints.least
     found = f"{len(points)} landmarks"
     data: dict[str, object] = {}
     if kind.has_score:
-        score = _score(model, numbers)
+        score = _score(model, outputs)
         data = {"label": kind.thing, "score": score}
         if score < least:
             words = f"no {kind.thing} ({percent(score)}): the picture must show one {kind.thing} and little else"
@@ -95,7 +95,7 @@ def _see(kind: Landmarks, model: Model, numbers: Sequence[Array], hints: Hints, 
 
 def _family(kind: Landmarks) -> Family:
     name = f"MediaPipe's landmarks of a {kind.thing}"
-    return Family(name, Task.LANDMARKS, partial(_recognizes, kind), partial(_see, kind), Pixels.of_range(0, 1))
+    return Family(name, Task.LANDMARKS, partial(_recognizes, kind), partial(_view, kind), Pixels.of_range(0, 1))
 
 
 FAMILIES = tuple(map(_family, KINDS))

@@ -24,14 +24,14 @@ LEAST_SHARE = 0.005
 """Minimum share of the picture for a class in the words."""
 
 
-def to_classes(numbers: Array, least: float) -> Array:
+def to_classes(outputs: Array, least: float) -> Array:
     """Return a class for each pixel of the first picture: the greatest channel, or a single channel's threshold."""
-    if numbers.ndim == 2:
-        return numbers
-    if numbers.ndim not in (3, 4):
+    if outputs.ndim == 2:
+        return outputs
+    if outputs.ndim not in (3, 4):
         raise ValueError
-    first: Array = numbers[0]
-    if numbers.ndim == 4:
+    first: Array = outputs[0]
+    if outputs.ndim == 4:
         return (first[..., 0] >= least).astype(np.int64) if first.shape[-1] == 1 else first.argmax(-1)
     return first
 
@@ -74,11 +74,11 @@ def view_classes(classes: Array, labels: Sequence[str] | None, picture: Picture 
     return View(words, draw_classes(picture, classes, 0 if has_background else None), data)
 
 
-def _see(
-    model: Model, numbers: Sequence[Array], hints: Hints, picture: Picture | None, thing: str | None = None
+def _view(
+    model: Model, outputs: Sequence[Array], hints: Hints, picture: Picture | None, thing: str | None = None
 ) -> View:
     """View classes, or one thing on a background; the labels may name it, with or without the background."""
-    (found,) = numbers
+    (found,) = outputs
     labels = hints.labels
     if thing:
         named = [label for label in labels or () if label != "background"]
@@ -114,10 +114,10 @@ def _is_hair(model: Model) -> bool:
     return len(shapes) == 1 and len(picture) == 4 and picture[3] == 4 and shapes[0][-3:] == (*picture[1:3], 2)
 
 
-SEE_HAIR, SEE_THING = partial(_see, thing="hair"), partial(_see, thing="foreground")
+VIEW_HAIR, VIEW_THING = partial(_view, thing="hair"), partial(_view, thing="foreground")
 HAIR_PIXELS = Pixels.of_range(0, 1, has_mask=True)
 HAIR = Family(
-    "hair segmentation with the mask before", Task.SEGMENTATION, _is_hair, SEE_HAIR, HAIR_PIXELS, "its shapes"
+    "hair segmentation with the mask before", Task.SEGMENTATION, _is_hair, VIEW_HAIR, HAIR_PIXELS, "its shapes"
 )
-MASK = Family("mask of one thing", Task.SEGMENTATION, _is_mask, SEE_THING, evidence="one channel of shares")
-CLASSES = Family("segmentation", Task.SEGMENTATION, _is_classes, _see)
+MASK = Family("mask of one thing", Task.SEGMENTATION, _is_mask, VIEW_THING, evidence="one channel of shares")
+CLASSES = Family("segmentation", Task.SEGMENTATION, _is_classes, _view)

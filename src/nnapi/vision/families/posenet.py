@@ -36,13 +36,12 @@ class Maps(NamedTuple):
     backward: Array
     stride: tuple[float, float]
 
-    def place(self, y: int, x: int, point: int) -> tuple[float, float]:
+    def position(self, y: int, x: int, point: int) -> tuple[float, float]:
         """Return the exact position of a point near a cell, in input pixels."""
         down, right = self.offsets[y, x, point], self.offsets[y, x, point + len(COCO.points)]
         return y * self.stride[0] + float(down), x * self.stride[1] + float(right)
 
     def cell(self, y: float, x: float) -> tuple[int, int]:
-        """Return the cell nearest to a position."""
         rows, columns, _ = self.scores.shape
         return min(max(round(y / self.stride[0]), 0), rows - 1), min(max(round(x / self.stride[1]), 0), columns - 1)
 
@@ -54,7 +53,7 @@ def find_people(maps: Maps, least: float = LEAST) -> list[list[tuple[float, floa
     """
     people: list[list[tuple[float, float, float]]] = []
     for y, x, point in _peaks(maps.scores, least):
-        begun = maps.place(y, x, point)
+        begun = maps.position(y, x, point)
         is_known = any(np.hypot(begun[0] - p[point][0], begun[1] - p[point][1]) < NEAR for p in people)
         if not is_known and len(people) < MOST:
             people.append(_follow(maps, point, (*begun, float(maps.scores[y, x, point]))))
@@ -67,7 +66,7 @@ def _peaks(scores: Array, least: float) -> list[tuple[int, int, int]]:
     rows, columns, _ = scores.shape
     around = [padded[y : y + rows, x : x + columns] for y in range(3) for x in range(3)]
     found = [(y, x, point) for y, x, point in np.argwhere((scores >= least) & (scores >= np.max(around, 0))).tolist()]
-    return sorted(found, key=lambda place: -float(scores[place]))
+    return sorted(found, key=lambda cell: -float(scores[cell]))
 
 
 def _follow(maps: Maps, root: int, begun: tuple[float, float, float]) -> list[tuple[float, float, float]]:
@@ -82,7 +81,7 @@ def _follow(maps: Maps, root: int, begun: tuple[float, float, float]) -> list[tu
         y, x, _ = found[source]
         down, right = displacement[maps.cell(y, x)]
         cell = maps.cell(y + float(down), x + float(right))
-        found[target] = (*maps.place(*cell, target), float(maps.scores[(*cell, target)]))
+        found[target] = (*maps.position(*cell, target), float(maps.scores[(*cell, target)]))
 
 
 def _sort(shapes: Sequence[Shape]) -> list[int]:
@@ -91,9 +90,9 @@ def _sort(shapes: Sequence[Shape]) -> list[int]:
     return [channels.index(17), channels.index(34), *(i for i, count in enumerate(channels) if count == 32)]
 
 
-def _see(model: Model, numbers: Sequence[Array], hints: Hints, picture: Picture | None) -> View:
-    order = _sort([array.shape for array in numbers])
-    scores, offsets, first, second = (numbers[i][0].astype(np.float64) for i in order)
+def _view(model: Model, outputs: Sequence[Array], hints: Hints, picture: Picture | None) -> View:
+    order = _sort([array.shape for array in outputs])
+    scores, offsets, first, second = (outputs[i][0].astype(np.float64) for i in order)
     if "bwd" in (model.operands[model.outputs[order[2]]].name or "").lower():
         first, second = second, first
     height, width = input_shape(model)[1:3]
@@ -112,4 +111,4 @@ def _recognizes(model: Model) -> bool:
     return sorted(shape[-1] if len(shape) == 4 else 0 for shape in output_shapes(model)) == [17, 32, 32, 34]
 
 
-POSENET = Family("PoseNet", Task.POSE, _recognizes, _see, Pixels.of_range(-1, 1))
+POSENET = Family("PoseNet", Task.POSE, _recognizes, _view, Pixels.of_range(-1, 1))

@@ -36,15 +36,15 @@ def read_boxes(outputs: Sequence[Array], labels: Sequence[str] | None) -> list[B
     is_class = bool((first[:count] == first[:count].round()).all())
     classes, scores = (first, second) if is_class else (second, first)
     rows = zip(classes.astype(int).tolist(), scores.tolist(), boxes.tolist(), strict=True)
-    found = [Box(name_class(number, labels), score, tuple(place), number) for number, score, place in rows]
+    found = [Box(name_class(number, labels), score, tuple(bounds), number) for number, score, bounds in rows]
     return sorted(found[:count], key=lambda box: -box.score)
 
 
 def _share_inside(box: Box, other: Box) -> float:
     """Return the share of a box that is inside another."""
-    top, left, bottom, right = box.place
-    high = min(bottom, other.place[2]) - max(top, other.place[0])
-    wide = min(right, other.place[3]) - max(left, other.place[1])
+    top, left, bottom, right = box.bounds
+    high = min(bottom, other.bounds[2]) - max(top, other.bounds[0])
+    wide = min(right, other.bounds[3]) - max(left, other.bounds[1])
     return max(high, 0) * max(wide, 0) / max((bottom - top) * (right - left), 1e-9)
 
 
@@ -58,10 +58,10 @@ def _has_ranks(shapes: Sequence[Shape]) -> bool:
     return sorted(map(len, shapes)) == [1, 2, 2, 3]
 
 
-def _see(model: Model, numbers: Sequence[Array], hints: Hints, picture: Picture | None) -> View:
-    if not _has_ranks([array.shape for array in numbers]):
+def _view(model: Model, outputs: Sequence[Array], hints: Hints, picture: Picture | None) -> View:
+    if not _has_ranks([array.shape for array in outputs]):
         raise ValueError
-    return view_boxes(find_boxes(numbers, hints.labels, hints.least), read_boxes(numbers, hints.labels), picture)
+    return view_boxes(find_boxes(outputs, hints.labels, hints.least), read_boxes(outputs, hints.labels), picture)
 
 
 def view_boxes(boxes: Sequence[Box], all_boxes: Sequence[Box], picture: Picture | None) -> View:
@@ -74,4 +74,4 @@ def view_boxes(boxes: Sequence[Box], all_boxes: Sequence[Box], picture: Picture 
     return View(words, shown, {"boxes": [box.describe() for box in boxes]})
 
 
-POST_PROCESSED = Family("detector with post-processing", Task.DETECTION, _recognizes, _see)
+POST_PROCESSED = Family("detector with post-processing", Task.DETECTION, _recognizes, _view)
