@@ -14,7 +14,7 @@ pytest.importorskip("onnxscript", reason="PyTorch's exporter needs onnxscript")
 
 from nnapi.onnx import InferenceSession  # noqa: E402
 from nnapi.torch import backend, options  # noqa: E402  # PyTorch may be missing
-from nnapi.torch.checks import UnsuitableError, need_inference  # noqa: E402
+from nnapi.torch.backend import UnsuitableError, need_inference  # noqa: E402
 from nnapi.torch.export import export_graph  # noqa: E402
 from tests.importers.onnx.torch_cases import CASES, sample  # noqa: E402
 

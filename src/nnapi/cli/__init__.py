@@ -7,24 +7,23 @@ from typing import Annotated, Any
 
 import typer
 
-from nnapi.cli import streams
-from nnapi.cli.failure import Nnapi
+from nnapi.cli.failure import Nnapi, prepare_streams
 from nnapi.collecting import pause_collecting
 
 COMMANDS = {
     "check": "Run conformance examples, and list what failed with the first value that is wrong.",
     "compare": "Find the first operation whose result differs between two devices, given the same inputs.",
     "devices": "List the devices, and the drivers that cannot be used with the reason why.",
-    "explain": "Show the plan for a model: its parts, and for each operation the device, the costs and the reasons.",
+    "explain": "Show the plan for a model: its partitions, and for each operation the device, costs and reasons.",
     "export": "Write a model as a .tflite or .onnx file.",
     "info": "Show a model's inputs, outputs and operations, the feature level it needs and what forces it.",
     "lib": "Print the path of libneuralnetworks.so, the C library for programs that call NNAPI.",
-    "run": "Run a model on pictures, arrays, recordings or random values, and say what it sees.",
+    "run": "Run a model on pictures, arrays, recordings or random values, and show the results.",
     "serve": "Serve devices through a socket until this is ended; applications find it by NNAPI_SERVICE.",
     "strace": "Run a program, and show each of its calls to libneuralnetworks.so with arguments, result and time.",
     "tune": "Compare the plans of models now, and keep the fastest for later compilations.",
     "bench": "Measure models beside other engines; compare two runs.",
-    "cache": "See and prune what is kept on disk.",
+    "cache": "List and prune the caches on disk.",
     "trace": "Record a trace of a model's runs (`nnapi trace MODEL -o FILE`), or read one (`nnapi trace parse FILE`).",
 }
 """The subcommands, each in a module of its name, and the beginning of their help."""
@@ -82,5 +81,5 @@ def _options(
 
 
 def main() -> None:
-    streams.prepare()
+    prepare_streams()
     app(prog_name="nnapi")

@@ -17,8 +17,8 @@ from nnapi.cli.sounds import read_windows
 from nnapi.errors import Mistake, NnapiError
 from nnapi.model.operand import Array
 
+Reader = Callable[[Sequence[Path]], list[InputValue]]
 UNRUNNABLE = (Mistake, OSError, NnapiError)
-"""Errors of one input that do not stop the others."""
 QUICK, AGAIN = 0.3, 3
 """If the first run is shorter than QUICK seconds, AGAIN others are timed, and the shortest counts."""
 
@@ -45,9 +45,7 @@ def list_files(paths: Sequence[Path]) -> list[Path]:
 
 
 def run_batch(
-    compilation: nnapi.Compilation,
-    planned: Sequence[Sequence[Path]],
-    read: Callable[[Sequence[Path]], list[InputValue]],
+    compilation: nnapi.Compilation, planned: Sequence[Sequence[Path]], read: Reader
 ) -> Iterator[FinishedRun | Failure]:
     """Yield each finished run in order, or its failure. The first run is alone and timed; others run at once."""
     waiting: deque[list[InputValue] | Failure] = deque()
@@ -79,9 +77,7 @@ def run_batch(
         yield finished if isinstance(finished, Failure) else FinishedRun(given, finished, None)
 
 
-def _run_one(
-    compilation: nnapi.Compilation, paths: Sequence[Path], read: Callable[[Sequence[Path]], list[InputValue]]
-) -> FinishedRun | Failure:
+def _run_one(compilation: nnapi.Compilation, paths: Sequence[Path], read: Reader) -> FinishedRun | Failure:
     try:
         begun = time.perf_counter()
         given = read(paths)

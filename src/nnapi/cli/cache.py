@@ -20,7 +20,7 @@ from nnapi.store.directories import HOLDS, default_directory, directory_of
 from nnapi.store.entry import Entry, Label, list_entries
 from nnapi.store.entry import prune as remove
 
-app = typer.Typer(help="See and prune what is kept on disk.", rich_markup_mode="markdown")
+app = typer.Typer(help="List and prune the caches on disk.", rich_markup_mode="markdown")
 
 COMPILATIONS = "compilations"
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]?)(i?)b?", re.IGNORECASE)

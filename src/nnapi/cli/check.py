@@ -72,7 +72,7 @@ def check(
 ) -> None:
     """Run conformance examples, and list what failed with the first value that is wrong.
 
-    With --random: models of one operation and of several, of any type, form, dimension and scale, beside the reference.
+    With --random: models of one operation and of several, of any type, overload, shape and scale, beside the reference.
     A failure is made small and written, so that `nnapi check FILE` runs it again. The same seed gives the same models.
     """
     device = add_profile(profile, device)

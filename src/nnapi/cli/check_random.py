@@ -37,7 +37,6 @@ def check_random(
     as_json: bool,
     output: Path | None,
 ) -> None:
-    """Test each device with random models for ``seconds``; exit with 1 if anything failed."""
     if values not in VALUES:
         raise Mistake(f"no values are called {values}; there are: {', '.join(VALUES)}")
     only = _operations(operation)

@@ -25,6 +25,7 @@ from nnapi.report.engines import OTHERS, UnsuitableError
 from nnapi.report.graph import graph_data
 from nnapi.report.html import comparison_page
 from nnapi.runtime.choice.judge import Distance
+from nnapi.runtime.device import REFERENCE
 from nnapi.testing.compare import judge
 from nnapi.testing.corpus import Corpus
 from nnapi.testing.divergence import Divergence, Step, Verdict, find_divergence, measure_outputs
@@ -32,7 +33,6 @@ from nnapi.testing.example import Example, OperandSpec
 from nnapi.vision.pictures import Pixels
 
 SUFFIX = ".npz"
-REFERENCE = "nnapi-reference"
 DIFFERS, INCOMPLETE = 1, 3
 """Exit codes; 2 is a wrong call."""
 SUFFIXES = {"litert": ".tflite", "onnxruntime": ".onnx"}
@@ -69,8 +69,8 @@ def compare(
         str | None,
         typer.Option(
             metavar="ENGINE|RECORDING",
-            help="Try litert or onnxruntime, handed the operations and the model as files, in place of B; or hold the "
-            "outputs on B against a recording (.npz), as NNAPI_RECORD writes them.",
+            help="Try litert or onnxruntime, which gets the operations and the model as files, instead of B; or "
+            "compare the outputs on B with a recording (.npz) of NNAPI_RECORD.",
         ),
     ] = None,
     seed: Seed = 0,
@@ -86,7 +86,7 @@ def compare(
     """Find the first operation whose result differs between two devices, given the same inputs.
 
     Each operation runs as a model of its own on both, and is judged by what rounding allows; then the whole model
-    runs, and how differences have grown is shown beside it. Another engine may take the second device's place
+    runs, and how differences have grown is shown beside it. Another engine may replace the second device
     (--against). NaN and infinities must be the same. Exit code 1 where one differs, else 3 where something did not run
     or was not judged.
     """
@@ -217,7 +217,6 @@ def _find_devices(devices: str | None, against: str | None) -> list[nnapi.Device
 def _measure_file(
     file: Path, model: nnapi.Model, inputs: Sequence[Any], against: str | None, base: nnapi.Device
 ) -> tuple[Distance | None, str]:
-    """Run the model's own file on the other engine if it reads that format: the distance, or why it does not run."""
     if against is None or file.suffix != SUFFIXES[against]:
         return None, ""
     try:

@@ -37,7 +37,7 @@ def explain(
     shapes: InputShapes = None,
     as_json: Json = False,
 ) -> None:
-    """Show the plan for a model: its parts, and for each operation the device, the costs and the reasons."""
+    """Show the plan for a model: its partitions, and for each operation the device, costs and reasons."""
     out = console()
     with progress(out, 2) as step:
         step("reading the model")

@@ -1,12 +1,13 @@
-"""Failures of the command: one line on stderr and an exit code."""
+"""Failures of the command: one line on stderr and an exit code; and its standard streams."""
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TextIO
 
 import typer
 from typer.core import TyperGroup
@@ -86,3 +87,39 @@ def message(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return f"out of memory: {error}" if str(error) else "out of memory"
     return f"{type(error).__name__}: {error} (this should not happen: NNAPI_DEBUG=1 shows where)"
+
+
+def prepare_streams() -> None:
+    """Print question marks for characters outside the locale's encoding. Exit if standard output is closed: the first
+    file opened would replace it."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  (open for as long as the process lives)
+    if sys.stdout is None or sys.stdout.closed:
+        sys.exit(fail("standard output is closed", 1))
+    sys.stdout = _prefix_errors(sys.stdout, "standard output")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+class _Named(io.FileIO):
+    """A file whose errors name it."""
+
+    def __init__(self, number: int, words: str) -> None:
+        super().__init__(number, "wb", closefd=False)
+        self._words = words
+
+    def write(self, data: Any) -> int | None:  # type: ignore[override]  # any buffer, as of the class itself
+        try:
+            return super().write(data)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, self._words) from None
+
+
+def _prefix_errors(stream: TextIO, words: str) -> TextIO:
+    if not isinstance(stream, io.TextIOWrapper):
+        return stream
+    binary = io.BufferedWriter(_Named(stream.fileno(), words))
+    return io.TextIOWrapper(
+        binary, stream.encoding, line_buffering=stream.line_buffering, write_through=stream.write_through
+    )

@@ -45,7 +45,7 @@ InputShapes = Annotated[
     typer.Option(
         "--shape",
         metavar="NAME=1,3,224,224",
-        help="Dimensions of an input that an .onnx file leaves open; repeat it for more.",
+        help="Dimensions of an input that an .onnx file leaves unspecified; repeat it for more.",
     ),
 ]
 

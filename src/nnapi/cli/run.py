@@ -38,7 +38,7 @@ from nnapi.vision.task import Task
 
 @with_options
 def run(options: RunOptions) -> None:
-    """Run a model on pictures, arrays, recordings or random values, and say what it sees.
+    """Run a model on pictures, arrays, recordings or random values, and show the results.
 
     Pictures are resized with bilinear interpolation. The file's metadata, its quantization or its family say which
     values stand for black and white; the output says where that is guessed, and --range sets it.
@@ -86,8 +86,6 @@ def start(
 
 @dataclass
 class Results:
-    """Print, draw and record each run at its end."""
-
     options: RunOptions
     subject: Subject
     compilation: nnapi.Compilation

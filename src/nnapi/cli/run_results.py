@@ -56,7 +56,6 @@ class RunResult:
 
     @property
     def answer(self) -> str:
-        """Return the likeliest class, else a summary of the outputs, or of the first of many."""
         if self.view:
             return self.view.words
         if self.ranks:
@@ -67,7 +66,6 @@ class RunResult:
 
 
 def find_result(subject: Subject, finished: FinishedRun, top: int) -> RunResult:
-    """Return the results of a run, with at most ``top`` classes."""
     model, task, outputs, hints = subject.model, subject.task, finished.outputs, subject.hints
     found = summaries(model, outputs)
     if finished.windows:

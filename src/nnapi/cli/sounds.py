@@ -46,7 +46,6 @@ class Windows(NamedTuple):
 
 
 def takes_samples(type: OperandType) -> bool:
-    """Return whether an input is a vector long enough for sound."""
     dimensions = [dimension for dimension in type.dimensions if dimension != 1]
     return len(dimensions) == 1 and dimensions[0] >= FEWEST_OF_EVENTS and (type.code in FLOATS or type.is_quantized)
 

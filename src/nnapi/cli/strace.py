@@ -26,6 +26,7 @@ from nnapi.codes import ResultCode
 from nnapi.errors import Mistake
 from nnapi.printable import pluralize
 
+DATAGRAMS = socket.AF_UNIX, socket.SOCK_DGRAM
 LONGEST = 1 << 20
 """Maximum bytes of a message."""
 FAILED = {code.name for code in ResultCode if code}
@@ -68,10 +69,10 @@ def listen(program: Sequence[str], add: Callable[[Begin | End], None]) -> int:
     """Run the program and pass its messages to ``add``; return its exit code, negative for a signal."""
     with (
         TemporaryDirectory(prefix="nnapi-strace-") as folder,
-        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver,
+        socket.socket(*DATAGRAMS) as inbox,
     ):
         address = f"{folder}/calls"
-        receiver.bind(address)
+        inbox.bind(address)
         variables = os.environ | installation.environment() | {"NNAPI_STRACE": address}
         try:
             running = subprocess.Popen(program, env=variables)
@@ -81,7 +82,7 @@ def listen(program: Sequence[str], add: Callable[[Begin | End], None]) -> int:
         try:
             waiting = threading.Thread(target=_send_end, args=(running, address))
             waiting.start()
-            while message := receiver.recv(LONGEST):
+            while message := inbox.recv(LONGEST):
                 add(decode(message))
             waiting.join()
         finally:
@@ -90,16 +91,13 @@ def listen(program: Sequence[str], add: Callable[[Begin | End], None]) -> int:
 
 
 def _send_end(running: subprocess.Popen[bytes], address: str) -> None:
-    """Send an empty message after the program's last one."""
     running.wait()
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
+    with socket.socket(*DATAGRAMS) as end:
         end.sendto(b"", address)
 
 
 @dataclass
 class Count:
-    """Number, failures and time of a function's calls."""
-
     calls: int = 0
     failures: int = 0
     nanoseconds: int = 0
@@ -165,7 +163,6 @@ class Calls:
         Console(file=file, width=WIDE, highlight=False).print(rows)
 
     def _print(self, begin: Begin, end: str) -> None:
-        """Print a line; from the second thread on, it names its thread."""
         if self.lines is None:
             return
         thread = begin.process, begin.thread

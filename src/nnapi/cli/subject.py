@@ -43,7 +43,6 @@ class Subject:
 
 
 def load_subject(options: RunOptions) -> Subject:
-    """Load the model and find out how to show its results."""
     pixels = options.pixels()
     model = load(options.model, options.int16_as_float, options.shapes, options.weights)
     metadata = describe(options.model)
@@ -75,10 +74,8 @@ def count_labels(model: nnapi.Model, task: Task | None) -> int | None:
     if task is Task.SEGMENTATION:
         return count_classes(model)
     if task is Task.DETECTION:
-        for call in model.operations:
-            if call.code == OperationCode.DETECTION_POSTPROCESSING:
-                return model.operands[call.inputs[0]].type.dimensions[-1]
-        return None
+        calls = (call for call in model.operations if call.code == OperationCode.DETECTION_POSTPROCESSING)
+        return next((model.operands[call.inputs[0]].type.dimensions[-1] for call in calls), None)
     count = class_count(model)
     if count is None and task is Task.CLASSIFICATION:
         count = math.prod(output_operands(model)[0].type.dimensions)

@@ -57,7 +57,6 @@ def _code_of_256(pixel: list[int]) -> str:
 
 
 def to_kitty(picture: Picture, width: int) -> str:
-    """Return a PNG in base64, divided into messages."""
     stored = io.BytesIO()
     shown = picture.convert("RGB")
     shown.thumbnail((width * CELL, 2 * width * CELL))
@@ -91,6 +90,5 @@ def to_sixels(picture: Picture, width: int) -> str:
 
 
 def _repeat(bits: list[int]) -> str:
-    """Encode a band's columns with run lengths."""
     runs = [(chr(63 + bit), len(list(run))) for bit, run in groupby(bits)]
     return "".join(f"!{count}{character}" if count > 3 else character * count for character, count in runs)

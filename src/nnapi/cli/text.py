@@ -81,7 +81,6 @@ def table(*headings: str, right: Iterable[str] = (), has_header: bool = True) ->
 
 
 def count_table(heading: str, counts: Mapping[str, Counter[Any]], kinds: type[StrEnum]) -> Table:
-    """Return a row for each name with the total and the counts by kind, red if any failed."""
     rows = table(heading, "total", *kinds, right=["total", *kinds])
     for name, count in counts.items():
         style = "red" if count["failed"] else ""

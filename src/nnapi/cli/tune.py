@@ -34,8 +34,8 @@ def tune(
 ) -> None:
     """Compare the plans of models now, and keep the fastest for later compilations.
 
-    Later runs compare plans by themselves; this does it at once. What was found before is forgotten. Compilations for
-    the same devices and threads take the plan.
+    Later runs compare plans by themselves; this does it at once. Earlier results are removed. Compilations for the same
+    devices and threads use the plan.
     """
     if inputs and len(models) > 1:
         raise Mistake(f"--input is for one model, not {len(models)}")

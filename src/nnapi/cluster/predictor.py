@@ -29,7 +29,6 @@ MOST_READY = 4
 """Compilations that a process caches, the most recently used."""
 
 Batch = Mapping[str, Any]
-"""Columns by name, with one row for each example."""
 
 
 class Settings(NamedTuple):
@@ -203,14 +202,10 @@ def _compile_once(source: Source, settings: Settings) -> Compilation:
     with _lock:
         found = _ready.get(key)
         if found is None:
-            found = _ready[key] = _compile(source.load(), settings)
+            cache = os.path.expanduser(settings.cache) if isinstance(settings.cache, str) else settings.cache
+            found = _ready[key] = compile(source.load(), **settings._replace(cache=cache)._asdict())
             if len(_ready) > MOST_READY:
                 _ready.popitem(last=False)
         else:
             _ready.move_to_end(key)
         return found
-
-
-def _compile(model: Model, settings: Settings) -> Compilation:
-    cache = os.path.expanduser(settings.cache) if isinstance(settings.cache, str) else settings.cache
-    return compile(model, **settings._replace(cache=cache)._asdict())

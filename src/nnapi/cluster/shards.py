@@ -22,7 +22,6 @@ SHARD = 16
 SHARDS_AHEAD = 3
 """Shards for each processor that may run ahead of the next result."""
 RETRIES = 3
-"""Retries of a shard whose worker died."""
 LOOPBACK = "127.0.0.1"
 
 

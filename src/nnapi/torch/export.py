@@ -78,7 +78,6 @@ def export_graph(
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence the warnings of PyTorch's exporter."""
     noisy = logging.getLogger("torch.onnx")
     level = noisy.level
     noisy.setLevel(logging.ERROR)

@@ -12,18 +12,15 @@ from nnapi.model.operand import Array
 from nnapi.vision.view import Box, Picture, Point, percent
 
 DEPTHS = ((20, 10, 80), (40, 90, 150), (40, 150, 130), (130, 200, 80), (255, 235, 60))
-"""Colors from the least to the greatest depth."""
 OPACITY = 150
 
 
 def color_of(number: int) -> tuple[int, int, int]:
-    """Return a bright color that differs from those of neighboring indices."""
     red, green, blue = colorsys.hsv_to_rgb(number * 0.618 % 1, 0.75, 1.0)
     return int(255 * red), int(255 * green), int(255 * blue)
 
 
 def draw_boxes(picture: Picture, boxes: Sequence[Box]) -> Picture:
-    """Draw each box with its label and score, the likeliest on top."""
     from PIL import ImageDraw, ImageFont
 
     drawn = picture.copy()

@@ -30,7 +30,6 @@ def read_labels(file: Path) -> list[str]:
 
 
 def split_labels(text: str) -> list[str]:
-    """Return the lines, without their indices if each has one."""
     lines = [line.strip() for line in text.rstrip().splitlines()]
     found = [_NUMBERED.fullmatch(line) for line in lines]
     for first in (0, 1):
@@ -70,7 +69,6 @@ COUNTS: dict[Task, dict[int, DataSet]] = {
     Task.DETECTION: {80: COCO, 90: COCO, 91: COCO},
     Task.SEGMENTATION: {21: VOC, 150: ADE20K, 151: ADE20K, FREQUENT + 1: ADE20K, 19: CITYSCAPES},
 }
-"""Data sets by the count of their classes."""
 SEGMENTATION_COUNTS = frozenset(COUNTS[Task.SEGMENTATION])
 SMALL = 32, 32
 

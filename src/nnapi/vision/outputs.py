@@ -30,7 +30,6 @@ class Rank:
 
     @property
     def name(self) -> str:
-        """Return the label's first synonym, or the class's index."""
         return f"class {self.index}" if self.label is None else self.label.split(",")[0]
 
     def __str__(self) -> str:
@@ -85,7 +84,6 @@ def producer(model: Model, output: int = 0) -> int | None:
 
 
 def rank(model: Model, output: Array, labels: Sequence[str] | None, top: int) -> list[Rank]:
-    """Return the ``top`` classes of a classifier's output, likeliest first."""
     values = to_floats(output_operands(model)[0].type, output).reshape(-1).astype(np.float64)
     code = producer(model)
     shares = values if code in PROBABILITIES else _softmax(values)
@@ -118,7 +116,6 @@ def summaries(model: Model, outputs: Sequence[Array]) -> list[Summary]:
 
 
 def _top(values: Array) -> tuple[tuple[tuple[int, ...], float], ...]:
-    """Return the greatest values with their indexes; none of a single value."""
     flat = values.reshape(-1).astype(np.float64)
     if flat.size < 2:
         return ()

@@ -19,7 +19,6 @@ from nnapi.vision.pictures import FLOATS, Pixels, layout
 from nnapi.vision.task import Task
 
 RANGES = ((0.0, 1.0), (-1.0, 1.0), (0.0, 255.0), (-128.0, 127.0))
-"""Common values of black and white."""
 NEAR = 0.02
 """Tolerance of a range, as a share of it."""
 IMAGENET = Pixels((123.675, 116.28, 103.53), (58.395, 57.12, 57.375))
@@ -70,34 +69,32 @@ def _choose(model: Model, operand: Operand, given: Pixels, family: Family | None
 
 
 def stored_limits(type: OperandType) -> tuple[float, float]:
-    """Return the least and the greatest float value that a quantized type stores."""
     info = np.iinfo(type.dtype)
     return (info.min - type.zero_point) * type.scale, (info.max - type.zero_point) * type.scale
 
 
+def _is_near(low: float, high: float, limits: tuple[float, float]) -> bool:
+    return max(abs(limits[0] - low), abs(limits[1] - high)) <= NEAR * (high - low)
+
+
 def _nearest(low: float, high: float) -> tuple[float, float] | None:
-    near = NEAR * (high - low)
-    return next((r for r in RANGES if abs(r[0] - low) <= near and abs(r[1] - high) <= near), None)
+    return next((each for each in RANGES if _is_near(low, high, each)), None)
 
 
 def _from_quantization(type: OperandType) -> Pixels:
     if type.dtype.itemsize > 1:
         return Pixels(reason=NOTHING)
     low, high = stored_limits(type)
-    if _is_imagenet(low, high):
+    if _is_near(low, high, IMAGENET_LIMITS):
         return replace(IMAGENET, reason="ImageNet's mean and deviation, as the input's quantization shows")
     if _nearest(low, high):
         return Pixels()
     return Pixels(reason=f"guessed: the input stores {low:.3g} to {high:.3g}; --range says otherwise")
 
 
-def _is_imagenet(low: float, high: float) -> bool:
-    return all(abs(a - b) <= NEAR * (high - low) for a, b in zip((low, high), IMAGENET_LIMITS, strict=True))
-
-
 def _as_floats(type: OperandType) -> Pixels:
     low, high = stored_limits(type)
-    if _is_imagenet(low, high):
+    if _is_near(low, high, IMAGENET_LIMITS):
         return replace(IMAGENET, reason="ImageNet's mean and deviation, as its first operation's quantization shows")
     low, high = _nearest(low, high) or (low, high)
     return Pixels.of_range(low, high, "as its first operation quantizes them")
@@ -117,7 +114,6 @@ def _find_reader(model: Model, index: int, code: OperationCode) -> OperationCall
 
 
 def _quantized_at_once(model: Model, index: int) -> OperandType | None:
-    """Return the 8-bit type that an input is quantized to before any computation."""
     call = _find_reader(model, index, OperationCode.QUANTIZE)
     type = model.operands[call.outputs[0]].type if call else None
     return type if type and type.dtype.itemsize == 1 else None

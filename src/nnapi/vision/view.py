@@ -68,7 +68,6 @@ class Skeleton(NamedTuple):
 
 
 def read_skeleton(name: str) -> Skeleton:
-    """Return a skeleton of ``skeletons.toml``."""
     found = tomllib.loads((files("nnapi.vision") / "skeletons.toml").read_text("utf-8"))[name]
     return Skeleton(tuple(found["points"]), tuple((a, b) for a, b in found["bones"]))
 
@@ -78,7 +77,6 @@ def describe_points(people: Sequence[Sequence[Point]]) -> list[dict[str, Any]]:
 
 
 def name_class(number: int, labels: Sequence[str] | None) -> str:
-    """Return the label of a class, or ``class 5`` if it has none."""
     return labels[number] if labels and 0 <= number < len(labels) else f"class {number}"
 
 

@@ -37,7 +37,6 @@ BY_TASK = {
 }
 """The families that may show a model of a given task, even if they do not recognize it."""
 OFFERED = (Task.SEGMENTATION, Task.POSE, Task.DEPTH, Task.IMAGE, Task.EMBEDDING, Task.CLASSIFICATION)
-"""Tasks that a user may choose for outputs that no family recognizes."""
 
 
 def find_family(model: Model, task: Task | None = None) -> Family | None:

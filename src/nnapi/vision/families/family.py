@@ -39,7 +39,6 @@ def output_shapes(model: Model) -> list[Shape]:
 
 
 def takes_picture(model: Model) -> bool:
-    """Return whether an input has the rank of pictures."""
     return any(len(model.operands[index].type.dimensions) == 4 for index in model.inputs)
 
 

@@ -17,7 +17,6 @@ from nnapi.vision.task import Task
 from nnapi.vision.view import Hints, Picture, View
 
 RANGES = {OperationCode.LOGISTIC: (0.0, 1.0), OperationCode.TANH: (-1.0, 1.0)}
-"""Limits of operations' results."""
 
 
 def find_limits(model: Model) -> tuple[float, float] | None:

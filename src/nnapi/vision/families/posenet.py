@@ -61,7 +61,6 @@ def find_people(maps: Maps, least: float = LEAST) -> list[list[tuple[float, floa
 
 
 def _peaks(scores: Array, least: float) -> list[tuple[int, int, int]]:
-    """Return cells greater than their neighbors, strongest first."""
     padded = np.pad(scores, ((1, 1), (1, 1), (0, 0)), constant_values=-np.inf)
     rows, columns, _ = scores.shape
     around = [padded[y : y + rows, x : x + columns] for y in range(3) for x in range(3)]

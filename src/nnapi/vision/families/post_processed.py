@@ -41,7 +41,6 @@ def read_boxes(outputs: Sequence[Array], labels: Sequence[str] | None) -> list[B
 
 
 def _share_inside(box: Box, other: Box) -> float:
-    """Return the share of a box that is inside another."""
     top, left, bottom, right = box.bounds
     high = min(bottom, other.bounds[2]) - max(top, other.bounds[0])
     wide = min(right, other.bounds[3]) - max(left, other.bounds[1])
