@@ -1,4 +1,4 @@
-"""Many runs on all cores, which a record in a file lets a later call continue."""
+"""Many runs on all cores; with a log, a later call repeats only the failed ones."""
 
 from __future__ import annotations
 

@@ -98,10 +98,9 @@ def _print(out: Console, report: Report, verbose: bool) -> None:
         out.print(count_table("operation", dict(sorted(report.by_operation.items())), Outcome))
         for reason, count in report.reasons.most_common(REASONS):
             out.print(Text(f"{pluralize(count, 'model')} refused: {reason}", "yellow"))
-    said = ", ".join(f"{report.counts[each]} {each}" for each in Outcome)
-    out.print(
-        f"{report.device}, seed {report.seed}: {pluralize(report.cases, 'model')} in {duration(report.seconds)}, {said}"
-    )
+    counts = ", ".join(f"{report.counts[each]} {each}" for each in Outcome)
+    models = pluralize(report.cases, "model")
+    out.print(f"{report.device}, seed {report.seed}: {models} in {duration(report.seconds)}, {counts}")
 
 
 def outcome(report: Report, values: str) -> dict[str, object]:

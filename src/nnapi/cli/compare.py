@@ -246,8 +246,8 @@ def _table(steps: Sequence[Step]) -> Any:
     right = ["#", "off by", "dB", "in the whole", "dB there"]
     rows = table("#", "operation", "given the same", *right[1:], "why", right=right)
     for step in steps:
-        figures = [*_format_distance(step.alone), *_format_distance(step.grown)]
-        rows.add_row(str(step.number), step.operation, step.verdict, *figures, Text(step.reason))
+        distances = [*_format_distance(step.alone), *_format_distance(step.grown)]
+        rows.add_row(str(step.number), step.operation, step.verdict, *distances, Text(step.reason))
     return rows
 
 

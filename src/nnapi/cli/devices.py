@@ -112,7 +112,7 @@ def _facts(device: nnapi.Device) -> tuple[str, str, str]:
 
 
 def _details(device: nnapi.Device) -> Table:
-    module, path = _home(device)
+    module, path = _find_source(device)
     rows = table("", "", has_header=False)
     rows.add_row("driver", Text(module))
     rows.add_row("path", Text(path))
@@ -128,12 +128,12 @@ def _details(device: nnapi.Device) -> Table:
 
 def _by_performance(declared: Capabilities) -> list[tuple[list[str], Performance]]:
     groups: dict[Performance, list[str]] = {}
-    for name, performance in _figures(declared).items():
+    for name, performance in _list_performances(declared).items():
         groups.setdefault(Performance(*performance), []).append(name)
     return [(["everything"] if len(groups) == 1 else names, performance) for performance, names in groups.items()]
 
 
-def _figures(declared: Capabilities) -> dict[str, Performance]:
+def _list_performances(declared: Capabilities) -> dict[str, Performance]:
     """Return every declared performance by its name; ``other types`` are the operand types that are not listed."""
     return {
         **{OperandCode(code).name: performance for code, performance in declared.by_type.items()},
@@ -148,13 +148,13 @@ def _performance(performance: Performance) -> str:
     return f"{performance.exec_time:g} × the reference's time, {performance.power_usage:g} × its power"
 
 
-def _home(device: nnapi.Device) -> tuple[str, str]:
+def _find_source(device: nnapi.Device) -> tuple[str, str]:
     module = type(device.driver).__module__
     return module, getattr(sys.modules.get(module), "__file__", None) or "unknown"
 
 
 def _describe(device: nnapi.Device) -> dict[str, Any]:
-    module, path = _home(device)
+    module, path = _find_source(device)
     declared = device.driver.capabilities()
     return {
         "name": device.name,
@@ -162,7 +162,7 @@ def _describe(device: nnapi.Device) -> dict[str, Any]:
         "version": device.version,
         "feature_level": device.feature_level.level,
         "extensions": list(device.extensions),
-        "capabilities": {name: Performance(*figure)._asdict() for name, figure in _figures(declared).items()},
+        "capabilities": {name: Performance(*each)._asdict() for name, each in _list_performances(declared).items()},
         "launch_seconds": declared.launch_seconds,
         "seconds_per_byte": declared.seconds_per_byte,
         "driver": {"module": module, "path": path},

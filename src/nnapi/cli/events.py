@@ -55,8 +55,8 @@ def find_events(shares: Array, step: float, length: float, least: float | None =
 
 def describe_events(events: Sequence[Event], names: Sequence[str]) -> str:
     """Return ``dog 0.0–1.5 s, cat 2.0–3.0 s``."""
-    said = [f"{name} {event.start:.1f}–{event.end:.1f} s" for event, name in zip(events, names, strict=True)]
-    return ", ".join(said) or "nothing"
+    phrases = [f"{name} {event.start:.1f}–{event.end:.1f} s" for event, name in zip(events, names, strict=True)]
+    return ", ".join(phrases) or "nothing"
 
 
 def draw_events(shares: Array, step: float, length: float, names: Sequence[str]) -> Picture:

@@ -1,4 +1,4 @@
-"""Failures of the command: one line on stderr and an exit code; and its standard streams."""
+"""Failures of the command (one line on stderr and an exit code), and its standard streams."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ def find_reasons(model: nnapi.Model, level: int) -> list[Reason]:
 
 def first_level(operation: Operation) -> int:
     """Return the level that introduced an operation: the lowest of its first input's types."""
-    slots = [form.inputs[0] for form in operation.overloads]
+    slots = [overload.inputs[0] for overload in operation.overloads]
     parameters = [slot.parameter if isinstance(slot, Several) else slot for slot in slots]
     return min(min(parameter.types.values(), default=1) for parameter in parameters)
 

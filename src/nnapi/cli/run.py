@@ -16,17 +16,7 @@ from nnapi.cli.inputs import FinishedRun, read_inputs, runs
 from nnapi.cli.options import add_profile
 from nnapi.cli.progress import progress
 from nnapi.cli.run_options import RunOptions, with_options
-from nnapi.cli.run_results import (
-    RunResult,
-    compare_vectors,
-    describe_run,
-    describe_runs,
-    draw,
-    find_result,
-    name_files,
-    show,
-    write,
-)
+from nnapi.cli.run_results import RunResult, compare_vectors, describe_run, describe_runs, draw, show, summarize, write
 from nnapi.cli.sounds import is_sound
 from nnapi.cli.subject import Subject, load_subject
 from nnapi.cli.text import Console, console, duration, print_json
@@ -106,7 +96,7 @@ class Results:
             self.failed += 1
             self.log.add(paths, {"error": message(finished.error)})
             return
-        result = find_result(self.subject, finished, self.options.top)
+        result = summarize(self.subject, finished, self.options.top)
         if self.log:
             self.log.add(paths, describe_run(self.subject.model, result))
         else:
@@ -116,7 +106,7 @@ class Results:
         if self.options.picture:
             draw(self.options.picture, result.view)
         if self.options.output:
-            write(self.options.output, result, name_files(result, self.count, self.number))
+            write(self.options.output, result, self.number if self.count > 1 else None)
 
     def finish(self) -> None:
         if self.log:

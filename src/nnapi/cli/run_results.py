@@ -65,7 +65,7 @@ class RunResult:
         return "; ".join(map(str, self.summaries))
 
 
-def find_result(subject: Subject, finished: FinishedRun, top: int) -> RunResult:
+def summarize(subject: Subject, finished: FinishedRun, top: int) -> RunResult:
     model, task, outputs, hints = subject.model, subject.task, finished.outputs, subject.hints
     found = summaries(model, outputs)
     if finished.windows:
@@ -169,19 +169,17 @@ def compare_vectors(done: Sequence[RunResult]) -> list[tuple[str, str, float]]:
 def _outputs(found: Sequence[Summary]) -> RenderableType:
     rows = table("output", "type", "shape", "min", "max", "mean", "greatest at", right=["min", "max", "mean"])
     for one in found:
-        figures = (f"{figure:.6g}" for figure in (one.least, one.greatest, one.mean))
+        numbers = (f"{number:.6g}" for number in (one.least, one.greatest, one.mean))
         top = ", ".join(str(list(index)) for index, _ in one.top)
-        rows.add_row(Text(one.name), one.type, str(list(one.shape)), *figures, Text(top))
+        rows.add_row(Text(one.name), one.type, str(list(one.shape)), *numbers, Text(top))
     return indent(rows)
 
 
-def name_files(result: RunResult, count: int, number: int) -> str:
+def write(folder: Path, result: RunResult, number: int | None) -> None:
+    """Write the outputs, and the picture if any; the ``number`` makes names of several runs unique."""
     first = result.inputs[0].file
     stem = first.stem if first else "random"
-    return f"{number}-{stem}" if count > 1 else stem
-
-
-def write(folder: Path, result: RunResult, stem: str) -> None:
+    stem = stem if number is None else f"{number}-{stem}"
     folder.mkdir(parents=True, exist_ok=True)
     for number, array in enumerate(result.finished.outputs):
         np.save(folder / f"{stem}-output{number}.npy", array)

@@ -67,10 +67,7 @@ def strace(
 
 def listen(program: Sequence[str], add: Callable[[Begin | End], None]) -> int:
     """Run the program and pass its messages to ``add``; return its exit code, negative for a signal."""
-    with (
-        TemporaryDirectory(prefix="nnapi-strace-") as folder,
-        socket.socket(*DATAGRAMS) as inbox,
-    ):
+    with TemporaryDirectory(prefix="nnapi-strace-") as folder, socket.socket(*DATAGRAMS) as inbox:
         address = f"{folder}/calls"
         inbox.bind(address)
         variables = os.environ | installation.environment() | {"NNAPI_STRACE": address}

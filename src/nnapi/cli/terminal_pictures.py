@@ -39,7 +39,7 @@ def to_blocks(picture: Picture, width: int, is_colored: bool = True) -> str:
     """Return lines of half blocks, two pixels above each other in each, in 24-bit color or the 256 colors."""
     height = max(2, round(picture.height * width / picture.width / 2) * 2)
     pixels = np.asarray(picture.convert("RGB").resize((width, height)))
-    code = _code_of_all if is_colored else _code_of_256
+    code = _format_color if is_colored else _format_of_256
     lines = []
     for above, below in zip(pixels[::2], pixels[1::2], strict=True):
         pairs = zip(above.tolist(), below.tolist(), strict=True)
@@ -47,11 +47,11 @@ def to_blocks(picture: Picture, width: int, is_colored: bool = True) -> str:
     return "\n".join(lines)
 
 
-def _code_of_all(pixel: list[int]) -> str:
+def _format_color(pixel: list[int]) -> str:
     return f"2;{pixel[0]};{pixel[1]};{pixel[2]}"
 
 
-def _code_of_256(pixel: list[int]) -> str:
+def _format_of_256(pixel: list[int]) -> str:
     red, green, blue = (round(channel * (STEPS - 1) / 255) for channel in pixel)
     return f"5;{16 + 36 * red + 6 * green + blue}"
 

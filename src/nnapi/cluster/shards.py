@@ -93,10 +93,9 @@ def _run_one(work: Work, given: Any) -> Any:
 @contextmanager
 def connect(url: str) -> Iterator[Cluster]:
     """Connect to ``ray://HOST:PORT``; for ``ray`` to RAY_ADDRESS, else to a private cluster of this machine's
-    processors that ends with the block.
+    processors.
 
-    Ray's usage reports are off unless RAY_USAGE_STATS_ENABLED is set. OpFailedError if Ray is missing or does not
-    answer.
+    Ray's usage reports are off unless RAY_USAGE_STATS_ENABLED is set. OpFailedError if Ray is missing or silent.
     """
     if url != RAY and not url.startswith(f"{RAY}://"):
         raise BadDataError(f"{url!r} is not a cluster: use ray or ray://HOST:PORT")

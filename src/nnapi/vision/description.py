@@ -9,14 +9,7 @@ from pathlib import Path
 
 from nnapi.errors import BadDataError
 from nnapi.formats.tflite import IDENTIFIER
-from nnapi.formats.tflite.metadata import (
-    Anchors,
-    Content,
-    Metadata,
-    TensorNotes,
-    read_associated_file,
-    read_metadata,
-)
+from nnapi.formats.tflite.metadata import Anchors, Content, Metadata, TensorNotes, read_associated_file, read_metadata
 from nnapi.model.memory import Memory
 from nnapi.vision.labels import split_labels
 from nnapi.vision.pictures import PLAIN, Pixels

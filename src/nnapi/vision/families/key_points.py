@@ -28,13 +28,13 @@ def view_people(
 ) -> View:
     """View people with any point with a score of ``least``."""
     shown = [person for person in people if any(point.score >= least for point in person)]
-    said = [
+    phrases = [
         f"{len(seen)} of {len(person)} key points: {', '.join(seen)}"
         for person in shown
         for seen in [[point.name for point in person if point.score >= least]]
     ]
     drawn = draw_people(picture, shown, bones, least) if picture else None
-    return View("; ".join(said) or "nobody", drawn, {"people": describe_points(shown)})
+    return View("; ".join(phrases) or "nobody", drawn, {"people": describe_points(shown)})
 
 
 def _view(model: Model, outputs: Sequence[Array], hints: Hints, picture: Picture | None) -> View:

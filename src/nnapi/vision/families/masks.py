@@ -61,7 +61,7 @@ def view_classes(classes: Array, labels: Sequence[str] | None, picture: Picture 
     found, counts = np.unique(classes, return_counts=True)
     areas = sorted(zip((counts / classes.size).tolist(), found.tolist(), strict=True), reverse=True)
     has_background = labels is None or labels[0] == "background"
-    said = [
+    phrases = [
         f"{name_class(number, labels)} {percent(share)}"
         for share, number in areas
         if (number or not has_background) and share >= LEAST_SHARE
@@ -70,7 +70,7 @@ def view_classes(classes: Array, labels: Sequence[str] | None, picture: Picture 
         "areas": [{"index": n, "label": name_class(n, labels), "share": share} for share, n in areas],
         "mask": {"height": classes.shape[0], "width": classes.shape[1], "runs": to_runs(classes)},
     }
-    words = ", ".join(said) or "only background"
+    words = ", ".join(phrases) or "only background"
     return View(words, draw_classes(picture, classes, 0 if has_background else None), data)
 
 
