@@ -193,7 +193,7 @@ def spectrum(x: Any) -> Any:
 
 @pytest.mark.parametrize(
     ("function", "reason"),
-    [(changes, "in index"), (noise, "random numbers"), (spectrum, "")],
+    [(changes, "in place"), (noise, "random numbers"), (spectrum, "")],
     ids=lambda each: str(each)[:12],
 )
 def test_what_cannot_run_here_is_pytorch_s_with_a_reason(

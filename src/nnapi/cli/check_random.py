@@ -48,7 +48,7 @@ def check_random(
     reports = []
     for name in chosen:
         with progress(out, int(seconds)) as step:
-            report = run(name, seed, seconds, values=values, only=only, folder=folder, progress=_make_reporter(out, step))
+            report = run(name, seed, seconds, values=values, only=only, folder=folder, progress=_reporter(out, step))
         if not as_json:
             _print(out, report, verbose)
         reports.append(report)
@@ -69,7 +69,7 @@ def _operations(name: str | None) -> tuple[Operation, ...]:
     return (REGISTRY[OperationCode[name]],)
 
 
-def _make_reporter(out: Console, step: Callable[[str], None]) -> Callable[[Report], None]:
+def _reporter(out: Console, step: Callable[[str], None]) -> Callable[[Report], None]:
     """Advance the bar by one step a second, and print each failure at once."""
     printed, moved = 0, 0
 
