@@ -61,7 +61,6 @@ TESTED_BY = {
     "importers/movement.py": "importers/tflite/test_tflite_shape.py",
     "importers/terms.py": "importers/tflite/test_tflite_elementwise.py",
     "importers/node.py": "importers/tflite/test_tflite_refusals.py",
-    "importers/tflite/convert.py": "importers/tflite/test_tflite_refusals.py",
     "importers/tflite/node.py": "importers/tflite/test_tflite_refusals.py",
     "importers/tflite/rules": "importers/tflite",
     "importers/tflite/tensors.py": "importers/tflite/test_tflite_refusals.py",

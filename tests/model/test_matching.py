@@ -46,6 +46,11 @@ def test_a_refusal_is_the_same_each_time() -> None:
     assert messages == {"rhs is TENSOR_INT32, must be TENSOR_FLOAT32 (as lhs is TENSOR_FLOAT32)"}
 
 
+def test_a_variadic_operation_names_its_least_number_of_inputs() -> None:
+    with pytest.raises(BadDataError, match="takes at least 2 inputs, got 1"):
+        CONCATENATION.match([ACT], [Y])
+
+
 def test_scales_per_channel_are_part_of_what_is_remembered() -> None:
     conv = REGISTRY[OperationCode.CONV_2D]
     x, bias = tensor("quant8_asymm", (1, 4, 4, 2), 0.5, 0), tensor("int32", (2,))

@@ -9,6 +9,7 @@ import pytest
 
 from nnapi import Memory
 from nnapi.errors import BadDataError, OpFailedError, UnmappableError
+from nnapi.model.memory import FileName
 
 
 @pytest.fixture
@@ -64,6 +65,23 @@ def test_rule_144_size_offset_and_protection_show_when_the_file_is_mapped(file: 
         memory = opened(file, size, protect, offset)
         with pytest.raises(UnmappableError, match=message):
             memory.view()
+
+
+def test_other_processes_open_a_whole_mapped_file_until_it_is_closed(file: Path) -> None:
+    memory = opened(file, 10)
+    assert memory.path
+    assert Path(memory.path).read_bytes() == bytes(range(100))
+    assert opened(file, 10, offset=1).path is None
+    memory.close()
+    assert memory.path is None
+
+
+def test_the_name_of_a_removed_file_opens_nothing(file: Path) -> None:
+    with file.open("rb") as opened_file:
+        name = FileName.of(opened_file.fileno())
+    assert name is not None
+    file.unlink()
+    assert name.open() is None
 
 
 def test_a_memory_that_was_closed_maps_nothing_else(file: Path, tmp_path: Path) -> None:

@@ -111,6 +111,18 @@ def test_rule_115_an_input_of_other_dimensions_than_were_bound(rows: int) -> Non
         second.start_compute()
 
 
+def test_an_input_needs_known_dimensions_even_where_the_memory_holds_data() -> None:
+    compilation = compile(finished_sum(tensor("float32", (0, 2))), [Device(Roomy())])
+    memory = opaque((compilation, "output", 0), (compilation, "input", 0))
+    first = Execution(compilation)
+    for index in (0, 1):
+        first.set_input(index, np.ones((3, 2), np.float32))
+    first.set_output_from_memory(0, memory)
+    first.compute()
+    with pytest.raises(BadDataError, match=r"dimensions must be known, got \[0, 2\]"):
+        Execution(compilation).set_input_from_memory(0, memory)
+
+
 def test_the_cpu_allocates_no_memory_of_unknown_dimensions() -> None:
     compilation = compile(finished_sum(tensor("float32", (0, 2))), "nnapi-reference")
     with pytest.raises(OpFailedError, match="unknown dimensions"):

@@ -15,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 import nnapi  # noqa: E402
 from nnapi.codes import OperationCode  # noqa: E402
 from nnapi.errors import BadDataError  # noqa: E402
+from nnapi.importers.onnx.functions import body_of  # noqa: E402
 from nnapi.importers.refusals import UnsupportedOperationsError  # noqa: E402
 
 
@@ -125,6 +126,12 @@ def test_every_node_that_cannot_be_expressed_is_listed() -> None:
     assert "NonZero ×2 (first, b: the dimensions of its result depend on the data)" in str(caught.value)
 
 
+def test_a_type_outside_onnx_is_shown_by_its_number() -> None:
+    given = helper.make_tensor_value_info("x", -1, (2,))
+    with pytest.raises(nnapi.NnapiError, match="x is of type number -1, which NNAPI does not have"):
+        nnapi.load(made([helper.make_node("Relu", ["x"], ["y"])], [given], [f32("y")]).SerializeToString())
+
+
 def test_int64_is_narrowed_with_a_note() -> None:
     nodes = [helper.make_node("Add", ["x", "c"], ["y"])]
     info = [helper.make_tensor_value_info(name, TensorProto.INT64, (2,)) for name in "xy"]
@@ -230,6 +237,14 @@ def test_functions_of_the_file() -> None:
     model.opset_import.append(helper.make_opsetid("mine", 1))
     loaded = nnapi.load(model.SerializeToString())
     assert nnapi.compile(loaded, "nnapi-reference").run(np.array([1, -1], np.float32))[0].tolist() == [2, -1]
+
+
+@pytest.mark.parametrize(("opset", "expected"), [(13, 13), (17, 13), (18, 18), (21, 18)])
+def test_a_function_is_that_of_the_opset_or_the_newest_before(opset: int, expected: int) -> None:
+    node = helper.make_node("MeanVarianceNormalization", ["x"], ["y"])
+    body = body_of(node, onnx.defs.get_schema(node.op_type, 13, ""), opset, {"": opset}, [])
+    assert body is not None
+    assert body.opsets == {"": expected}
 
 
 def test_dimensions_that_only_a_run_knows_pass_through() -> None:

@@ -242,3 +242,29 @@ def test_what_is_sampled_is_an_image_of_numbers_that_mix() -> None:
         grid = np.zeros((2, 6, 7, 2), np.float32)
         with pytest.raises(UnsupportedOperationsError, match=why):
             loaded([node], {"g": grid}, x=x)
+
+
+@pytest.mark.parametrize(("time", "batch"), [(0, 1), (1, 0)])
+def test_the_first_elements_of_each_row_are_reversed(time: int, batch: int) -> None:
+    lengths = np.array([2, 1, 2] if batch == 1 else [3, 2], np.int64)
+    node = helper.make_node("ReverseSequence", ["x", "n"], ["y"], time_axis=time, batch_axis=batch)
+    expected = X.copy()
+    for row, length in enumerate(lengths):
+        line = np.moveaxis(expected, batch, 0)[row]
+        line[:length] = line[:length][::-1].copy()
+    np.testing.assert_array_equal(computed(loaded([node], {"n": lengths})), expected)
+
+
+def test_an_image_of_the_file_is_resized_by_one_operation() -> None:
+    node = helper.make_node("Resize", ["x", "", "scales"], ["y"], mode="linear")
+    model = loaded([node], {"scales": np.array([1, 1, 2, 2], np.float32)})
+    assert OperationCode.RESIZE_BILINEAR in [call.code for call in model.operations]
+    assert computed(model).shape == (2, 3, 8, 10)
+
+
+def test_rank_4_is_padded_rank_5_is_refused() -> None:
+    node = helper.make_node("Pad", ["x", "widths"], ["y"])
+    widths = np.array([0, 0, 0, 1, 0, 0, 0, 0], np.int64)
+    np.testing.assert_array_equal(computed(loaded([node], {"widths": widths})), np.pad(X, [(0, 0)] * 3 + [(1, 0)]))
+    with pytest.raises(UnsupportedOperationsError, match="NNAPI pads no rank 5"):
+        loaded([node], {"widths": np.array([0, 0, 0, 0, 1] + [0] * 5, np.int64)}, x=X[None])

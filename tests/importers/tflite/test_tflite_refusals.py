@@ -10,8 +10,10 @@ import tflite
 import nnapi
 from nnapi.codes import OperandCode
 from nnapi.errors import BadDataError
+from nnapi.formats.tflite.reader import File
 from nnapi.importers import load
 from nnapi.importers.refusals import Refusal, UnsupportedOperationsError
+from nnapi.importers.tflite.convert import Import
 from nnapi.importers.tflite.rules import RULES
 from nnapi.importers.tflite.rules.inexpressible import REASONS
 from nnapi.model.model import Lifetime
@@ -59,6 +61,10 @@ def test_every_operation_is_listed_with_count_names_and_reason(tmp_path: Path) -
         (
             single("CONV_2D", [f32(1, 4, 4, 2), f32(3, 2, 2, 2)], f32(1, 4, 4, 3), "Conv2DOptions"),
             "stride_w is 0, must be above 0",
+        ),
+        (
+            single("CONV_2D", [f32(1, 4, 4, 2), f32(3, 1, 2, 2, 2)], f32(1, 4, 4, 3), "Conv2DOptions"),
+            "its input and filter are not of rank 4",
         ),
         (single("TOPK_V2", [f32(5), i32()], [f32(2), i32(2)], "TopKV2Options"), "is computed, NNAPI needs a constant"),
         (single("DIV", [f32(2), f32(3)], f32(2), "DivOptions"), "do not broadcast"),
@@ -233,6 +239,13 @@ def test_a_tensor_that_nothing_writes_is_named(tmp_path: Path) -> None:
     content = write(Graph().operator("ABS", [lost], [y]).between([], [y]))
     with pytest.raises(nnapi.NnapiError, match=re.escape("ABS ×1 (y: lost is neither an input nor a constant")):
         loaded(content, tmp_path)
+
+
+def test_state_without_a_new_value_is_a_refusal_of_the_output() -> None:
+    x, state, y = f32(2), T("FLOAT32", (2,), name="state", variable=True), f32(2)
+    content = write(Graph().operator("ADD", [x, state], [y], "AddOptions").between([x], [y]))
+    with pytest.raises(UnsupportedOperationsError, match="model output ×1 .*state is state whose new value"):
+        Import(File(memoryview(content)), "m", keeps_state=True).model()
 
 
 def test_dimensions_that_the_file_leaves_out_are_computed(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 import nnapi
 from nnapi.codes import OperationCode
 from tests.importers.tflite.against_litert import Case, case, check, litert, loaded, run
-from tests.tflite_writer import Graph, T, const, f32, flags, i32, s8, u8, write
+from tests.tflite_writer import Graph, T, const, f32, flags, i32, s8, single, u8, write
 
 a = f32(2, 3, 4)
 KINDS = [f32(2, 3, 4), u8(2, 3, 4), s8(2, 3, 4), i32(2, 3, 4), flags(2, 3, 4)]
@@ -260,10 +260,20 @@ def test_arithmetic_on_unknown_dimensions_is_refused(tmp_path: Path) -> None:
         loaded(write(graph.between([x], [tiled])), tmp_path)
 
 
+def test_a_depth_of_one_is_hot_at_index_zero(tmp_path: Path) -> None:
+    one = single("ONE_HOT", [i32(3), const(1), const(5), const(-1)], i32(3, 1), "OneHotOptions", Axis=-1)
+    assert run(loaded(one, tmp_path), [np.array([0, 1, 0], np.int32)])[0].ravel().tolist() == [5, -1, 5]
+
+
 def test_int32_is_joined_by_packing_equal_pieces(tmp_path: Path) -> None:
     joined = case("CONCATENATION", [i32(2, 4), i32(2, 6)], i32(2, 10), "ConcatenationOptions", Axis=1)
     codes = codes_of(loaded(joined.content(), tmp_path))
     assert set(codes) == {OperationCode.SPLIT, OperationCode.PACK, OperationCode.RESHAPE}
+
+
+def test_a_piece_of_the_common_width_is_not_split(tmp_path: Path) -> None:
+    joined = case("CONCATENATION", [i32(2, 2), i32(2, 4)], i32(2, 6), "ConcatenationOptions", Axis=1)
+    assert codes_of(loaded(joined.content(), tmp_path)).count(OperationCode.SPLIT) == 1
 
 
 def test_a_fused_activation_of_concatenation_follows_it(tmp_path: Path) -> None:
