@@ -37,15 +37,15 @@ def is_as_hashed(model: Model) -> bool:
         model.need_mapped()
     except NnapiError:
         return False
-    return _hash(model, {}, gives_back=True) == hash_content(model)
+    return _hash(model, {}, releases_pages=True) == hash_content(model)
 
 
-def _hash(model: Model, known: MutableMapping[Model, bytes], *, gives_back: bool = False) -> bytes:
+def _hash(model: Model, known: MutableMapping[Model, bytes], *, releases_pages: bool = False) -> bytes:
     found = known.get(model)
     if found is None:
         for each in list_nested(model):
             if each not in known:
-                known[each] = digest_each(_list_parts(each, known, gives_back))
+                known[each] = digest_each(_list_parts(each, known, releases_pages))
         found = known[model]
     return found
 
@@ -73,13 +73,13 @@ def _describe_code(code: int) -> tuple[bytes, int]:
     return (extension.encode(), code & 0xFFFF) if extension else (b"", int(code))
 
 
-def _list_parts(model: Model, known: Mapping[Model, bytes], gives_back: bool) -> Iterator[bytes | Array]:
+def _list_parts(model: Model, known: Mapping[Model, bytes], releases_pages: bool) -> Iterator[bytes | Array]:
     """Yield the description without constants, then the bytes of each constant.
 
-    ``gives_back`` releases the pages of large ones afterwards.
+    ``releases_pages`` releases the pages of large ones afterwards.
     """
     yield marshal.dumps(_describe(model, known), MARSHAL)
     for value in constants(model):
         yield np.ascontiguousarray(value).reshape(-1).view(np.uint8)
-        if gives_back and value.nbytes >= LARGE:
+        if releases_pages and value.nbytes >= LARGE:
             release_pages([value])

@@ -29,13 +29,13 @@ class DynamicModel(Model):
         describe: Callable[[Shapes], Model],
     ) -> None:
         super().__init__(name)
-        ends = [
-            Operand(index, type, end, Lifetime.INPUT if index < len(inputs) else Lifetime.OUTPUT)
-            for index, (end, type) in enumerate((*inputs, *outputs))
+        operands = [
+            Operand(index, type, each, Lifetime.INPUT if index < len(inputs) else Lifetime.OUTPUT)
+            for index, (each, type) in enumerate((*inputs, *outputs))
         ]
         self.inputs = tuple(range(len(inputs)))
-        self.outputs = tuple(range(len(inputs), len(ends)))
-        self.operands = LazyOperands(ends, self._refuse)
+        self.outputs = tuple(range(len(inputs), len(operands)))
+        self.operands = LazyOperands(operands, self._refuse)
         self.state.value = "finished"
         self.notes = ("it is compiled for the shapes of each run; load(shapes=…) fixes them",)
         self._describe = describe
@@ -52,11 +52,10 @@ class DynamicModel(Model):
         return self._describe(shapes)
 
     def _refuse(self) -> Sequence[Operand]:
-        ends = [self.operands[index] for index in self.inputs]
         given = ", ".join(
-            f"{end.name} [{', '.join(str(size or '?') for size in end.type.dimensions)}]"
-            for end in ends
-            if not end.type.is_known
+            f"{each.name} [{', '.join(str(size or '?') for size in each.type.dimensions)}]"
+            for each in map(self.operands.__getitem__, self.inputs)
+            if not each.type.is_known
         )
         raise BadDataError(
             f"the operations of {self.name} depend on dimensions that only a run knows; "

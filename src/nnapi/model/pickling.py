@@ -54,8 +54,8 @@ def describe(model: Graph) -> list[Description]:
 
 def describe_with_outputs(model: Graph, indices: Sequence[int]) -> list[Description]:
     *inner, outer = describe(model)
-    ends = {Lifetime.OUTPUT: Lifetime.TEMPORARY}
-    operands = [(name, code, type, ends.get(life, life), value) for name, code, type, life, value in outer.operands]
+    roles = {Lifetime.OUTPUT: Lifetime.TEMPORARY}
+    operands = [(name, code, type, roles.get(life, life), value) for name, code, type, life, value in outer.operands]
     return [*inner, outer._replace(operands=operands, outputs=tuple(indices))]
 
 

@@ -21,7 +21,7 @@ def check_graph(model: Graph, check_call: Callable[[OperationCall], object] | No
     """Raise BadDataError unless every operand has exactly one source and every operation passes ``check_call``."""
     need(model.operands, "the model has no operand", BadDataError)
     need(model.operations, "the model has no operation", BadDataError)
-    computed, ends = (Lifetime.TEMPORARY, Lifetime.OUTPUT), (Lifetime.INPUT, Lifetime.OUTPUT)
+    computed, outer = (Lifetime.TEMPORARY, Lifetime.OUTPUT), (Lifetime.INPUT, Lifetime.OUTPUT)
     reference, model_code = Lifetime.SUBGRAPH, OperandCode.MODEL
     int32, per_channel = OperandCode.TENSOR_INT32, OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL
     writers: dict[int, OperationCall] = {}
@@ -39,7 +39,7 @@ def check_graph(model: Graph, check_call: Callable[[OperationCall], object] | No
         type, lifetime, index = operand.type, operand.lifetime, operand.index
         if lifetime in computed and index not in writers:
             raise BadDataError(f"{operand} is neither a model input nor a constant, and no operation writes it")
-        if not (roles[index] is lifetime if index in roles else lifetime not in ends):
+        if not (roles[index] is lifetime if index in roles else lifetime not in outer):
             raise BadDataError(
                 f"{operand} is {lifetime.value}, but listed otherwise among the model's inputs and outputs"
             )

@@ -83,13 +83,13 @@ def box_with_nms_limit(
     candidates[:, 0] = False  # the background
     weaken = _choose_weakening(**suppression)
     races = np.broadcast_to(scores.T, candidates.shape)
-    final, taken = suppress(races, corners.transpose(1, 0, 2), candidates, weaken, max_boxes)
+    final, chosen = suppress(races, corners.transpose(1, 0, 2), candidates, weaken, max_boxes)
 
     flat = (len(images), classes * rois)
-    order = sort_by_score(final.reshape(flat), taken.reshape(flat))[:, : max_boxes if max_boxes >= 0 else None]
+    order = sort_by_score(final.reshape(flat), chosen.reshape(flat))[:, : max_boxes if max_boxes >= 0 else None]
     label, roi = np.divmod(order, max(rois, 1))
     owner = np.broadcast_to(images[:, None], order.shape)
-    found = taken[owner, label, roi]
+    found = chosen[owner, label, roi]
     score, label, roi, owner = final[owner, label, roi][found], label[found], roi[found], owner[found]
     by_class = np.lexsort((-score, label, owner))
     label, roi = label[by_class], roi[by_class]

@@ -86,21 +86,21 @@ def suppress(scores: Array, boxes: Array, candidates: Array, weaken: Weaken, lim
     which boxes were chosen.
     """
     scores, left = scores.copy(), candidates.copy()
-    taken = np.zeros_like(left)
+    chosen = np.zeros_like(left)
     rounds = left.shape[-1] if limit < 0 else limit
     boxes = np.broadcast_to(boxes, (*left.shape, 4))
     while rounds and left.any():
         best = np.where(left, scores, -np.inf).argmax(-1)[..., None]
         running = np.take_along_axis(left, best, -1)  # false where a race is over
-        np.put_along_axis(taken, best, running | np.take_along_axis(taken, best, -1), -1)
+        np.put_along_axis(chosen, best, running | np.take_along_axis(chosen, best, -1), -1)
         np.put_along_axis(left, best, False, -1)
         weakened, stay = weaken(scores, iou(np.take_along_axis(boxes, best[..., None], -2), boxes))
         scores = np.where(left, weakened, scores)
         left &= stay
         rounds -= 1
-    return scores, taken
+    return scores, chosen
 
 
-def sort_by_score(scores: Array, taken: Array) -> Array:
+def sort_by_score(scores: Array, chosen: Array) -> Array:
     """Return positions along the last axis: chosen boxes first, by falling score."""
-    return np.argsort(np.where(taken, -scores, np.inf), -1, kind="stable")
+    return np.argsort(np.where(chosen, -scores, np.inf), -1, kind="stable")

@@ -40,8 +40,8 @@ def _sum_quantized(call: Call, lhs: Array, rhs: Array, *, sign: int) -> Array:
     types, out = (call.arguments["lhs"], call.arguments["rhs"]), call.results[0]
     common = 2 * max(type.scale for type in types)
     x, y = (
-        _table(type, make_multiplier(type.scale / common)).take(codes.view(np.uint8))
-        for type, codes in zip(types, (lhs, rhs), strict=True)
+        _table(type, make_multiplier(type.scale / common)).take(values.view(np.uint8))
+        for type, values in zip(types, (lhs, rhs), strict=True)
     )
     total = make_multiplier(common / (SPARE * out.scale))(x + sign * y) + out.zero_point
     low, high = quantized_range(out)

@@ -12,17 +12,7 @@ from nnapi.model.operand import Array, OperandType
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Levels, Tensor
 from nnapi.ops.shapes import same_shape
-from nnapi.ops.types import (
-    BOOL8,
-    FLOAT16,
-    FLOAT32,
-    INT32,
-    QUANT8,
-    QUANT8_SIGNED,
-    QUANT8_SYMM,
-    QUANT16,
-    QUANT16_SYMM,
-)
+from nnapi.ops.types import BOOL8, FLOAT16, FLOAT32, INT32, QUANT8, QUANT8_SIGNED, QUANT8_SYMM, QUANT16, QUANT16_SYMM
 
 CONVERTED: Levels = dict.fromkeys((FLOAT16, FLOAT32, INT32, QUANT8), 3)
 COPIED: Levels = dict.fromkeys((BOOL8, QUANT16, QUANT16_SYMM, QUANT8_SIGNED, QUANT8_SYMM), 4)

@@ -48,10 +48,10 @@ def infer_shape(inputs: Sequence[OperandType], axis: int) -> Shape:
 @CONCATENATION.kernel(kind="exact")
 def concatenate(call: Call, inputs: Sequence[Array], axis: int) -> Array:
     types, out = call.arguments["inputs"], call.results[0]
-    return np.concatenate([_in_units_of(out, type, codes) for type, codes in zip(types, inputs, strict=True)], axis)
+    return np.concatenate([_in_units_of(out, type, values) for type, values in zip(types, inputs, strict=True)], axis)
 
 
-def _in_units_of(out: OperandType, type: OperandType, codes: Array) -> Array:
+def _in_units_of(out: OperandType, type: OperandType, values: Array) -> Array:
     if same_quantization(type, out):
-        return codes
-    return requantizer(out, FuseCode.FUSED_NONE, type.scale)(offset(type, codes))
+        return values
+    return requantizer(out, FuseCode.FUSED_NONE, type.scale)(offset(type, values))

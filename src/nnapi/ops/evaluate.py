@@ -82,7 +82,7 @@ def _is_eight_bit(type: OperandType) -> bool:
 def _tabulate(run: Callable[..., Sequence[Array]], dtype: np.dtype[Any]) -> Callable[..., Sequence[Array]]:
     with np.errstate(all="ignore"):
         (table,) = run(np.arange(256, dtype=np.uint8).view(dtype))
-    return lambda codes: (table.take(codes),)  # negative quantized values index from the end, where their results lie
+    return lambda values: (table.take(values),)  # negative quantized values index from the end, where their results lie
 
 
 def _runner(
@@ -187,9 +187,9 @@ def _sum_dtype(call: Call, kernel: Kernel, constants: Mapping[int, Array]) -> An
         if axis is None:
             bound *= _reach(type)
         elif operand in constants:
-            codes = offset(type, constants[operand])
-            other = tuple(i for i in range(codes.ndim) if i != axis)
-            bound *= float(np.abs(codes, out=codes).sum(other).max(initial=0)) * ROUNDED_UP
+            values = offset(type, constants[operand])
+            other = tuple(i for i in range(values.ndim) if i != axis)
+            bound *= float(np.abs(values, out=values).sum(other).max(initial=0)) * ROUNDED_UP
         else:
             bound *= _reach(type) * type.size / max(type.dimensions[axis], 1)
     if all(_channel_axis(call, name) is None for name in types):

@@ -10,17 +10,7 @@ from nnapi.model.facts import Facts, Trait
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import REQUIRED, Layout, Tensor
-from nnapi.ops.boxes import (
-    BESIDE,
-    EIGHTHS,
-    check_eighths,
-    check_upright,
-    count,
-    hard,
-    number,
-    suppress,
-    transform,
-)
+from nnapi.ops.boxes import BESIDE, EIGHTHS, check_eighths, check_upright, count, hard, number, suppress, transform
 from nnapi.ops.types import FLOAT16, FLOAT32, INT32, QUANT8, QUANT8_SIGNED, QUANT16_SYMM, reals
 
 GENERATE_PROPOSALS = Operation(
@@ -95,5 +85,5 @@ def generate_proposals(
     size = boxes[..., 2:] - boxes[..., :2]
     inside = boxes[..., :2] + size / 2 < image_info[:, None, ::-1]
     candidates = ((size > min_size) & inside).all(-1)
-    _, taken = suppress(scores, boxes, candidates, hard(iou_threshold), post_nms_max)
-    return scores[taken], boxes[taken], np.nonzero(taken)[0]
+    _, chosen = suppress(scores, boxes, candidates, hard(iou_threshold), post_nms_max)
+    return scores[chosen], boxes[chosen], np.nonzero(chosen)[0]

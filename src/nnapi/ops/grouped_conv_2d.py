@@ -10,14 +10,7 @@ from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import REQUIRED, Activation, Layout, Scalar, Tensor, positive
-from nnapi.ops.convolution import (
-    check_bias,
-    declare_filter,
-    declare_overloads,
-    pad_image,
-    patches,
-    strides,
-)
+from nnapi.ops.convolution import check_bias, declare_filter, declare_overloads, pad_image, patches, strides
 from nnapi.ops.shapes import Padding, Pair, need_image, slide
 
 TAIL = (

@@ -75,18 +75,14 @@ PAD.facets(zero_point_facet)
 
 
 @PAD.shape
-def infer_pad_shape(input: OperandType, paddings: Array) -> Shape:
+@PAD_V2.shape
+def infer_pad_shape(input: OperandType, paddings: Array, pad_value: float = 0) -> Shape:
     return add_paddings(input.shape, paddings)
 
 
 @PAD.kernel(kind="exact")
 def pad(call: Call, input: Array, paddings: Array) -> Array:
     return np.pad(input, paddings, constant_values=call.arguments["input"].zero_point)
-
-
-@PAD_V2.shape
-def infer_pad_v2_shape(input: OperandType, paddings: Array, pad_value: float) -> Shape:
-    return add_paddings(input.shape, paddings)
 
 
 @PAD_V2.kernel(kind="raw")

@@ -58,10 +58,10 @@ def need_alike(input: OperandType, out: OperandType) -> None:
     need(fits, f"out has rank {out.rank}, must have that of input, {input.rank}", BadDataError)
 
 
-def dequantize(type: OperandType, codes: Array) -> Array:
+def dequantize(type: OperandType, quantized: Array) -> Array:
     if type.channel:
-        return codes.astype(np.float32) * type.channel.broadcast(codes.ndim)
-    real = codes.astype(np.float32)
+        return quantized.astype(np.float32) * type.channel.broadcast(quantized.ndim)
+    real = quantized.astype(np.float32)
     if type.zero_point:
         real -= np.float32(type.zero_point)
     real *= np.float32(type.scale)
@@ -74,9 +74,9 @@ def quantize(type: OperandType, values: Array) -> Array:
     return requantizer(type, FuseCode.FUSED_NONE, 1.0)(values.astype(np.float32))
 
 
-def offset(type: OperandType, codes: Array, dtype: Any = np.float32) -> Array:
+def offset(type: OperandType, quantized: Array, dtype: Any = np.float32) -> Array:
     """Return quantized values less their zero point, as floats."""
-    real = codes.astype(dtype)
+    real = quantized.astype(dtype)
     if type.zero_point:
         real -= dtype(type.zero_point)
     return real
@@ -131,13 +131,13 @@ def rescaler(type: OperandType, activation: FuseCode, unit: Array | float) -> Co
     multiply = make_multiplier(np.asarray(unit, np.float64) / type.scale)
 
     def rescale(sums: Array) -> Array:
-        codes = np.empty(sums.shape, type.dtype)
-        rows, to = (sums.reshape(-1, sums.shape[-1]), codes.reshape(-1, sums.shape[-1])) if sums.size else (sums, codes)
+        out = np.empty(sums.shape, type.dtype)
+        rows, to = (sums.reshape(-1, sums.shape[-1]), out.reshape(-1, sums.shape[-1])) if sums.size else (sums, out)
         step = max(1, CACHED // max(1, rows.shape[-1]))
         for start in range(0, len(rows), step):
             y = multiply(rows[start : start + step])
             y += type.zero_point
             to[start : start + step] = np.clip(y, low, high, out=y)
-        return codes
+        return out
 
     return rescale

@@ -93,7 +93,7 @@ def quantized_16bit_lstm(
     cell = cell_of(operands)
     weights, bias = call.arguments["input_to_input_weights"], call.arguments["input_gate_bias"]
     to_gate = multiplier(bias.scale * 2**12)  # gates have 3 integer bits
-    x, h = (codes.astype(np.int64) - ACTIVATION[1] for codes in (input, output_in))
+    x, h = (values.astype(np.int64) - ACTIVATION[1] for values in (input, output_in))
 
     def gate(name: str) -> Array:
         # The published examples, and so every device, multiply the columns of recurrent and input weights, in this

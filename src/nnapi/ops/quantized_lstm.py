@@ -27,15 +27,7 @@ from nnapi.ops.fixed_point import (
     sums,
     tanh,
 )
-from nnapi.ops.lstm_parameters import (
-    GATES,
-    Cell,
-    cell_of,
-    cell_parameters,
-    check_step,
-    list_norms,
-    norm_parameters,
-)
+from nnapi.ops.lstm_parameters import GATES, Cell, cell_of, cell_parameters, check_step, list_norms, norm_parameters
 from nnapi.ops.types import INT32, QUANT8_SIGNED, QUANT8_SYMM, QUANT16_SYMM
 
 FLOAT = OperandCode.FLOAT32
@@ -135,8 +127,8 @@ def quantized_lstm(
     return h, c.astype(np.int16), h
 
 
-def _less_zero_point(codes: Array, type: OperandType) -> Array:
-    return codes.astype(np.int64) - type.zero_point
+def _less_zero_point(values: Array, type: OperandType) -> Array:
+    return values.astype(np.int64) - type.zero_point
 
 
 def _rescale(total: Array, weights_scale: float, scale: float, target: float) -> Array:
@@ -145,9 +137,9 @@ def _rescale(total: Array, weights_scale: float, scale: float, target: float) ->
     return multiply(total, multiplier(float(factor)))
 
 
-def _clip(codes: Array, clip: float | None, scale: float) -> Array:
+def _clip(values: Array, clip: float | None, scale: float) -> Array:
     limit = int(np.float32(clip) / np.float32(scale)) if clip else 0
-    return np.clip(codes, -limit, limit) if limit else codes
+    return np.clip(values, -limit, limit) if limit else values
 
 
 def _normalize(z: Array, weights: Array, bias: Array, scale: float) -> Array:

@@ -38,7 +38,7 @@ class Value:
     @property
     def meaning(self) -> OperandType:
         """The quantized type; OpFailedError if the value is not quantized."""
-        return need_value(self.quantized, f"{self.name} has no codes")
+        return need_value(self.quantized, f"{self.name} is not quantized")
 
     @property
     def size(self) -> int:
