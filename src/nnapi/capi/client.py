@@ -1,7 +1,5 @@
-"""A Python client of libneuralnetworks.so: the runtime's classes and methods, with every call through C.
-
-For tests and ``nnapi check --via-c``. Result codes are raised as exceptions, with the message of ``nnapi_last_error``.
-"""
+"""A Python client of libneuralnetworks.so with the runtime's classes, for tests and ``nnapi check --via-c``. Result
+codes are raised as exceptions, with the message of ``nnapi_last_error``."""
 
 from __future__ import annotations
 

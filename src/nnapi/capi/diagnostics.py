@@ -1,7 +1,5 @@
-"""Diagnostics for the clients of a support library: callbacks when a compilation or a computation has finished.
-
-Callbacks get a C structure, which the getters read without Python. Without a registered callback nothing is watched.
-"""
+"""Diagnostics for the clients of a support library: callbacks when a compilation or a computation has finished. They
+get a C structure, which the getters read without Python. Without callbacks nothing is watched."""
 
 from __future__ import annotations
 

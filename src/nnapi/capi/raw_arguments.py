@@ -1,12 +1,10 @@
-"""The arguments and results of an exported function as text, by its prototype.
-
-A client's pointer may be invalid: memory is read through the system, which refuses instead of ending the process.
-"""
+"""The arguments and results of an exported function as text, by its prototype. A client's pointer may be invalid, so
+memory is read through the system, which refuses instead of ending the process."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import IntEnum
 from typing import Any
@@ -39,8 +37,6 @@ CODES: Mapping[str, type[IntEnum]] = {
 PROTECTIONS = {1: "PROT_READ", 2: "PROT_WRITE"}
 MOST_ELEMENTS, MOST_BYTES, MOST_TEXT = 32, 16, 256
 """Maximum elements of a list, bytes of a buffer and characters of a text in the output."""
-
-Say = Callable[[Any], str]
 
 
 class CallFormatter:

@@ -1,7 +1,5 @@
-"""NNAPI_RECORD=FILE: everything that a client builds and runs through the C library, as one file of examples.
-
-``nnapi check FILE --device D`` runs it, ``nnapi info FILE`` prints it.
-"""
+"""NNAPI_RECORD=FILE: records what a client builds and runs through the C library as a file of examples, for ``nnapi
+check``."""
 
 from __future__ import annotations
 

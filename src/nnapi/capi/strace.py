@@ -1,8 +1,5 @@
-"""NNAPI_STRACE=SOCKET: reports every call through the C library to that socket, where `nnapi strace` listens.
-
-A call is reported at its begin with its arguments and at its end with its results, so that a call that never ends is
-visible. Calls that C answers without Python are not reported.
-"""
+"""NNAPI_STRACE=SOCKET: reports every call through the C library to that socket, where `nnapi strace` listens. A call is
+reported at its begin and at its end, so that one that never ends is visible; calls that C answers are not reported."""
 
 from __future__ import annotations
 

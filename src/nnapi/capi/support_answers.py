@@ -6,7 +6,6 @@ from typing import Any
 
 from nnapi.capi._bridge import ffi
 from nnapi.codes import OperandCode
-from nnapi.drivers.base import Performance
 from nnapi.errors import BadDataError, need
 from nnapi.model.extension import Extension
 from nnapi.runtime.compilation import Compilation
@@ -36,14 +35,14 @@ def performance(device: Device, kind: int, info: Any) -> None:
         WHILE: declared.while_,
     }
     need(kind in kinds, f"performanceInfoKind is {kind}, must be 0..{WHILE}", BadDataError)
-    info.execTime, info.powerUsage = _pair(kinds[kind])
+    info.execTime, info.powerUsage = kinds[kind]
 
 
 def each_performance(device: Device, context: Any, callback: Any) -> None:
     declared = device.driver.capabilities()
     for code in OperandCode:
-        exec_time, power_usage = _pair(declared.by_type.get(code, declared.default))
-        callback(ffi.new("SL_ANeuralNetworksOperandPerformanceInfo*", (code, (exec_time, power_usage)))[0], context)
+        info = code, declared.by_type.get(code, declared.default)
+        callback(ffi.new("SL_ANeuralNetworksOperandPerformanceInfo*", info)[0], context)
 
 
 def extension_at(device: Device, index: int) -> Extension:
@@ -56,9 +55,5 @@ def extension_at(device: Device, index: int) -> Extension:
 
 def each_extension_type(device: Device, index: int, context: Any, callback: Any) -> None:
     for code, type in extension_at(device, index).operand_types.items():
-        said = type.byte_size, code, type.is_tensor
-        callback(ffi.new("SL_ANeuralNetworksExtensionOperandTypeInformation*", said)[0], context)
-
-
-def _pair(figures: Performance) -> tuple[float, float]:
-    return figures.exec_time, figures.power_usage
+        info = type.byte_size, code, type.is_tensor
+        callback(ffi.new("SL_ANeuralNetworksExtensionOperandTypeInformation*", info)[0], context)

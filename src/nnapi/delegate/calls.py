@@ -1,7 +1,5 @@
-"""The functions that libnnapi_delegate.so calls through the bridge of libneuralnetworks.so, which importing connects.
-
-Delegates and partitions are numbers in C. A failing function returns 0 and sets nnapi_last_error of its thread.
-"""
+"""The functions that libnnapi_delegate.so calls through the bridge of libneuralnetworks.so; importing connects them.
+Delegates and partitions are numbers in C. A failing function returns 0 and sets nnapi_last_error of its thread."""
 
 from __future__ import annotations
 

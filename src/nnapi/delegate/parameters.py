@@ -1,7 +1,5 @@
-"""The parameters of operators as LiteRT passes them to delegates: C structures with the fields of the file's schema.
-
-Members have the schema's order, and LiteRT only appends members, so the layout is the same in every version.
-"""
+"""The parameters of operators as LiteRT passes them to delegates: C structures with the schema's fields in order.
+LiteRT only appends members, so the layout is the same in every version."""
 
 from __future__ import annotations
 

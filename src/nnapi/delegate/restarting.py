@@ -1,9 +1,6 @@
-"""A partition with state that most programs reset before each run.
-
-Integer cells that read and write states are several times slower than those that begin at a known state. So the first
-run after a reset uses the fast compilation and leaves a mark instead of a state. If the next run finds the mark, it
-repeats the first run with the slow compilation and continues from there.
-"""
+"""A partition with state that most programs reset before each run. Integer cells that read and write states are several
+times slower than those that begin at a known state. So the first run after a reset uses the fast compilation and leaves
+a mark as state; a run that finds the mark repeats that run with the slow compilation and continues from there."""
 
 from __future__ import annotations
 

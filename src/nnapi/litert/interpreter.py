@@ -16,11 +16,10 @@ from nnapi.errors import NnapiError
 from nnapi.importers.file_formats import Weights
 from nnapi.litert.delegates import list_devices
 from nnapi.litert.session import Graph, Session, Settings
-from nnapi.litert.signature_runner import SignatureRunner
 from nnapi.litert.subgraph_file import SubgraphFile
 from nnapi.model.operand import Array
 
-FREE = 2
+UNUSED = 2
 """References to an unused lease: the interpreter's, and that of the call that counts."""
 
 TEXT = "SO"
@@ -28,10 +27,8 @@ TEXT = "SO"
 
 
 class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no types
-    """A LiteRT model, run by this library's devices.
-
-    Methods that describe the file are inherited: LiteRT's interpreter reads it, but never allocates tensors.
-    """
+    """A LiteRT model, run by this library's devices. LiteRT's interpreter describes the file, but allocates no
+    tensors."""
 
     def __init__(
         self,
@@ -132,14 +129,14 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
             graph = self._main.graph
             array = None if graph is None else _find(graph, tensor_index)
             if array is not None:
-                return self._lease.lend(array)
+                return self._lease.borrow(array)
             held: Array = self._interpreter.tensor(self._interpreter, tensor_index)
             return held
 
         return view
 
     def invoke(self) -> None:
-        if getrefcount(self._lease) > FREE:
+        if getrefcount(self._lease) > UNUSED:
             self._ensure_safe()
         graph = self._main.graph
         if graph is None:
@@ -166,7 +163,7 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
         return self._main.graph.explain()
 
     def _safe_to_run(self) -> bool:
-        return getrefcount(self._lease) <= FREE
+        return getrefcount(self._lease) <= UNUSED
 
     def _get_tensor_details(self, tensor_index: int, subgraph_index: int) -> dict[str, Any]:
         details: dict[str, Any] = super()._get_tensor_details(tensor_index, subgraph_index)
@@ -187,14 +184,39 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
         return litert.Interpreter(path, content, experimental_op_resolver_type=kind)._interpreter
 
 
+class SignatureRunner(litert.SignatureRunner):  # type: ignore[misc]  # LiteRT has no types
+    """A signature on this library's devices, prepared again for new input shapes."""
+
+    def __call__(self, **inputs: Any) -> dict[str, Array]:
+        """Return the outputs by name. ValueError if the inputs are not the signature's."""
+        if len(inputs) != len(self._inputs):
+            raise ValueError(f"the signature takes {len(self._inputs)} inputs, {len(inputs)} are given")
+        unknown = [name for name in inputs if name not in self._inputs]
+        if unknown:
+            raise ValueError(f"the signature has no input {', '.join(unknown)}; it has {', '.join(self._inputs)}")
+        interpreter, number = self._interpreter, self._subgraph_index
+        interpreter._ensure_safe()
+        session = interpreter.session(number)
+        for name, value in inputs.items():
+            session.resize(self._inputs[name], value.shape, False)
+        graph = session.allocate()
+        for name, value in inputs.items():
+            interpreter.set_otherwise(self._inputs[name], value, number)
+        try:
+            graph.results = graph.run()
+        except NnapiError as error:
+            raise RuntimeError(str(error)) from error
+        return {name: interpreter.get_tensor(index, number) for name, index in self._outputs}
+
+
 class _Lease:
     """The owner of views of an interpreter's memory, which counts them."""
 
-    def lend(self, array: Array) -> Array:
-        return np.asarray(_Lent(self, array))
+    def borrow(self, array: Array) -> Array:
+        return np.asarray(_BorrowedView(self, array))
 
 
-class _Lent:
+class _BorrowedView:
     def __init__(self, lease: _Lease, array: Array) -> None:
         self.lease, self.array = lease, array
         self.__array_interface__ = array.__array_interface__

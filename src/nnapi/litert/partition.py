@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import NamedTuple
 
 from nnapi.formats.tflite.reader import Subgraph
 from nnapi.litert.subgraph_file import Partition, has_type
 
 SHARED_STATE = "RESOURCE", "VARIANT"
 """Types of tensors for state that only one interpreter can hold."""
-
-
-class Assignment(NamedTuple):
-    """A partition, and whether LiteRT computes it."""
-
-    part: Partition
-    is_litert: bool
 
 
 def find_foreign(graph: Subgraph) -> set[int]:
@@ -31,11 +23,11 @@ def find_foreign(graph: Subgraph) -> set[int]:
     }
 
 
-def partition(graph: Subgraph, foreign: Collection[int], *, all_tensors: bool = False) -> list[Assignment]:
-    """Divide the subgraph into partitions in running order; ``foreign`` are the operators of LiteRT."""
+def partition(graph: Subgraph, foreign: Collection[int], *, all_tensors: bool = False) -> list[tuple[Partition, bool]]:
+    """Divide the subgraph into partitions in running order, each with whether it has the ``foreign`` operators."""
     stages = _stage(graph, foreign)
     groups = {stage: [number for number, each in enumerate(stages) if each == stage] for stage in sorted(set(stages))}
-    return [Assignment(_describe(graph, numbers, all_tensors), bool(stage % 2)) for stage, numbers in groups.items()]
+    return [(_describe(graph, numbers, all_tensors), bool(stage % 2)) for stage, numbers in groups.items()]
 
 
 def _stage(graph: Subgraph, foreign: Collection[int]) -> list[int]:

@@ -1,9 +1,6 @@
-"""A subgraph with state that most programs reset before each run.
-
-Integer cells that read and write states are several times slower than those that begin at a known state. So the first
-run after a reset uses the fast compilation. A run without a reset first repeats that run with the slow compilation, and
-continues with it until the next reset.
-"""
+"""A subgraph with state that most programs reset before each run. Integer cells that read and write states are several
+times slower than those that begin at a known state. So the first run after a reset uses the fast compilation; the next
+one repeats it with the slow compilation, and continues with that until the next reset."""
 
 from __future__ import annotations
 

@@ -43,11 +43,8 @@ class Settings(NamedTuple):
 
 
 class Session:
-    """A subgraph, with LiteRT's states of shapes and allocation.
-
-    ``native`` is LiteRT's interpreter of the file, which is never allocated; ``make_native`` makes one that infers
-    shapes.
-    """
+    """A subgraph, with LiteRT's states of shapes and allocation. ``native`` is LiteRT's interpreter of the file, which
+    is never allocated; ``make_native`` makes one that infers shapes."""
 
     def __init__(
         self, file: SubgraphFile, index: int, native: Any, make_native: Callable[[], Any], settings: Settings

@@ -1,8 +1,5 @@
-"""Devices behind external delegates of TensorFlow Lite, each in a process of its own.
-
-``NNAPI_DELEGATES=NAME=PATH?OPTION=VALUE`` or a configuration file names them (docs/delegates.md). Nothing of a delegate
-is loaded into the application.
-"""
+"""Devices behind external delegates of TensorFlow Lite, configured as in docs/delegates.md, each in a process of its
+own: nothing of a delegate is loaded into the application."""
 
 from __future__ import annotations
 

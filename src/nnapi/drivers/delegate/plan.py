@@ -1,7 +1,5 @@
-"""Which nodes of a graph a delegate left, read from LiteRT's plan, which only delegates can read.
-
-LiteRT gets a wrapping delegate that forwards to the other one and then reads the plan.
-"""
+"""The nodes of a graph that a delegate left, read from LiteRT's plan by a wrapping delegate: only delegates can read
+the plan."""
 
 from __future__ import annotations
 

@@ -46,10 +46,7 @@ class Opened(NamedTuple):
 
 
 class Plugin:
-    """A library and its options. Each interpreter has its own delegate.
-
-    Most vendors' libraries are for one thread, so each use takes the ``turn``.
-    """
+    """A library and its options. Most are for one thread, so each use takes the ``turn``."""
 
     def __init__(self, library: str, options: Mapping[str, str]) -> None:
         """UnavailableDeviceError, with the reason, if it makes no delegate."""

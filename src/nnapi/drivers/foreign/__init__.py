@@ -1,7 +1,5 @@
-"""Devices of other NNAPI libraries, each in a process of its own; nothing of a library is loaded into the application.
-
-``NNAPI_FOREIGN=NAME=PATH`` names them (docs/foreign.md).
-"""
+"""Devices of other NNAPI libraries, named by ``NNAPI_FOREIGN`` (docs/foreign.md), each in a process of its own: nothing
+of a library is loaded into the application."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""Spinning on shared memory before sleeping, as long as recent waits show that it pays.
-
-Spinning is the fastest wait, but it steals the processor that the other side may need, and is wasted on long waits.
-With a fixed spin time, both sides would always sleep on machines that wake up slowly, such as virtual ones.
-"""
+"""Spinning on shared memory before sleeping, as long as recent waits show that it pays: it may steal the processor that
+the other side needs, and a fixed time never suffices on machines that wake up slowly."""
 
 from __future__ import annotations
 

@@ -11,14 +11,10 @@ from nnapi.errors import BadDataError, OutOfMemoryError, ResourceExhaustedPersis
 LARGEST_MEMORY = 4 << 30
 
 
-def _default_memory() -> int:
-    return min(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4, LARGEST_MEMORY)
-
-
 class Allowance(NamedTuple):
     """Limits of one application. An error names the limit and its option of ``nnapi serve``."""
 
-    memory: int = _default_memory()
+    memory: int = min(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4, LARGEST_MEMORY)
     """Bytes of its own, beyond those that the service has loaded."""
     models: int = 256
     """Maximum models, and prepared models."""

@@ -1,8 +1,6 @@
-"""A channel between an application and the process of a driver, for one run at a time.
-
-It has a socket for messages, and a shared page of words. A run without a message changes a word; the waiting side spins
-for some microseconds, then sleeps until the other side rings its bell or ends.
-"""
+"""A channel between an application and a driver process, for one run at a time: a socket for messages, and a shared
+page. A run without a message changes a word of the page; the other side spins for it, then sleeps until its bell
+rings."""
 
 from __future__ import annotations
 

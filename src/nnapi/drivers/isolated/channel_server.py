@@ -145,7 +145,7 @@ class ChannelServer:
     def _model(self, body: Body, descriptors: Sequence[int]) -> Body:
         self._session.check_count(self._session.models)
         constant = map_constants(body["layout"], descriptors)
-        return {"model": self._session.keep(plain_values.to_model(body["model"], constant))}
+        return {"model": self._session.add(self._session.models, plain_values.to_model(body["model"], constant))}
 
     def _verdicts(self, body: Body, descriptors: Sequence[int]) -> Body:
         model = self._session.models[body["model"]]
@@ -154,7 +154,8 @@ class ChannelServer:
     def _prepare(self, body: Body, descriptors: Sequence[int]) -> Body:
         self._session.check_count(self._session.prepared)
         model, options = self._session.models[body["model"]], self._session.to_options(body["options"])
-        return {"prepared": self._session.hold(PreparedModel(self._session.driver.prepare(model, options), model))}
+        prepared = PreparedModel(self._session.driver.prepare(model, options), model)
+        return {"prepared": self._session.add(self._session.prepared, prepared)}
 
     def _restore(self, body: Body, descriptors: Sequence[int]) -> Body:
         self._session.check_count(self._session.prepared)
@@ -166,7 +167,8 @@ class ChannelServer:
         content = file.view(0, body["length"]).data
         # A stranger may change the file at any time: what is checked, and then restored, is a copy.
         entry = CacheEntry(memoryview(open_entry(key, model, bytes(content)))) if key else CacheEntry(content, file)
-        return {"prepared": self._session.hold(PreparedModel(driver.restore(model, entry, options), model))}
+        prepared = PreparedModel(driver.restore(model, entry, options), model)
+        return {"prepared": self._session.add(self._session.prepared, prepared)}
 
     def _cache_entry(self, body: Body, descriptors: Sequence[int]) -> tuple[Body, list[int]]:
         held, driver, key = self._session.prepared[body["prepared"]], self._session.driver, self._session.key
@@ -184,7 +186,7 @@ class ChannelServer:
             held = held._replace(prepared=held.prepared.session(), is_burst=True, is_borrowing=True)
         else:
             held = held._replace(is_burst=True, is_shared=True)
-        return {"prepared": self._session.hold(held)}
+        return {"prepared": self._session.add(self._session.prepared, held)}
 
     def _execute(self, body: Body, descriptors: Sequence[int]) -> Body:
         held, arena = self._session.prepared[body["prepared"]], self._arena

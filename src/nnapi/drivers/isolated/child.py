@@ -1,7 +1,5 @@
-"""The process of a driver: ``python -m nnapi.drivers.isolated.child CONNECTION OUTPUT PARENT``.
-
-Only the application starts it. It serves that one connection, and ends with it or the application.
-"""
+"""The process of a driver: ``python -m nnapi.drivers.isolated.child CONNECTION OUTPUT PARENT``, which serves that one
+connection and ends with it or the application."""
 
 from __future__ import annotations
 
@@ -46,11 +44,8 @@ def end_with(parent: int) -> None:
 
 
 def watch_abort() -> None:
-    """End by SIGTERM, which is not blamed on an operation, if another process sends SIGABRT.
-
-    The signal was blocked in every thread from the start, so one from outside waits for the thread that reads its
-    sender. abort() unblocks it in its own thread.
-    """
+    """End by SIGTERM, which is not blamed on an operation, if another process sends SIGABRT. Blocked in every thread
+    from the start, it waits here; abort() unblocks it in its own thread."""
     threading.Thread(target=_await_abort, name="nnapi-abort", daemon=True).start()
 
 

@@ -1,8 +1,5 @@
-"""Descriptors that cross between processes: made here, and checked before they are mapped or used.
-
-Reading mapped bytes that another process has truncated raises SIGBUS. So memory files are sealed against shrinking, and
-files of another type, too small or unsealed are refused.
-"""
+"""Descriptors that cross between processes. Reading mapped bytes that another process has truncated raises SIGBUS, so
+memory files are sealed against shrinking, and unsealed, too small or other files are refused."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
-"""Cache entries that are accepted only by the service that wrote them.
-
-Engines read prepared models without checking them. So a service appends a digest under a secret key to each entry, and
-restores only entries that it wrote for the same model.
-"""
+"""Cache entries with a digest under a secret key: engines read prepared models without checking them, so a service
+restores only entries that it wrote for the same model."""
 
 from __future__ import annotations
 

@@ -92,10 +92,8 @@ def lower_priority(nice: int) -> None:
 
 
 def refuse(*, sockets: bool, writing: bool) -> None:
-    """Forbid this process sockets, files opened for writing, and access to other processes.
-
-    OpFailedError where the system cannot do that.
-    """
+    """Forbid this process sockets, files opened for writing, and access to other processes; OpFailedError where the
+    system cannot do that."""
     machine = MACHINES.get(platform.machine())
     if machine is None:
         raise OpFailedError(f"sockets and files cannot be refused on {platform.machine()}")

@@ -1,7 +1,5 @@
-"""Requests and answers of drivers as plain values for messages, and back.
-
-Reading malformed values raises one of :data:`WRONG`; it never runs code of the other side's choice.
-"""
+"""Requests and answers of drivers as plain values for messages, and back. Reading malformed values raises one of
+:data:`WRONG`; it never runs code of the other side's choice."""
 
 from __future__ import annotations
 

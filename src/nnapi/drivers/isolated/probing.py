@@ -24,11 +24,8 @@ class Unusable(NamedTuple):
 
 
 def probe(load: Any, patience: float = PATIENCE) -> Isolated:
-    """Return the isolated driver that ``load`` makes, after a first process has described it.
-
-    Raises what ``load`` raises, and UnavailableDeviceError if the process ends or takes longer than ``patience``
-    seconds.
-    """
+    """Return the isolated driver that ``load`` makes, after a first process has described it. Raises what ``load``
+    raises, and UnavailableDeviceError if the process ends or takes longer than ``patience`` seconds."""
     driver = Isolated(load, patience=patience)
     driver.describe()
     return driver

@@ -1,8 +1,6 @@
-"""Messages between an application and a driver process: JSON in packets of a Unix socket, and descriptors.
-
-A message has a small header and at most 1 MiB. A long one travels in a memory file, whose descriptor comes first.
-Reading a message never runs code of the other side's choice; an invalid one raises :class:`Violation`.
-"""
+"""Messages between an application and a driver process: a header, at most 1 MiB of JSON, and descriptors. A long body
+is in a memory file, the first descriptor. Invalid messages raise :class:`Violation`; reading never runs foreign
+code."""
 
 from __future__ import annotations
 

@@ -1,9 +1,5 @@
-"""A service: one process that accepts applications and forks a worker process for each connection.
-
-The service reads nothing that an application sends. A worker serves the connection as any driver process does, under an
-:class:`~nnapi.drivers.isolated.allowance.Allowance`. The service ends workers whose runs take too long, and reports to
-an application how its worker ended.
-"""
+"""A service: a process that forks a worker for each application, ends workers whose runs take too long, and reports how
+they ended. It reads nothing that an application sends."""
 
 from __future__ import annotations
 

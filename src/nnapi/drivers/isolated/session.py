@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from nnapi.drivers.base import Driver, Prepared, PrepareOptions
 from nnapi.drivers.isolated import plain_values
@@ -15,10 +15,10 @@ from nnapi.drivers.isolated.recording import SECTIONS, Recording, section_of
 from nnapi.model.model import Model
 from nnapi.trace import spans
 
+T = TypeVar("T")
+
 
 class PreparedModel(NamedTuple):
-    """A prepared model."""
-
     prepared: Prepared
     model: Model
     is_burst: bool = False
@@ -66,14 +66,9 @@ class Session:
         self._allowance.need_fewer((options.threads or 1) - 1, "threads")
         return options
 
-    def hold(self, held: PreparedModel) -> int:
+    def add(self, table: dict[int, T], value: T) -> int:
         number = next(self._numbers)
-        self.prepared[number] = held
-        return number
-
-    def keep(self, model: Model) -> int:
-        number = next(self._numbers)
-        self.models[number] = model
+        table[number] = value
         return number
 
     def check_count(self, kept: dict[int, Any]) -> None:

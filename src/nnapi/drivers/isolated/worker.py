@@ -32,11 +32,8 @@ def serve(
     key: bytes,
     parent: int,
 ) -> None:
-    """Serve the connection until the application is gone, and end this process.
-
-    The process ends with its ``parent``, keeps within the allowance and, where the system can forbid it, makes no
-    sockets and opens no files for writing.
-    """
+    """Serve the connection until the application is gone, and end this process, which also ends with its ``parent``.
+    Within the allowance and, where the system can forbid them, without sockets and files opened for writing."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a whole group of processes: the service decides
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     end_with(parent)
