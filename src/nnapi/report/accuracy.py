@@ -46,8 +46,8 @@ class Agreements:
         with np.errstate(invalid="ignore"):
             distance = np.where(same, 0.0, np.abs(wanted - got))
         if not np.isfinite(distance).all():
-            place = int(np.argmin(np.isfinite(distance)))
-            raise ValueError(f"value {place} of an output is {got[place]}, the reference's {wanted[place]}")
+            position = int(np.argmin(np.isfinite(distance)))
+            raise ValueError(f"value {position} of an output is {got[position]}, the reference's {wanted[position]}")
         largest = float(distance.max(initial=0.0))
         dimension = float(np.abs(wanted).max(initial=0.0))
         self._largest = max(self._largest, largest)
@@ -113,8 +113,8 @@ def _average_precision(found: Sequence[Boxes], given: Sequence[Boxes], number: i
         return 0.0
     precision = right / np.arange(1, right.size + 1)
     envelope = np.maximum.accumulate(precision[::-1])[::-1]
-    places = np.searchsorted(right / wanted, RECALLS - 1e-12)
-    return float(np.append(envelope, 0.0)[places].mean())
+    indices = np.searchsorted(right / wanted, RECALLS - 1e-12)
+    return float(np.append(envelope, 0.0)[indices].mean())
 
 
 def _match(boxes: Array, truth: Array, iou: float) -> Array:

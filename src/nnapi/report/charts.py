@@ -99,15 +99,15 @@ def latencies(model: ModelResult, color: Colors) -> Curves | None:
     margin = max(0.02, 0.06 * (high - low))
     low, high = low - margin, high + margin
 
-    def place(x: float) -> float:
+    def position(x: float) -> float:
         return WIDTH * (x - low) / (high - low)
 
     curves = []
     for m in shown:
         points = [(low, 0.0), *density(logs[m.engine], low, high), (high, 0.0)]  # a filled curve closes on the axis
-        line = " ".join(f"{place(x):.1f},{PLOT - (PLOT - 4) * y:.1f}" for x, y in points)
+        line = " ".join(f"{position(x):.1f},{PLOT - (PLOT - 4) * y:.1f}" for x, y in points)
         curves.append(Curve(m.engine, f"var(--c{color[m.engine]})", line))
-    return Curves(curves, [(place(math.log10(tick)), f"{tick:g}") for tick in ticks(low, high)])
+    return Curves(curves, [(position(math.log10(tick)), f"{tick:g}") for tick in ticks(low, high)])
 
 
 def density(values: Any, low: float, high: float) -> list[tuple[float, float]]:
@@ -115,9 +115,9 @@ def density(values: Any, low: float, high: float) -> list[tuple[float, float]]:
     quartiles = np.percentile(values, [25, 75])
     deviation = float(min(values.std(), np.diff(quartiles)[0] / 1.34 or np.inf))
     width = max(0.9 * deviation * values.size**-0.2, (high - low) / 120)
-    places = np.linspace(low, high, CURVE_POINTS)
-    heights = np.exp(-0.5 * ((places[:, None] - values[None, :]) / width) ** 2).sum(1)
-    return [(float(x), float(y)) for x, y in zip(places, heights / heights.max(), strict=True)]
+    positions = np.linspace(low, high, CURVE_POINTS)
+    heights = np.exp(-0.5 * ((positions[:, None] - values[None, :]) / width) ** 2).sum(1)
+    return [(float(x), float(y)) for x, y in zip(positions, heights / heights.max(), strict=True)]
 
 
 def ticks(low: float, high: float) -> list[float]:

@@ -47,13 +47,13 @@ def read_dataset(folder: Path, names: Sequence[str] | None = None) -> list[Examp
 
 def _numbers(names: Sequence[str] | None) -> Callable[[str], int]:
     """Return a function from a label to the class's number."""
-    places: dict[str, int] = {}
-    for place, name in enumerate(names or ()):
+    indices: dict[str, int] = {}
+    for index, name in enumerate(names or ()):
         for synonym in (name, *name.split(",")):
-            places.setdefault(synonym.strip().lower(), place)
+            indices.setdefault(synonym.strip().lower(), index)
 
     def number(label: str) -> int:
-        found = places.get(label.strip().lower())
+        found = indices.get(label.strip().lower())
         if found is not None:
             return found
         if label.strip().isdigit():

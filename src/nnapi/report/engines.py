@@ -189,8 +189,8 @@ def _telemetry() -> Any:
     from importlib.machinery import SourceFileLoader
 
     module = ModuleType("telemetry")
-    place = os.path.join(os.path.dirname(os.path.dirname(__file__)), "drivers", "telemetry.py")
-    SourceFileLoader(module.__name__, place).exec_module(module)
+    path = os.path.join(os.path.dirname(os.path.dirname(__file__)), "drivers", "telemetry.py")
+    SourceFileLoader(module.__name__, path).exec_module(module)
     return module
 
 

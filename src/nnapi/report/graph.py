@@ -16,7 +16,7 @@ def graph_data(plan: Plan) -> dict[str, Any]:
     ``edges`` connect operations by number; ``from`` is None for the model's inputs, ``to`` for its outputs.
     """
     data = as_data(plan)
-    steps = {number: place for place, step in enumerate(plan.steps) for number in _operations(step)}
+    steps = {number: index for index, step in enumerate(plan.steps) for number in _operations(step)}
     for operation, call in zip(data["operations"], plan.model.operations, strict=True):
         operation["step"] = steps.get(call.number)
         operation["outputs"] = _describe_outputs(plan.model, call)

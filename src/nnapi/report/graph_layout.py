@@ -127,7 +127,7 @@ def _order(layers: Sequence[list[Node]], links: Iterable[Edge]) -> None:
     position: dict[Node, float] = {}
 
     def number(layer: list[Node]) -> None:
-        position.update({node: place - (len(layer) - 1) / 2 for place, node in enumerate(layer)})
+        position.update({node: index - (len(layer) - 1) / 2 for index, node in enumerate(layer)})
 
     for layer in layers:
         number(layer)

@@ -80,12 +80,12 @@ def find_divergence(
     steps = []
     for call, part in _run_each(example, model, base or device(REFERENCE)):
         progress(call)
-        places = sorted(call.outputs)
-        found = dict(zip(places, part.outputs.values(), strict=True))
+        indices = sorted(call.outputs)
+        found = dict(zip(indices, part.outputs.values(), strict=True))
         values |= found
         verdict, reason, outputs = _try(part, tried)
         names = tuple(model.operands[index].name or f"operand {index}" for index in call.outputs)
-        pairs = [(example.main.operands[i], found[i], each) for i, each in zip(places, outputs, strict=False)]
+        pairs = [(example.main.operands[i], found[i], each) for i, each in zip(indices, outputs, strict=False)]
         alone = _measure(pairs) if pairs else None
         if verdict is Verdict.NEAR and alone:
             is_beyond = any(_is_infinite(array) for array in (*part.inputs.values(), *found.values()))
@@ -109,8 +109,8 @@ def each_alone(model: Model, inputs: Sequence[Array | None]) -> Iterator[tuple[O
 def _run_each(example: Example, model: Model, base: Device) -> Iterator[tuple[OperationCall, Example]]:
     values: Values = {index: operand.data for index, operand in enumerate(example.main.operands)}
     values |= example.inputs
-    for place, call in enumerate(model.operations):
-        part = _with_input(keep(example, [place], values))
+    for position, call in enumerate(model.operations):
+        part = _with_input(keep(example, [position], values))
         found = run_example(part, base)
         values |= zip(sorted(call.outputs), found, strict=True)
         yield call, replace(part, outputs=dict(zip(part.main.outputs, found, strict=True)))
@@ -121,11 +121,11 @@ def _with_input(part: Example) -> Example:
     main = part.main
     if main.inputs:
         return part
-    place = next(i for i, o in enumerate(main.operands) if o.lifetime in CONSTANTS and o.dimensions)
+    index = next(i for i, o in enumerate(main.operands) if o.lifetime in CONSTANTS and o.dimensions)
     operands = list(main.operands)
-    constant = operands[place]
-    operands[place] = replace(constant, lifetime=Source.SUBGRAPH_INPUT, data=None)
-    return replace(part, main=replace(main, operands=tuple(operands), inputs=(place,)), inputs={place: constant.data})
+    constant = operands[index]
+    operands[index] = replace(constant, lifetime=Source.SUBGRAPH_INPUT, data=None)
+    return replace(part, main=replace(main, operands=tuple(operands), inputs=(index,)), inputs={index: constant.data})
 
 
 def measure_outputs(model: Model, right: Sequence[Array], found: Sequence[Array]) -> Distance:

@@ -58,26 +58,26 @@ class Part(NamedTuple):
 class EndedSections:
     """The ended sections of a thread as integers: a tuple for each would take six times the memory."""
 
-    __slots__ = ("_numbers", "_places", "_sections")
+    __slots__ = ("_indices", "_numbers", "_sections")
 
     def __init__(self) -> None:
         self._sections: list[Recorded] = []
-        self._places: dict[int, int] = {}
+        self._indices: dict[int, int] = {}
         self._numbers = array("q")
 
     def add(self, section: Recorded, start: int, end: int, depth: int) -> None:
-        place = self._places.get(id(section))
-        if place is None:
-            place = self._places[id(section)] = len(self._sections)
+        index = self._indices.get(id(section))
+        if index is None:
+            index = self._indices[id(section)] = len(self._sections)
             self._sections.append(section)
-        self._numbers.extend((place, start, end, depth))
+        self._numbers.extend((index, start, end, depth))
 
     def __iter__(self) -> Iterator[tuple[Recorded, int, int, int]]:
         """Yield section, start, end and depth; the thread may add more at the same time."""
         numbers = self._numbers[:]
         for at in range(0, len(numbers) - 3, 4):
-            place, start, end, depth = numbers[at : at + 4]
-            yield self._sections[place], start, end, depth
+            index, start, end, depth = numbers[at : at + 4]
+            yield self._sections[index], start, end, depth
 
 
 class Thread(threading.local):
@@ -168,8 +168,8 @@ class Recorder(NotebookDisplay):
                     if section.parts and complete:
                         divided.append((len(found) - 1, section.parts))
         shared: dict[int, Mapping[str, Any]] = {}
-        for place, parts in divided:
-            found[place], *inner = _divide(found[place], parts(), shared)
+        for index, parts in divided:
+            found[index], *inner = _divide(found[index], parts(), shared)
             found += inner
         return _number(found)
 
@@ -208,7 +208,7 @@ def _number(spans: list[Span]) -> list[Span]:
     ordered = sorted(spans, key=lambda span: (span.start, span.depth))
     renumbered: dict[tuple[int, int], Mapping[str, Any]] = {}  # the spans of a section share their arguments
     steps: dict[tuple[int, int], Span] = {}
-    for place, span in enumerate(ordered):
+    for index, span in enumerate(ordered):
         thread = span.process, span.thread
         step = steps.get(thread)
         if "operations" in span.args:
@@ -218,7 +218,7 @@ def _number(spans: list[Span]) -> list[Span]:
             if which not in renumbered:
                 renumbered[which] = _renumber(span.args, step.args["operations"])
             if renumbered[which] is not span.args:
-                ordered[place] = span._replace(args=renumbered[which])
+                ordered[index] = span._replace(args=renumbered[which])
     return ordered
 
 

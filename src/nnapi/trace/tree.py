@@ -86,7 +86,7 @@ def rearrange(root: Node) -> list[str]:
     _dissolve(root, lambda node: node.layer is Layer.IGNORED)
     _dissolve(root, lambda node: node.is_placeholder)
     for node in [node for node in preorder(root) if _is_misplaced(node)]:
-        _copy_to_its_place(node)
+        _copy_upwards(node)
     counted = [node for node in preorder(root) if not node.is_detail and not node.is_subtracted]
     for node in [node for node in counted if _is_wrongly_in_application(node)]:
         _insert_application(node)
@@ -124,18 +124,18 @@ def _is_misplaced(node: Node) -> bool:
     return node.is_subtracted or is_started_late or _is_wrongly_in_application(node)
 
 
-def _copy_to_its_place(node: Node) -> None:
-    place = node.around
+def _copy_upwards(node: Node) -> None:
+    target = node.around
     if node.is_subtracted:
-        while place.parent is not None and (place.layer is not node.layer or place.is_detail):
-            place = place.parent
+        while target.parent is not None and (target.layer is not node.layer or target.is_detail):
+            target = target.parent
     elif node.phase is Phase.INITIALIZATION:
-        while place.parent is not None:
-            place = place.parent
+        while target.parent is not None:
+            target = target.parent
     else:
-        place = place.parent or place
-    place = place.parent or place
-    place.add(Node(node.mark, node.layer, node.phase, node.application_phase, node.start, node.end))
+        target = target.parent or target
+    target = target.parent or target
+    target.add(Node(node.mark, node.layer, node.phase, node.application_phase, node.start, node.end))
     node.is_subtracted = True
 
 

@@ -109,7 +109,7 @@ class Computation:
     def _repeat(self, runner: _Runner, name: str, bounds: Mapping[int, Array]) -> None:
         """Compute with perturbed operands, and with values at both sides of their ``bounds``."""
         inputs, outputs = runner.part.inputs, runner.part.outputs
-        places = 1 + _terms(name, [self.values[i] for i in inputs], [self.values[i] for i in outputs]) / IN_A_ROW
+        factor = 1 + _terms(name, [self.values[i] for i in inputs], [self.values[i] for i in outputs]) / IN_A_ROW
         scales = inputs[1:] if name == "RESIZE_BILINEAR" else ()
         exact = {index for index in scales if not self._value(index).ndim}  # they determine the dimensions
         for turn, other in enumerate(self.others):
@@ -117,9 +117,9 @@ class Computation:
             if self.special and turn % 2:
                 given = {index: _without_denormals(array) for index, array in given.items()}
             if name not in CHOOSING:
-                given |= {index: self._nudge(given[index], turn, places) for index in inputs if index not in exact}
-            for place, (index, bound) in enumerate(bounds.items()):
-                given[index] = _shift(self._value(index), bound if turn >> place % 2 & 1 else -bound)
+                given |= {index: self._nudge(given[index], turn, factor) for index in inputs if index not in exact}
+            for position, (index, bound) in enumerate(bounds.items()):
+                given[index] = _shift(self._value(index), bound if turn >> position % 2 & 1 else -bound)
             try:
                 other |= runner(given)
             except NnapiError:  # perturbed values may be illegal, such as a box without an area
@@ -186,14 +186,14 @@ class Computation:
         arrays = [values[index] for values in (self.values, *self.others)]
         return any(a is not None and a.dtype.kind == "f" and not permitted(a).all() for a in arrays)
 
-    def _nudge(self, array: Array | None, turn: int, places: float = 1.0, least: float = 0.0) -> Array | None:
+    def _nudge(self, array: Array | None, turn: int, factor: float = 1.0, least: float = 0.0) -> Array | None:
         """Return perturbed values: by so many times the usual step, and by ``least`` at least."""
         if array is None or array.dtype not in STEP:
             return array
         sign = np.full(array.shape, 1 - 2 * turn) if turn < 2 else self._rng.uniform(-1, 1, array.shape)
         step = STEP[np.dtype(np.float16)] if self.example.tolerance.float == "fp16" else STEP[array.dtype]
         with np.errstate(all="ignore"):
-            return np.asarray(array * (1 + places * step * sign) + least * sign, array.dtype)
+            return np.asarray(array * (1 + factor * step * sign) + least * sign, array.dtype)
 
     def expect(self, index: int) -> Expectation:
         """Return a result and the permitted distance of a device's."""
@@ -293,9 +293,9 @@ class Computation:
         except NnapiError:
             return {}
         found = {}
-        for index, place, numbers in zip(part.outputs, twin.main.outputs, results, strict=True):
+        for index, position, numbers in zip(part.outputs, twin.main.outputs, results, strict=True):
             operand = self.example.main.operands[index]
-            if operand.scale and twin.main.operands[place].type == "TENSOR_FLOAT32":
+            if operand.scale and twin.main.operands[position].type == "TENSOR_FLOAT32":
                 limits = np.iinfo(DTYPES[operand.code])
                 codes = numbers.astype(np.float64) / np.float64(operand.scale) + operand.zero_point
                 found[index] = np.clip(codes, limits.min, limits.max)
@@ -320,10 +320,10 @@ class _Runner:
         """Return the operation with the dimensions of the values, and unspecified ones of its results."""
         example = dynamic(self.part.example)
         operands = list(example.main.operands)
-        for place, index in zip(self.part.example.main.inputs, self.part.inputs, strict=True):
+        for position, index in zip(self.part.example.main.inputs, self.part.inputs, strict=True):
             array = values[index]
             if array is not None:
-                operands[place] = replace(operands[place], dimensions=array.shape)
+                operands[position] = replace(operands[position], dimensions=array.shape)
         return replace(example, main=replace(example.main, operands=tuple(operands)))
 
 

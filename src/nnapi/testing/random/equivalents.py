@@ -35,8 +35,8 @@ class _Rewritten:
 
     def constants(self, operation: OperationSpec) -> dict[str, int]:
         found = {}
-        for name, places in match_call(operation, self.operands).inputs.items():
-            operand = self.operands[operation.inputs[places[0]]]
+        for name, positions in match_call(operation, self.operands).inputs.items():
+            operand = self.operands[operation.inputs[positions[0]]]
             if operand.lifetime in CONSTANTS and not operand.type.startswith("TENSOR") and operand.data is not None:
                 found[name] = int(operand.data)
         return found
@@ -60,8 +60,8 @@ class _Rewritten:
         self.operations.append(OperationSpec("TRANSPOSE", (source, perm), (target,)))
 
 
-def _replace_argument(inputs: tuple[int, ...], place: int, *others: int) -> tuple[int, ...]:
-    return (*inputs[:place], *others, *inputs[place + 1 :])
+def _replace_argument(inputs: tuple[int, ...], position: int, *others: int) -> tuple[int, ...]:
+    return (*inputs[:position], *others, *inputs[position + 1 :])
 
 
 def _rewrite(example: Example, rewrite: Callable[[_Rewritten, OperationSpec], bool]) -> Example | None:
@@ -81,9 +81,9 @@ def _separate_activation(model: _Rewritten, operation: OperationSpec) -> bool:
     match = match_call(operation, model.operands)
     if not code or not match.overload.fuses or not _keeps_scale(model, operation):
         return False  # cells have one for each step
-    (place,) = match.inputs["activation"]
+    (position,) = match.inputs["activation"]
     (result,) = operation.outputs
-    inputs = _replace_argument(operation.inputs, place, model.constant("INT32", 0, np.int32))
+    inputs = _replace_argument(operation.inputs, position, model.constant("INT32", 0, np.int32))
     model.operations.append(replace(operation, inputs=inputs, outputs=(before := model.add_between(result),)))
     model.operations.append(OperationSpec(ACTIVATIONS[FuseCode(code)], (before,), (result,)))
     return True
@@ -107,9 +107,9 @@ def _change_layout(model: _Rewritten, operation: OperationSpec) -> bool:
     inputs = _replace_argument(operation.inputs, match.inputs["layout"][0], model.constant("BOOL", not first, np.bool_))
     for slot in match.overload.inputs:
         if isinstance(slot, TensorParameter) and slot.image and slot.name in match.inputs:
-            (place,) = match.inputs[slot.name]
-            model.transpose(inputs[place], transposed := model.add_between(inputs[place]), to)
-            inputs = _replace_argument(inputs, place, transposed)
+            (position,) = match.inputs[slot.name]
+            model.transpose(inputs[position], transposed := model.add_between(inputs[position]), to)
+            inputs = _replace_argument(inputs, position, transposed)
     results = [
         model.add_between(index) if isinstance(slot, TensorParameter) and slot.image else index
         for slot, index in zip(slots, operation.outputs, strict=False)
@@ -134,9 +134,9 @@ def _pad_explicitly(model: _Rewritten, operation: OperationSpec) -> bool:
         size = known.get(f"filter_{name}") or model.operands[operation.inputs[1]].dimensions[axis]
         both = same_padding(dimension, size, known[f"stride_{name}"], known.get(f"dilation_{name}", 1))
         sides += both if known["padding_scheme"] == PaddingCode.PADDING_SAME else (0, 0)
-    (place,) = match_call(operation, model.operands).inputs["padding_scheme"]
+    (position,) = match_call(operation, model.operands).inputs["padding_scheme"]
     numbers = [model.constant("INT32", side, np.int32) for side in sides]
-    model.operations.append(replace(operation, inputs=_replace_argument(operation.inputs, place, *numbers)))
+    model.operations.append(replace(operation, inputs=_replace_argument(operation.inputs, position, *numbers)))
     return True
 
 

@@ -23,17 +23,17 @@ def on_float_values(part: Part, values: Mapping[int, Array | None]) -> Example |
         return None
     inputs = dict(zip(main.inputs, (values[index] for index in part.inputs), strict=True))
     operands = []
-    for place, operand in enumerate(_with_scaled_bias(main)):
+    for position, operand in enumerate(_with_scaled_bias(main)):
         if not (operand.scale or operand.channel_quant):
             operands.append(operand)
             continue
-        data = inputs.get(place) if place in inputs else operand.data
+        data = inputs.get(position) if position in inputs else operand.data
         numbers = None if data is None else dequantize(operand, data)
         data = numbers if operand.lifetime in CONSTANTS else None
         plain = OperandSpec("TENSOR_FLOAT32", operand.dimensions, lifetime=operand.lifetime, data=data)
         operands.append(replace(plain, is_ignored=operand.is_ignored, name=operand.name))
-        if place in inputs:
-            inputs[place] = numbers
+        if position in inputs:
+            inputs[position] = numbers
     return replace(example, main=replace(main, operands=tuple(operands)), inputs=inputs)
 
 

@@ -91,9 +91,9 @@ def _mask(array: Array | None, rng: np.random.Generator) -> Array | None:
 def find_readers(turn: int) -> tuple[Operation, tuple[Operation, ...]]:
     """Return an operation and readers of its result. All turns together cover each pair of operations."""
     count = len(JOINABLE)
-    place = turn % count
-    start = turn // count * READERS + place
-    return JOINABLE[place], tuple(JOINABLE[(start + offset) % count] for offset in range(READERS))
+    position = turn % count
+    start = turn // count * READERS + position
+    return JOINABLE[position], tuple(JOINABLE[(start + offset) % count] for offset in range(READERS))
 
 
 def random_readers(
@@ -223,17 +223,17 @@ class _Grown:
 
     def add(self, example: Example) -> None:
         """Add a call; its operands that are named by an index belong to the graph already."""
-        place = {}
+        position = {}
         for index, operand in enumerate(example.main.operands):
             if operand.name.startswith("#"):
-                place[index] = int(operand.name[1:])
+                position[index] = int(operand.name[1:])
                 continue
-            place[index] = len(self.operands)
+            position[index] = len(self.operands)
             lifetime = Source.TEMPORARY_VARIABLE if index in example.main.outputs else operand.lifetime
             self.operands.append(replace(operand, name=f"#{len(self.operands)}", lifetime=lifetime))
             if operand.lifetime == Source.SUBGRAPH_INPUT:
-                self.inputs[place[index]] = example.inputs[index]  # type: ignore[assignment]  # nothing is omitted so
-        self.calls += [renumber(call, place) for call in example.main.operations]
+                self.inputs[position[index]] = example.inputs[index]  # type: ignore[assignment]  # nothing is omitted so
+        self.calls += [renumber(call, position) for call in example.main.operations]
 
     def finish(self) -> Example:
         """Return the example. Unread results are outputs, others by chance."""

@@ -60,14 +60,16 @@ def judge(example: Example, device: Device, *, special: bool = False) -> Judgeme
     except NnapiError as error:
         return Judgement(Outcome.INVALID, str(error))
     verdicts = need_verdicts(device.driver, model)
-    place = {operation.outputs: number for number, operation in enumerate(example.main.operations)}
-    taken = [place[call.outputs] for call, verdict in zip(model.operations, verdicts, strict=True) if verdict.supported]
-    if not taken:
+    numbers = {operation.outputs: number for number, operation in enumerate(example.main.operations)}
+    claimed = [
+        numbers[call.outputs] for call, verdict in zip(model.operations, verdicts, strict=True) if verdict.supported
+    ]
+    if not claimed:
         return Judgement(Outcome.REFUSED, verdicts[0].reason, example.main.operations[0].type)
-    if len(taken) < len(example.main.operations):
+    if len(claimed) < len(example.main.operations):
         if wrong is not None:
             return Judgement(Outcome.INVALID, str(wrong))
-        return judge(keep(example, taken, computation.values), device, special=special)
+        return judge(keep(example, claimed, computation.values), device, special=special)
     return _judge_claimed(example, device, special, wrong, computation.has_doubtful_index)
 
 
@@ -152,11 +154,11 @@ def _violation(operand: OperandSpec, index: int, actual: Array, expected: Expect
         errors = np.where(bad, np.nan_to_num(np.abs(given - wanted), nan=np.inf), 0)
     if not bad.any():
         return None
-    place = np.unravel_index(int(np.argmax(errors)), bad.shape)
-    where = [int(i) for i in place]
+    position = np.unravel_index(int(np.argmax(errors)), bad.shape)
+    where = [int(i) for i in position]
     return (
-        f"{label}{where or ''} is {given[place]:.9g}, expected {wanted[place]:.9g} "
-        f"(allowed {expected.allowance[place]:.3g}); {int(bad.sum())} of {bad.size} differ"
+        f"{label}{where or ''} is {given[position]:.9g}, expected {wanted[position]:.9g} "
+        f"(allowed {expected.allowance[position]:.3g}); {int(bad.sum())} of {bad.size} differ"
     )
 
 
@@ -178,10 +180,10 @@ def _contradiction(computation: Computation, number: int) -> str | None:
             continue
         wrong = np.abs(as_double(value) - real) > 1 + NEARLY + _find_rounding_loss(computation, number, operand.scale)
         if wrong.any():
-            place = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
-            where = [int(i) for i in place]
+            position = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+            where = [int(i) for i in position]
             return (
-                f"output {operand.name or index}{where} is {value[place]}, by float values {real[place]:.4g}; "
+                f"output {operand.name or index}{where} is {value[position]}, by float values {real[position]:.4g}; "
                 f"{int(wrong.sum())} of {wrong.size} differ"
             )
     return None
@@ -201,9 +203,9 @@ def _find_change(example: Example, outputs: Mapping[int, Array], device: Device)
         others = run_example(example, device)
     except NnapiError as error:
         return f"fails: {error}"
-    for (index, first), place, other in zip(outputs.items(), example.main.outputs, others, strict=True):
+    for (index, first), position, other in zip(outputs.items(), example.main.outputs, others, strict=True):
         exact: Any = 0 if first.dtype.kind != "f" else (HALF if example.tolerance.float == "fp16" else SINGLE).rtol
         expected = Expectation(first, exact * 16 * np.abs(as_double(first)) + (0 if not exact else 1e-5))
-        if violation := _violation(example.main.operands[place], index, other, expected):
+        if violation := _violation(example.main.operands[position], index, other, expected):
             return violation
     return None

@@ -33,11 +33,11 @@ def part_of(example: Example, number: int) -> Part:
     """Return one operation as an example. Float constants become inputs, so that the judge can perturb them."""
     operation = example.main.operations[number]
     order = tuple(dict.fromkeys((*operation.inputs, *operation.outputs)))
-    place = {old: new for new, old in enumerate(order)}
+    positions = {old: new for new, old in enumerate(order)}
     operands = [_in_part(example.main.operands[old], old in operation.outputs) for old in order]
     inputs = tuple(old for old, o in zip(order, operands, strict=True) if o.lifetime == Source.SUBGRAPH_INPUT)
-    call = renumber(operation, place)
-    graph = Graph(tuple(operands), (call,), tuple(place[i] for i in inputs), call.outputs)
+    call = renumber(operation, positions)
+    graph = Graph(tuple(operands), (call,), tuple(positions[i] for i in inputs), call.outputs)
     return Part(replace(example, main=graph, inputs={}, outputs={}), inputs, operation.outputs)
 
 
@@ -50,8 +50,8 @@ def _in_part(operand: OperandSpec, is_result: bool) -> OperandSpec:
     return replace(operand, lifetime=Source.SUBGRAPH_INPUT, data=None)
 
 
-def renumber(operation: OperationSpec, place: Mapping[int, int]) -> OperationSpec:
-    inputs, outputs = (tuple(place[i] for i in indices) for indices in (operation.inputs, operation.outputs))
+def renumber(operation: OperationSpec, positions: Mapping[int, int]) -> OperationSpec:
+    inputs, outputs = (tuple(positions[i] for i in indices) for indices in (operation.inputs, operation.outputs))
     return replace(operation, inputs=inputs, outputs=outputs)
 
 
@@ -68,7 +68,7 @@ def keep(example: Example, numbers: Collection[int], values: Mapping[int, Array 
     written = {i for operation in operations for i in operation.outputs}
     read = {i for operation in operations for i in operation.inputs}
     order = [i for i in range(len(main.operands)) if i in written | read]
-    place = {old: new for new, old in enumerate(order)}
+    positions = {old: new for new, old in enumerate(order)}
     operands = []
     for old in order:
         operand = main.operands[old]
@@ -82,7 +82,7 @@ def keep(example: Example, numbers: Collection[int], values: Mapping[int, Array 
                 operand = replace(operand, dimensions=value.shape)
             operand = replace(operand, lifetime=Source.SUBGRAPH_INPUT)
         operands.append(operand)
-    calls = tuple(renumber(operation, place) for operation in operations)
+    calls = tuple(renumber(operation, positions) for operation in operations)
     inputs, outputs = (find_operands(operands, each) for each in (Source.SUBGRAPH_INPUT, Source.SUBGRAPH_OUTPUT))
     given = {i: values[order[i]] for i in inputs}
     return replace(example, main=Graph(tuple(operands), calls, inputs, outputs), inputs=given, outputs={})

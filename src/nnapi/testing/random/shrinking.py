@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeAlias
@@ -79,22 +80,18 @@ def _smaller_dimensions(example: Example) -> Iterator[Example]:
     """Yield examples with a smaller dimension, at one position or wherever it occurs."""
     if example.referenced:
         return
-    places = [
-        (index, axis)
-        for index, operand in enumerate(example.main.operands)
-        if index in example.main.inputs or operand.lifetime in CONSTANTS
-        for axis, dimension in enumerate(operand.dimensions)
-        if dimension
-    ]
-    by_dimension: dict[int, list[Place]] = {}
-    for index, axis in places:
-        by_dimension.setdefault(example.main.operands[index].dimensions[axis], []).append((index, axis))
+    by_dimension: defaultdict[int, list[Place]] = defaultdict(list)
+    for index, operand in enumerate(example.main.operands):
+        if index in example.main.inputs or operand.lifetime in CONSTANTS:
+            for axis, dimension in enumerate(operand.dimensions):
+                by_dimension[dimension].append((index, axis))
     for dimension in sorted((dimension for dimension in by_dimension if dimension > 1), reverse=True):
+        same = by_dimension[dimension]
         for new in dict.fromkeys((1, dimension // 2, dimension - 1)):
-            yield resize(example, dict.fromkeys(by_dimension[dimension], new))
-            if len(by_dimension[dimension]) > 1:
-                for place in by_dimension[dimension]:
-                    yield resize(example, {place: new})
+            yield resize(example, dict.fromkeys(same, new))
+            if len(same) > 1:
+                for one in same:
+                    yield resize(example, {one: new})
 
 
 def resize(example: Example, dimensions: Mapping[Place, int]) -> Example:

@@ -28,9 +28,9 @@ def describe(example: Example) -> list[str]:
 def _names(example: Example, operation: OperationSpec) -> list[str]:
     names = [""] * len(operation.inputs)
     with suppress(NnapiError):
-        for name, places in match_call(operation, example.main.operands).inputs.items():
-            for place in places:
-                names[place] = name
+        for name, positions in match_call(operation, example.main.operands).inputs.items():
+            for position in positions:
+                names[position] = name
     return names
 
 
