@@ -310,3 +310,12 @@ def test_scales_that_decide_dimensions_are_exact() -> None:
     expected = computed(Example("resized", Graph(operands, calls, (0, 1, 2), (4,)), data, {})).expect(4)
     assert expected.value.shape == (1, 2, 385, 1)
     assert expected.allowance.max() < 0.05
+
+
+def test_only_a_stored_zero_that_means_zero_is_exact() -> None:
+    """−56.5 steps from a zero point of 57 may be rounded to 0 or to 1."""
+    for point, allowed in ((57, 1), (0, 0)):
+        spec = tensor("TENSOR_QUANT8_ASYMM_SIGNED", 1, scale=1.0, zero_point=point)
+        data = np.array([-56.5 if point else 0.0], np.float32)
+        expected = computed(chain(("QUANTIZE", spec), x=tensor(F32, 1), data=data)).expect(1)
+        assert (expected.value[0], expected.allowance[0]) == (0, allowed)

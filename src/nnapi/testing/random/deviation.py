@@ -206,7 +206,7 @@ class Computation:
         exact = as_double(value)
         with np.errstate(all="ignore"):
             allowance = tolerance.atol + tolerance.rtol * np.abs(exact)
-            if index in self._chosen:
+            if index in self._chosen and not operand.zero_point:
                 allowance = np.where(exact == 0, 0, allowance)
             allowance = np.where(np.isfinite(exact), allowance, 0) + self._lost.get(index, 0)
             allowance = np.where(np.isnan(exact) & (not self.special), np.inf, allowance)
