@@ -25,14 +25,6 @@ def multiply(node: Node, x: Value, y: Value) -> Value:
     return node.apply(OperationCode.MUL, x, y, node.i32(0))
 
 
-def divide(node: Node, x: Value, y: Value) -> Value:
-    return node.apply(OperationCode.DIV, x, y, node.i32(0))
-
-
-def plus(node: Node, x: Value, number: float) -> Value:
-    return add(node, x, node.like(x, number))
-
-
 def times(node: Node, x: Value, number: float) -> Value:
     return multiply(node, x, node.like(x, number))
 
@@ -59,7 +51,6 @@ def broadcast_shape(shapes: Sequence[Shape]) -> Shape:
 
 
 def broadcast(node: Node, value: Value, shape: Shape) -> Value:
-    """Repeat a value until it has ``shape``."""
     if value.shape == shape:
         return value
     own = (1,) * (len(shape) - value.rank) + node.static_shape_of(value)

@@ -12,7 +12,6 @@ from nnapi.model.operand import OperandType
 
 
 def build(graph: Graph, model: Model, inputs: Sequence[Value], outputs: Sequence[Value]) -> Model:
-    """Describe the steps that the outputs depend on to ``model`` and finish it."""
     outputs = _write_outputs(graph, inputs, outputs)
     indices = {value: model.add_operand(value.type, value.name) for value in inputs}
     for step in _select_needed(graph, outputs):

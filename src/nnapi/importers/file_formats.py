@@ -14,7 +14,6 @@ from nnapi.model.model import Model
 
 Content = memoryview
 Shapes = Mapping[str, Sequence[int]]
-"""Dimensions of inputs, by name."""
 
 
 Weights = Literal["dynamic-range"]

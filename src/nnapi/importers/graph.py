@@ -88,8 +88,6 @@ class Value:
 
 @dataclass(eq=False, slots=True)
 class Step:
-    """One NNAPI operation, and its match with the signature where that is known."""
-
     code: OperationCode
     inputs: list[Value]
     outputs: list[Value]

@@ -28,8 +28,6 @@ SETTLED = 2_000_000_000
 
 
 class Origin(SourceFile):
-    """The file that a model was imported from, and the files that it names."""
-
     def __init__(
         self,
         file: Identity,
@@ -38,7 +36,6 @@ class Origin(SourceFile):
         *,
         is_cached: bool = False,
     ) -> None:
-        """``is_cached``: the facts of the file are cached already."""
         super().__init__(file, path)
         self.others = others
         self._is_kept = is_cached
@@ -110,8 +107,6 @@ def recall(file: Identity, memory: Memory, path: str) -> Model | None:
 
 
 class Known(NamedTuple):
-    """The cached facts of a file."""
-
     file: Identity
     digest: bytes
     ends: tuple[list[Operand], list[Operand]]

@@ -26,9 +26,9 @@ def transpose(node: Node, value: Value, order: Sequence[int], to: Value | None =
         return node.emit(OperationCode.TRANSPOSE, value, node.graph.ints(list(order)), to=to)
     count = math.prod(node.static_shape_of(value))
     node.graph.reserve(4 * count)  # NNAPI does not transpose int32: gather by the index of each element
-    places = np.arange(count, dtype=np.int32).reshape(value.shape).transpose(order).reshape(-1)
+    indices = np.arange(count, dtype=np.int32).reshape(value.shape).transpose(order).reshape(-1)
     flat = node.reshape(value, (count,))
-    moved = node.apply(OperationCode.GATHER, flat, node.i32(0), node.graph.ints(places), shape=(count,))
+    moved = node.apply(OperationCode.GATHER, flat, node.i32(0), node.graph.ints(indices), shape=(count,))
     return node.reshape(moved, shape, to=to)
 
 
@@ -66,10 +66,10 @@ def split(node: Node, value: Value, axis: int, count: int) -> list[Value]:
 
 def take(node: Node, value: Value, begin: Sequence[int], size: Sequence[int], to: Value | None = None) -> Value:
     """Slice a value; a size of -1 reaches to the end."""
-    place = (node.graph.ints(list(begin)), node.graph.ints(list(size)))
+    bounds = (node.graph.ints(list(begin)), node.graph.ints(list(size)))
     if to is not None:
-        return node.emit(OperationCode.SLICE, value, *place, to=to)
-    return node.apply(OperationCode.SLICE, value, *place, shape=tuple(max(dimension, 0) for dimension in size))
+        return node.emit(OperationCode.SLICE, value, *bounds, to=to)
+    return node.apply(OperationCode.SLICE, value, *bounds, shape=tuple(max(dimension, 0) for dimension in size))
 
 
 def pick_rows(node: Node, value: Value, indices: Value | Array) -> Value:

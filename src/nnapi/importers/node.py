@@ -50,7 +50,6 @@ class Node(ABC):
         return [self.input(i) for i in range(self.count)]
 
     def optional(self, i: int) -> Value:
-        """Return input ``i``, or an omitted value."""
         return self.input(i) if self.has(i) else self.graph.no_value()
 
     def numbers(self, i: int) -> list[int]:
@@ -152,5 +151,4 @@ class Node(ABC):
         return value.shape
 
     def reals(self) -> list[Value]:
-        """Return all inputs, quantized ones dequantized."""
         return [self.graph.real(value) for value in self.inputs]

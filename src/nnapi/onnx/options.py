@@ -83,7 +83,6 @@ STORED: dict[str, type] = {
     "graph_optimization_level": GraphOptimizationLevel,
     "enable_profiling": bool,
 }
-"""The options that a model may store."""
 
 
 def read_stored_options(config: str) -> SessionOptions:

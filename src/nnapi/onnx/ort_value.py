@@ -25,7 +25,6 @@ def dtype_from(element_type: Any) -> np.dtype[Any]:
 
 
 def type_of(dtype: np.dtype[Any]) -> str:
-    """Return ONNX's name of a dtype."""
     elem = ELEM_OF.get(dtype)
     return str(dtype) if elem is None else TYPES[elem]
 

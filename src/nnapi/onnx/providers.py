@@ -57,7 +57,6 @@ def choose(providers: Sequence[str | tuple[str, Any]] | None) -> Choice:
 
 
 def list_unknown(providers: Sequence[str | tuple[str, Any]]) -> list[str]:
-    """Return the names of providers without devices."""
     return [name for name in _list_names(providers) if not _find_devices(name)]
 
 

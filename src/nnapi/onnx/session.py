@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from nnapi import trace
 from nnapi.compiling import compile
-from nnapi.errors import NnapiError
+from nnapi.errors import BadStateError, NnapiError
 from nnapi.model.operand import Array, Shape
 from nnapi.onnx.arrays import as_described, as_stored, check_input, static_shape
 from nnapi.onnx.failures import Fail, InvalidArgument
 from nnapi.onnx.io_binding import IOBinding
 from nnapi.onnx.options import RunOptions, SessionOptions, read_stored_options
 from nnapi.onnx.ort_value import OrtMemoryInfo, OrtValue
-from nnapi.onnx.profile import Profile
 from nnapi.onnx.providers import choose, list_unknown
 from nnapi.onnx.session_file import ModelMetadata, NodeArg, SessionFile, is_fixed
 from nnapi.runtime.compilation import Compilation
@@ -186,7 +188,6 @@ class InferenceSession:
         return [known.index(name) for name in names]
 
     def _check(self, feed: Mapping[str, Any]) -> list[Array]:
-        """Check the inputs and put them in the file's order."""
         ends = self._file.inputs
         missing = [end.name for end in ends if end.name not in feed]
         if missing:
@@ -202,3 +203,26 @@ class InferenceSession:
             return compile(model, self._devices, threads=threads, cache=self._cache)
         except NnapiError as error:
             raise Fail(str(error)) from error
+
+
+class Profile:
+    """Record every call of the process until :meth:`end`."""
+
+    def __init__(self, prefix: str) -> None:
+        """Start recording; raise Fail while another trace is being recorded."""
+        try:
+            trace.start()
+        except BadStateError as error:
+            raise Fail(f"enable_profiling: {error}") from error
+        self._prefix = prefix
+        self.start_ns = time.monotonic_ns()
+
+    def end(self) -> str:
+        """Stop, write the events as a JSON list in Chrome's format, one per line, and return the file's name."""
+        from nnapi.trace.chrome import to_chrome  # which few sessions need
+
+        path = f"{self._prefix}_{time.strftime('%Y-%m-%d_%H-%M-%S')}_{self.start_ns}.json"
+        events = [event for event in to_chrome(trace.stop())["traceEvents"] if event["ph"] == "X"]
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("[\n" + ",\n".join(json.dumps(event, ensure_ascii=False) for event in events) + "\n]\n")
+        return path

@@ -116,7 +116,6 @@ def is_fixed(end: NodeArg) -> bool:
 
 
 def dtype_of(end: NodeArg) -> np.dtype[Any]:
-    """Return the dtype of ONNX's ``tensor(…)``."""
     found = next((elem for elem, name in TYPES.items() if name == end.type), None)
     if found is None:
         raise InvalidArgument(f"{end.name} is a {end.type}, which NNAPI does not have")
@@ -124,7 +123,6 @@ def dtype_of(end: NodeArg) -> np.dtype[Any]:
 
 
 def _fix_dimensions(graph: Any, options: SessionOptions) -> None:
-    """Set the sizes that the options have for names or denotations of dimensions."""
     for info in (*graph.input, *graph.output):
         for each in info.type.tensor_type.shape.dim:
             size = options.dimensions.get(each.dim_param) or options.denotations.get(each.denotation)

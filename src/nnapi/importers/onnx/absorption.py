@@ -34,8 +34,6 @@ FACTORS = {OperationCode.MUL: 1, OperationCode.DIV: -1}
 
 
 class Absorption:
-    """The steps of a graph by the values that they write, and how often each value is read."""
-
     def __init__(self, graph: Graph, outputs: Collection[Value]) -> None:
         self.graph = graph
         self.makers = {value: step for step in graph.steps for value in step.outputs}
@@ -55,17 +53,17 @@ class Absorption:
         last = maker = self._only_maker(value)
         if maker is not None and maker.code == OperationCode.RESHAPE:
             maker = self._only_maker(maker.inputs[0])
-        if last is None or maker is None or not _is_open_to(maker, last):
+        if last is None or maker is None or not _accepts_constants(maker, last):
             return False
         changed = _change(step, maker, numbers)
         if changed is None or not self.graph.allowance.grants(sum(array.nbytes for array in changed)):
             return False
-        place = LINEAR[maker.code].activation
+        index = LINEAR[maker.code].activation
         for i, array in enumerate(changed, 1):
             if array is not maker.inputs[i].array:
                 maker.inputs[i] = self.graph.constant(array, name=maker.inputs[i].name)
         if step.code != OperationCode.GATHER:
-            maker.inputs[place] = step.inputs[2]
+            maker.inputs[index] = step.inputs[2]
         last.outputs, maker.known, last.known = list(step.outputs), None, None
         self.makers[step.outputs[0]] = last
         return True
@@ -77,10 +75,10 @@ class Absorption:
 def _split(step: Step) -> tuple[Value | None, Array | None]:
     """Return the computed input and the constant per channel of a step; None where it has none."""
     if step.code == OperationCode.GATHER:
-        value, axis, places = step.inputs
-        if axis.array is None or value.array is not None or not value.rank or places.rank != 1:
+        value, axis, indices = step.inputs
+        if axis.array is None or value.array is not None or not value.rank or indices.rank != 1:
             return None, None
-        return (value, places.array) if int(axis.array) in (value.rank - 1, -1) else (None, None)
+        return (value, indices.array) if int(axis.array) in (value.rank - 1, -1) else (None, None)
     if step.code not in SUMS and step.code not in FACTORS:
         return None, None
     x, y = step.inputs[:2]
@@ -91,7 +89,7 @@ def _split(step: Step) -> tuple[Value | None, Array | None]:
     return x, y.array.reshape(-1) if y.array.size in (1, y.array.shape[-1]) else None
 
 
-def _is_open_to(maker: Step, last: Step) -> bool:
+def _accepts_constants(maker: Step, last: Step) -> bool:
     """Return whether a step is linear, of constants, without an activation, and with its channels last."""
     kind = LINEAR.get(maker.code)
     if kind is None or len(maker.inputs) <= kind.activation:

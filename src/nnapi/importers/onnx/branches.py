@@ -72,8 +72,6 @@ class Branch:
 
 
 class _Scope(dict[str, Tensor]):
-    """The tensors of a subgraph, and those that it captures."""
-
     def __init__(self, branch: Branch) -> None:
         super().__init__()
         self.branch = branch

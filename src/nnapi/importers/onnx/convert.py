@@ -23,15 +23,12 @@ if TYPE_CHECKING:
     import onnx
 
 INCONSISTENT = (ArithmeticError, LookupError, ValueError, TypeError, AttributeError, struct.error, AssertionError)
-"""Exceptions that inconsistent parameters cause."""
 DEEPEST = 20
 """Nesting depth of functions at most."""
 Method: TypeAlias = "Callable[[Node], Sequence[Result | None]]"
 
 
 class Conversion(Scope):
-    """The conversion of one graph, or of an inlined function."""
-
     def __init__(self, state: ImportState, graph: Graph, opsets: dict[str, int], depth: int = 0) -> None:
         need(depth <= DEEPEST, f"functions lie more than {DEEPEST} deep in each other", BadDataError)
         super().__init__(state, graph, opsets, depth)
@@ -147,14 +144,12 @@ class Conversion(Scope):
 
 
 def inside(outer: Scope, opsets: dict[str, int]) -> Conversion:
-    """Return a conversion of nodes that are inlined into another one."""
     inner = Conversion(outer.state, outer.graph, opsets, outer.depth + 1)
     inner.nhwc_images, inner.in_file_order = outer.nhwc_images, outer.in_file_order
     return inner
 
 
 def _without(proto: onnx.NodeProto, absent: set[str]) -> onnx.NodeProto:
-    """Leave out inputs that the function was not given."""
     if absent.isdisjoint(proto.input):
         return proto
     copy = type(proto)()

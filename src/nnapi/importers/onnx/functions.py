@@ -16,8 +16,6 @@ Attributes = Mapping[str, "onnx.AttributeProto"]
 
 @dataclass(frozen=True)
 class Body:
-    """The body of a function, and the attributes that it may refer to."""
-
     nodes: Sequence[onnx.NodeProto]
     inputs: Sequence[str]
     outputs: Sequence[str]
@@ -54,7 +52,6 @@ def _nearest(versions: Sequence[int], opset: int) -> int:
 
 
 def local_body(function: onnx.FunctionProto, proto: onnx.NodeProto, opsets: dict[str, int]) -> Body:
-    """Return the body of a function of the file."""
     return _body(function, proto, {each.name: each for each in function.attribute_proto}, opsets)
 
 

@@ -15,12 +15,9 @@ if TYPE_CHECKING:
     import onnx
 
 RECTIFIERS = {(0.0, 6.0): FuseCode.FUSED_RELU6, (-1.0, 1.0): FuseCode.FUSED_RELU1}
-"""Fused activations, by the bounds of Clip."""
 
 
 class Fusion(NamedTuple):
-    """The fused activation after a node, and the quantized type of its result."""
-
     activation: FuseCode
     quantized: OperandType | None
 
@@ -43,7 +40,7 @@ class Readers:
         activation = FuseCode.FUSED_NONE if node is None else _activation(node, tensors)
         if node is not None and activation != FuseCode.FUSED_NONE:
             node = self._only(node.output[0])
-        return Fusion(activation, None if node is None else _codes(node, tensors))
+        return Fusion(activation, None if node is None else _find_quantized_type(node, tensors))
 
     def _only(self, name: str) -> onnx.NodeProto | None:
         readers = self._readers.get(name, [])
@@ -76,7 +73,7 @@ def _activation(node: onnx.NodeProto, tensors: Mapping[str, Tensor]) -> FuseCode
     return RECTIFIERS.get((low, high), FuseCode.FUSED_NONE)
 
 
-def _codes(node: onnx.NodeProto, tensors: Mapping[str, Tensor]) -> OperandType | None:
+def _find_quantized_type(node: onnx.NodeProto, tensors: Mapping[str, Tensor]) -> OperandType | None:
     """Return the quantized type of QuantizeLinear's result, None where NNAPI has none."""
     if node.op_type != "QuantizeLinear" or node.domain or len(node.input) < 2:
         return None

@@ -13,7 +13,6 @@ IMAGES = (3, 4)
 
 
 def image_shape(shape: Shape, is_nhwc: bool) -> Shape:
-    """Return the rank-4 dimensions of an image."""
     n, c, *size = shape
     height, width = size if len(size) == 2 else (1, *size)
     return (n, height, width, c) if is_nhwc else (n, c, height, width)

@@ -50,13 +50,11 @@ def stored_image(node: Node, i: int) -> Value:
 
 
 def from_image(node: Node, value: Value, rank: int) -> Tensor:
-    """Return a result that is an NHWC image."""
     n, height, width, c = value.shape if value.rank == 4 else (DYNAMIC,) * 4
     return node.result(value, (n, c, height, width) if rank == 4 else (n, c, width), is_nhwc=True)
 
 
 def flatten_shape(shape: Shape, axis: int) -> Shape:
-    """Merge the dimensions before an axis, and those from it on."""
     return tuple(DYNAMIC if DYNAMIC in part else math.prod(part) for part in (shape[:axis], shape[axis:]))
 
 

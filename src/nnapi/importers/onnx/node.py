@@ -67,7 +67,6 @@ class Node(AnyNode):
         return self.fusion.quantized
 
     def activation_operand(self) -> Value:
-        """Return the activation that follows, as an operand."""
         return self.i32(self.fusion.activation)
 
     def claim_activation(self, value: Value) -> Value:

@@ -77,7 +77,6 @@ class File:
 
 
 def newest_opset() -> int:
-    """Return the newest opset that the installed library ``onnx`` knows."""
     from onnx import defs
 
     return int(defs.onnx_opset_version())

@@ -47,12 +47,10 @@ class Scope:
         self.readers = Readers([], [])
 
     def note(self, message: str) -> None:
-        """Note a fact about the file, once."""
         self.state.notes[message] = None
 
     @contextmanager
     def refusing(self, kind: str, name: str) -> Iterator[None]:
-        """Record refusals raised within."""
         try:
             yield
         except Refused as refused:

@@ -127,7 +127,6 @@ class Conversion:
             self._values[index] = self._model_input(subgraph.tensors[index])
 
     def take_states(self) -> None:
-        """Make the subgraph's variables inputs and outputs."""
         self.states = {
             index: self._model_input(self.subgraph.tensors[index]) for index in list_variables(self.subgraph)
         }
@@ -321,7 +320,6 @@ class Conversion:
 
 
 def list_variables(subgraph: Subgraph) -> list[int]:
-    """Return the variables that operators read."""
     read = dict.fromkeys(index for operator in subgraph.operators for index in operator.inputs if index >= 0)
     return [index for index in read if subgraph.tensors[index].is_variable and index not in subgraph.inputs]
 

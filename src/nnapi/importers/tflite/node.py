@@ -51,7 +51,6 @@ class TfliteNode(Node):
 
     @property
     def code(self) -> OperationCode:
-        """Return NNAPI's operation with the same meaning."""
         return OperationCode[facts(self.kind).nnapi or self.kind]
 
     @property
@@ -77,11 +76,9 @@ class TfliteNode(Node):
         return self.scope.read(indices[i])
 
     def bind(self, i: int, value: Value) -> None:
-        """Let output ``i`` be an existing value."""
         self.scope.bind(self.operator.outputs[i], value)
 
     def keep_state(self, i: int, value: Value) -> None:
-        """Set the variable that is input ``i``."""
         self.scope.bind(self.operator.inputs[i], value)
 
     def make_states(self, values: Mapping[int, Value]) -> list[Value]:

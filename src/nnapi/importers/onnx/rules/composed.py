@@ -205,9 +205,9 @@ def linear_classifier(node: Node) -> Sequence[Result | None]:
     rows = len(node.attribute("coefficients") or []) // max(node.shape(0)[-1], 1)
     expressible(rows == len(labels), f"it has {rows} scores for {len(labels)} classes")
     scores = _linear(node, rows)
-    places = compose(node, "ArgMax", scores, axis=1, keepdims=0)
+    indices = compose(node, "ArgMax", scores, axis=1, keepdims=0)
     names = constant(f"{node.name}:labels", np.array(labels, np.int64))
-    return [compose(node, "Gather", names, places, axis=0), _transform(node, scores)]
+    return [compose(node, "Gather", names, indices, axis=0), _transform(node, scores)]
 
 
 def _linear(node: Node, rows: int) -> Tensor:

@@ -51,7 +51,6 @@ def _convert_branches(node: Node, graphs: Sequence[Any]) -> list[Branch]:
 
 
 def apply_models(node: Node, code: OperationCode, inputs: Sequence[Value], branch: Branch) -> list[Tensor]:
-    """Emit an operation on models; ``branch`` has its results."""
     results = [node.temporary(value.type, f"result {i}") for i, value in enumerate(branch.values)]
     node.graph.emit(code, inputs, results)
     return [

@@ -88,13 +88,13 @@ def conv(node: Node) -> Tensor:
 def convolve(node: Node, x: Value, filter: Value, bias: Value | None, type: OperandType | None) -> Tensor:
     """Convolve input 0 by a filter [out, height, width, in per group] into ``type``, None for float."""
     shape = node.shape(0)
-    place = windows(node, node.shape(1)[2:], shape[2:])
+    window = windows(node, node.shape(1)[2:], shape[2:])
     groups, channels = int(node.attribute("group", 1)), shape[1]
     units = filter.shape[0]
     bias = bias or _zeros(node, x, units)
-    pads = _pad_and_stride(node, place)
+    pads = _pad_and_stride(node, window)
     act, flag = node.activation_operand(), node.flag(False)
-    dilated = (flag, node.i32(place.dilation[1]), node.i32(place.dilation[0])) if place.dilation != (1, 1) else ()
+    dilated = (flag, node.i32(window.dilation[1]), node.i32(window.dilation[0])) if window.dilation != (1, 1) else ()
     if groups == 1:
         result = node.apply(OperationCode.CONV_2D, x, filter, bias, *pads, act, *dilated, type=type)
     elif groups == channels:
@@ -115,10 +115,10 @@ def convolve(node: Node, x: Value, filter: Value, bias: Value | None, type: Oper
     return from_image(node, node.claim_activation(result), len(shape))
 
 
-def _pad_and_stride(node: Node, place: Windows) -> list[Value]:
+def _pad_and_stride(node: Node, window: Windows) -> list[Value]:
     """Return left, right, top, bottom padding and the strides across and down."""
-    (top, bottom), (left, right) = place.pads
-    return [node.i32(each) for each in (left, right, top, bottom, *place.stride[::-1])]
+    (top, bottom), (left, right) = window.pads
+    return [node.i32(each) for each in (left, right, top, bottom, *window.stride[::-1])]
 
 
 def _filter(node: Node, i: int) -> Value:
@@ -158,8 +158,8 @@ def conv_transpose(node: Node) -> Tensor:
     x = image(node, 0)
     groups, weights = int(node.attribute("group", 1)), node.array(1)
     weights = weights if weights.ndim == 4 else weights[:, :, None, :]
-    place, extra = _windows_of_transpose(node, kernel[2:], shape[2:])
-    weights = _dilate(weights, place.dilation)
+    window, extra = _windows_of_transpose(node, kernel[2:], shape[2:])
+    weights = _dilate(weights, window.dilation)
     units = weights.shape[1] * groups
     need(groups > 0 and weights.shape[0] % groups == 0, f"{groups} groups of {weights.shape[0]}", BadDataError)
     bias = _bias_array(node) or _zeros(node, x, units)
@@ -170,18 +170,18 @@ def conv_transpose(node: Node) -> Tensor:
         cut(node, bias, 0, [units // groups] * groups),
         strict=True,
     )
-    results = [_convolve_transposed(node, place, extra, *part) for part in parts]
+    results = [_convolve_transposed(node, window, extra, *part) for part in parts]
     return from_image(node, join(node, results, 3), len(shape))
 
 
 def _convolve_transposed(
-    node: Node, place: Windows, extra: tuple[Pair, Pair], x: Value, weights: Array, bias: Value
+    node: Node, window: Windows, extra: tuple[Pair, Pair], x: Value, weights: Array, bias: Value
 ) -> Value:
     """Lower one group. Negative pads are added behind, as zeros; in ``extra`` only the bias applies."""
     filter = node.constant(weights.transpose(1, 2, 3, 0), x)
     late = any(map(any, extra))
     zeros = _zeros(node, x, weights.shape[1]) if late else bias
-    operands = (x, filter, zeros, *_pad_and_stride(node, place), node.i32(0), node.flag(False))
+    operands = (x, filter, zeros, *_pad_and_stride(node, window), node.i32(0), node.flag(False))
     result = node.apply(OperationCode.TRANSPOSE_CONV_2D, *operands)
     if not late:
         return result
@@ -208,8 +208,8 @@ def _windows_of_transpose(node: Node, kernel: Shape, size: Shape) -> tuple[Windo
         pairs.append((before, behind))
     cut_off = [(max(a, 0), max(b, 0)) for a, b in pairs]
     extra = [(max(-a, 0), max(-b, 0)) for a, b in pairs]
-    place = Windows(_two(kernel, 1), _two(stride, 1), _two(dilation, 1), _two(cut_off, (0, 0)))
-    return place, _two(extra, (0, 0))
+    window = Windows(_two(kernel, 1), _two(stride, 1), _two(dilation, 1), _two(cut_off, (0, 0)))
+    return window, _two(extra, (0, 0))
 
 
 def _dilate(weights: Array, dilation: Pair) -> Array:

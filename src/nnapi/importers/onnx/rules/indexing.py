@@ -23,7 +23,7 @@ from nnapi.model.operand import Array, OperandType, Shape
 @rule("Slice")
 def slice_axes(node: Node) -> Tensor:
     tensor = node.tensor(0)
-    value, places, is_nhwc = read_as_stored(node, 0)
+    value, axis_of, is_nhwc = read_as_stored(node, 0)
     shape = list(tensor.dims)
     begin, size = [0] * value.rank, [-1] * value.rank
     picked: dict[int, range] = {}
@@ -37,13 +37,13 @@ def slice_axes(node: Node) -> Tensor:
             tensor.rank <= HIGHEST_RANK or value.shape == tensor.dims, f"it slices a tensor of rank {tensor.rank}"
         )
         if chosen.step == 1:
-            begin[places[axis]], size[places[axis]] = chosen.start, len(chosen)
+            begin[axis_of[axis]], size[axis_of[axis]] = chosen.start, len(chosen)
         else:
-            picked[places[axis]] = chosen
+            picked[axis_of[axis]] = chosen
     if any(each != -1 for each in size):
         value = take(node, value, begin, size)
-    for place, chosen in picked.items():
-        value = slice_with_step(node, value, place, chosen)
+    for position, chosen in picked.items():
+        value = slice_with_step(node, value, position, chosen)
     return node.result(value, tuple(shape), elem=tensor.elem, is_nhwc=is_nhwc)
 
 
@@ -78,7 +78,7 @@ def slice_with_step(node: Node, value: Value, axis: int, chosen: range) -> Value
 def gather(node: Node) -> Tensor:
     tensor, indices = node.tensor(0), node.tensor(1)
     axis = node.axis(int(node.attribute("axis", 0)), tensor.rank)
-    places = normalize_indices(node, 1, tensor.dims[axis])
+    positions = normalize_indices(node, 1, tensor.dims[axis])
     shape = (*tensor.dims[:axis], *indices.dims, *tensor.dims[axis + 1 :])
     is_nhwc = tensor.is_nhwc and indices.rank == 1
     if is_nhwc:
@@ -88,8 +88,8 @@ def gather(node: Node) -> Tensor:
         value = node.stored(0)
         if max(tensor.rank, len(shape)) > HIGHEST_RANK:
             value, axis = view_around(node, value, node.static_shape(0), axis), 1
-            places = node.view(places, (math.prod(node.static_shape(1)),))
-    found = node.apply(OperationCode.GATHER, value, node.i32(axis), places)
+            positions = node.view(positions, (math.prod(node.static_shape(1)),))
+    found = node.apply(OperationCode.GATHER, value, node.i32(axis), positions)
     return node.result(found, shape, elem=tensor.elem, is_nhwc=is_nhwc)
 
 
@@ -151,15 +151,15 @@ def gather_nd(node: Node) -> Tensor:
     batch, (*outer, depth) = int(node.attribute("batch_dims", 0)), node.static_shape(1)
     need(0 < depth <= tensor.rank - batch, f"it has {depth} indices for rank {tensor.rank}", BadDataError)
     span, batches = own[batch : batch + depth], math.prod(own[:batch])
-    places: Value | Array
+    positions: Value | Array
     if indices.array is None and not batch:
-        places = flatten_computed(node, 1, span)
+        positions = flatten_computed(node, 1, span)
     else:
         flat = flatten_constants(node.array(1), span)
-        places = flat.reshape(batches, -1) + np.arange(batches)[:, None] * math.prod(span)
-        node.graph.reserve(4 * places.size)
+        positions = flat.reshape(batches, -1) + np.arange(batches)[:, None] * math.prod(span)
+        node.graph.reserve(4 * positions.size)
     rows = node.view(node.stored(0), (batches * math.prod(span), math.prod(own[batch + depth :])))
-    return node.result(pick_rows(node, rows, places), (*outer, *own[batch + depth :]), elem=tensor.elem)
+    return node.result(pick_rows(node, rows, positions), (*outer, *own[batch + depth :]), elem=tensor.elem)
 
 
 @rule("ArgMax", "ArgMin")
@@ -179,7 +179,6 @@ def arg(node: Node) -> Tensor:
 
 @rule("TopK")
 def top_k(node: Node) -> list[Tensor]:
-    """Lower TopK; the smallest are the largest of the negated input."""
     tensor, shape = node.tensor(0), node.shape(0)
     axis = node.axis(int(node.attribute("axis", -1)), len(shape))
     given = node.array(1) if node.since >= 10 else np.array(node.attribute("k"))
@@ -190,12 +189,12 @@ def top_k(node: Node) -> list[Tensor]:
     order = [*(i for i in range(len(shape)) if i != axis), axis]
     x = x if order == sorted(order) else transpose(node, x, order)
     types = [x.type.with_dimensions(()), OperandType(INT32)]
-    values, places = node.several(OperationCode.TOPK_V2, [x, node.i32(k)], types)
+    values, positions = node.several(OperationCode.TOPK_V2, [x, node.i32(k)], types)
     values = values if largest else node.apply(OperationCode.NEG, values)
     if order != sorted(order):
-        values, places = (transpose(node, each, np.argsort(order).tolist()) for each in (values, places))
+        values, positions = (transpose(node, each, np.argsort(order).tolist()) for each in (values, positions))
     result = (*shape[:axis], k, *shape[axis + 1 :])
-    return [node.result(values, result, elem=tensor.elem), node.result(places, result, elem=INT64)]
+    return [node.result(values, result, elem=tensor.elem), node.result(positions, result, elem=INT64)]
 
 
 @rule("OneHot")
@@ -208,8 +207,8 @@ def one_hot(node: Node) -> Tensor:
     node.static_shape_of(given.value)
     indices = choose(given < 0, given + depth, given)
     spread = Term(node, node.view(indices.value, (*shape[:axis], 1, *shape[axis:])))
-    places = np.arange(depth, dtype=np.int32).reshape(-1, *(1,) * (len(shape) - axis))
-    hot = spread.compare(OperationCode.EQUAL, Term(node, node.graph.constant(places)))
+    positions = np.arange(depth, dtype=np.int32).reshape(-1, *(1,) * (len(shape) - axis))
+    hot = spread.compare(OperationCode.EQUAL, Term(node, node.graph.constant(positions)))
     off, on = (Term(node, node.constant(node.array(2)[i : i + 1])) for i in (0, 1))
     result = (*shape[:axis], depth, *shape[axis:])
     return node.result(choose(hot, on, off).value, result, elem=node.tensor(2).elem)

@@ -82,11 +82,11 @@ def transpose_axes(node: Node) -> Tensor:
     order = node.attribute("perm") or list(range(len(shape)))[::-1]
     need(sorted(order) == list(range(len(shape))), f"{order} is not an order of {len(shape)} axes", BadDataError)
     result = tuple(shape[axis] for axis in order)
-    value, places, is_nhwc = read_as_stored(node, 0)
+    value, axis_of, is_nhwc = read_as_stored(node, 0)
     if tuple(order) == TO_FIRST and not is_nhwc:
         return node.result(value, result, elem=tensor.elem, is_nhwc=True)
     if is_nhwc and len(shape) == 4:
-        return node.result(permute_axes(node, value, [places[axis] for axis in order]), result, elem=tensor.elem)
+        return node.result(permute_axes(node, value, [axis_of[axis] for axis in order]), result, elem=tensor.elem)
     value = node.stored(0)
     return node.result(permute_any_rank(node, value, shape, order), result, elem=tensor.elem)
 
@@ -159,11 +159,11 @@ def split_axis(node: Node) -> list[Tensor]:
     sizes = list(given or [each] * (count - 1) + [dimension - each * (count - 1)])
     fits = sum(sizes) == dimension and len(sizes) == count
     need(fits, f"sizes {sizes} of {dimension} in {count} outputs", BadDataError)
-    value, places, is_nhwc = read_as_stored(node, 0)
-    place = places[axis]
+    value, axis_of, is_nhwc = read_as_stored(node, 0)
+    along = axis_of[axis]
     if tensor.rank > HIGHEST_RANK:
-        value, place = view_around(node, value, tensor.dims, axis), 1
-    pieces = iter(cut(node, value, place, [size for size in sizes if size]))
+        value, along = view_around(node, value, tensor.dims, axis), 1
+    pieces = iter(cut(node, value, along, [size for size in sizes if size]))
     shapes = [(*tensor.dims[:axis], size, *tensor.dims[axis + 1 :]) for size in sizes]
     return [
         node.result(next(pieces), shape, elem=tensor.elem, is_nhwc=is_nhwc)
@@ -174,7 +174,6 @@ def split_axis(node: Node) -> list[Tensor]:
 
 
 def cut(node: Node, value: Value, axis: int, sizes: Sequence[int]) -> list[Value]:
-    """Split a value along an axis."""
     if len(sizes) == 1:
         return [value]
     if len(set(sizes)) == 1:
@@ -210,11 +209,11 @@ def tile(node: Node) -> Tensor:
     value = node.stored(0)
     if tensor.rank > HIGHEST_RANK:
         kinds = [(i, count) if count > 1 else 1 for i, count in enumerate(counts)]
-        laid, places = collapse(node.static_shape(0), kinds)
+        laid, positions = collapse(node.static_shape(0), kinds)
         expressible(len(laid) <= HIGHEST_RANK, "it repeats along too many axes")
         value = node.view(value, laid)
         counts = [
-            math.prod(count for at, count in zip(places, counts, strict=True) if at == i) for i in range(len(laid))
+            math.prod(count for at, count in zip(positions, counts, strict=True) if at == i) for i in range(len(laid))
         ]
     return node.result(node.apply(OperationCode.TILE, value, node.graph.ints(counts)), shape, elem=tensor.elem)
 
@@ -259,12 +258,12 @@ def reverse_sequence(node: Node) -> Tensor:
     expressible({time, batch} == {0, 1} and len(shape) >= 2, "its axes are not the first two")
     need(len(lengths) == shape[batch], f"{len(lengths)} lengths for {shape[batch]} rows", BadDataError)
     node.graph.reserve(4 * shape[0] * shape[1])
-    places = np.arange(shape[0] * shape[1]).reshape(shape[:2])
+    positions = np.arange(shape[0] * shape[1]).reshape(shape[:2])
     for row, length in enumerate(lengths.tolist()):
-        line = places[:, row] if batch == 1 else places[row]
+        line = positions[:, row] if batch == 1 else positions[row]
         line[:length] = line[:length][::-1].copy()
     rows = node.view(node.stored(0), (shape[0] * shape[1], math.prod(shape[2:])))
-    return node.result(pick_rows(node, rows, places), shape, elem=node.tensor(0).elem)
+    return node.result(pick_rows(node, rows, positions), shape, elem=node.tensor(0).elem)
 
 
 @rule("Pad")
@@ -274,10 +273,10 @@ def pad(node: Node) -> Tensor:
     expressible(tensor.rank <= HIGHEST_RANK, f"NNAPI pads no rank {tensor.rank}")
     widths = _widths(node, tensor.rank)
     shape = tuple(size and size + sum(width) for size, width in zip(tensor.dims, widths, strict=True))
-    value, places, is_nhwc = read_as_stored(node, 0)
+    value, axis_of, is_nhwc = read_as_stored(node, 0)
     along = [(0, 0)] * value.rank
     for axis, width in enumerate(widths):
-        along[places[axis]] = width
+        along[axis_of[axis]] = width
     value = _crop(node, value, along)
     along = [(max(low, 0), max(high, 0)) for low, high in along]
     if mode == "constant":
@@ -341,6 +340,6 @@ def _pad_by_mode(node: Node, value: Value, along: Widths, mode: str) -> Value:
         return node.apply(OperationCode.MIRROR_PAD, value, node.graph.ints(along), node.i32(0))
     for axis, width in enumerate(along):
         if any(width):
-            places = np.pad(np.arange(value.shape[axis]), width, mode=mode)  # type: ignore[call-overload]
-            value = node.apply(OperationCode.GATHER, value, node.i32(axis), node.graph.ints(places))
+            positions = np.pad(np.arange(value.shape[axis]), width, mode=mode)  # type: ignore[call-overload]
+            value = node.apply(OperationCode.GATHER, value, node.i32(axis), node.graph.ints(positions))
     return value

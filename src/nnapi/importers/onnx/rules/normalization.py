@@ -106,14 +106,13 @@ def hardmax(node: Node) -> Tensor:
     sizes = node.static_shape_of(value)
     first = node.apply(OperationCode.ARGMAX, value, node.i32(axis), type=OperandType(INT32))
     first = node.view(first, [*sizes[:axis], 1, *sizes[axis + 1 :]])
-    places = np.arange(sizes[axis], dtype=np.int32).reshape(-1, *(1,) * (len(sizes) - 1 - axis))
-    hot = Term(node, first).compare(OperationCode.EQUAL, Term(node, node.graph.constant(places)))
+    positions = np.arange(sizes[axis], dtype=np.int32).reshape(-1, *(1,) * (len(sizes) - 1 - axis))
+    hot = Term(node, first).compare(OperationCode.EQUAL, Term(node, node.graph.constant(positions)))
     return node.result(choose(hot, 1, Term(node, node.like(value, 0))).value, node.shape(0))
 
 
 @rule("LpNormalization")
 def lp_normalization(node: Node) -> Tensor:
-    """Lower LpNormalization; vectors of length zero stay zero."""
     shape, p = node.shape(0), int(node.attribute("p", 2))
     expressible(len(shape) <= HIGHEST_RANK and p in (1, 2), f"its p is {p}, its rank {len(shape)}")
     axis = node.axis(int(node.attribute("axis", -1)), len(shape))

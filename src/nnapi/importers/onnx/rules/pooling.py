@@ -29,14 +29,14 @@ GLOBAL = {"GlobalAveragePool": OperationCode.MEAN, "GlobalMaxPool": OperationCod
 def pool(node: Node) -> Tensor:
     """Lower pooling; padding counts neither in NNAPI's average nor in its maximum."""
     expressible(not node.wants(1), "NNAPI gives no places of what is largest")
-    x, place = stored_image(node, 0), pool_windows(node)
+    x, window = stored_image(node, 0), pool_windows(node)
     if node.kind == "AveragePool" and node.attribute("count_include_pad", 0):
-        x, place = _with_zeros(node, x, place)
-    expressible(node.kind == "MaxPool" or place.dilation == (1, 1), "NNAPI's average has no dilation")
-    if place.dilation != (1, 1):
-        result = _max_pool_dilated(node, x, place)
+        x, window = _with_zeros(node, x, window)
+    expressible(node.kind == "MaxPool" or window.dilation == (1, 1), "NNAPI's average has no dilation")
+    if window.dilation != (1, 1):
+        result = _max_pool_dilated(node, x, window)
     else:
-        result = apply_pool(node, POOLS[node.kind], x, place)
+        result = apply_pool(node, POOLS[node.kind], x, window)
     return from_image(node, result, node.tensor(0).rank)
 
 
@@ -44,54 +44,54 @@ def pool_windows(node: Node) -> Windows:
     """Return the windows of a pool. With ``ceil_mode`` the last may end beyond the image, but begins inside."""
     shape = node.shape(0)
     kernel = tuple(node.attribute("kernel_shape") or ())
-    place = windows(node, kernel, shape[2:])
+    window = windows(node, kernel, shape[2:])
     if not node.attribute("ceil_mode", 0) or node.attribute("auto_pad", "NOTSET") != "NOTSET":
-        return place
+        return window
     size = shape[2:] if len(shape) == 4 else (1, *shape[2:])
     pads = []
-    for i, (low, high) in enumerate(place.pads):
+    for i, (low, high) in enumerate(window.pads):
         expressible(size[i] != DYNAMIC, "it rounds the size of an open image up; fix it by load(shapes=…)")
-        span, stride, whole = place.span[i], place.stride[i], size[i] + low + high
+        span, stride, whole = window.span[i], window.stride[i], size[i] + low + high
         steps = -(-(whole - span) // stride)
         if steps * stride >= size[i] + low:
             steps -= 1
         pads.append((low, max(high, steps * stride + span - size[i] - low)))
-    return place._replace(pads=(pads[0], pads[1]))
+    return window._replace(pads=(pads[0], pads[1]))
 
 
-def apply_pool(node: Node, code: OperationCode, x: Value, place: Windows) -> Value:
-    (top, bottom), (left, right) = place.pads
-    numbers = (left, right, top, bottom, place.stride[1], place.stride[0], place.size[1], place.size[0], 0)
+def apply_pool(node: Node, code: OperationCode, x: Value, window: Windows) -> Value:
+    (top, bottom), (left, right) = window.pads
+    numbers = (left, right, top, bottom, window.stride[1], window.stride[0], window.size[1], window.size[0], 0)
     return node.apply(code, x, *map(node.i32, numbers))
 
 
-def _with_zeros(node: Node, x: Value, place: Windows) -> tuple[Value, Windows]:
+def _with_zeros(node: Node, x: Value, window: Windows) -> tuple[Value, Windows]:
     """Pad the image with zeros that count in the average; those of ``ceil_mode`` do not."""
     shape = node.shape(0)
     own = windows(node, tuple(node.attribute("kernel_shape") or ()), shape[2:]).pads
-    (_, bottom), (_, right) = ((0, high - mine[1]) for (_, high), mine in zip(place.pads, own, strict=True))
+    (_, bottom), (_, right) = ((0, high - mine[1]) for (_, high), mine in zip(window.pads, own, strict=True))
     image = pad_with(node, x, [(0, 0), *own, (0, 0)], 0.0)
-    return image, place._replace(pads=((0, bottom), (0, right)))
+    return image, window._replace(pads=((0, bottom), (0, right)))
 
 
-def _max_pool_dilated(node: Node, x: Value, place: Windows) -> Value:
+def _max_pool_dilated(node: Node, x: Value, window: Windows) -> Value:
     """Return the maximum over the strided images, one for each filter tap of the window."""
     lowest = _lowest(x)
-    x = pad_with(node, x, [(0, 0), *place.pads, (0, 0)], lowest)
+    x = pad_with(node, x, [(0, 0), *window.pads, (0, 0)], lowest)
     _, height, width, _ = node.static_shape_of(x)
     counts = [
         (size - span) // stride + 1
-        for size, span, stride in zip((height, width), place.span, place.stride, strict=True)
+        for size, span, stride in zip((height, width), window.span, window.stride, strict=True)
     ]
 
-    def begin_at(place_in_window: tuple[int, int]) -> Value:
+    def begin_at(tap: tuple[int, int]) -> Value:
         part = x
-        for i, position in enumerate(place_in_window):
-            start, step = position * place.dilation[i], place.stride[i]
+        for i, position in enumerate(tap):
+            start, step = position * window.dilation[i], window.stride[i]
             part = slice_with_step(node, part, 1 + i, range(start, start + (counts[i] - 1) * step + 1, step))
         return part
 
-    images = map(begin_at, np.ndindex(*place.size))
+    images = map(begin_at, np.ndindex(*window.size))
     return reduce(lambda best, image: node.apply(OperationCode.MAXIMUM, best, image), images)
 
 
@@ -104,12 +104,12 @@ def _lowest(x: Value) -> float:
 @rule("LpPool")
 def lp_pool(node: Node) -> Tensor:
     p = float(node.attribute("p", 2))
-    x, place = image(node, 0), pool_windows(node)
-    expressible(place.dilation == (1, 1), "NNAPI's average has no dilation")
+    x, window = image(node, 0), pool_windows(node)
+    expressible(window.dilation == (1, 1), "NNAPI's average has no dilation")
     raised = node.apply(OperationCode.POW, node.apply(OperationCode.ABS, x), node.like(x, p))
-    raised = pad_with(node, raised, [(0, 0), *place.pads, (0, 0)], 0.0)
-    bare = place._replace(pads=((0, 0), (0, 0)))
-    total = times(node, apply_pool(node, OperationCode.AVERAGE_POOL_2D, raised, bare), math.prod(place.size))
+    raised = pad_with(node, raised, [(0, 0), *window.pads, (0, 0)], 0.0)
+    bare = window._replace(pads=((0, 0), (0, 0)))
+    total = times(node, apply_pool(node, OperationCode.AVERAGE_POOL_2D, raised, bare), math.prod(window.size))
     return from_image(node, node.apply(OperationCode.POW, total, node.like(x, 1 / p)), node.tensor(0).rank)
 
 

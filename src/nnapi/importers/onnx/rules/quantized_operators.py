@@ -35,7 +35,6 @@ def _requantize(node: Node, kind: str, tensors: Sequence[Tensor | None], i: int)
 
 
 def _bias(node: Node, i: int) -> Tensor | None:
-    """Return a bias in the scale of input times filter as floats."""
     if not node.has(i):
         return None
     scales = node.array(1).astype(np.float64) * node.array(4).astype(np.float64)

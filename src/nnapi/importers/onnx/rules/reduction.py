@@ -71,22 +71,22 @@ def reduce(node: Node) -> Tensor:
         given = range(len(shape))
     axes = {node.axis(axis, len(shape)) for axis in given or ()}
     result = tuple(1 if axis in axes else size for axis, size in enumerate(shape) if keep or axis not in axes)
-    value, places, is_nhwc = _input_for_axes(node, axes, keep)
+    value, axis_of, is_nhwc = _input_for_axes(node, axes, keep)
     if len(shape) > HIGHEST_RANK:
         laid, where = collapse(node.static_shape(0), [axis in axes for axis in range(len(shape))])
         expressible(len(laid) <= HIGHEST_RANK, "it reduces along too many axes that are not adjacent")
-        value, places = node.view(value, laid), dict(enumerate(where))
-    found = _reduce(node, value, sorted({places[axis] for axis in axes}))
+        value, axis_of = node.view(value, laid), dict(enumerate(where))
+    found = _reduce(node, value, sorted({axis_of[axis] for axis in axes}))
     return node.result(found.value, result, elem=tensor.elem, is_nhwc=is_nhwc and keep)
 
 
 def _input_for_axes(node: Node, axes: Collection[int], keep: bool) -> tuple[Value, dict[int, int], bool]:
     """Return the input in its stored layout, or in the file's where the remaining axes would be permuted."""
-    value, places, is_nhwc = read_as_stored(node, 0)
-    left = [places[axis] for axis in range(node.tensor(0).rank) if axis not in axes]
+    value, axis_of, is_nhwc = read_as_stored(node, 0)
+    left = [axis_of[axis] for axis in range(node.tensor(0).rank) if axis not in axes]
     if is_nhwc and not keep and left != sorted(left):
         return node.stored(0), {axis: axis for axis in range(node.tensor(0).rank)}, False
-    return value, places, is_nhwc
+    return value, axis_of, is_nhwc
 
 
 def _reduce(node: Node, value: Value, axes: Sequence[int]) -> Term:

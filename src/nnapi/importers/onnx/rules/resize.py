@@ -40,8 +40,6 @@ FOR_ALL_AXES = ("axes", "scales", "keep_aspect_ratio_policy")
 
 
 class Arguments(NamedTuple):
-    """The resized axes, and for each the region, factor and size of the result, where given."""
-
     axes: list[int]
     roi: Array | None = None
     scales: Array | None = None
@@ -61,10 +59,10 @@ def resize(node: Node) -> Tensor:
         expressible(((roi >= 0) & (roi <= 1)).all(), "its region reaches beyond the image")
     found = {axis: _map(node, arguments, i) for i, axis in enumerate(arguments.axes)}
     maps = {axis: each for axis, each in sorted(found.items()) if not np.array_equal(each, np.eye(shape[axis]))}
-    value, places, is_nhwc = read_as_stored(node, 0)
+    value, axis_of, is_nhwc = read_as_stored(node, 0)
     if not is_nhwc and tensor.rank == 4 and set(maps) <= {2, 3}:
-        value, places, is_nhwc = stored_image(node, 0), {2: 1, 3: 2}, True
-    value = _apply_maps(node, value, {places[axis]: each for axis, each in maps.items()}, is_nhwc)
+        value, axis_of, is_nhwc = stored_image(node, 0), {2: 1, 3: 2}, True
+    value = _apply_maps(node, value, {axis_of[axis]: each for axis, each in maps.items()}, is_nhwc)
     result = tuple(len(maps[axis]) if axis in maps else size for axis, size in enumerate(shape))
     return node.result(value, result, elem=tensor.elem, is_nhwc=is_nhwc)
 
@@ -170,7 +168,6 @@ class Tap(NamedTuple):
 
 @rule("GridSample")
 def grid_sample(node: Node) -> Tensor:
-    """Interpolate the pixels around each location of the grid."""
     rank = node.tensor(0).rank
     expressible(rank == 4, f"NNAPI has images of two dimensions, the input is of rank {rank}")
     (count, depth, *sizes), grid = node.static_shape(0), node.static_shape(1)

@@ -72,10 +72,10 @@ def _scatter_along(node: Node, own: Shape, axis: int) -> Tensor:
     at = permute_any_rank(node, normalize_indices(node, 1, size), shape, order)
     data, updates = (permute_any_rank(node, node.stored(i), each, order) for i, each in ((0, own), (2, shape)))
     written = _pick_last(node, node.view(at, (rows, count)), (data, updates), (rows, size, 1))
-    turned = tuple(own[k] for k in order)
-    written = node.view(written, turned) if len(own) <= HIGHEST_RANK else written
+    transposed = tuple(own[k] for k in order)
+    written = node.view(written, transposed) if len(own) <= HIGHEST_RANK else written
     back = [order.index(k) for k in range(len(own))]
-    return node.result(permute_any_rank(node, written, turned, back), own, elem=node.tensor(0).elem)
+    return node.result(permute_any_rank(node, written, transposed, back), own, elem=node.tensor(0).elem)
 
 
 def _pick_last(node: Node, at: Value, sources: tuple[Value, Value], shape: tuple[int, int, int]) -> Value:
@@ -99,31 +99,31 @@ def _pick_last(node: Node, at: Value, sources: tuple[Value, Value], shape: tuple
     return pick_rows(node, join(node, [data, updates], 0), node.view(picked, (rows * size,)))
 
 
-def _write_rows(node: Node, places: Array, shape: Shape) -> Tensor:
+def _write_rows(node: Node, positions: Array, shape: Shape) -> Tensor:
     """Replace or combine rows of input 0 with those of input 2; rows of the same index one after another."""
     count, width = shape
     way = node.attribute("reduction", "none")
     expressible(way == "none" or way in COMBINED, f"its reduction is {way}")
     data = node.view(node.stored(0), shape)
-    updates = node.view(node.stored(2), (places.size, width)) if places.size else data
-    earlier = np.zeros(places.size, np.int64) if way == "none" else _count_earlier(places)
+    updates = node.view(node.stored(2), (positions.size, width)) if positions.size else data
+    earlier = np.zeros(positions.size, np.int64) if way == "none" else _count_earlier(positions)
     passes = int(earlier.max(initial=-1)) + 1
     expressible(passes <= MOST_PASSES, f"it combines {passes} elements at one place")
     node.graph.reserve(12 * count * passes)
     for number in range(passes):
         mine = np.flatnonzero(earlier == number)
         picked = np.arange(count)
-        picked[places[mine]] = count + mine
+        picked[positions[mine]] = count + mine
         written = pick_rows(node, join(node, [data, updates], 0), picked)
         data = written if way == "none" else _combine(node, COMBINED[way], data, written, picked >= count)
     return node.result(data, node.shape(0), elem=node.tensor(0).elem)
 
 
-def _count_earlier(places: Array) -> Array:
-    order = np.argsort(places, kind="stable")
-    first = np.searchsorted(places[order], places)
-    rank = np.empty(places.size, np.int64)
-    rank[order] = np.arange(places.size)
+def _count_earlier(positions: Array) -> Array:
+    order = np.argsort(positions, kind="stable")
+    first = np.searchsorted(positions[order], positions)
+    rank = np.empty(positions.size, np.int64)
+    rank[order] = np.arange(positions.size)
     earlier: Array = rank - first
     return earlier
 

@@ -24,21 +24,21 @@ def conv_2d(node: TfliteNode) -> None:
     o = node.options
     x, filter, bias = read_operands(node, channel=0)
     groups = x.shape[3] // filter.shape[3] if filter.shape[3] and x.shape[3] else 1
-    place, act = windows(node), node.activation(o.activation)
+    window, act = windows(node), node.activation(o.activation)
     if groups > 1:
         dilated = (o.dilation_w, o.dilation_h) != (1, 1)
         expressible(not dilated, "NNAPI's GROUPED_CONV_2D has no dilation")
-        node.emit(OperationCode.GROUPED_CONV_2D, x, filter, bias, *place, node.i32(groups), act, node.flag(False))
+        node.emit(OperationCode.GROUPED_CONV_2D, x, filter, bias, *window, node.i32(groups), act, node.flag(False))
     else:
-        node.emit(OperationCode.CONV_2D, x, filter, bias, *place, act, *dilation(node))
+        node.emit(OperationCode.CONV_2D, x, filter, bias, *window, act, *dilation(node))
 
 
 @rule("DEPTHWISE_CONV_2D")
 def depthwise_conv_2d(node: TfliteNode) -> None:
     x, filter, bias = read_operands(node, channel=3)
     multiplier = node.i32(filter.shape[3] // x.shape[3] if x.shape[3] else node.options.multiplier)
-    place, act = windows(node), node.activation(node.options.activation)
-    node.emit(OperationCode.DEPTHWISE_CONV_2D, x, filter, bias, *place, multiplier, act, *dilation(node))
+    window, act = windows(node), node.activation(node.options.activation)
+    node.emit(OperationCode.DEPTHWISE_CONV_2D, x, filter, bias, *window, multiplier, act, *dilation(node))
 
 
 @rule("TRANSPOSE_CONV")

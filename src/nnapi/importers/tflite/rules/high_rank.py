@@ -58,24 +58,24 @@ def reshape(node: TfliteNode) -> None:
 def transpose_axes(node: TfliteNode) -> None:
     shape, order = shape_of(node, 0), node.numbers(1)
     expressible(sorted(order) == list(range(len(shape))), f"{order} is not an order of {len(shape)} axes")
-    laid, places = merge_axes(shape, order)
+    laid, positions = merge_axes(shape, order)
     if len(laid) <= HIGHEST_RANK:
         row = node.reshape(node.row(0), laid) if laid else node.row(0)
-        node.deliver_row(row if places == sorted(places) else transpose(node, row, places))
+        node.deliver_row(row if positions == sorted(positions) else transpose(node, row, positions))
     else:
-        node.deliver_row(_move_one_by_one(node, node.row(0), laid, places))
+        node.deliver_row(_move_one_by_one(node, node.row(0), laid, positions))
 
 
 def _move_one_by_one(node: TfliteNode, row: Value, sizes: Sequence[int], order: Sequence[int]) -> Value:
     """Move each axis to its position, past the axes before it, which are merged."""
     now = list(range(len(sizes)))
-    for place, axis in enumerate(order):
+    for position, axis in enumerate(order):
         at = now.index(axis)
-        if at != place:
-            parts = (now[:place], now[place:at], [axis], now[at + 1 :])
+        if at != position:
+            parts = (now[:position], now[position:at], [axis], now[at + 1 :])
             laid = node.reshape(row, [math.prod(sizes[each] for each in part) for part in parts])
             row = transpose(node, laid, (0, 2, 1, 3))
-            now.insert(place, now.pop(at))
+            now.insert(position, now.pop(at))
     return row
 
 

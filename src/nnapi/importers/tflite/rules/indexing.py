@@ -133,7 +133,7 @@ def _by_strides(node: TfliteNode, x: Value, along: Sequence[Along], to: Value | 
 def _by_blocks(node: TfliteNode, x: Value, along: Sequence[Along]) -> Value:
     """Slice by SLICE, and GATHER where the stride is not 1; dropped axes keep a dimension of 1."""
     begin, size = [0] * x.rank, [-1] * x.rank
-    places: dict[int, list[int]] = {}
+    positions: dict[int, list[int]] = {}
     for axis, (part, dimension) in enumerate(zip(along, x.shape, strict=True)):
         if part == FULL:
             continue
@@ -148,12 +148,12 @@ def _by_blocks(node: TfliteNode, x: Value, along: Sequence[Along]) -> Value:
             begin[axis], size[axis] = picked[0], len(picked)
         else:
             node.graph.reserve(4 * len(picked))
-            places[axis] = list(picked)
+            positions[axis] = list(picked)
     if any(begin) or any(dimension != -1 for dimension in size):
         dimensions = [dimension if wanted == -1 else wanted for dimension, wanted in zip(x.shape, size, strict=True)]
         write_slice = node.temporary(x.type.with_dimensions(dimensions), "sliced")
         x = take(node, x, begin, size, to=write_slice)
-    for axis, chosen in places.items():
+    for axis, chosen in positions.items():
         shape = (*x.shape[:axis], len(chosen), *x.shape[axis + 1 :])
         x = node.apply(OperationCode.GATHER, x, node.i32(axis), node.graph.ints(chosen), shape=shape)
     return x
@@ -207,11 +207,11 @@ def reverse_sequence(node: TfliteNode) -> None:
     expressible((o.batch_dim, o.seq_dim) == (0, 1), "its rows do not lie along axis 1 of batches along axis 0")
     batch, dimension, *rest = node.static_shape_of(x)
     node.graph.reserve(4 * dimension + 4 * batch)
-    places = node.graph.ints(np.arange(dimension).reshape(1, dimension))
+    positions = node.graph.ints(np.arange(dimension).reshape(1, dimension))
     ends = node.reshape(lengths, (batch, 1))
     mirrored = subtract(node, ends, node.graph.ints(np.arange(1, dimension + 1).reshape(1, dimension)))
     past = truth(node, OperationCode.LESS, mirrored, node.like(mirrored, 0))
-    own = add(node, places, node.graph.full(OperandType(INT32, (batch, 1))))
+    own = add(node, positions, node.graph.full(OperandType(INT32, (batch, 1))))
     begins = node.graph.ints(np.arange(batch).reshape(batch, 1) * dimension)
     flat = node.reshape(add(node, choose(node, past, own, mirrored), begins), (batch * dimension,))
     laid = node.reshape(x, (batch * dimension, *rest))
@@ -276,28 +276,28 @@ def sparse_to_dense(node: TfliteNode) -> None:
 @rule("UNSORTED_SEGMENT_SUM")
 def unsorted_segment_sum(node: TfliteNode) -> None:
     data, ids, count = node.graph.real(node.input(0)), node.input(1), node.number(2)
-    places = node.reshape(ids, (*node.static_shape_of(ids), 1))
-    node.deliver(_add_at(node, places, data, [count, *data.shape[ids.rank :]]))
+    positions = node.reshape(ids, (*node.static_shape_of(ids), 1))
+    node.deliver(_add_at(node, positions, data, [count, *data.shape[ids.rank :]]))
 
 
 @rule("SEGMENT_SUM")
 def segment_sum(node: TfliteNode) -> None:
     data, ids = node.graph.real(node.input(0)), node.numbers(1)
-    places = node.reshape(node.input(1), (len(ids), 1))
-    node.deliver(_add_at(node, places, data, [max(ids) + 1, *data.shape[1:]]))
+    positions = node.reshape(node.input(1), (len(ids), 1))
+    node.deliver(_add_at(node, positions, data, [max(ids) + 1, *data.shape[1:]]))
 
 
 def _add_at(node: TfliteNode, indices: Value, updates: Value, shape: list[int]) -> Value:
     """Add updates to zeros of ``shape`` at coordinates, the last axis of ``indices``."""
     *outer, depth = node.static_shape_of(indices)
     expressible(0 < depth <= len(shape), f"it has {depth} indices for {len(shape)} axes")
-    places, count = math.prod(shape[:depth]), math.prod(outer)
+    positions, count = math.prod(shape[:depth]), math.prod(outer)
     width = math.prod(shape[depth:])
-    node.graph.reserve(12 * places * count)
+    node.graph.reserve(12 * positions * count)
     row = node.reshape(flatten_coordinates(node, indices, shape), (1, count))
-    column = node.graph.ints(np.arange(places).reshape(places, 1))
+    column = node.graph.ints(np.arange(positions).reshape(positions, 1))
     hit = truth(node, OperationCode.EQUAL, row, column)
-    type = OperandType(updates.type.code, (places, count))
+    type = OperandType(updates.type.code, (positions, count))
     ones, zeros = (node.graph.constant(np.full(type.dimensions, number, type.dtype)) for number in (1, 0))
     rows, keep = node.reshape(updates, (count, width)), node.flag(False)
     return node.reshape(node.apply(OperationCode.BATCH_MATMUL, choose(node, hit, ones, zeros), rows, keep, keep), shape)
@@ -316,11 +316,11 @@ def dynamic_update_slice(node: TfliteNode) -> None:
         node.graph.reserve(4 * dimension)
         begin = node.apply(OperationCode.SLICE, start, node.graph.ints([axis]), node.graph.ints([1]), shape=(1,))
         begin = _clamp(node, begin, 0, dimension - width)
-        places = subtract(node, node.graph.ints(np.arange(dimension)), begin)
-        source = _clamp(node, places, 0, width - 1)
+        positions = subtract(node, node.graph.ints(np.arange(dimension)), begin)
+        source = _clamp(node, positions, 0, width - 1)
         stretched = (*update.shape[:axis], dimension, *update.shape[axis + 1 :])
         update = node.apply(OperationCode.GATHER, update, node.i32(axis), source, shape=stretched)
-        inside = truth(node, OperationCode.EQUAL, places, source)
+        inside = truth(node, OperationCode.EQUAL, positions, source)
         inside = node.reshape(inside, [dimension if i == axis else 1 for i in range(x.rank)])
         mask = inside if mask is None else truth(node, OperationCode.LOGICAL_AND, mask, inside)
     if mask is None:

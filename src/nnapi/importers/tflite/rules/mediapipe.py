@@ -66,8 +66,8 @@ def max_pooling_with_argmax(node: TfliteNode) -> None:
 
 def every(node: TfliteNode, x: Value, top: int, left: int, w: Windows) -> Value:
     steps = [1, w.stride_h, w.stride_w, 1]
-    place = [node.graph.ints(each) for each in ([0, top, left, 0], list(x.shape), steps)]
-    return node.apply(OperationCode.STRIDED_SLICE, x, *place, *[node.i32(0)] * 3)
+    bounds = [node.graph.ints(each) for each in ([0, top, left, 0], list(x.shape), steps)]
+    return node.apply(OperationCode.STRIDED_SLICE, x, *bounds, *[node.i32(0)] * 3)
 
 
 @rule("CUSTOM:MaxUnpooling2D")

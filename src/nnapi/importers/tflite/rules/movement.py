@@ -221,9 +221,9 @@ def one_hot(node: TfliteNode) -> None:
     scalar = node.is_scalar(0)
     rank = indices.rank + (not scalar)
     axis = node.axis(node.options.axis, rank)
-    places = np.arange(depth, dtype=np.int32).reshape([-1 if i == axis else 1 for i in range(rank)])
+    positions = np.arange(depth, dtype=np.int32).reshape([-1 if i == axis else 1 for i in range(rank)])
     spread = indices if scalar else node.apply(OperationCode.EXPAND_DIMS, indices, node.i32(axis), shape=())
-    hot = truth(node, OperationCode.EQUAL, spread, node.graph.constant(places))
+    hot = truth(node, OperationCode.EQUAL, spread, node.graph.constant(positions))
     on, off = node.input(2), node.input(3)
     if node.output.type.code == BOOL8:
         switched = (on.array is not None and bool(on.array.all()), off.array is not None and not off.array.any())

@@ -60,7 +60,7 @@ def cast(node: TfliteNode) -> None:
         node.graph.quantize(node.apply(OperationCode.CAST, whole, type=OperandType(FLOAT32)), _as_bytes(node, out))
     elif x.type.channel is not None:
         axis, scales = x.type.channel.dimension, np.array(x.type.channel.scales, np.float32)
-        units = node.graph.constant(scales.reshape([-1 if place == axis else 1 for place in range(x.type.rank)]))
+        units = node.graph.constant(scales.reshape([-1 if i == axis else 1 for i in range(x.type.rank)]))
         steps = node.apply(OperationCode.DIV, node.graph.real(x), units, node.i32(0))
         if target == FLOAT32:
             node.bind(0, steps)

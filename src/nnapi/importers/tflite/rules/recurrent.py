@@ -69,8 +69,8 @@ def lstm(node: TfliteNode) -> None:
     node.emit(OperationCode.LSTM, *cell, *_scalars(node, x), *norms, to=[scratch, state, memory, out])
     if out is not target:
         node.deliver(out)
-    for place, value in zip(STATES, (state, memory), strict=True):
-        node.keep_state(place, value)
+    for index, value in zip(STATES, (state, memory), strict=True):
+        node.keep_state(index, value)
 
 
 def basic_lstm(node: TfliteNode) -> None:
@@ -234,8 +234,8 @@ def integer_steps(node: TfliteNode, steps: Sequence[Value]) -> list[Value]:
         node.emit(OperationCode.QUANTIZED_LSTM, *inputs, to=[state, cell, out])
         hidden, memory = state, cell
         outputs.append(out)
-    for place, value in zip(STATES, (hidden, memory), strict=True):
-        node.keep_state(place, value)
+    for index, value in zip(STATES, (hidden, memory), strict=True):
+        node.keep_state(index, value)
     return outputs
 
 
