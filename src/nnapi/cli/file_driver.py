@@ -11,7 +11,7 @@ import numpy as np
 import nnapi
 from nnapi.codes import DeviceTypeCode
 from nnapi.drivers.base import ENGINE, Capabilities, DeviceInfo, Outcome, PrepareOptions, Request, Verdict
-from nnapi.drivers.litert.quiet import hide_greeting
+from nnapi.drivers.litert.quiet import hide_delegate_message
 from nnapi.errors import BadDataError, OpFailedError, need_value
 from nnapi.model.operand import OperandType
 from nnapi.report.engines import Engine, Run, UnsuitableError
@@ -46,7 +46,7 @@ class FileDriver:
     def _open(self, model: nnapi.Model) -> Run:
         with tempfile.TemporaryDirectory(prefix="nnapi-") as folder:
             nnapi.export(model, path := Path(folder) / f"model{self._suffix}")
-            with hide_greeting():
+            with hide_delegate_message():
                 (run,) = self._engine.open(path, 1).prepare(1)
         return run
 

@@ -13,7 +13,7 @@ from ai_edge_litert.interpreter import Interpreter
 
 from nnapi.drivers.base import Bound, Inference
 from nnapi.drivers.litert.profiler import Engine
-from nnapi.drivers.litert.quiet import hide_greeting
+from nnapi.drivers.litert.quiet import hide_delegate_message
 from nnapi.errors import OpFailedError, need
 from nnapi.model.memory import Memory
 from nnapi.model.operand import Array, Shape
@@ -169,17 +169,17 @@ def _getter(view: Array, flip: bool, borrow: bool) -> Callable[[], Array]:
     return (lambda: view) if borrow else view.copy
 
 
-_greeted = threading.Event()
+_delegate_was_made = threading.Event()
 
 
 def _interpreter(program: Program, threads: int) -> Interpreter:
     path = program.file.path if program.file and len(program.content) >= WORTH_MAPPING else None
     content = None if path else bytes(program.content)
     try:
-        with nullcontext() if _greeted.is_set() else hide_greeting():
+        with nullcontext() if _delegate_was_made.is_set() else hide_delegate_message():
             interpreter = Interpreter(path, content, num_threads=threads)
             interpreter.allocate_tensors()
-        _greeted.set()
+        _delegate_was_made.set()
     except (RuntimeError, ValueError) as error:
         raise OpFailedError(f"LiteRT refuses the graph: {error}") from None
     return interpreter

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 
 from nnapi.locks import make_lock
 
-GREETING = b"INFO: Created TensorFlow Lite XNNPACK delegate"
+MESSAGE = b"INFO: Created TensorFlow Lite XNNPACK delegate"
 _lock = make_lock()
 
 
 @contextmanager
-def hide_greeting() -> Iterator[None]:
+def hide_delegate_message() -> Iterator[None]:
     """Forward what anybody writes to stderr, except for the message."""
     with _lock, open(os.memfd_create("nnapi-stderr"), "w+b") as held:
         try:
@@ -28,6 +28,6 @@ def hide_greeting() -> Iterator[None]:
             os.dup2(stderr, 2)
             held.seek(0)
             for line in held.read().splitlines(keepends=True):
-                if not line.startswith(GREETING):
+                if not line.startswith(MESSAGE):
                     os.write(stderr, line)
             os.close(stderr)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nnapi.drivers.litert.quiet import hide_greeting
+from nnapi.drivers.litert.quiet import hide_delegate_message
 from nnapi.model.operand import Array
 
 ELEMENTS = {"float32": 1, "int32": 2, "uint8": 3, "int64": 4, "bool": 6, "int16": 7, "int8": 9}
@@ -135,7 +135,7 @@ class Profiled(ExitStack):
             _call("SetOptionsHardwareAccelerators", options, CPU)
             for name, text in self._texts.items():
                 _call("AddOpaqueOptions", options, _make("CreateOpaqueOptions", name, text, _keeps))
-            with hide_greeting():
+            with hide_delegate_message():
                 compiled = _make("CreateCompiledModel", _environment(), model, options)
             self._model = self._own("CompiledModel", compiled)
             self._profiler = _make("CompiledModelGetProfiler", self._model)
