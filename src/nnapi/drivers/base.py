@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, runtime_
 
 from nnapi.codes import DeviceTypeCode, OperandCode, PreferenceCode, PriorityCode
 from nnapi.errors import DeadObjectError, MissedDeadlineTransientError, OpFailedError, need
-from nnapi.model.extension import Extension, ExtensionType
+from nnapi.model.extension import Extension as Extension
+from nnapi.model.extension import ExtensionType as ExtensionType
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, Shape
@@ -28,48 +29,12 @@ from nnapi.model.operand import Array, OperandType, Shape
 if TYPE_CHECKING:
     from nnapi.drivers.workload import Work
 
-__all__ = [
-    "DEFAULT_LOOP_TIMEOUT",
-    "ENGINE",
-    "REFERENCE",
-    "Allocates",
-    "Attribute",
-    "Binds",
-    "Bound",
-    "Buffer",
-    "CacheEntry",
-    "Caches",
-    "Capabilities",
-    "DeviceInfo",
-    "Direct",
-    "Driver",
-    "DriverDiedError",
-    "Extension",
-    "ExtensionType",
-    "HostBuffer",
-    "HostMemory",
-    "Inference",
-    "LoopTimeoutError",
-    "Outcome",
-    "Performance",
-    "PrepareOptions",
-    "Prepared",
-    "Probed",
-    "Request",
-    "Sessions",
-    "Variants",
-    "Verdict",
-]
-
 DEFAULT_LOOP_TIMEOUT = 2_000_000_000
 """Nanoseconds that a WHILE may run unless the execution says otherwise."""
 
 
 class DeviceInfo(NamedTuple):
-    """The identity of a device; ``feature_level`` is 1 to 8.
-
-    Devices that describe extensions of the same name differently disable it for all.
-    """
+    """The identity of a device. Devices that describe extensions of the same name differently disable it for all."""
 
     name: str
     version: str
@@ -89,10 +54,7 @@ REFERENCE = Performance()
 
 
 class Capabilities(NamedTuple):
-    """Declared performance by operand code, otherwise ``default``, and for control flow.
-
-    ``launch_seconds`` is the fixed cost of passing a tensor, ``seconds_per_byte`` that of copying it.
-    """
+    """Declared performance; ``launch_seconds`` is the cost of passing a tensor, ``seconds_per_byte`` of copying it."""
 
     default: Performance = REFERENCE
     by_type: Mapping[int, Performance] = {}  # nobody changes it
@@ -117,10 +79,7 @@ class LoopTimeoutError(MissedDeadlineTransientError):
 
 
 class DriverDiedError(DeadObjectError):
-    """The process of a driver has ended.
-
-    ``by_itself``: nobody else ended it. ``was_alone``: it had one request, which may be the cause.
-    """
+    """The process of a driver has ended; ``by_itself`` if nobody ended it, ``was_alone`` if it had one request only."""
 
     by_itself = False
     was_alone = False
@@ -153,7 +112,7 @@ class PrepareOptions(NamedTuple):
 
 
 class Request(NamedTuple):
-    """One run: an array per model input (None if omitted), of the operand's storage type and actual shape.
+    """One run: an array of the storage type per model input, None if omitted.
 
     With ``borrow`` a session may return views of the device's memory, valid until its next run.
     """
@@ -213,10 +172,7 @@ class Direct(Protocol):
 
 
 class Bound(NamedTuple):
-    """Memory of a device for the inputs of runs, and the run on its content.
-
-    A run does not change the inputs; its results are valid until the next run.
-    """
+    """Memory of a device for inputs, and a run on them that keeps them; results are valid until the next run."""
 
     inputs: list[Array]
     run: Callable[[], list[Array]]
@@ -313,7 +269,7 @@ class Probed(Protocol):
 
 
 class HostMemory:
-    """Base of drivers whose device works in the host's memory."""
+    """Base of drivers that allocate from the host."""
 
     def allocate(self, type: OperandType) -> HostBuffer:
         need(type.is_known, f"no memory is allocated for unknown dimensions: {type}", OpFailedError)

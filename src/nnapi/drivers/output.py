@@ -1,7 +1,4 @@
-"""Capture the output of engines to stdout and stderr, to hide it and to search it for reasons.
-
-A driver's own process writes it where the application finds it after a crash.
-"""
+"""Capture the output of engines to stdout and stderr; after a crash the application reads it for reasons."""
 
 from __future__ import annotations
 

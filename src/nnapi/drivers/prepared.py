@@ -1,7 +1,4 @@
-"""Common code of prepared models: a pool of resources, one variant for each set of input shapes, the clock.
-
-Closing is final: no run begins any more, and those in flight finish.
-"""
+"""Common code of prepared models: a pool of resources, one variant for each set of input shapes, the clock."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Timings of engines that drivers ship, measured once per instruction set, never at run time.
-
-``benchmarks/operator_costs.py`` measures ``timings.txt``. It predicts; trials decide between plans.
-"""
+"""Timings of engines, measured by ``benchmarks/operator_costs.py``: they predict, and trials decide between plans."""
 
 from __future__ import annotations
 

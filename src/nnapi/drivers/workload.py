@@ -1,7 +1,4 @@
-"""The work of an operation: its kind, element type, multiply-accumulates (MACs), bytes, pixels and filter taps.
-
-With few channels most of the time is spent on beginning a sum at each pixel and tap, so these count beside MACs.
-"""
+"""The work of an operation. Pixels and taps count beside MACs, because beginning sums dominates with few channels."""
 
 from __future__ import annotations
 

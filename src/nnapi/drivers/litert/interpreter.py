@@ -29,8 +29,6 @@ WORTH_MAPPING = 1 << 16
 
 
 class Program:
-    """A serialized graph and its facts."""
-
     def __init__(
         self,
         content: bytes | memoryview,
@@ -151,7 +149,6 @@ class Instance:
         return Bound(inputs, flipped if any(self._program.flipped) else same)
 
     def results(self) -> list[Array]:
-        """Return copies of the outputs."""
         return [view ^ FLIP if flip else view.copy() for view, flip in self._outputs]
 
     def borrow_results(self) -> list[Array]:

@@ -17,8 +17,6 @@ from nnapi.model.parts import Operand
 
 @dataclass(frozen=True)
 class OperandLimits:
-    """The limits of an operand, None for no limit."""
-
     types: tuple[int, ...] | None = None
     ranks: tuple[int, ...] | None = None
     largest_dimension: int | None = None

@@ -16,7 +16,6 @@ from nnapi.errors import BadDataError
 from nnapi.model.operation import REGISTRY
 
 SHIPPED = Path(__file__).parent
-"""The folder of nnapi's own profiles."""
 SUFFIX = ".toml"
 LONGEST_DELAY = 3600.0
 KINDS = {str: "a string", bool: "true or false", int: "a whole number", float: "a number", dict: "a table"}
@@ -120,7 +119,6 @@ class _Table:
         return values
 
     def take_table(self, key: str) -> _Table:
-        """Return the table below; an empty one if it is missing."""
         return _Table(self._file, f"{self._path}{key}.", self.take(key, dict, {}))
 
     def close(self) -> None:

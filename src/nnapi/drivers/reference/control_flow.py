@@ -1,8 +1,4 @@
-"""IF and WHILE: run nested models.
-
-A computation is a generator that yields nested models and gets their results. Waiting ones are a list, because models
-may be nested deeper than Python's calls.
-"""
+"""IF and WHILE. A computation is a generator that yields nested models and gets their results."""
 
 from __future__ import annotations
 
@@ -33,7 +29,7 @@ Computation: TypeAlias = Generator[Wanted, Any, list[Array]]
 
 def run(computation: Computation, limits: Limits) -> list[Array]:
     """Run a computation and its nested ones; return its result."""
-    waiting = [computation]
+    waiting = [computation]  # models may be nested deeper than Python's calls
     results: list[Array] | None = None
     error: BaseException | None = None
     while True:

@@ -32,8 +32,6 @@ CACHED_PROGRAMS = 8
 
 
 class Program:
-    """The steps of a model for one set of input types (None for an omitted input)."""
-
     def __init__(self, model: Model, inputs: Sequence[OperandType | None], prepared: PreparedReference) -> None:
         self.model = model
         self.prepared = prepared

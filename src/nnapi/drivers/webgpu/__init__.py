@@ -1,7 +1,4 @@
-"""The device ``webgpu``: the GPU, by the accelerator of LiteRT (ML Drift on WebGPU on Vulkan).
-
-A separate process searches for a usable GPU, for a second. The answer is cached for the same LiteRT and Vulkan drivers.
-"""
+"""The device ``webgpu``: the GPU, by LiteRT's accelerator (ML Drift on WebGPU on Vulkan). A process searches for it."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ SOFTWARE = Capabilities(
 
 
 VERSION = 2
-"""Of entries: increase it with every change of compiled models."""
+"""Of cache entries: increase it with every change of compiled models."""
 
 
 class Compiled(NamedTuple):

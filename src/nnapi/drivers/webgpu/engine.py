@@ -60,8 +60,6 @@ class End:
 
 
 class Instance:
-    """A file compiled for the accelerator, and the buffers of its inputs and outputs."""
-
     def __init__(self, content: bytes, flipped: Sequence[bool], relaxed: bool) -> None:
         """``flipped`` and ``relaxed`` as in :class:`Compiled`; ``said`` is the engine's output meanwhile."""
         said = Output()

@@ -1,8 +1,4 @@
-"""The patterns of operators that the accelerator was seen to compute within NNAPI's tolerances.
-
-A pattern is an operator's kind, the types, ranks and constness of its tensors, and other traits that matter.
-``python -m tools.webgpu_patterns`` writes ``proven_patterns.txt``, one pattern a line, from the conformance examples.
-"""
+"""The patterns of operators that the accelerator computes correctly. ``python -m tools.webgpu_patterns`` lists them."""
 
 from __future__ import annotations
 

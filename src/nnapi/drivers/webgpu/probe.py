@@ -1,7 +1,4 @@
-"""``python -m nnapi.drivers.webgpu.probe``: add two numbers on the accelerator, in a process that it may crash.
-
-The last line is ``computed``, or the reason. The engine's own output names the adapter.
-"""
+"""``python -m nnapi.drivers.webgpu.probe``: add two numbers on the accelerator; print ``computed`` or the reason."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Canonical rules from NNAPI's operations to operators of TensorFlow Lite, one module per family.
-
-Engines and the exporter replace rules in a copy of ``RULES``.
-"""
+"""Canonical rules from NNAPI's operations to TensorFlow Lite's operators; engines change a copy of ``RULES``."""
 
 from __future__ import annotations
 

@@ -19,7 +19,6 @@ from nnapi.model.operand import Array
 ELEMENTS = {"float32": 1, "int32": 2, "uint8": 3, "int64": 4, "bool": 6, "int16": 7, "int8": 9}
 """LiteRT's codes of element types by NumPy's names."""
 CPU = 1
-"""The accelerators: the CPU alone."""
 SEVERITY, ACCELERATORS = 25, 24
 """Options of an environment: the least severity that is logged, and the accelerators to search for."""
 SILENT, INTEGER = 4, 2
@@ -165,12 +164,10 @@ class Profiled(ExitStack):
         return found
 
     def _own(self, kind: str, handle: c_void_p) -> c_void_p:
-        """Destroy a handle at the end, before those it may depend on."""
         self.callback(getattr(_library(), f"LiteRtDestroy{kind}"), handle)
         return handle
 
     def _buffer(self, view: Array) -> int:
-        """Copy a view to memory of the engine."""
         size = view.nbytes
         memory = np.zeros(size + ALIGNMENT + SPARE, np.uint8)
         memory = memory[-memory.ctypes.data % ALIGNMENT :]

@@ -1,8 +1,4 @@
-"""Dequantize weights beside a float input where that is faster.
-
-The engine quantizes the input by rows first. With few channels, that costs more on some processors than 8-bit products
-save.
-"""
+"""Dequantize weights beside a float input where that is faster: the engine quantizes the input by rows first."""
 
 from __future__ import annotations
 
@@ -46,15 +42,23 @@ def _rewrite(graph: Graph, chosen: list[bool]) -> Graph:
     operators: list[Operator] = []
     for operator, is_chosen in zip(graph.operators, chosen, strict=True):
         if is_chosen:
-            numbers |= {codes: dequantize_filter(codes) for codes in _find_quantized(operator) if codes not in numbers}
+            weights = [each for each in _find_quantized(operator) if each not in numbers]
+            numbers |= {each: dequantize_constant(each) for each in weights}
             operator = operator.like([x and numbers.get(x, x) for x in operator.inputs])
         operators.append(operator)
     return graph.with_operators(operators)
 
 
-def dequantize_filter(filter: Tensor) -> Tensor:
-    """Dequantize a filter of signed values with zero point 0."""
-    scales = np.asarray(filter.scale, np.float32)
-    shape = [-1 if index == filter.axis else 1 for index in range(len(filter.shape))]
+def dequantize_constant(tensor: Tensor) -> Tensor:
+    """Dequantize a constant with one scale, or with one for each slice along its axis."""
+    scales = np.asarray(tensor.scale, np.float32)
+    shape = [-1 if index == tensor.axis else 1 for index in range(len(tensor.shape))]
     factors = scales.reshape(shape) if scales.ndim else scales
-    return filter.like(type="f32", scale=0.0, axis=0, data=filter.value.astype(np.float32) * factors)
+    values = (tensor.value.astype(np.float32) - np.float32(tensor.zero_point)) * factors
+    return tensor.like(type="f32", scale=0.0, zero_point=0, axis=0, data=values)
+
+
+def dequantize_bias(bias: Tensor) -> Tensor:
+    """Dequantize a bias, whose values may need more bits than float32 has."""
+    values = (bias.value * np.asarray(bias.scale, np.float64)).astype(np.float32)
+    return bias.like(type="f32", scale=0.0, axis=0, data=values)

@@ -38,7 +38,6 @@ def _takes_both(operator: Operator) -> bool:
 
 
 def _replace(graph: Graph, changed: Mapping[Tensor, Tensor]) -> Graph:
-    """Replace tensors, and drop operators that then have the same input and output."""
     operators: list[Operator] = []
     for old in graph.operators:
         new = old.like(

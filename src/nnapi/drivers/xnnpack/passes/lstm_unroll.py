@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from nnapi.drivers.xnnpack.passes.dynamic_range import dequantize_filter
+from nnapi.drivers.xnnpack.passes.dynamic_range import dequantize_constant
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.model.operand import Array
 from nnapi.ops.lstm_parameters import GATES
@@ -204,7 +204,6 @@ class _Cell:
         return self._squash("LOGISTIC", sums)
 
     def _clip(self, memory: Tensor) -> Tensor:
-        """Clamp the state once enough steps could reach the limit."""
         self.reach += self.largest
         if self.reach <= self.limit:
             return memory
@@ -217,7 +216,6 @@ class _Cell:
         return x
 
     def _deliver(self, outputs: list[Tensor]) -> None:
-        """Emit the outputs of all steps as the operator's."""
         whole = outputs[0]
         if self.length > 1:
             joined = (self.length * self.batch, self.units)
@@ -269,8 +267,4 @@ class _Cell:
 
 
 def _real(tensor: Tensor) -> Array:
-    if tensor.type == "f32":
-        return tensor.value
-    if not isinstance(tensor.scale, float):
-        return dequantize_filter(tensor).value
-    return (tensor.value.astype(np.float32) - np.float32(tensor.zero_point)) * np.float32(tensor.unit)
+    return tensor.value if tensor.type == "f32" else dequantize_constant(tensor).value

@@ -1,8 +1,4 @@
-"""Compute reductions on quantized values where a model dequantizes all of them first, in a third to a half of the time.
-
-MEAN and SUM become one operator that also changes the scale. Only results halfway between two quantized values differ.
-REDUCE_MAX and REDUCE_MIN move before DEQUANTIZE.
-"""
+"""Compute reductions on quantized values where a model dequantizes all of them first, in up to half the time."""
 
 from __future__ import annotations
 

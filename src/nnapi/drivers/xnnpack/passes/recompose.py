@@ -1,7 +1,4 @@
-"""Replace the importer's decompositions of ROUND, SIGN and casts, which NNAPI lacks, by one operator each.
-
-The results are the same, except for the sign of 0 and for NaN, which SIGN preserves.
-"""
+"""Replace the importer's decompositions of ROUND, SIGN and casts by operators; the sign of 0 and NaN may differ."""
 
 from __future__ import annotations
 
@@ -29,7 +26,6 @@ LAST = {"SELECT": (ROUND, SIGN, TRUTH), "CAST": (BYTE,)}
 
 
 def recompose(graph: Graph) -> Graph:
-    """Return the graph with one operator for each pattern; unused ones remain."""
     makers: Makers = {output: operator for operator in graph.operators for output in operator.outputs}
     return graph.with_operators([_join(operator, makers) or operator for operator in graph.operators])
 

@@ -1,8 +1,4 @@
-"""Find the tensors that carry copies of some channels, so that filters need not move them.
-
-Operators that treat all channels alike pass copies through: their tensors carry the same ones, a *family*. Convolutions
-begin and end families. A copy replaces a channel that is always zero, or follows all channels.
-"""
+"""Find the families of tensors that carry copies of channels through operators that treat all channels alike."""
 
 from __future__ import annotations
 
@@ -132,7 +128,6 @@ def _find_families(graph: Graph) -> Iterable[_Family]:
 
 
 def _surround(graph: Graph, alike: Iterable[Sequence[Tensor]], family: Callable[[Tensor], _Family]) -> None:
-    """Set each family's operators, and whether it can carry copies."""
     for tensor in graph.inputs_and_outputs:
         family(tensor).is_closed = False
     for operator, tensors in zip(graph.operators, alike, strict=True):
@@ -147,7 +142,6 @@ def _surround(graph: Graph, alike: Iterable[Sequence[Tensor]], family: Callable[
 
 
 def _find_alike(operator: Operator) -> list[Tensor]:
-    """Return the tensors of an operator that treats every channel alike; none for any other."""
     y, count = operator.output, facts(operator.kind).channelwise
     if len(y.shape) != 4 or not (count or Conv(operator).is_constant_depthwise):
         return []

@@ -17,7 +17,6 @@ from nnapi.model.operand import Array
 REACH = 127
 """Signed filters omit -128, so that sums of pairs of products fit 16 bits on every processor."""
 FEW = 32
-"""Offsets that are processed faster as a list than as an array."""
 UNCOVERED = "a number that does not fit has too few copies of its channel"
 ROW = 16384
 """Values whose minimum or maximum is found at a time."""
@@ -70,7 +69,6 @@ class Split:
         self._share_out(result.reshape(-1, len(order)), order)
 
     def _move(self, result: Array, order: Order) -> None:
-        """Move weights of displaced channels to their first index."""
         for channel, (first, *again) in order.find_displaced().items():
             if first in order.instead or first >= len(order.span):
                 numbers = np.subtract(self.filter.value[..., channel], np.uint8(self.filter.zero_point))

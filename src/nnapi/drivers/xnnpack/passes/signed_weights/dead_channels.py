@@ -1,8 +1,4 @@
-"""Find channels that are zero for every input by interval arithmetic, and clear the weights that read or write them.
-
-Weights beside dead channels have no effect, so they need not be split (:mod:`channel_splitting`). Trained networks have
-dead channels mostly in their first layers, where a large negative bias precedes a RELU.
-"""
+"""Find channels that are zero for every input by interval arithmetic: weights beside them are cleared, not split."""
 
 from __future__ import annotations
 

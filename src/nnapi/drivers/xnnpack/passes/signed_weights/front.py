@@ -1,7 +1,4 @@
-"""Leave the front of a network on unsigned values where the engine is faster on these.
-
-Networks begin with wide images of few channels and become deep; kernels for tiles of a matrix need depth.
-"""
+"""Leave the front of a network, with wide images of few channels, on unsigned values where these are faster."""
 
 from __future__ import annotations
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from nnapi.drivers.xnnpack.passes.dynamic_range import dequantize_bias, dequantize_constant
 from nnapi.drivers.xnnpack.passes.signed_weights import cost_model
 from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
-from nnapi.model.operand import Array
 
 WORTH = 0.2
 """The share of its time that a convolution must save: the accuracy of estimates."""
@@ -41,16 +39,6 @@ def _rewrite(conv: Conv, reals: dict[Tensor, Tensor]) -> list[Operator]:
     if x not in reals:
         reals[x] = x.like(type="f32", scale=0.0, zero_point=0)
         before = [Operator("DEQUANTIZE", [x], [reals[x]])]
-    numbers = _multiply(filter.value.astype(np.float32) - np.float32(filter.zero_point), filter.scale, filter.axis)
-    weights = Tensor("f32", filter.shape, data=numbers, name=filter.name)
-    sums = (bias.value * np.asarray(bias.scale, np.float64)).astype(np.float32)
-    offsets = Tensor("f32", bias.shape, data=sums, name=bias.name)
     real = y.like(type="f32", scale=0.0, zero_point=0)
-    computed = conv.operator.like([reals[x], weights, offsets], [real])
+    computed = conv.operator.like([reals[x], dequantize_constant(filter), dequantize_bias(bias)], [real])
     return [*before, computed, Operator("QUANTIZE", [real], [y])]
-
-
-def _multiply(numbers: Array, scale: float | Array, axis: int) -> Array:
-    factors = np.asarray(scale, np.float32)
-    shape = [-1 if index == axis else 1 for index in range(numbers.ndim)]
-    return numbers * (factors.reshape(shape) if factors.ndim else factors)

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
+from nnapi.drivers.xnnpack.passes.dynamic_range import dequantize_bias, dequantize_constant
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_map import MOST_SLICES, estimate_ways, map_channels
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_order import Order, gather
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import (
@@ -200,10 +199,7 @@ class _Rewriting:
 
     def _compute_in_float(self, conv: Conv) -> None:
         x, filter, bias, y = conv.input, conv.filter, conv.bias, self._lengthen(conv.output)
-        numbers = (filter.value.astype(np.float32) - np.float32(filter.zero_point)) * np.float32(filter.unit)
-        weights = Tensor("f32", filter.shape, data=numbers, name=filter.name)
-        sums = (bias.value * np.float64(bias.unit)).astype(np.float32)
-        offsets = Tensor("f32", bias.shape, data=sums, name=bias.name)
+        weights, offsets = dequantize_constant(filter), dequantize_bias(bias)
         if not conv.is_depthwise:
             weights = self._read_once(weights, x)
         inputs = list(conv.operator.inputs)

@@ -1,8 +1,4 @@
-"""Rewrite convolutions of images of few channels with stride 2: two pixels become one of twice the depth.
-
-The engine multiplies eight input channels at a time; images have three. Rows whose filter values do not fit into signed
-bytes are copied between the others, which costs very little.
-"""
+"""Rewrite convolutions of images of few channels with stride 2: two pixels become one of twice the depth."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Split depthwise filters with outliers: a few channels are computed separately in float32.
-
-A depthwise filter cannot sum over copies, and converting all channels takes time. The convolution before is split as
-well, and the results are concatenated, so that copies of the few (:mod:`channel_map`) cost little.
-"""
+"""Compute the few channels of depthwise filters that have outliers separately in float32."""
 
 from __future__ import annotations
 

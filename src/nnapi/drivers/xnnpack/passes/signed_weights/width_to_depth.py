@@ -1,8 +1,4 @@
-"""Compute two neighboring pixels as one in convolutions with at most half a tile of output channels.
-
-The engine takes as long for eight channels as for sixteen. A depthwise filter becomes a dense one, mostly zeros: dense
-kernels are twice as fast in spite of that.
-"""
+"""Compute two adjacent pixels as one in convolutions to few channels, of which the engine computes a whole tile."""
 
 from __future__ import annotations
 
