@@ -87,12 +87,12 @@ class Sketch(Builder):
         images = self.call.images() if self.call.nchw else frozenset()
         for position, type in enumerate(kept):
             result = results[position]
-            if not position and self.call.activation and not self.is_stored:
+            if not same_quantization(result.type, type):
+                result = self._requantize(result, type)
+            if not position and self.call.activation and not self.is_stored:  # its limits are rounded to that scale
                 result = getattr(self, CLAMPS[self.call.activation])(result)
             if not self.is_stored and position < len(slots) and slots[position].name in images:
                 result = self.permute(result, NHWC_TO_NCHW)
-            if not same_quantization(result.type, type):
-                result = self._requantize(result, type)
             if not self._is_new(result) or result.index in self._outputs:
                 result = self.reshape(result, result.shape)
             same = result.type.code == type.code and result.shape == type.dimensions

@@ -284,6 +284,13 @@ def test_an_operation_whose_rule_refuses_it_is_computed_as_its_decomposition() -
     need_parts(OperationCode.ELU, [floats, scalar(OperandCode.FLOAT32, np.float32(-1))], [floats[0]], 1e-6)
 
 
+def test_a_decomposition_clamps_in_the_scale_of_the_result() -> None:
+    """RELU1 of 49.8 is 1, which is 0 steps of the input's scale and 14 of the result's."""
+    image, out = tensor("uint8", (1, 1, 1, 1), 12.45, 128), tensor("uint8", (1, 1, 1, 1), 0.0706, 128)
+    window = [integer(number) for number in (0, 0, 0, 1, 1, 1, 1, 2, 2)]
+    need_parts(OperationCode.MAX_POOL_2D, [(image, np.full((1, 1, 1, 1), 132, np.uint8)), *window], [out])
+
+
 @pytest.mark.parametrize("before", ["max_pool_2d", "split", "topk_v2"])
 def test_an_instance_normalization_behind_an_operation_that_the_engine_gives_several_results(before: str) -> None:
     """In a model with quantized values, in which it is computed without the engine's own operator."""
@@ -311,3 +318,23 @@ def test_limits_below_the_zero_point(code: OperationCode, scale: float, type: st
     x = np.array([1, 2, -5]).reshape(1, 1, 1, 3) + zero_point
     options = [*map(integer, (1, 1, 1, 1, 1, 2))] if code == OperationCode.MAX_POOL_2D else []
     need_close(both(code, [(of, x.astype(type)), *options], [of]), 0)
+
+
+def test_a_window_that_misses_the_image_is_refused() -> None:
+    """Four rows with a dilation of 5 around an image of one row: the engine ends the process on quantized values."""
+    image, filter = tensor("uint8", (1, 1, 9, 1), 0.5, 128), tensor("uint8", (1, 4, 2, 1), 0.5, 128)
+    b = nnapi.Builder()
+    x = b.input(image)
+    bias = b.constant(np.zeros(1, np.int32), tensor("int32", (1,), 0.25, 0))
+    window: dict[str, Any] = {
+        "padding_scheme": 1,
+        "stride_w": 1,
+        "stride_h": 1,
+        "activation": 0,
+        "dilation_w": 3,
+        "dilation_h": 5,
+    }
+    weights = b.constant(np.ones(filter.dimensions, np.uint8), filter)
+    b.output(b.conv_2d(x, weights, bias, **window, out=tensor("uint8", (), 0.5, 128)))
+    (verdict,) = lower_model(b.finish()).verdicts
+    assert "a window lies above or below the image" in verdict.reason

@@ -105,6 +105,10 @@ def _windows(
     """
     dimensions, size = input.type.dimensions[1:3], filter.type.dimensions[1:3]
     require(not too_wide(padding), too_wide(padding))
+    starts = np.arange(context.type().dimensions[1]) * stride[0] - padding[0][0]
+    rows = starts[:, None] + np.arange(size[0]) * dilation[0]
+    is_reached = ((rows >= 0) & (rows < dimensions[0])).any(1).all()
+    require(is_reached or not context.is_quantized, "a window lies above or below the image: the engine crashes")
     stride, dilation = limit_steps((dimensions[0], dimensions[1]), (size[0], size[1]), stride, padding, dilation)
     steps, behind, kept = list(stride), [after for _, after in padding], list(dimensions)
     for axis, (before, _) in enumerate(padding):
