@@ -65,7 +65,6 @@ TESTED_BY = {
     "importers/tflite/rules": "importers/tflite",
     "importers/tflite/tensors.py": "importers/tflite/test_tflite_refusals.py",
     "runtime/verdicts/submodel.py": "runtime/test_plan_rules.py",
-    "runtime/result.py": "runtime/test_execution_rules.py",
     "lowering/decompositions": "lowering/test_decompose.py",
     "model/adding.py": "model/test_model_rules.py",
     "litert": "litert",

@@ -51,7 +51,7 @@ def count_steps(name: str, steps: Sequence[Step]) -> Row:
 def list_wrong(steps: Sequence[Step]) -> Iterator[Step]:
     """Operations that are off by more than one code, or by more than rounding where their results are no codes."""
     for step in steps:
-        is_off = step.alone is not None and step.alone.in_codes and step.alone.largest > 1
+        is_off = step.alone is not None and step.alone.in_steps and step.alone.largest > 1
         if is_off or step.verdict in (Verdict.DIFFERS, Verdict.FAILED):
             yield step
 

@@ -52,11 +52,10 @@ if typing.TYPE_CHECKING:
     from nnapi.runtime.choice.tune import tune
     from nnapi.runtime.compilation import Compilation
     from nnapi.runtime.device import Device, device, devices, unavailable_devices
-    from nnapi.runtime.event import Event
+    from nnapi.runtime.event import Event, Result
     from nnapi.runtime.execution import Execution
     from nnapi.runtime.memory import DeviceMemory, HardwareBuffer, MemoryDesc, copy_memory
     from nnapi.runtime.named import Outputs
-    from nnapi.runtime.result import Result
     from nnapi.runtime.settings import Partitioning, settings
     from nnapi.trace.vlog import vlog
 
@@ -118,7 +117,7 @@ __all__ = [
     "vlog",
 ]
 
-_HOMES = {
+_MODULES = {
     "nnapi.cluster.predictor": "Predictor",
     "nnapi.exporters": "export",
     "nnapi.importers": "load",
@@ -131,18 +130,17 @@ _HOMES = {
     "nnapi.compiling": "compile",
     "nnapi.runtime.compilation": "Compilation",
     "nnapi.runtime.device": "Device device devices unavailable_devices",
-    "nnapi.runtime.event": "Event",
+    "nnapi.runtime.event": "Event Result",
     "nnapi.runtime.execution": "Execution",
     "nnapi.runtime.memory": "DeviceMemory HardwareBuffer MemoryDesc copy_memory",
     "nnapi.runtime.named": "Outputs",
-    "nnapi.runtime.result": "Result",
     "nnapi.runtime.settings": "Partitioning settings",
     "nnapi.runtime.choice.tune": "tune",
     "nnapi.trace.vlog": "vlog",
 }
-"""Where the other public names are, loaded when they are first asked for: few programs need them all."""
-_ROOMS = "drivers", "exporters", "formats", "importers", "model", "runtime", "trace"
-"""Packages that may be named without having been imported."""
+"""The modules of the other public names, loaded on demand."""
+_PACKAGES = "drivers", "exporters", "formats", "importers", "model", "runtime", "trace"
+"""Packages that are imported when they are named."""
 
 __version__: str
 
@@ -150,12 +148,12 @@ if not typing.TYPE_CHECKING:  # to type checkers every name would exist
 
     def __getattr__(name: str) -> object:
         if name == "__version__":
-            from importlib.metadata import version  # 20 ms that few programs need
+            from importlib.metadata import version  # on demand: 20 ms
 
             return version("nnapi")
-        if name in _ROOMS:
+        if name in _PACKAGES:
             return importlib.import_module(f"{__name__}.{name}")
-        home = next((home for home, names in _HOMES.items() if name in names.split()), None)
+        home = next((home for home, names in _MODULES.items() if name in names.split()), None)
         if home is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         with _pause_collecting(), _translate_errors(f"{__name__}.{name} cannot be imported"):
@@ -163,7 +161,7 @@ if not typing.TYPE_CHECKING:  # to type checkers every name would exist
         return value
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__, *_ROOMS})
+        return sorted({*globals(), *__all__, *_PACKAGES})
 
 
 def _draw(shown: object) -> str | None:

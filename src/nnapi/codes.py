@@ -1,7 +1,4 @@
-"""The numbers of the C headers of NNAPI at feature level 8.
-
-Every name is the header's without `ANEURALNETWORKS_`.
-"""
+"""The numbers of the C headers of NNAPI at feature level 8, by the header's names without `ANEURALNETWORKS_`."""
 
 import typing
 from enum import IntEnum
@@ -87,11 +84,9 @@ class DeviceTypeCode(IntEnum):
 
 
 class FeatureLevelCode(IntEnum):
-    """Version of the specification.
+    """Version of the specification, as `ANeuralNetworksDevice_getFeatureLevel` returns it.
 
-    The result of `ANeuralNetworks_getRuntimeFeatureLevel` and `ANeuralNetworksDevice_getFeatureLevel`.
-
-    Level n is `FeatureLevelCode[f"FEATURE_LEVEL_{n}"]`; back again is `.level`.
+    Level n is `FeatureLevelCode[f"FEATURE_LEVEL_{n}"]`; the inverse is `.level`.
     """
 
     FEATURE_LEVEL_1 = 27
@@ -105,7 +100,7 @@ class FeatureLevelCode(IntEnum):
 
     @property
     def level(self) -> int:
-        """The level as people say it, 1 to 8."""
+        """The level, 1 to 8."""
         return int(self.name.removeprefix("FEATURE_LEVEL_"))
 
 
@@ -114,7 +109,7 @@ class ResultCode(IntEnum):
 
     NO_ERROR = 0  # success
     OUT_OF_MEMORY = 1  # host allocation failed
-    INCOMPLETE = 2  # kept for history; never produced by the level 8 runtime
+    INCOMPLETE = 2  # never produced by the level 8 runtime
     UNEXPECTED_NULL = 3  # a pointer that must not be null is null
     BAD_DATA = 4  # an argument is wrong
     OP_FAILED = 5  # compilation or execution failed
@@ -152,6 +147,6 @@ if not typing.TYPE_CHECKING:  # type checkers would take every name for one that
     def __getattr__(name: str) -> object:
         if name not in ("CONTROL_FLOW", "OperationCode"):
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from nnapi import operation_codes  # a hundred members, which who runs a known model has no use for
+        from nnapi import operation_codes  # on demand: known models do without
 
         return getattr(operation_codes, name)

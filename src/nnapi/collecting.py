@@ -1,5 +1,4 @@
-"""Python's search for cycles that nobody uses any more, while modules are imported: it takes a tenth of the time that
-they do, again and again, and finds next to nothing."""
+"""Garbage collection during imports: it takes a tenth of their time and finds next to nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def pause_collecting() -> Iterator[None]:
-    """Collect nothing within a ``with`` block, if that is what this process does at all."""
+    """Disable the collection of cycles within a ``with`` block."""
     collects = gc.isenabled()
     gc.disable()
     try:

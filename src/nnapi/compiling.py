@@ -8,7 +8,7 @@ from typing import Literal
 from nnapi.errors import BadDataError, need
 from nnapi.model.dynamic_model import DynamicModel
 from nnapi.model.model import Model
-from nnapi.runtime.cache.own_cache import Place
+from nnapi.runtime.cache.compilation_cache import CacheLocation
 from nnapi.runtime.compilation import Compilation, Options, compile_with
 from nnapi.runtime.device import Devices
 from nnapi.runtime.dynamic_compilation import DynamicCompilation
@@ -26,35 +26,34 @@ def compile(
     timeout: Duration | None = None,
     threads: int | None = None,
     relaxed: bool | None = None,
-    cache: Place | None = None,
+    cache: CacheLocation | None = None,
     start: Literal["soon"] | None = None,
 ) -> Compilation:
     """Choose devices for a model, prepare it, and return the compilation (``ANeuralNetworksCompilation_finish``).
 
     ``model`` is a finished model, or the path of a .tflite or .onnx file. ``devices`` restricts the choice, by name or
-    Device; nothing falls back to others then. ``preference`` is ``"fast"`` (one answer, the default), ``"sustained"``
-    or ``"low_power"``; ``priority`` is ``"low"``, ``"medium"`` (the default) or ``"high"``; the codes of the C API work
+    Device, without fallback to others. ``preference`` is ``"fast"`` (one answer, the default), ``"sustained"`` or
+    ``"low_power"``; ``priority`` is ``"low"``, ``"medium"`` (the default) or ``"high"``; the codes of the C API work
     too. ``timeout``, in seconds or as a timedelta, limits the preparation; it needs exactly one device. ``threads`` is
-    how many threads a run may use. ``relaxed`` permits or forbids float32 to be computed as float16, whatever the model
+    the number of threads of a run. ``relaxed`` permits or forbids to compute float32 as float16, whatever the model
     says.
 
-    ``cache`` is a directory, made if necessary, in which later compilations of the same model find what this one
-    prepared; with a 32-byte token beside it, it is what :meth:`Compilation.set_caching` takes. By default, models from
-    files are cached within limits in the user's cache directory; True caches any model there, False none.
+    ``cache`` is a directory for prepared models, made if necessary, or a directory and a 32-byte token as of
+    :meth:`Compilation.set_caching`. By default, models from files are cached within limits in the user's cache
+    directory; True caches any model there, False none.
 
     An unknown model gets the plan that is predicted to be fastest. Other plans are tried on the inputs of real runs;
-    one that is faster and gives the same results, as far as rounding explains, takes over between two runs.
-    :meth:`Compilation.pin` and ``settings(tuning=False)`` prevent that; ``settings(tuning=True)`` waits for the
-    decision.
+    a faster one with the same results, up to rounding, takes over between two runs. :meth:`Compilation.pin` and
+    ``settings(tuning=False)`` prevent that; ``settings(tuning=True)`` waits for the decision.
 
-    A model whose operations depend on dimensions that only a run knows is compiled for the shapes of each run, and the
-    compilations for the last few shapes are kept; :meth:`Compilation.explain` says what each cost.
+    A model whose operations depend on dynamic dimensions is compiled for the shapes of each run; the last few
+    compilations are cached, and :meth:`Compilation.explain` gives the cost of each.
 
-    Raises BadDataError if no device accepts some operation, with the reasons, or for an option that is not valid.
+    BadDataError if no device accepts some operation, with the reasons, or for an option that is not valid.
     """
     need(start is None, f"start={start!r} is gone: compile answers soon and changes over by default", BadDataError)
     if isinstance(model, str | os.PathLike):
-        from nnapi.importers import load  # for files alone
+        from nnapi.importers import load  # on demand: for files only
 
         model = load(model)
     options = (
@@ -67,7 +66,7 @@ def compile(
 
 
 def _compile(
-    model: Model, devices: Devices | None, options: Options, relaxed: bool | None, cache: Place | None
+    model: Model, devices: Devices | None, options: Options, relaxed: bool | None, cache: CacheLocation | None
 ) -> Compilation:
     if isinstance(model, DynamicModel):
         return DynamicCompilation(model, lambda static: _compile(static, devices, options, relaxed, cache))

@@ -18,7 +18,7 @@
     │   └── ResourceExhaustedPersistentError  RESOURCE_EXHAUSTED_PERSISTENT
     └── DeadObjectError                    DEAD_OBJECT
 
-`NnapiError` and the two groups are there to be caught; what is raised is one of the others.
+`NnapiError` and the two groups are there to be caught; the others are raised.
 """
 
 import copy
@@ -34,13 +34,9 @@ T = TypeVar("T")
 
 
 class NnapiError(Exception):
-    """Any refusal or failure.
+    """Any refusal or failure. `code` is the C API's result code, `where` the location once `at` has set it."""
 
-    `code` is the C API's result code for it, `where` the location once `at` has set it.
-    """
-
-    # The classes that are only caught carry the most general code, so that `error.code` exists whatever was caught.
-    code: ClassVar[ResultCode] = ResultCode.OP_FAILED
+    code: ClassVar[ResultCode] = ResultCode.OP_FAILED  # of the classes that are only caught too
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -56,10 +52,9 @@ class NnapiError(Exception):
         return printable(said, keeps_lines=True)
 
     def at(self, where: str) -> Self:
-        """The same error saying where it happened, for example "CONV_2D (#17)".
+        """Return a copy with a location, such as "CONV_2D (#17)", for `raise error.at(where) from None`.
 
-        The first place set wins, because it is the innermost and most precise one; then this returns the error itself.
-        Otherwise it returns a copy that keeps the traceback, for `raise error.at(where) from None`.
+        The first location is the most precise: an error that has one is returned as it is.
         """
         if self.where is not None:
             return self
@@ -69,7 +64,7 @@ class NnapiError(Exception):
 
 
 class Mistake(Exception):
-    """A file, option or folder that the user can put right; the message says what is wrong."""
+    """A wrong file, option or folder of the user."""
 
 
 class OutOfMemoryError(NnapiError):
@@ -79,7 +74,7 @@ class OutOfMemoryError(NnapiError):
 
 
 class IncompleteError(NnapiError):
-    """Kept for history: the runtime never raises it at feature level 8."""
+    """Never raised at feature level 8."""
 
     code = ResultCode.INCOMPLETE
 
@@ -177,7 +172,7 @@ _BY_CODE: dict[int, type[NnapiError]] = {
 
 
 def error_for(code: int) -> type[NnapiError]:
-    """The class whose `code` is the given result code; ValueError for NO_ERROR and for unknown numbers."""
+    """Return the class of a result code; ValueError for NO_ERROR and for unknown numbers."""
     try:
         return _BY_CODE[code]
     except KeyError:
@@ -191,7 +186,7 @@ def need(condition: object, message: str, error: type[NnapiError] = OpFailedErro
 
 
 def need_value(value: T | None, message: str, error: type[NnapiError] = OpFailedError) -> T:
-    """The value; raise `error(message)` where there is none."""
+    """Return the value; raise `error(message)` for None."""
     if value is None:
         raise error(message)
     return value
@@ -199,10 +194,7 @@ def need_value(value: T | None, message: str, error: type[NnapiError] = OpFailed
 
 @contextmanager
 def translate_errors(what: str) -> Iterator[None]:
-    """For a `with` block that must raise nothing but an `NnapiError` where memory or descriptors run out.
-
-    Modules that are imported when they are needed, and files that are opened then, fail in ways of their own.
-    """
+    """Turn a MemoryError, ImportError or OSError of a `with` block into an `NnapiError`."""
     try:
         yield
     except MemoryError as error:

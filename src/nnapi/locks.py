@@ -10,8 +10,7 @@ _locks: WeakSet[threading.Lock] = WeakSet()
 
 
 def make_lock() -> threading.Lock:
-    """Make a lock that is free in a child of this process, even if another thread held it at the fork: that thread does
-    not exist in the child, and nobody else would release it."""
+    """Make a lock that is free in a forked child, even if another thread held it at the fork."""
     lock = threading.Lock()
     _locks.add(lock)
     return lock

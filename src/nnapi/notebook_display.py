@@ -1,4 +1,4 @@
-"""Objects that notebooks draw. The package itself registers what draws them: it lies above everything that is drawn."""
+"""Objects that notebooks draw, by a function that the package registers: it lies in a higher layer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _draw: Callable[[object], str | None] = _draw_nothing
 
 
 def register_drawing(draw: Callable[[object], str | None]) -> None:
-    """Let ``draw`` turn objects into HTML; it returns None for an object that is printed instead."""
+    """Draw objects by ``draw``, which returns HTML, or None to print the object instead."""
     global _draw
     _draw = draw
 
@@ -24,5 +24,5 @@ class NotebookDisplay:
     __slots__ = ()
 
     def _repr_html_(self) -> str | None:
-        """Return the object as HTML; None where there is nothing to draw, and notebooks print it."""
+        """Return the object as HTML; None where notebooks print it."""
         return _draw(self)

@@ -5,18 +5,17 @@ from __future__ import annotations
 import re
 
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""C0 and C1 (ESC, BEL, CR among them), which terminals obey; line separators; changes of the direction of text."""
+"""C0 and C1 control characters, line separators, and changes of the direction of text."""
 CONTROLS_BUT_LINES = re.compile(_CONTROLS.pattern.replace("\x00-\x1f", "\x00-\x09\x0b-\x1f"))
-"""The same, except for the end of a line."""
+"""The same without the line feed."""
 
 PLURALS = {"entry": "entries", "person": "people", "sheep": "sheep", "mouse": "mice", "knife": "knives", "skis": "skis"}
 
 
 def printable(text: str, *, keeps_lines: bool = False) -> str:
-    """Show control characters as Python writes them: ESC as ``\\x1b``, RIGHT-TO-LEFT OVERRIDE as ``\\u202e``.
+    """Escape control characters as Python does: ESC as ``\\x1b``, RIGHT-TO-LEFT OVERRIDE as ``\\u202e``.
 
-    Everything else stays as it is, and with ``keeps_lines`` ends of lines too, for text that has some of its own. To
-    apply it twice changes nothing.
+    With ``keeps_lines`` line feeds stay.
     """
     return (CONTROLS_BUT_LINES if keeps_lines else _CONTROLS).sub(_escape, text)
 

@@ -8,7 +8,7 @@ import pytest
 from nnapi import compile
 from nnapi.drivers.null import Null
 from nnapi.errors import UnavailableDeviceError
-from nnapi.runtime.probing import RETRY, make_drivers
+from nnapi.runtime.device import RETRY, make_drivers
 from tests.runtime.device_cases import REFERENCE, chain, limited
 
 
@@ -46,7 +46,7 @@ def test_the_answer_is_kept_for_what_it_depends_on() -> None:
 
 def test_what_was_not_found_is_kept_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     search, now = Search(found=""), [1000.0]
-    monkeypatch.setattr("nnapi.runtime.probing.time.time", lambda: now[0])
+    monkeypatch.setattr("nnapi.runtime.device.time.time", lambda: now[0])
     for _ in range(2):
         with pytest.raises(UnavailableDeviceError, match="there is none"):
             make_drivers(search)

@@ -22,7 +22,7 @@ PATIENCE = 30.0
 @pytest.fixture
 def handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     """However short a run is, other threads are given some, one at a time."""
-    monkeypatch.setattr(run_many, "WORTH_HANDING", 0.0)
+    monkeypatch.setattr(run_many, "WORTH_QUEUING", 0.0)
     monkeypatch.setattr(run_many, "LOT", 0.0)
 
 
@@ -51,7 +51,7 @@ def refuse(number: int) -> Callable[[Request, Prepared], Outcome]:
 @pytest.mark.parametrize("requests", [1, 2, 5])
 @pytest.mark.parametrize("lot", [0.0, 1e-4, 1e9])
 def test_results_come_in_the_order_of_the_inputs(requests: int, lot: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_many, "WORTH_HANDING", 0.0)
+    monkeypatch.setattr(run_many, "WORTH_QUEUING", 0.0)
     monkeypatch.setattr(run_many, "LOT", lot)
     assert numbers(compile(chain(2), "nnapi-reference").run_many(numbered(300), requests=requests)) == [*range(300)]
 
@@ -88,7 +88,7 @@ def test_never_more_are_in_flight_than_asked_for() -> None:
 
 
 def test_what_is_very_short_stays_in_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_many, "WORTH_HANDING", 1e9)
+    monkeypatch.setattr(run_many, "WORTH_QUEUING", 1e9)
     where = set()
 
     def note(request: Request, prepared: Prepared) -> Outcome:

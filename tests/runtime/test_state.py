@@ -17,7 +17,7 @@ from nnapi import (
     compile,
     copy_memory,
 )
-from nnapi.drivers.base import Outcome, Prepared, Request
+from nnapi.drivers.base import HostBuffer, Outcome, Prepared, Request
 from tests.graphs import FLOATS, finished
 from tests.runtime.device_cases import GIVEN, REFERENCE, chained, limited
 from tests.runtime.execution_cases import ONES, blank
@@ -88,7 +88,7 @@ def test_state_goes_through_a_plan_of_several_devices() -> None:
     chosen = [limited("adder", [OperationCode.ADD]), REFERENCE]
     compilation = compile(accumulator(), chosen)
     assert len(compilation.plan.devices) == 2
-    memory = DeviceMemory(described((compilation, "output", 0)), FLOATS, None)
+    memory = DeviceMemory(described((compilation, "output", 0)), FLOATS, HostBuffer())
     execution = Execution(compilation)
     execution.set_input(0, ONES)
     execution.set_input(1, ONES)

@@ -254,5 +254,5 @@ def _table(steps: Sequence[Step]) -> Any:
 def _format_distance(distance: Distance | None) -> tuple[str, str]:
     if distance is None:
         return "", ""
-    unit = "" if not distance.in_codes else " step" if distance.largest == 1 else " steps"
+    unit = "" if not distance.in_steps else " step" if distance.largest == 1 else " steps"
     return f"{distance.largest:.3g}{unit}", "" if distance.decibels is None else f"{distance.decibels:.1f}"

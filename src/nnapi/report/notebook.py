@@ -15,8 +15,8 @@ from nnapi.report.result import Benchmark
 from nnapi.report.timeline import timeline_data
 from nnapi.report.trace_page import COLUMN_TITLES, describe_run, list_runs, median_execution, operations
 from nnapi.runtime.compilation import Compilation
+from nnapi.runtime.event import Result
 from nnapi.runtime.planning.plan import Plan
-from nnapi.runtime.result import Result
 from nnapi.trace.parse import Report
 from nnapi.trace.recorder import Recorder
 

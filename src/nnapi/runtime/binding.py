@@ -1,7 +1,5 @@
-"""Arguments of an execution: buffers and regions of memories, tested against the model's inputs and outputs.
-
-The order of the tests is that of the specification: nulls, state, index, type, memory or length, already set, length.
-"""
+"""Arguments of an execution: buffers and memories, tested in the specification's order: nulls, state, index, type,
+memory or length, already set, length."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ from nnapi.runtime.memory import DeviceMemory, ImageMemory
 
 @dataclass(slots=True)
 class Argument:
-    """An input or output as bound: bytes or a region of a memory (nothing when omitted), and the dimensions known."""
+    """A bound input or output: bytes or a memory (neither when omitted), and the known dimensions."""
 
     type: OperandType
     buffer: Array | None = None
@@ -38,14 +36,14 @@ class Argument:
         return self.type.dimensions
 
     def bytes(self) -> Array:
-        """The bytes; a memory is mapped here, at the latest moment."""
+        """Return the bytes; a memory is mapped here."""
         if self.buffer is None:
             assert self.region is not None
             self.buffer = self.region[0].view(*self.region[1:])
         return self.buffer
 
     def array(self) -> Array | None:
-        """The value as an input of a run; padding beyond the raw size is left out."""
+        """Return the value as an input of a run, without padding."""
         if self.opaque is not None:
             return self._opaque_array(self.opaque)
         if self.is_omitted:
@@ -56,13 +54,12 @@ class Argument:
 
     def _opaque_array(self, memory: DeviceMemory) -> Array:
         contents = memory.load()
-        fits = self.type.is_scalar or contents.shape == self.dimensions
-        if not fits:
+        if not self.type.is_scalar and contents.shape != self.dimensions:
             raise OpFailedError(f"the memory holds {list(contents.shape)}, bound are {list(self.dimensions)}")
         return contents
 
     def fill(self, array: Array) -> bool:
-        """Take a result; false where the buffer is too small for it."""
+        """Store a result; False where the buffer is too small for it."""
         if self.opaque is not None:
             self.opaque.store(array)
         elif not self.is_omitted:
@@ -90,7 +87,7 @@ class Binding:
         self.arguments: list[Argument | None] = [None] * len(self.operands)
         self.padded = False
         self.is_touched = False
-        """Whether a call got as far as the last test of its length: padding cannot be changed from then on."""
+        """Whether a call reached the last test of its length: padding is fixed from then on."""
 
     def operand(self, index: int) -> Operand:
         count = len(self.operands)
@@ -99,7 +96,7 @@ class Binding:
         return self.operands[index]
 
     def find_missing(self) -> str | None:
-        """A message about an argument that has not been set."""
+        """Return a message on the first argument that has not been set."""
         for index, argument in enumerate(self.arguments):
             if argument is None:
                 return f"{self.role} {index} ({self.operands[index]}) has not been set"
@@ -130,7 +127,7 @@ class Binding:
         self.arguments[index] = Argument(bound, data[:length])
 
     def set_from_memory(self, index: int, memory: Memory, offset: int, length: int, type: OperandType | None) -> None:
-        """Bind a region of a memory, or the whole of an opaque one (offset and length 0)."""
+        """Bind a region of a memory; offset and length 0 for a whole opaque one."""
         if memory is None:
             raise UnexpectedNullError(f"memory for {self.role} {index} is None")
         operand = self.operand(index)
@@ -154,9 +151,8 @@ class Binding:
         self, index: int, operand: Operand, memory: DeviceMemory, offset: int, length: int, dimensions: Shape
     ) -> None:
         memory.need_role(self.compilation, self.role, index)
-        need(
-            not offset and not length, "an opaque memory is used as a whole: offset and length must be 0", BadDataError
-        )
+        is_whole = not offset and not length
+        need(is_whole, "an opaque memory is used as a whole: offset and length must be 0", BadDataError)
         both = combine(dimensions, memory.declared.dimensions)
         if both is None and not operand.type.is_scalar:
             raise BadDataError(f"{operand} with dimensions {list(dimensions)} cannot live in {memory!r}")
@@ -177,27 +173,25 @@ class Binding:
     def _need_length(self, operand: Operand, dimensions: Shape, length: int) -> OperandType:
         type = operand.type.with_dimensions(dimensions)
         if type.code != OEM_SCALAR and type.is_known:
-            fits = length >= type.nbytes if self.padded else length == type.nbytes
             least = "at least " if self.padded else ""
-            if not fits:
+            if length < type.nbytes or (length > type.nbytes and not self.padded):
                 raise BadDataError(f"{operand} takes {least}{type.nbytes} bytes, got {length}")
         return type
 
     def _combine_dimensions(self, operand: Operand, type: OperandType | None, shape: Shape | None = None) -> Shape:
-        """Dimensions of an argument: the model's, completed by the caller's."""
+        """Return the dimensions of an argument: the model's, completed by the caller's."""
         if type is not None:
             check_type(type)
         if operand.type.is_scalar or (type is None and shape is None):
             return operand.type.dimensions
         given = type.dimensions if type is not None else shape or ()
-        legal = not operand.type.dimensions or combine(operand.type.dimensions, given) == given
-        if not legal:
+        if operand.type.dimensions and combine(operand.type.dimensions, given) != given:
             raise BadDataError(f"{operand} cannot be given dimensions {list(given)}")
         return given
 
 
 def as_bytes(operand: Operand, buffer: Any, *, writable: bool) -> tuple[Array, Shape | None]:
-    """The buffer's bytes without a copy, and its shape if it is an array of the operand's elements."""
+    """Return the buffer's bytes without a copy, and its shape if it is an array of the operand's elements."""
     if not isinstance(buffer, np.ndarray):
         try:
             data = np.frombuffer(buffer, np.uint8)
@@ -208,8 +202,7 @@ def as_bytes(operand: Operand, buffer: Any, *, writable: bool) -> tuple[Array, S
         return data, None
     dtype = operand.type.dtype
     plain = buffer.dtype == dtype or buffer.dtype == np.uint8 or (buffer.dtype == np.bool_ and dtype == np.uint8)
-    legal = plain or stores(operand.type, buffer.dtype)
-    if not legal:
+    if not plain and not stores(operand.type, buffer.dtype):
         raise BadDataError(f"{operand} stores {dtype}, got an array of {buffer.dtype}")
     if not buffer.flags.c_contiguous:
         raise BadDataError(f"{operand}: the array is not C-contiguous")

@@ -16,7 +16,7 @@ from nnapi.locks import make_lock
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.executors.executors import execute
-from nnapi.runtime.executors.fast_path import is_open, shortcut
+from nnapi.runtime.executors.fast_path import find_fast_path, is_dynamic
 from nnapi.runtime.executors.observed import Observe, Observed, report, unwrap
 from nnapi.runtime.inputs import check_inputs
 from nnapi.trace import Layer, Phase, Section, spans
@@ -29,7 +29,7 @@ COMPUTE = Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_burs
 
 
 class Runnable(Protocol):
-    """A compilation, as a burst sees it."""
+    """A compilation, as a burst uses it."""
 
     @property
     def prepared(self) -> Prepared:
@@ -38,14 +38,13 @@ class Runnable(Protocol):
 
     model: Model
     bursts: WeakSet[Burst]
-    """Told when another plan is to run."""
+    """:meth:`Burst.use` is called for another plan."""
 
 
 class Burst:
     """Runs of one compilation, one at a time. BadStateError for a compilation that is not ready.
 
-    With ``borrow`` the arrays that :meth:`run` gives may be the device's own memory, which its next run overwrites: a
-    copy less, for callers who are done with them by then.
+    With ``borrow`` the outputs of :meth:`run` may be the device's own memory, which the next run overwrites.
     """
 
     def __init__(self, compilation: Runnable, *, borrow: bool = False) -> None:
@@ -54,34 +53,34 @@ class Burst:
         self._shared = compilation.prepared
         self._prepared = open_session(self._shared)
         self._outlived: list[Prepared] = []
-        """Sessions of earlier plans, whose memory is bound."""
+        """Sessions of earlier plans with bound memory."""
         self._bindings: list[Callable[[], None]] = []
-        """Each asks a bound run to look for the plan again."""
+        """Functions that make a bound run look for the plan again."""
         self._wanted: tuple[Prepared, Observe | None] | None = None
         self._observe: Observe | None = getattr(self._shared, "observe", None)
         self._is_closed = False
         self._borrow = borrow
         self._model = compilation.model
         self._lock = make_lock()
-        self._is_open = is_open(self._model)
-        self._shortcut = shortcut(self._model, self._prepared, borrow)
+        self._is_dynamic = is_dynamic(self._model)
+        self._fast_path = find_fast_path(self._model, self._prepared, borrow)
         compilation.bursts.add(self)
         log.debug("burst of %r", compilation)
 
     def use(self, shared: Prepared, observe: Observe | None) -> None:
-        """Run this prepared plan from the next run on, which changes over in its thread, and report the runs."""
+        """Run this prepared plan from the next run on, whose thread changes over, and report the runs."""
         if not self._is_closed:
             self._wanted = shared, observe
-            self._shortcut = self._run_renewed
+            self._fast_path = self._run_renewed
             for ask in self._bindings:
                 ask()
 
     def _run_renewed(self, inputs: Sequence[Any]) -> list[Array] | None:
         self._renew()
-        return self._shortcut(inputs) if self._shortcut is not None else None
+        return self._fast_path(inputs) if self._fast_path is not None else None
 
     def _renew(self) -> None:
-        """Change over to the wanted plan; the burst is taken."""
+        """Change over to the wanted plan; the lock is held."""
         while (wanted := self._wanted) is not None:
             self._wanted = None
             shared, observe = wanted
@@ -94,7 +93,7 @@ class Burst:
                     before.close()
             self._shared, self._observe = shared, observe
             self._prepared = Observed(session, observe) if observe else session
-            self._shortcut = shortcut(self._model, self._prepared, self._borrow)
+            self._fast_path = find_fast_path(self._model, self._prepared, self._borrow)
 
     def run(self, *inputs: Any) -> list[Array]:
         """As :meth:`Compilation.run`. BadStateError while another thread uses the burst."""
@@ -102,24 +101,24 @@ class Burst:
         try:
             if spans.active:
                 return self._run_traced(inputs)
-            if self._shortcut is not None:
-                outputs = self._shortcut(inputs)
+            if self._fast_path is not None:
+                outputs = self._fast_path(inputs)
                 if outputs is not None:
                     return outputs
             arrays = check_inputs(self._model, inputs)
             if self._wanted:
                 self._renew()
             outputs = list(execute(self._prepared, Request(arrays, borrow=self._borrow)).outputs)
-            if self._is_open and not self._wanted:
-                self._shortcut = shortcut(self._model, self._prepared, self._borrow, arrays)
+            if self._is_dynamic and not self._wanted:
+                self._fast_path = find_fast_path(self._model, self._prepared, self._borrow, arrays)
             return outputs
         finally:
             self._lock.release()
 
     def bind(self, *shapes: Shape) -> Bound:
-        """Memory for inputs of those shapes, the device's own where it gives any, and the run of what it holds by then.
+        """Return memory for inputs of those shapes, the device's own if it offers any, and a function that runs on it.
 
-        What a run gives is valid until the next one, the memory until the burst is closed.
+        Outputs are valid until the next run, the memory until the burst is closed.
         """
         session = unwrap(self._prepared)
         bound = find_bound(session, shapes)
@@ -127,7 +126,7 @@ class Burst:
         arrays = check_inputs(self._model, inputs)
 
         def find_run() -> Callable[[], list[Array]] | None:
-            """The run of the present plan: of the bound memory, if that is its own."""
+            """Return the fast path of the active plan, on the bound memory if that is its own."""
             if bound and unwrap(self._prepared) is session:
                 return report(bound.run, inputs, self._observe) if self._observe else bound.run
             direct = find_direct(self._prepared, shapes, True) if all(shapes) else None
@@ -171,22 +170,22 @@ class Burst:
         return list(execute(self._prepared, Request(check_inputs(self._model, inputs), borrow=self._borrow)).outputs)
 
     def take(self) -> None:
-        """Use the burst until :meth:`release`; BadStateError while another thread uses it."""
+        """Lock the burst until :meth:`release`; BadStateError while another thread uses it."""
         if not self._lock.acquire(False):
             raise BadStateError(IN_USE)
 
     def release(self) -> None:
-        """End what :meth:`take` began."""
+        """Unlock the burst."""
         self._lock.release()
 
     def close(self) -> None:
-        """Give the burst back (``ANeuralNetworksBurst_free``); what it kept for its runs is freed."""
+        """Free the burst (``ANeuralNetworksBurst_free``)."""
         if not self._is_closed:
             self._is_closed = True
             for each in (*self._outlived, self._prepared):
                 each.close()
             self._prepared = self._shared
-            self._shortcut = None  # to look for one would ask the device, whose driver may have died
+            self._fast_path = None  # a search would ask the device, whose driver may have died
 
     def __enter__(self) -> Burst:
         return self
@@ -196,10 +195,7 @@ class Burst:
 
 
 def _make_zeros(model: Model, shapes: Sequence[Shape]) -> list[Array]:
-    need(
-        len(shapes) == len(model.inputs),
-        f"{model.name} takes {len(model.inputs)} inputs, got {len(shapes)}",
-        BadDataError,
-    )
+    count = len(model.inputs)
+    need(len(shapes) == count, f"{model.name} takes {count} inputs, got {len(shapes)}", BadDataError)
     types = [model.operands[index].type for index in model.inputs]
     return [np.zeros(shape, type.dtype) for shape, type in zip(shapes, types, strict=True)]

@@ -1,4 +1,4 @@
-"""Compilations: a model made ready on devices (``ANeuralNetworksCompilation``)."""
+"""Compilations: models prepared on devices (``ANeuralNetworksCompilation``)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ from nnapi.model.operand import Array
 from nnapi.model.parts import find_computed
 from nnapi.notebook_display import NotebookDisplay
 from nnapi.runtime.attributes import Attributes
-from nnapi.runtime.cache.compilation_cache import Cache
-from nnapi.runtime.cache.own_cache import Place, open_cache
+from nnapi.runtime.cache.compilation_cache import Cache, CacheLocation, open_cache
 from nnapi.runtime.choice.first_runs import FirstRuns
 from nnapi.runtime.choice.knowledge import Predicted, Unknown
 from nnapi.runtime.choice.preparation import prepare
@@ -33,7 +32,7 @@ from nnapi.runtime.choice.question import Question
 from nnapi.runtime.device import Device, Devices, list_candidates
 from nnapi.runtime.executors.deadline import deadline_after
 from nnapi.runtime.executors.executors import execute
-from nnapi.runtime.executors.fast_path import Shortcut, is_open, shortcut
+from nnapi.runtime.executors.fast_path import FastPath, find_fast_path, is_dynamic
 from nnapi.runtime.executors.observed import Observe, Observed, unwrap
 from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.inputs import check_inputs
@@ -47,7 +46,7 @@ from nnapi.trace.log import Log
 if TYPE_CHECKING:
     from nnapi.runtime.burst import Burst
     from nnapi.runtime.choice.trial import Trial
-    from nnapi.runtime.result import Result
+    from nnapi.runtime.event import Result
     from nnapi.runtime.run_many import Progress, RunMany, Single
 
 log = Log("nnapi.CompilationBuilder")
@@ -63,11 +62,10 @@ Options = tuple[PreferenceCode | None, PriorityCode | None, int | None, int | No
 
 
 class Compilation(NotebookDisplay):
-    """A model being made ready; once finished it may be shared by any number of threads.
+    """A model that is prepared; once finished any number of threads may share it.
 
-    Without ``devices`` the runtime chooses (``ANeuralNetworksCompilation_create``), with them it keeps to the list
-    (``ANeuralNetworksCompilation_createForDevices``) and nothing falls back to the CPU. Raises BadStateError for a
-    model that is not finished.
+    Without ``devices`` the runtime chooses (``ANeuralNetworksCompilation_create``); with them nothing falls back to the
+    CPU (``ANeuralNetworksCompilation_createForDevices``). BadStateError for a model that is not finished.
     """
 
     def __init__(self, model: Model, devices: Sequence[Device] | None = None) -> None:
@@ -90,9 +88,9 @@ class Compilation(NotebookDisplay):
         self._attributes = Attributes(f"{model.name}'s compilation")
         self.state = State("the compilation is", "preparing")
         self._ready: ReadyPlan | None = None
-        self.shortcut: Shortcut | None = None
-        """The fast path of a run, if the plan has one, once finished."""
-        self._is_open = is_open(model)
+        self.fast_path: FastPath | None = None
+        """The fast path of a run, if the plan has one."""
+        self._is_dynamic = is_dynamic(model)
         self._keeping: dict[tuple[int, ...], Compilation] = {}
         self._single: Single | None = None
         self.bursts: WeakSet[Burst] = WeakSet()
@@ -119,22 +117,22 @@ class Compilation(NotebookDisplay):
         self._timeout = int(duration)
 
     def set_caching(self, directory: str | os.PathLike[str], token: bytes) -> None:
-        """Keep what the drivers prepare in a directory, under a 32-byte token (``..._setCaching``).
+        """Cache prepared models in a directory, under a 32-byte token (``..._setCaching``).
 
-        The directory is not looked at here, and no trouble with it ever fails the compilation.
+        No error of the directory fails the compilation.
         """
         need(directory is not None and token is not None, "directory or token is None", UnexpectedNullError)
         self.state.need("preparing", to="set caching")
         self._cache = Cache(directory, token)
 
     def set_threads(self, threads: int | None) -> None:
-        """How many threads a run may use; None, the default, leaves it to the preference."""
+        """Set the number of threads of a run; None, the default, leaves it to the preference."""
         self.state.need("preparing", to="set the number of threads")
         need(threads is None or threads > 0, f"threads is {threads}, must be above 0", BadDataError)
         self._threads = threads
 
     def add_extension_attribute(self, extension: str, code: int, data: bytes | None) -> None:
-        """A vendor's hint (``..._addExtensionAttribute``); for one explicitly chosen device."""
+        """Add a vendor's hint (``..._addExtensionAttribute``); for one explicitly chosen device."""
         need(extension is not None, "the extension's name is None", UnexpectedNullError)
         self.state.need("preparing", to="add an attribute")
         self.need_one_device("attributes are added")
@@ -144,8 +142,8 @@ class Compilation(NotebookDisplay):
     def finish(self) -> None:
         """Plan the model over the devices and prepare it (``ANeuralNetworksCompilation_finish``).
 
-        Raises BadDataError, with the reasons, when no device takes some operation; MissedDeadline* when the time
-        limit passed. A failed finish is final.
+        BadDataError, with the reasons, when no device takes some operation; MissedDeadline* when the time limit passed.
+        A failed finish is final.
         """
         self.state.need("preparing", to="finish")
         self.state.value = "failed"
@@ -173,13 +171,13 @@ class Compilation(NotebookDisplay):
             log.info("%s", summary(ready.plan))
 
     def use(self, ready: ReadyPlan, observe: Observe | None, trial: Trial | None = None) -> None:
-        """Run this plan from the next run on, bursts too, and report the runs; a ``trial`` is kept alive."""
+        """Run this plan from the next run on, bursts too, and report the runs; keep a ``trial`` alive."""
         if self.state.value == "closed":
             return
         self._trial = trial or self._trial
         prepared = Observed(ready.prepared, observe) if observe else ready.prepared
         has_changed = self._ready is not None and self._ready.plan is not ready.plan
-        self._ready, self.shortcut = ready._replace(prepared=prepared), shortcut(self.model, prepared)
+        self._ready, self.fast_path = ready._replace(prepared=prepared), find_fast_path(self.model, prepared)
         for burst in list(self.bursts):
             burst.use(ready.prepared, observe)
         if has_changed and self._single is not None:
@@ -188,7 +186,7 @@ class Compilation(NotebookDisplay):
             self.close()
 
     def pin(self) -> None:
-        """Keep the present plan: end trials and begin none."""
+        """Keep the active plan: end trials and begin none."""
         ready = self._need_ready()
         trial, self._trial = self._trial, None
         if trial is not None:
@@ -198,15 +196,14 @@ class Compilation(NotebookDisplay):
     def run(self, *inputs: Any, keep: Sequence[str | int] = ()) -> list[Array]:
         """Run on arrays of the inputs' storage types; return new arrays, in the order of ``model.outputs``.
 
-        Or run on a dictionary of inputs by name, and return :class:`Outputs`. An input may be None where the model
-        allows it to be omitted. ``keep`` names operands between operations, or gives their indices; their values follow
-        the outputs. For them the model is compiled once more, for the same devices, with those operands as outputs, so
-        that nothing is fused across them.
+        A dictionary of inputs by name gives :class:`Outputs`. An optional input may be None. ``keep`` lists operands
+        between operations, by name or index, whose values follow the outputs. For them the model is compiled again with
+        those operands as outputs, so that nothing is fused across them.
         """
         if keep:
             return self._run_keeping(inputs, find_computed(self.model, keep))
-        if not spans.active and self.shortcut is not None:
-            outputs = self.shortcut(inputs)
+        if not spans.active and self.fast_path is not None:
+            outputs = self.fast_path(inputs)
             if outputs is not None:
                 return outputs
         if len(inputs) == 1 and isinstance(inputs[0], Mapping):
@@ -214,8 +211,8 @@ class Compilation(NotebookDisplay):
         with COMPUTE:
             prepared, arrays = self.prepared, check_inputs(self.model, inputs)
             outputs = list(execute(prepared, Request(arrays)).outputs)
-        if self._is_open:
-            self.shortcut = shortcut(self.model, prepared, inputs=arrays)
+        if self._is_dynamic:
+            self.fast_path = find_fast_path(self.model, prepared, inputs=arrays)
         return outputs
 
     def __call__(self, *inputs: Any, **named: Any) -> Outputs:
@@ -245,12 +242,12 @@ class Compilation(NotebookDisplay):
     def run_many(
         self, inputs: Iterable[Any], *, requests: int | None = None, progress: Progress | None = None
     ) -> RunMany:
-        """Run on each of any number of inputs, several in flight; gives what :meth:`run` gives for each, in order.
+        """Run on each of any number of inputs, several in flight; yield the results of :meth:`run` in order.
 
-        Each is an array, or a tuple or list with one per input of the model, taken when needed; it must not change
-        until its result has come. ``requests`` are in flight, by default such that all cores are busy; where the number
-        of threads was left open each has one, for which the plan is prepared again at first. An input that fails raises
-        in its place and says which it is; the next can be asked for. ``progress`` is told of each, and of how many.
+        Each is an array, or a tuple or list with one per input of the model; it must not change until its result has
+        come. ``requests`` are in flight, by default enough to use all cores; if no number of threads is set each has
+        one, for which the plan is prepared again. An input that fails raises an error with its number; iteration may
+        continue. ``progress`` is called with the number of results, and of inputs if known.
         """
         from nnapi.runtime.run_many import count_requests, prepare_single, start
 
@@ -262,23 +259,22 @@ class Compilation(NotebookDisplay):
         return start(inputs, single or self, self.run if single else None, count, progress)
 
     def start(self, *inputs: Any) -> Result:
-        """Run in the background; ``result()`` of what comes back waits for the arrays, and so does ``await``."""
+        """Run in the background; ``result()`` of the returned object, or ``await``, gives the arrays."""
         with START, translate_errors("the run cannot be begun"):
-            from nnapi.runtime.result import Result  # what not every program has a use for is imported for those
+            from nnapi.runtime.event import Result  # on demand
 
             return Result(self, inputs)
 
     def burst(self, *, borrow: bool = False) -> Burst:
-        """An object for repeated runs in quick succession (``ANeuralNetworksBurst_create``); see :class:`Burst`."""
+        """Return a :class:`Burst` for repeated runs (``ANeuralNetworksBurst_create``)."""
         with translate_errors("the burst cannot be made"):
             from nnapi.runtime.burst import Burst
 
             return Burst(self, borrow=borrow)
 
     def close(self) -> None:
-        """Give back what was prepared (``ANeuralNetworksCompilation_free``), as soon as the executions, bursts and runs
-        that were begun have no more use for it."""
-        self.state.value, self._ready, self.shortcut, self._single = "closed", None, None, None
+        """Free the prepared plan (``ANeuralNetworksCompilation_free``), once running executions and bursts end."""
+        self.state.value, self._ready, self.fast_path, self._single = "closed", None, None, None
         self._keeping.clear()
         if self._trial is not None:
             self._trial.stop()
@@ -290,8 +286,7 @@ class Compilation(NotebookDisplay):
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A compilation is pickled as its model, the names of the devices it was made for and its options; where it is
-        unpickled it is made anew."""
+        """Pickle the model, the names of the devices and the options; unpickling compiles again."""
         self._need_ready()
         names = [device.name for device in self._candidates] if self.is_explicit else None
         cache = False if self._cache is None or self._cache.is_own else (self._cache.directory, self._cache.token)
@@ -307,7 +302,7 @@ class Compilation(NotebookDisplay):
 
     @property
     def plan(self) -> Plan:
-        """Which device computes what, and why; BadStateError until finish has succeeded."""
+        """The plan; BadStateError until finish has succeeded."""
         return self._need_ready().plan
 
     @property
@@ -332,7 +327,7 @@ class Compilation(NotebookDisplay):
         return self._prefer_bytes("input", index)
 
     def preferred_memory_padding_for_input(self, index: int) -> int:
-        """Bytes to a multiple of which an input's length should be rounded up."""
+        """Bytes to whose multiple an input's length should be rounded up."""
         return self._prefer_bytes("input", index, least_level=PADDED_LEVEL)
 
     def preferred_memory_alignment_for_output(self, index: int) -> int:
@@ -340,7 +335,7 @@ class Compilation(NotebookDisplay):
         return self._prefer_bytes("output", index)
 
     def preferred_memory_padding_for_output(self, index: int) -> int:
-        """Bytes to a multiple of which an output's length should be rounded up."""
+        """Bytes to whose multiple an output's length should be rounded up."""
         return self._prefer_bytes("output", index, least_level=PADDED_LEVEL)
 
     def _prefer_bytes(self, role: str, index: int, least_level: int = 1) -> int:
@@ -351,7 +346,7 @@ class Compilation(NotebookDisplay):
         return PREFERRED if any(level >= least_level for level in levels) else 1
 
     def explain(self) -> str:
-        """Which operation runs where, why not elsewhere, at what cost, what trials found, and how long finish took."""
+        """Explain device, refusals and cost of each operation, the trials, and the time of finish."""
         trial = self._trial and self._trial.describe()
         plan = self.plan.with_notes((*self.plan.notes, trial)) if trial else self.plan
         return f"{as_text(plan)}\n\n{describe_wait(plan, self._waited)}"
@@ -380,10 +375,10 @@ def compile_with(
     model: Model,
     devices: Devices | None,
     options: Options,
-    cache: Place | None = None,
+    cache: CacheLocation | None = None,
     attributes: Sequence[Attribute] = (),
 ) -> Compilation:
-    """Return a finished compilation with options set; those that are None have their default."""
+    """Return a finished compilation with options set; None leaves the default."""
     compilation = Compilation(model, None if devices is None else list_candidates(devices))
     preference, priority, timeout, threads = options
     if preference is not None:

@@ -1,28 +1,25 @@
-"""Devices: what the drivers found on this machine offer.
-
-Drivers register in the entry-point group ``nnapi.drivers``; the object behind an entry point is a Driver, or a
-callable that makes one or a list of them. They are loaded at first use; one that fails to load is reported with its
-reason and harms nobody else.
-"""
+"""Devices: the drivers of this machine, loaded at first use from the entry points of ``nnapi.drivers``."""
 
 from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from nnapi.codes import DeviceTypeCode, FeatureLevelCode
 from nnapi.collecting import pause_collecting
-from nnapi.drivers.base import Breakable, Caches, Driver
+from nnapi.drivers.base import Breakable, Caches, Driver, Probed
 from nnapi.drivers.installed import Entry, entries
 from nnapi.errors import BadDataError, UnavailableDeviceError, UnexpectedNullError, need
 from nnapi.locks import make_lock
 from nnapi.model.extension import EXTENSIONS
 from nnapi.model.model import Model
-from nnapi.runtime.probing import make_drivers
 from nnapi.runtime.turnstile import Turnstile
+from nnapi.store.directories import RecordKind
+from nnapi.store.records import keep_record, recall_record
 from nnapi.trace import Layer
 from nnapi.trace.log import Log
 
@@ -31,18 +28,18 @@ log = Log("nnapi.Manager")
 GROUP = "nnapi.drivers"
 REFERENCE = "nnapi-reference"
 PROFILE = ".toml"
-"""Suffix of devices' names that are files of profiles."""
+"""Suffix of device names that are files of profiles."""
 RUNTIME_FEATURE_LEVEL = 8
+RETRY = 3600.0
+"""Seconds after which hardware that could not be used is searched for again."""
 
 
 class Device:
     """A device of this machine (``ANeuralNetworksDevice``); the same object for the life of the process."""
 
     def __init__(self, driver: Driver, queue: Turnstile | None = None) -> None:
-        """``queue`` is who may compute on it: by default as many at a time as there are processors.
-
-        The driver's extensions are made known; BadDataError for a description that no driver may give.
-        """
+        """``queue`` limits executions at a time, by default to the number of processors. BadDataError for an extension
+        whose description is not valid."""
         self.driver = driver
         self.queue = queue or Turnstile(os.cpu_count() or 1)
         for extension in self.driver.info.extensions:
@@ -70,7 +67,7 @@ class Device:
 
     @property
     def extensions(self) -> tuple[str, ...]:
-        """Names of the extensions that the driver describes."""
+        """The names of the driver's extensions."""
         return tuple(extension.name for extension in self.driver.info.extensions)
 
     def supports_extension(self, name: str) -> bool:
@@ -80,27 +77,24 @@ class Device:
 
     @cached_property
     def caches(self) -> Caches | None:
-        """The driver, if what it prepares can be kept."""
+        """The driver, if it can cache prepared models."""
         return self.driver if isinstance(self.driver, Caches) else None
 
     @property
     def layer(self) -> Layer:
-        """The layer of its driver in traces: the CPU's, as that of Android's CPU fallback, or a driver's; that of
-        the way there and back where the driver is in a process of its own, which tells the rest."""
+        """The layer of its driver in traces; IPC for a driver in another process, which records the rest."""
         if getattr(self.driver, "is_remote", False):
             return Layer.IPC
         return Layer.CPU if self.type == DeviceTypeCode.DEVICE_CPU else Layer.DRIVER
 
     def wait(self) -> None:
-        """Return when the device can be used (``ANeuralNetworksDevice_wait``); DeadObjectError when it is gone."""
-        wait = getattr(self.driver, "wait", None)
-        if wait is not None:
+        """Wait until the device can be used (``ANeuralNetworksDevice_wait``); DeadObjectError when it is gone."""
+        if wait := getattr(self.driver, "wait", None):
             wait()
 
     def close(self) -> None:
-        """Give back what the driver holds between uses, as a process of its own; the next use takes it anew."""
-        close = getattr(self.driver, "close", None)
-        if close is not None:
+        """Release what the driver holds between uses, such as a process; the next use gets it again."""
+        if close := getattr(self.driver, "close", None):
             close()
 
     def __enter__(self) -> Self:
@@ -111,27 +105,27 @@ class Device:
 
     @property
     def is_out(self) -> bool:
-        """Whether its engine is out of use in this process, so that what is found out here holds nowhere else."""
+        """Whether its engine is out of use in this process only."""
         return isinstance(self.driver, Breakable) and bool(self.driver.outage())
 
     @property
     def starts_slowly(self) -> bool:
-        """Whether the first model takes it long to prepare: its engine or its process has to be started."""
+        """Whether its engine or process has to be started for the first model."""
         return bool(getattr(self.driver, "starts_slowly", False) or getattr(self.driver, "is_remote", False))
 
     @property
     def is_measured(self) -> bool:
-        """Whether plans go by what is measured of it; by what it declares where it stands for a device elsewhere."""
+        """Whether plans use its measured timings, not the declared costs of a device that is not here."""
         return bool(getattr(self.driver, "is_measured", True))
 
     @property
     def is_by_name(self) -> bool:
-        """Whether only those are given it who name it, and nobody whom the runtime chooses for."""
+        """Whether it is used only if named, never by choice of the runtime."""
         return bool(getattr(self.driver, "is_by_name", False))
 
     def supports(self, model: Model) -> Sequence[bool]:
-        """For each operation of the model, in its order: would the device take it, by its level and by its driver?"""
-        from nnapi.runtime.verdicts.verdicts import find_verdicts  # which known models need not be asked
+        """Return for each operation of the model, in order, whether the device takes it."""
+        from nnapi.runtime.verdicts.verdicts import find_verdicts  # on demand: known models need none
 
         return [verdict.supported for verdict in find_verdicts(self.driver, model)]
 
@@ -143,7 +137,7 @@ class Device:
 
 
 class Unavailable(NamedTuple):
-    """A registered driver that could not be loaded, and why."""
+    """A registered driver that could not be loaded."""
 
     name: str
     reason: str
@@ -151,13 +145,11 @@ class Unavailable(NamedTuple):
 
 _lock = make_lock()
 _found: tuple[list[Device], list[Unavailable]] | None = None
-_profiled: dict[str, Device] = {}
-"""The devices of profiles that were asked for, by their files."""
+_profiled: dict[str, Device] = {}  # by file
 
 
 def _is_enabled(entry: Entry) -> bool:
-    """Whether a registered driver is looked at: DEBUG_NN_CPUONLY=1 leaves only the reference, and
-    DEBUG_NN_ENABLED_DEVICES is a regular expression that the names of all others must match."""
+    """Apply DEBUG_NN_CPUONLY=1, and DEBUG_NN_ENABLED_DEVICES, which names of all but the reference must match."""
     if entry.name == REFERENCE:
         return True
     pattern = os.environ.get("DEBUG_NN_ENABLED_DEVICES", "")
@@ -165,8 +157,7 @@ def _is_enabled(entry: Entry) -> bool:
 
 
 def _is_isolated(driver: Driver) -> bool:
-    """Whether a driver is used in another process: NNAPI_ISOLATED names its device, or all but the reference, or the
-    driver asks for it, or NNAPI_SERVICE names a service that has it. One that is in another process stays there."""
+    """Whether NNAPI_ISOLATED (names, or "all" but the reference), NNAPI_SERVICE or the driver asks for a process."""
     if getattr(driver, "is_remote", False):
         return False
     name, wanted = driver.info.name, _isolated_names()
@@ -180,7 +171,7 @@ def _isolated_names() -> set[str]:
 
 
 def _apart(driver: Driver, entry: Entry) -> Driver:
-    from nnapi.drivers.isolated import Isolated  # which few ask for
+    from nnapi.drivers.isolated import Isolated  # on demand: it is rare
 
     if service := os.environ.get("NNAPI_SERVICE"):
         return Isolated(driver.info.name, known=driver, service=service)
@@ -193,6 +184,30 @@ def _explain(name: str, error: Exception) -> Unavailable:
     unavailable = Unavailable(name, str(error) if is_sentence else f"{type(error).__name__}: {error}")
     log.debug("%s is unavailable: %s", *unavailable)
     return unavailable
+
+
+def make_drivers(loaded: Any) -> Any:
+    """Return the driver or drivers of an entry point: a Driver, or a callable that makes one or a list."""
+    if isinstance(loaded, Probed):
+        return loaded.make(_find_answer(loaded))
+    return loaded() if isinstance(loaded, type) or not isinstance(loaded, Driver) else loaded
+
+
+def _find_answer(search: Probed) -> Any:
+    """Return the answer that an earlier process recorded, else ask now."""
+    key = search.identify()
+    recorded = recall_record(RecordKind.PROBES, key, dict)
+    if recorded is not None and "answer" in recorded:
+        return recorded["answer"]
+    if recorded is not None and time.time() - float(recorded["time"]) < RETRY:
+        raise UnavailableDeviceError(recorded["reason"])
+    try:
+        answer = search.ask()
+    except UnavailableDeviceError as error:
+        keep_record(RecordKind.PROBES, key, {"reason": str(error), "time": time.time()})
+        raise
+    keep_record(RecordKind.PROBES, key, {"answer": answer})
+    return answer
 
 
 def _discover() -> tuple[list[Device], list[Unavailable]]:
@@ -224,19 +239,19 @@ EXTENSIONS.discover = _discover
 
 
 def devices() -> list[Device]:
-    """The devices of this machine, the CPU reference last (``ANeuralNetworks_getDeviceCount``, ``_getDevice``)."""
+    """Return the devices, the CPU reference last (``ANeuralNetworks_getDeviceCount``, ``_getDevice``)."""
     return list(_discover()[0])
 
 
 def unavailable_devices() -> list[Unavailable]:
-    """Drivers that are registered but could not be loaded."""
+    """Return the registered drivers that could not be loaded."""
     return list(_discover()[1])
 
 
 def device(name: str) -> Device:
-    """The device of that name; UnavailableDeviceError, naming those there are, if there is none.
+    """Return the device of that name; UnavailableDeviceError, listing the devices, if there is none.
 
-    A name that ends with ``.toml`` is that of a profile: a file, or one that comes with nnapi (docs/profiles.md).
+    A name that ends with ``.toml`` is a profile: a file, or one that comes with nnapi (docs/profiles.md).
     """
     if name.endswith(PROFILE):
         return _find_profiled(name)
@@ -249,11 +264,11 @@ def device(name: str) -> Device:
 
 
 Devices = Sequence[Device | str] | Device | str
-"""One device or several, each by its name or itself."""
+"""One device or several, by name or object."""
 
 
 def list_candidates(named: Devices | None) -> list[Device]:
-    """The devices that are named, else those that the runtime may choose; errors as of :func:`device`."""
+    """Return the named devices, else those that the runtime may choose; errors as of :func:`device`."""
     if named is None:
         return [each for each in devices() if not each.is_by_name]
     several = [named] if isinstance(named, str | Device) else named
@@ -261,16 +276,11 @@ def list_candidates(named: Devices | None) -> list[Device]:
 
 
 def _find_profiled(name: str) -> Device:
-    """The device of a profile, the same for each call; BadDataError for what is none."""
-    from nnapi.drivers.profiles.reading import find_profile  # which few ask for
+    """Return the device of a profile, the same for each call; BadDataError for a file that is not a profile."""
+    from nnapi.drivers.profiles.reading import find_profile  # on demand: it is rare
 
     path = os.path.realpath(find_profile(name))
-    with _lock:
-        found = _profiled.get(path)
-    if found is None:
-        found = _make_profiled(path)
-    with _lock:
-        return _profiled.setdefault(path, found)
+    return _profiled.get(path) or _profiled.setdefault(path, _make_profiled(path))
 
 
 def _make_profiled(path: str) -> Device:

@@ -1,4 +1,4 @@
-"""The compilation of a dynamic model: one compilation for each combination of shapes, made at its first run."""
+"""The compilation of a dynamic model: one compilation for each combination of shapes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from nnapi.model.dynamic_model import DynamicModel, Shapes
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.runtime.compilation import Compilation
+from nnapi.runtime.event import Result
 from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.inputs import check_inputs
-from nnapi.runtime.result import Result
 from nnapi.runtime.specializations import Specializations
 
 
 class DynamicCompilation(Compilation):
-    """A compilation that is specialized at the first run of each combination of shapes and keeps the last few.
+    """A compilation that is specialized at the first run of each combination of shapes; the last few are cached.
 
     Where inputs grow by one at each run and a mask makes padding exact, one compilation serves many lengths.
     """
@@ -28,7 +28,7 @@ class DynamicCompilation(Compilation):
         self.state.value = "ready"
 
     def at(self, shapes: Shapes) -> Compilation:
-        """The compilation for shapes of the inputs, made now where there is none."""
+        """Return the compilation for shapes of the inputs; make it if necessary."""
         self.state.need("ready")
         return self._specializations.at(shapes)
 
@@ -41,7 +41,7 @@ class DynamicCompilation(Compilation):
         return self._specializations.run(arrays)
 
     def start(self, *inputs: Any) -> Result:
-        """As :meth:`Compilation.start`; what is not compiled yet is compiled before the return."""
+        """As :meth:`Compilation.start`; new shapes are compiled before the return."""
         arrays = self._check(inputs)
         return self.at(tuple(array.shape for array in arrays)).start(*arrays)
 
@@ -50,7 +50,7 @@ class DynamicCompilation(Compilation):
         return self._specializations.explain() or f"{self.model.name} is compiled at the first run of each shape"
 
     def close(self) -> None:
-        """Give back every specialization."""
+        """Free every specialization."""
         super().close()
         self._specializations.clear()
 

@@ -1,4 +1,4 @@
-"""Events: waiting for work that another thread, or another part of the system, does (``ANeuralNetworksEvent``)."""
+"""Events: the end of work on another thread or in another process (``ANeuralNetworksEvent``)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,22 @@ import os
 import select
 import threading
 import weakref
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nnapi.codes import ResultCode
+from nnapi.drivers.base import Request
 from nnapi.errors import BadDataError, NnapiError, OpFailedError, need, need_value, translate_errors
+from nnapi.model.operand import Array
+from nnapi.notebook_display import NotebookDisplay
+from nnapi.runtime.executors.executors import execute
 from nnapi.runtime.executors.workers import run_in_background
+from nnapi.runtime.inputs import check_inputs
 from nnapi.trace import Layer, Phase, Section
+
+if TYPE_CHECKING:
+    from nnapi.runtime.burst import Runnable
 
 COLLAPSED: dict[ResultCode, type[NnapiError]] = {
     ResultCode.UNEXPECTED_NULL: BadDataError,
@@ -25,22 +33,19 @@ COLLAPSED: dict[ResultCode, type[NnapiError]] = {
     ResultCode.UNMAPPABLE: OpFailedError,
     ResultCode.DEAD_OBJECT: OpFailedError,
 }
-"""Results that reach an event through a smaller set of statuses, and what they become."""
+"""Result codes that events report as others."""
 
 
 class Event:
-    """The end of an asynchronous computation. Any number of threads may wait for it, again and again.
-
-    It can be awaited as well: ``await event``.
-    """
+    """The end of an asynchronous computation. Any number of threads may wait for it or ``await`` it, repeatedly."""
 
     def __init__(
         self, work: Callable[[], None], *, fenced: bool = False, observed: Callable[[], None] | None = None
     ) -> None:
         """Start ``work`` in the background.
 
-        A fenced event has a file descriptor that becomes readable at the end. ``observed`` is called once, when
-        somebody has waited for the end or given the event back.
+        A fenced event has a file descriptor that becomes readable at the end. ``observed`` is called once, after the
+        first wait or :meth:`close`.
         """
         self._done = threading.Event()
         self._error: NnapiError | None = None
@@ -51,9 +56,9 @@ class Event:
 
     @staticmethod
     def from_sync_fence_fd(fd: int) -> FenceEvent:
-        """An event over any pollable descriptor (``ANeuralNetworksEvent_createFromSyncFenceFd``).
+        """Return an event over any pollable descriptor (``ANeuralNetworksEvent_createFromSyncFenceFd``).
 
-        The descriptor is duplicated. Raises BadDataError for 0 and below, and for numbers of closed descriptors.
+        The descriptor is duplicated. BadDataError for 0 and below, and for closed descriptors.
         """
         need(fd is not None and fd > 0, f"file descriptor {fd} must be above 0", BadDataError)
         return FenceEvent(fd)
@@ -75,8 +80,7 @@ class Event:
         self._call_listeners()  # those who came meanwhile
 
     def call_when_done(self, call: Callable[[NnapiError | None], None]) -> None:
-        """Call at the end of the computation, with its error, before anybody who waits goes on; at once if it has
-        ended."""
+        """Call at the end of the computation, with its error, before waiting threads go on; at once if it has ended."""
         self._listeners.append(call)
         if self.is_done:
             self._call_listeners()
@@ -85,13 +89,13 @@ class Event:
         while True:
             try:
                 call = self._listeners.pop(0)
-            except IndexError:  # none is left: looked at first, it might be gone to another thread by then
+            except IndexError:  # none is left; a test before might race with another thread
                 return
             call(self._error)
 
     @Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksEvent_wait")
     def wait(self) -> None:
-        """Wait for the computation; raises its error, the same for everybody (``ANeuralNetworksEvent_wait``)."""
+        """Wait for the computation; raises its error, in every thread (``ANeuralNetworksEvent_wait``)."""
         self.close()
         if self._error is not None:
             raise copy.copy(self._error)  # each thread raises its own: raising writes to the exception
@@ -105,12 +109,12 @@ class Event:
         return self._fence is not None
 
     def sync_fence_fd(self) -> int:
-        """A new descriptor, the caller's to close, that is readable when the work is done
+        """Return a new descriptor, which the caller closes, readable when the work is done
         (``ANeuralNetworksEvent_getSyncFenceFd``). BadDataError for an event without a fence."""
         return _duplicate(need_value(self._fence, "the event has no fence", BadDataError).fd)
 
     def close(self) -> None:
-        """Wait without asking for the result (``ANeuralNetworksEvent_free``)."""
+        """Wait without the result (``ANeuralNetworksEvent_free``)."""
         self._done.wait()
         observed, self._observed = self._observed, None
         if observed is not None:
@@ -142,7 +146,7 @@ def _close_with(owner: object, fd: int) -> None:
 
 
 class _Fence:
-    """A descriptor of our own that becomes readable once and stays so."""
+    """A descriptor that becomes readable once and stays so."""
 
     def __init__(self) -> None:
         with translate_errors("no descriptor for the fence"):
@@ -154,7 +158,7 @@ class _Fence:
 
 
 class FenceEvent(Event):
-    """An event that somebody else signals, through a descriptor."""
+    """An event that others signal through a descriptor."""
 
     def __init__(self, fd: int) -> None:
         with translate_errors(what := f"file descriptor {fd} cannot be duplicated"):
@@ -190,3 +194,23 @@ class FenceEvent(Event):
 
     def close(self) -> None:
         self._poll(None)
+
+
+class Result(Event, NotebookDisplay):
+    """The event of a run, with its outputs: ``outputs = await compilation.start(x)``."""
+
+    def __init__(self, compilation: Runnable, inputs: Sequence[Any]) -> None:
+        prepared, request = compilation.prepared, Request(check_inputs(compilation.model, inputs))
+        self.model = compilation.model
+        self._outputs: list[Array] = []
+        super().__init__(lambda: self._outputs.extend(execute(prepared, request).outputs))
+
+    def result(self) -> list[Array]:
+        """Wait for the outputs, in the order of ``model.outputs``; raise the error of the run."""
+        self.wait()
+        return list(self._outputs)
+
+    def __await__(self) -> Generator[Any, None, list[Array]]:
+        import asyncio  # 14 ms that only programs that await pay
+
+        return asyncio.to_thread(self.result).__await__()

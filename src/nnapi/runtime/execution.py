@@ -30,14 +30,14 @@ from nnapi.runtime.executors.executors import execute
 from nnapi.trace import Layer, Phase, Section, spans
 
 MAXIMUM_LOOP_TIMEOUT = 15_000_000_000
-"""Nanoseconds that a WHILE may run at most, whatever the execution asks for."""
+"""Most nanoseconds of a WHILE, whatever the execution asks for."""
 
 
 class Execution:
     """One computation, or with :meth:`set_reusable` one after another, on the same buffers.
 
-    The buffers belong to the caller and must stay valid and unchanged until the computation completes. States:
-    preparation, computation, completed.
+    The caller's buffers must stay valid and unchanged until the computation completes. States: preparation,
+    computation, completed.
     """
 
     state: State
@@ -70,8 +70,7 @@ class Execution:
     def set_input(self, index: int, buffer: Any, type: OperandType | None = None, length: int | None = None) -> None:
         """Bind a buffer to an input; None omits it (``ANeuralNetworksExecution_setInput``).
 
-        ``type`` fills in dimensions that the model leaves open; only its dimensions are used. An array's shape does
-        that by itself. ``length`` defaults to the buffer's bytes.
+        ``type`` or the array's shape sets dynamic dimensions. ``length`` defaults to the buffer's bytes.
         """
         self._set(self._inputs, index, buffer, type, length)
 
@@ -112,7 +111,7 @@ class Execution:
         self._timeout = int(duration)
 
     def set_loop_timeout(self, duration: int) -> None:
-        """Nanoseconds that each WHILE may run (``..._setLoopTimeout``); at most 15 s are kept, 2 s by default."""
+        """Nanoseconds that each WHILE may run (``..._setLoopTimeout``); at most 15 s, 2 s by default."""
         self.state.need("preparation", to="set the loop timeout")
         self._loop_timeout = min(duration, MAXIMUM_LOOP_TIMEOUT)
 
@@ -132,7 +131,7 @@ class Execution:
         self._inputs.padded = self._outputs.padded = bool(enable)
 
     def add_extension_attribute(self, extension: str, code: int, data: bytes | None) -> None:
-        """A vendor's hint (``ANeuralNetworksExecution_addExtensionAttribute``); for one explicitly chosen device."""
+        """Add a vendor's hint (``..._addExtensionAttribute``); for one explicitly chosen device."""
         need(extension is not None, "the extension's name is None", UnexpectedNullError)
         self.compilation.need_one_device("attributes are added")
         self.state.need("preparation", to="add an attribute")
@@ -171,10 +170,9 @@ class Execution:
     def start_compute_with_dependencies(self, dependencies: Sequence[Event], duration: int = 0) -> Event:
         """Run once other events are done (``ANeuralNetworksExecution_startComputeWithDependencies``).
 
-        ``duration`` limits the nanoseconds from the moment that all fences are signalled; it needs one explicitly
-        chosen device. Events without a fence are waited for in the call, their outcome does not matter; a fence that
-        fails fails the computation. The event that comes back has a fence. The execution counts as running until
-        somebody waits for the event or gives it back.
+        ``duration`` limits the nanoseconds after all fences are signalled; it needs one explicitly chosen device. The
+        call waits for events without a fence and ignores their outcome; a failed fence fails the computation. The
+        returned event has a fence. The execution counts as running until the event is waited for or closed.
         """
         need(dependencies is not None, "dependencies are None", UnexpectedNullError)
         need(all(event is not None for event in dependencies), "a dependency is None", UnexpectedNullError)
@@ -200,7 +198,7 @@ class Execution:
     def output_operand_rank(self, index: int) -> int:
         """Rank of an output after the run (``ANeuralNetworksExecution_getOutputOperandRank``); 0 for a scalar.
 
-        Raises OutputInsufficientSizeError, whose ``dimensions`` hold what was needed, for a buffer that was too small.
+        OutputInsufficientSizeError, with the needed ``dimensions``, for a buffer that was too small.
         """
         return len(self._need_output_shape(index))
 
@@ -216,7 +214,7 @@ class Execution:
     def duration(self, code: DurationCode) -> int | None:
         """Nanoseconds that the computation took (``ANeuralNetworksExecution_getDuration``).
 
-        None where the device does not tell. BadStateError unless timing was asked for and the run succeeded.
+        None where the device does not measure it. BadStateError unless timing was asked for and the run succeeded.
         """
         need(code in DurationCode.__members__.values(), f"duration code is {code}, must be 0..3", BadDataError)
         self.state.need("completed")
@@ -229,11 +227,8 @@ class Execution:
     # Within
 
     def _set(self, binding: Binding, index: int, buffer: Any, type: OperandType | None, length: int | None) -> None:
-        need(
-            buffer is not None or not length,
-            f"no buffer, but a length of {length}, for {binding.role} {index}",
-            UnexpectedNullError,
-        )
+        is_given = buffer is not None or not length
+        need(is_given, f"no buffer, but a length of {length}, for {binding.role} {index}", UnexpectedNullError)
         self.state.need("preparation", to=f"set {binding.role} {index}")
         binding.set(index, buffer, type, length)
 
@@ -258,7 +253,7 @@ class Execution:
             raise error
 
     def _need_data(self) -> None:
-        """Refuse at once, not through an event, opaque memories that do not hold what an input needs."""
+        """Refuse opaque memories without an input's data at once, not through an event."""
         try:
             for argument in self._inputs.arguments:
                 if argument is not None and argument.opaque is not None:
@@ -274,7 +269,6 @@ class Execution:
         self._run_to_end(deadline_after(self._timeout))
 
     def _forget(self) -> None:
-        """Start without results."""
         self._error = self._outcome = None
         self._shapes = [operand.type.dimensions for operand in self._outputs.operands]
         self._insufficient = [False] * len(self._shapes)
@@ -307,34 +301,32 @@ class Execution:
             arrays = [argument.array() for argument in self._inputs.arguments if argument is not None]
             if self.compilation.is_ready:  # another plan may have taken over
                 self._prepared = self.compilation.prepared
-            self._outcome = self._run_shortcut(arrays, deadline) or execute(
-                self._prepared, self._make_request(arrays, deadline)
+            self._outcome = self._run_fast_path(arrays, deadline) or execute(
+                self._prepared,
+                Request(arrays, deadline, self._loop_timeout, attributes=self._attributes.to_tuple()),
             )
             self._deliver(self._outcome.outputs)
         except NnapiError as error:
             self._fail(error)
             raise
 
-    def _run_shortcut(self, arrays: Sequence[Array | None], deadline: int | None) -> Outcome | None:
-        """The outcome by the compilation's shortcut, where there is one and nothing is asked for that it lacks."""
-        short = self.compilation.shortcut
-        if short is None or deadline is not None or spans.active or self._measured or self._attributes.to_tuple():
+    def _run_fast_path(self, arrays: Sequence[Array | None], deadline: int | None) -> Outcome | None:
+        """Run on the compilation's fast path, if it has one that covers everything asked for."""
+        run = self.compilation.fast_path
+        if run is None or deadline is not None or spans.active or self._measured or self._attributes.to_tuple():
             return None
-        outputs = short(arrays)
+        outputs = run(arrays)
         return None if outputs is None else Outcome(outputs)
 
-    def _make_request(self, arrays: Sequence[Array | None], deadline: int | None) -> Request:
-        return Request(arrays, deadline, self._loop_timeout, attributes=self._attributes.to_tuple())
-
     def _fail(self, error: NnapiError) -> None:
-        """Keep the error; opaque memories bound to outputs hold nothing from now on."""
+        """Keep the error, and invalidate opaque memories bound to outputs."""
         self._error = error
         for argument in self._outputs.arguments:
             if argument is not None and argument.opaque is not None:
                 argument.opaque.invalidate()
 
     def _deliver(self, arrays: Sequence[Array]) -> None:
-        """Copy results where the caller wants them; refuse buffers that are too small, after looking at all."""
+        """Copy results to the caller's buffers; refuse those that are too small after testing all."""
         for index, (array, argument) in enumerate(zip(arrays, self._outputs.arguments, strict=True)):
             assert argument is not None
             shape = self._shapes[index] = () if argument.type.is_scalar else array.shape
@@ -356,7 +348,7 @@ class Execution:
         return self._shapes[index]
 
     def close(self) -> None:
-        """Give the buffers back (``ANeuralNetworksExecution_free``): now, or when the computation under way ends."""
+        """Release the buffers (``ANeuralNetworksExecution_free``), now or when the computation ends."""
         with self._lock:
             self._is_closed = True
             if self.state.value != "computation":

@@ -1,7 +1,6 @@
 """Inputs that grow by one at each run, as the past keys of a decoder: one compilation for many lengths, by padding.
 
-Padding is exact where a mask takes it out of every result. Nothing in a model says that, so it is tried: inputs of a
-length that has been compiled exactly run padded with large random values, and every result must be the same.
+Padding is exact where a mask removes it from every result, which is tested with large random values.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ Run = Callable[[Sequence[Array]], list[Array]]
 BUCKET = 64
 """Lengths are padded to multiples of this."""
 LOUD = 100.0
-"""Standard deviation of the values that stand for padding while it is tried."""
+"""Standard deviation of the random padding of a test."""
 CLOSE = 1e-3
-"""How far results of float inputs may differ, relative to the largest."""
+"""Difference that float results may have, relative to the largest."""
 
 
 class Axis(NamedTuple):
-    """An axis of one input or output that grows, and by how much it is longer than the shortest."""
+    """A growing axis of an input or output; ``extra`` is its excess over the shortest."""
 
     tensor: int
     axis: int
@@ -41,14 +40,13 @@ class Growth:
     shapes: Shapes
 
     def at(self, length: int) -> Shapes:
-        """The shapes of one length."""
         found = [list(shape) for shape in self.shapes]
         for tensor, axis, extra in self.axes:
             found[tensor][axis] = length + extra
         return tuple(map(tuple, found))
 
     def length_of(self, shapes: Shapes) -> int | None:
-        """The length of shapes that are of this growth, None for others."""
+        """Return the length of shapes of this growth, None for others."""
         tensor, axis, extra = self.axes[0]
         if len(shapes) != len(self.shapes) or axis >= len(shapes[tensor]):
             return None
@@ -57,7 +55,7 @@ class Growth:
 
 
 def find_growth(before: Shapes, now: Shapes) -> Growth | None:
-    """Return the growth between two runs where some axes are longer by one and all else is the same."""
+    """Return the growth between two runs that differ by one in some axes only."""
     if [len(shape) for shape in before] != [len(shape) for shape in now]:
         return None
     pairs = [
@@ -73,7 +71,7 @@ def find_growth(before: Shapes, now: Shapes) -> Growth | None:
 
 
 def bucket_for(length: int) -> int:
-    """Return the length to pad to, so that a decoder's next 62 tokens fit too."""
+    """Return the length to pad to: a decoder's next 62 tokens fit too."""
     return -(-(length + BUCKET - 2) // BUCKET) * BUCKET
 
 
@@ -85,7 +83,7 @@ class Padded:
         self._run, self._outputs = run, outputs
 
     def length_of(self, shapes: Shapes) -> int | None:
-        """The length of shapes that fit, None for others."""
+        """Return the length of shapes that fit, None for others."""
         length = self.growth.length_of(shapes)
         return length if length is not None and length <= self.capacity else None
 
@@ -101,10 +99,7 @@ class Padded:
 
 
 def try_padding(growth: Growth, inputs: Sequence[Array], exact: Run, padded: Run, capacity: int) -> Padded | None:
-    """Return the padded runs of a growth where padding is exact, None where it is not.
-
-    ``inputs`` are of any length of the growth; ``exact`` takes those that are one shorter.
-    """
+    """Return the padded runs of a growth, None where padding is not exact. ``exact`` takes inputs shorter by one."""
     length = growth.length_of(tuple(array.shape for array in inputs))
     assert length is not None
     sample = list(inputs)
@@ -123,7 +118,7 @@ def try_padding(growth: Growth, inputs: Sequence[Array], exact: Run, padded: Run
 
 
 def _match(exact: Sequence[Array], padded: Sequence[Array], length: int, capacity: int) -> tuple[Axis, ...] | None:
-    """The axes of results that are longer by the padding, None where they differ in another way."""
+    """Return the axes of results that are longer by the padding, None where they differ otherwise."""
     axes = []
     for number, (a, b) in enumerate(zip(exact, padded, strict=True)):
         if a.ndim != b.ndim:
@@ -138,7 +133,7 @@ def _match(exact: Sequence[Array], padded: Sequence[Array], length: int, capacit
 
 
 def _pad(array: Array, axis: int, length: int, capacity: int, noise: np.random.Generator | None) -> Array:
-    """Lengthen an axis: what lies behind the length moves behind the padding."""
+    """Insert padding into an axis between length and capacity."""
     shape = list(array.shape)
     shape[axis] += capacity - length
     found: Array = np.zeros(shape, array.dtype)
@@ -151,7 +146,7 @@ def _pad(array: Array, axis: int, length: int, capacity: int, noise: np.random.G
 
 
 def _drop(array: Array, axis: int, length: int, capacity: int) -> Array:
-    """Shorten an axis by what lies between length and capacity."""
+    """Remove the part of an axis between length and capacity."""
     before = (slice(None),) * axis
     return np.concatenate([array[(*before, slice(length))], array[(*before, slice(capacity, None))]], axis)
 

@@ -1,4 +1,4 @@
-"""The inputs of a run: arrays, tested against the model's inputs or made up."""
+"""The inputs of a run: tested arrays, or zeros."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from nnapi.model.operand import DTYPES, Array, combine, stores
 from nnapi.runtime.executors.executors import wrap_error
 
 ASSUMED_DIMENSION = 1
-"""The assumed size of a dynamic dimension, mostly a batch; the drivers assume the same."""
+"""The assumed size of a dynamic dimension, mostly a batch; drivers assume the same."""
 
 
 def check_inputs(model: Model, inputs: Sequence[Any]) -> list[Array | None]:
-    """The inputs as arrays of the storage types; BadDataError naming the one that does not fit."""
+    """Return the inputs as arrays of the storage types; BadDataError names an input that does not fit."""
     if len(inputs) != len(model.inputs):
         raise BadDataError(f"{model.name} takes {len(model.inputs)} inputs, got {len(inputs)}")
     operands = model.operands
@@ -31,7 +31,7 @@ def _check_input(operand: Operand, value: Any) -> Array | None:
     type = operand.type
     is_plain = isinstance(value, np.ndarray) and value.dtype == DTYPES.get(type.code) and value.shape == type.dimensions
     if is_plain and type.dimensions and 0 not in type.dimensions:
-        return cast(Array, value)  # what nearly every call gives; the rest is for what it may also mean
+        return cast(Array, value)  # as in nearly every call
     if value is None:
         return None
     try:
@@ -53,12 +53,11 @@ def _check_input(operand: Operand, value: Any) -> Array | None:
 
 
 def has_known_ranks(model: Model) -> bool:
-    """Whether every input has a rank, so that a value for it can be made up."""
+    """Whether :func:`make_zeros` can make every input."""
     types = [model.operands[index].type for index in model.inputs]
     return all(type.is_scalar or type.rank for type in types)
 
 
 def make_zeros(model: Model) -> list[Array | None]:
-    """Inputs of zeros, for a run whose results nobody wants."""
     types = [model.operands[index].type for index in model.inputs]
     return [np.zeros([dimension or ASSUMED_DIMENSION for dimension in t.dimensions], t.dtype) for t in types]

@@ -1,4 +1,4 @@
-"""Memories that belong to the runtime: opaque ones made from a descriptor, hardware buffers, copies between them."""
+"""Memories of the runtime: opaque ones made from a descriptor, hardware buffers, copies between them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from enum import IntEnum
 import numpy as np
 
 from nnapi.codes import DeviceTypeCode
-from nnapi.drivers.base import Allocates, Buffer
+from nnapi.drivers.base import Allocates, Buffer, HostBuffer
 from nnapi.errors import (
     BadDataError,
     BadStateError,
     NnapiError,
-    OpFailedError,
     UnexpectedNullError,
     UnmappableError,
     need,
@@ -44,20 +43,20 @@ class MemoryDesc:
     def __init__(self) -> None:
         self.roles: list[Role] = []
         self.type: OperandType | None = None
-        """Type of the operands in all roles, with the dimensions known so far."""
+        """Type of the operands in all roles, without dimensions."""
         self._dimensions: Shape = ()
         self._state = State("the descriptor is", "open")
 
     def add_input_role(self, compilation: Compilation, index: int, frequency: float = 1.0) -> None:
-        """It will be this input of this compilation, in ``frequency`` of its runs (``..._addInputRole``)."""
+        """Use it as this input of this compilation, in ``frequency`` of its runs (``..._addInputRole``)."""
         self._add_role(compilation, "input", index, frequency)
 
     def add_output_role(self, compilation: Compilation, index: int, frequency: float = 1.0) -> None:
-        """It will be this output of this compilation (``..._addOutputRole``)."""
+        """Use it as this output of this compilation (``..._addOutputRole``)."""
         self._add_role(compilation, "output", index, frequency)
 
     def set_dimensions(self, dimensions: Sequence[int]) -> None:
-        """Set its dimensions as far as they are known; 0 is unknown, several calls add up (``..._setDimensions``)."""
+        """Set dimensions, 0 for unknown ones; calls add up (``..._setDimensions``)."""
         need(dimensions is not None, "dimensions are None", UnexpectedNullError)
         self._state.need("open", to="set dimensions")
         scalar = self.type is not None and self.type.is_scalar
@@ -71,17 +70,16 @@ class MemoryDesc:
         self._state.value = "finished"
 
     def create_memory(self) -> DeviceMemory:
-        """The memory (``ANeuralNetworksMemory_createFromDesc``).
+        """Create the memory (``ANeuralNetworksMemory_createFromDesc``).
 
-        The one device whose steps read or write it in its roles allocates it; else, where there are several or it
-        cannot, it is ordinary shared memory, if the size is known and no role belongs to a compilation for chosen
-        devices. Raises OpFailedError otherwise.
+        It is allocated by the one device that uses it; else it is shared memory, if its size is known and no role
+        belongs to a compilation for chosen devices other than CPUs. OpFailedError otherwise.
         """
         self._state.need("finished", to="create a memory")
         type = need_value(self.type, "the descriptor has no role", BadDataError).with_dimensions(self._dimensions)
         return DeviceMemory(self, type, self._allocate(type))
 
-    def _allocate(self, type: OperandType) -> Buffer | None:
+    def _allocate(self, type: OperandType) -> Buffer:
         touching = (role.compilation.devices_of(role.kind, role.index) for role in self.roles)
         devices = {id(device): device for found in touching for device in found}
         reason = "its roles are on several devices" if devices else "no step uses it"
@@ -95,13 +93,9 @@ class MemoryDesc:
                 reason = str(error)
         explicit = any(role.compilation.is_explicit for role in self.roles)
         only_cpu = all(device.type == DeviceTypeCode.DEVICE_CPU for device in devices.values())
-        need(
-            type.is_known,
-            f"memory of unknown dimensions {list(type.dimensions)} cannot be shared; {reason}",
-            OpFailedError,
-        )
-        need(not explicit or only_cpu, f"no device allocates the memory: {reason}", OpFailedError)
-        return None
+        need(type.is_known, f"memory of unknown dimensions {list(type.dimensions)} cannot be shared; {reason}")
+        need(not explicit or only_cpu, f"no device allocates the memory: {reason}")
+        return HostBuffer()
 
     def _add_role(self, compilation: Compilation, kind: str, index: int, frequency: float) -> None:
         need(compilation is not None, "compilation is None", UnexpectedNullError)
@@ -115,9 +109,8 @@ class MemoryDesc:
         bare = operand.type.replace(dimensions=())
         same = self.type is None or self.type.replace(dimensions=()) == bare
         need(same, f"{operand} differs from {self.type}, the type of the roles added before", BadDataError)
-        need(
-            not (bare.is_scalar and self._dimensions), f"{operand} is a scalar, dimensions have been set", BadDataError
-        )
+        has_dimensions = bare.is_scalar and self._dimensions
+        need(not has_dimensions, f"{operand} is a scalar, dimensions have been set", BadDataError)
         dimensions = self._combine(operand.type.dimensions)
         need(0 < frequency <= 1, f"frequency is {frequency}, must be in (0, 1]", BadDataError)
         self.type, self._dimensions = bare, dimensions
@@ -129,21 +122,17 @@ class MemoryDesc:
 
 
 class DeviceMemory(Memory):
-    """An opaque memory: its bytes are the device's business, only its roles may use it, always as a whole.
+    """An opaque memory: only its roles may use it, always as a whole. It starts without data."""
 
-    It starts without data. What a run leaves in it stays where it is: the next run reads it without a copy.
-    """
-
-    def __init__(self, desc: MemoryDesc, type: OperandType, buffer: Buffer | None) -> None:
+    def __init__(self, desc: MemoryDesc, type: OperandType, buffer: Buffer) -> None:
         self.roles = tuple(desc.roles)
         self.declared = type
         self._buffer = buffer
-        self._contents: Array | None = None
         super().__init__(type.nbytes if type.is_known else 0, PROTECTIONS, np.empty(0, np.uint8))
 
     @property
     def has_data(self) -> bool:
-        return self._contents is not None if self._buffer is None else self._buffer.has_data
+        return self._buffer.has_data
 
     @property
     def dimensions(self) -> Shape:
@@ -152,33 +141,22 @@ class DeviceMemory(Memory):
         return self.declared.dimensions if contents is None or self.declared.is_scalar else contents.shape
 
     def load(self) -> Array:
-        """The data, not to be written to; OpFailedError while there is none."""
-        if self._buffer is None:
-            return need_value(self._contents, "the memory holds no data")
+        """Return the data, read only; OpFailedError while there is none."""
         need(self._buffer.has_data, "the memory holds no data")
         return self._buffer.load()
 
     def store(self, array: Array) -> None:
-        """Make an array the data, without copying it."""
-        if self._buffer is None:
-            self._contents = array
-        else:
-            self._buffer.store(array)
+        """Make an array the data, without a copy."""
+        self._buffer.store(array)
 
     def invalidate(self) -> None:
         """Forget the data: a computation that was to write it failed."""
-        if self._buffer is None:
-            self._contents = None
-        else:
-            self._buffer.clear()
+        self._buffer.clear()
 
     def need_role(self, compilation: Compilation, kind: str, index: int) -> None:
         """Raise BadDataError unless the memory was made for this use."""
-        need(
-            Role(compilation, kind, index) in self.roles,
-            f"the memory was not made to be {kind} {index} of this compilation",
-            BadDataError,
-        )
+        is_role = Role(compilation, kind, index) in self.roles
+        need(is_role, f"the memory was not made to be {kind} {index} of this compilation", BadDataError)
 
     def view(self, offset: int = 0, length: int | None = None) -> Array:
         raise BadDataError("a memory made from a descriptor is opaque: it cannot be used by the byte")
@@ -193,8 +171,7 @@ class DeviceMemory(Memory):
 def copy_memory(source: Memory, target: Memory) -> None:
     """Copy the whole of one memory into another (``ANeuralNetworksMemory_copy``).
 
-    Raises BadDataError where sizes or types do not fit or the source holds no data; an opaque target is without data
-    after a failure.
+    BadDataError where sizes or types do not fit or the source holds no data; after it an opaque target is empty.
     """
     need(source is not None and target is not None, "a memory is None", UnexpectedNullError)
     if source is target:
@@ -232,21 +209,20 @@ def _copy(source: Memory, target: Memory) -> None:
 
 
 class HardwareBufferFormat(IntEnum):
-    """Formats of AHardwareBuffer that this runtime knows of."""
+    """Formats of AHardwareBuffer that this runtime supports."""
 
     R8G8B8A8_UNORM = 0x01
     BLOB = 0x21
 
 
 PIXEL_BYTES = 4
-"""Of a pixel of format R8G8B8A8_UNORM."""
+"""Bytes of a pixel of format R8G8B8A8_UNORM."""
 
 
 class HardwareBuffer:
-    """A buffer as Android's AHardwareBuffer, in an anonymous shared file: of format BLOB ``width`` bytes, of format
-    R8G8B8A8_UNORM ``layers`` of ``height`` rows of ``width`` pixels, one after the other.
+    """A buffer as Android's AHardwareBuffer, in an anonymous shared file.
 
-    Other formats are refused with BadDataError: nothing on this machine would understand their pixels.
+    BLOB has ``width`` bytes, R8G8B8A8_UNORM has ``layers`` × ``height`` × ``width`` pixels. BadDataError for others.
     """
 
     def __init__(
@@ -273,11 +249,11 @@ class HardwareBuffer:
 
     @property
     def stride(self) -> int:
-        """Pixels, or bytes of a BLOB, from row to row."""
+        """Pixels of a row, or bytes of a BLOB."""
         return self.width
 
     def lock(self) -> memoryview:
-        """The bytes, for the CPU to read and write until :meth:`unlock` (``AHardwareBuffer_lock``)."""
+        """Return the bytes, to read and write until :meth:`unlock` (``AHardwareBuffer_lock``)."""
         need(not self._locked, "the buffer is locked already", BadStateError)
         self._locked = True
         return memoryview(self._mapping)
@@ -288,14 +264,13 @@ class HardwareBuffer:
         self._locked = False
 
     def memory(self) -> Memory:
-        """A memory over the buffer (``..._createFromAHardwareBuffer``). Over a BLOB it is one for any input, output or
-        constant; an image is only a whole input or output, of a device that knows what its pixels mean."""
+        """Return a memory over the buffer (``..._createFromAHardwareBuffer``). A BLOB may be any input, output or
+        constant; an image is only a whole input or output, of a device that knows its pixels."""
         return self._memory
 
 
 class ImageMemory(Memory):
-    """The pixels of a hardware buffer. No device of this machine asks for them as such, so that a run that has to read
-    or write them ends with UnmappableError."""
+    """The pixels of a hardware buffer. No device here uses them: a run on them raises UnmappableError."""
 
     def __init__(self, size: int) -> None:
         super().__init__(size, PROTECTIONS, np.empty(0, np.uint8))

@@ -29,21 +29,16 @@ Code = TypeVar("Code", bound=IntEnum)
 
 
 class Outputs(list[Array]):
-    """The outputs of a run, in the order of ``model.outputs`` and by name: ``outputs[0]``, ``outputs["scores"]``.
-
-    ``dict(outputs.items())`` is a dictionary of them.
-    """
+    """The outputs of a run, by index in ``model.outputs`` and by name: ``outputs[0]``, ``outputs["scores"]``."""
 
     def __init__(self, arrays: Iterable[Array], names: tuple[str, ...]) -> None:
         super().__init__(arrays)
         self._names = names
 
     def keys(self) -> tuple[str, ...]:
-        """Return the names of the outputs."""
         return self._names
 
     def items(self) -> Iterator[tuple[str, Array]]:
-        """Yield name and array of each output."""
         return zip(self._names, self, strict=True)
 
     @overload
@@ -62,11 +57,8 @@ def order_inputs(model: Model, given: Mapping[str, Any]) -> list[Any]:
     """Return the values of a model's inputs in order; raise BadDataError for a name that is unknown or missing."""
     names = [info.name for info in model.input_info]
     unknown = [name for name in given if name not in names]
-    need(
-        not unknown,
-        f"{model.name} has no input {', '.join(map(repr, unknown))}; it has {', '.join(names)}",
-        BadDataError,
-    )
+    wrong = ", ".join(map(repr, unknown))
+    need(not unknown, f"{model.name} has no input {wrong}; it has {', '.join(names)}", BadDataError)
     missing = [name for name in names if name not in given]
     need(not missing, f"{model.name} also needs {', '.join(missing)}", BadDataError)
     return [given[name] for name in names]

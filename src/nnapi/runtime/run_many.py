@@ -1,9 +1,6 @@
 """Many runs of one compilation: several in flight on all cores, results in the order of the inputs.
 
-The caller's thread takes the inputs from where they come from and hands them in lots to other threads, each with a
-burst of its own. While it has to wait it computes as well, so that no more threads compute than there are to be runs in
-flight. Lots hold one input where a run takes long, more where it is short, and a run that takes microseconds is not
-handed over at all: waking another thread would take longer.
+The caller's thread queues inputs in lots for other threads, each with its own burst, and computes instead of waiting.
 """
 
 from __future__ import annotations
@@ -35,23 +32,22 @@ from nnapi.trace.log import Log
 log = Log("nnapi.ExecutionBuilder")
 
 Progress: TypeAlias = Callable[[int, int | None], None]
-"""Is told after each result how many there are, and of how many altogether where that is known."""
+"""Called after each result with the number of results, and of inputs if known."""
 Given: TypeAlias = Sequence[Any]
-"""One input of the model each."""
+"""The inputs of a run."""
 RunOne: TypeAlias = Callable[..., list[Array]]
 Opener: TypeAlias = Callable[[], tuple[Burst, RunOne]]
 
-WORTH_HANDING = 1.5e-5
-"""Seconds of a run below which several threads are slower than one: they wait for Python's lock most of the time."""
+WORTH_QUEUING = 1.5e-5
+"""Seconds of a run below which several threads are slower than one: they wait for Python's lock."""
 LOT = 1e-3
-"""About how many seconds the runs of a lot take, where it has several, and at most those of gathering its inputs. So
-long the first runs are watched before any are handed over."""
+"""Seconds of the runs of a lot, and most seconds of gathering its inputs; also of timing runs before any is queued."""
 MOST = 64
 """Inputs in a lot."""
 HEEDLESS = DeviceTypeCode.DEVICE_CPU, DeviceTypeCode.DEVICE_GPU
-"""Devices that ignore the number of threads: the reference, and devices that are not processors."""
+"""Devices that ignore the number of threads."""
 LOTS_AHEAD = 2
-"""Lots for each run in flight that may be begun before the first of them is given back: one runs, one waits."""
+"""Lots for each run in flight: one runs, one waits."""
 
 
 @dataclass
@@ -64,16 +60,16 @@ class Single:
     bursts: WeakSet[Burst] = field(default_factory=WeakSet)
 
     def change(self, ready: ReadyPlan, devices: Sequence[Device]) -> Single:
-        """Prepare another plan in the same way; runs under way go on with it."""
+        """Prepare another plan in the same way, for the open bursts too."""
         again = prepare_single(ready, devices, self.options)
-        taken = Single(again.prepared if again else ready.prepared, self.model, self.options, self.bursts)
+        changed = Single(again.prepared if again else ready.prepared, self.model, self.options, self.bursts)
         for burst in list(self.bursts):
-            burst.use(taken.prepared, None)
-        return taken
+            burst.use(changed.prepared, None)
+        return changed
 
 
 def count_requests(threads: int | None, wanted: int | None) -> int:
-    """How many runs are to be in flight: as many as ``wanted``, else such that all cores are busy."""
+    """Return the number of runs in flight: ``wanted``, else enough to use all cores."""
     if wanted is None:
         return max(1, len(os.sched_getaffinity(0)) // (threads or 1))
     need(wanted > 0, f"requests is {wanted}, must be above 0", BadDataError)
@@ -81,8 +77,8 @@ def count_requests(threads: int | None, wanted: int | None) -> int:
 
 
 def prepare_single(ready: ReadyPlan, devices: Sequence[Device], options: PrepareOptions) -> Single | None:
-    """A plan prepared again with ``options``, which are for one thread. None where its runs have one already, where it
-    is nothing to its devices how many there are, or where it cannot be done: then what there is runs."""
+    """Prepare a plan again with ``options``, which are for one thread. None where it runs on one thread already, its
+    devices ignore the number, or it fails."""
     plan = ready.plan
     used = [device for device in devices if device.name in plan.devices]
     if plan.threads == 1 or all(device.type in HEEDLESS for device in used):
@@ -99,13 +95,13 @@ def prepare_single(ready: ReadyPlan, devices: Sequence[Device], options: Prepare
 class RunMany(Iterator[Any]):
     """The results of :meth:`Compilation.run_many`, in the order of the inputs.
 
-    An input that cannot be run raises in its place, with its number; the next call goes on with what follows it.
+    A failed input raises an error with its number; iteration may continue.
     """
 
     def __init__(
         self, results: Generator[Any, None, None], total: int | None = None, progress: Progress | None = None
     ) -> None:
-        """``results`` yields what each input gave, or the exception that it raised."""
+        """``results`` yields the outputs of each input, or its exception."""
         self._results, self._total, self._progress = results, total, progress
         self._done = 0
 
@@ -120,7 +116,7 @@ class RunMany(Iterator[Any]):
         return result
 
     def close(self) -> None:
-        """Begin no more runs; what was begun is not waited for."""
+        """Begin no more runs, without waiting for those in flight."""
         self._results.close()
 
     def __enter__(self) -> Self:
@@ -133,19 +129,18 @@ class RunMany(Iterator[Any]):
 def start(
     inputs: Iterable[Any], runnable: Runnable, repeat: RunOne | None, requests: int, progress: Progress | None
 ) -> RunMany:
-    """Run on each input, so many at once. ``repeat`` is a second way for one on which ``runnable`` fails."""
+    """Run on each input, ``requests`` at once. ``repeat`` runs an input on which ``runnable`` fails."""
     results = _run_all(inputs, partial(_open, runnable, repeat), requests)
     return RunMany(results, count_inputs(inputs), progress)
 
 
 def count_inputs(inputs: Iterable[Any]) -> int | None:
-    """How many there are, where they tell."""
+    """Return the number of inputs; None where their source does not know."""
     count = length_hint(inputs, -1)
     return None if count < 0 else count
 
 
 def _open(runnable: Runnable, repeat: RunOne | None) -> tuple[Burst, RunOne]:
-    """Open a way to run, for one thread."""
     burst = Burst(runnable)
     if repeat is None:
         return burst, burst.run
@@ -160,13 +155,13 @@ def _open(runnable: Runnable, repeat: RunOne | None) -> tuple[Burst, RunOne]:
 
 
 class _Lot:
-    """Inputs that one thread runs one after the other, and what came of each."""
+    """Inputs that one thread runs one after the other, and the result of each."""
 
     def __init__(self, inputs: Sequence[Given]) -> None:
         self.inputs = inputs
         self.results: list[list[Array] | Exception] = []
         self.pace = 0.0
-        """Seconds that one input took, once all have run."""
+        """Mean seconds of a run, once all have run."""
         self._running = make_lock()
         self._running.acquire()
 
@@ -193,7 +188,7 @@ class _Lot:
 
 
 class _Source:
-    """Where inputs come from, in lots. What it raises is kept until everything that it gave before has been run."""
+    """The inputs in lots. An error of their source is raised after the runs of the inputs before it."""
 
     def __init__(self, inputs: Iterable[Any]) -> None:
         self._inputs = iter(inputs)
@@ -201,7 +196,7 @@ class _Source:
         self.failure: Exception | None = None
 
     def take(self, most: int) -> _Lot | None:
-        """The next inputs: so many, or fewer where they come slowly; None where there are no more."""
+        """Return the next ``most`` inputs, fewer where they come slowly, None at the end."""
         found: list[Given] = []
         begun = time.perf_counter()
         try:
@@ -216,9 +211,9 @@ class _Source:
 
 
 def _run_all(inputs: Iterable[Any], open_one: Opener, requests: int) -> Generator[list[Array] | Exception, None, None]:
-    """Yields the result of each input, or what it raised. The first is run here, which tells how long one takes."""
+    """Yield the result of each input, or its exception. The first runs here, to be timed."""
     process = os.getpid()
-    source, handed, begun = _Source(inputs), SimpleQueue[_Lot | None](), deque[_Lot]()
+    source, queue, begun = _Source(inputs), SimpleQueue[_Lot | None](), deque[_Lot]()
     helpers, pace, watched = 0, 0.0, 0.0
     burst, run = open_one()
     try:
@@ -234,28 +229,28 @@ def _run_all(inputs: Iterable[Any], open_one: Opener, requests: int) -> Generato
                 if taken is None:
                     continue
                 begun.append(taken)
-                if requests == 1 or watched < LOT or (len(begun) == 1 and pace < WORTH_HANDING):
+                if requests == 1 or watched < LOT or (len(begun) == 1 and pace < WORTH_QUEUING):
                     taken.run(run)
                     watched += taken.pace * len(taken.results)
                 else:
-                    handed.put(taken)
-                    if helpers < min(len(begun), requests - 1) and _start_helper(handed, open_one):
+                    queue.put(taken)
+                    if helpers < min(len(begun), requests - 1) and _start_helper(queue, open_one):
                         helpers += 1
             elif begun:
-                _help(handed, begun[0], run)
+                _help(queue, begun[0], run)
             elif source.failure is not None:
                 raise source.failure
             else:
                 return
     finally:
-        _end_helpers(handed, helpers)
+        _end_helpers(queue, helpers)
         burst.close()
 
 
-def _help(handed: SimpleQueue[_Lot | None], first: _Lot, run: RunOne) -> None:
-    """Run what no other thread has begun, or wait for the first where all are begun."""
+def _help(queue: SimpleQueue[_Lot | None], first: _Lot, run: RunOne) -> None:
+    """Run a lot that is still queued, else wait for the first."""
     try:
-        lot = handed.get_nowait()
+        lot = queue.get_nowait()
     except Empty:
         first.wait()
     else:
@@ -263,15 +258,15 @@ def _help(handed: SimpleQueue[_Lot | None], first: _Lot, run: RunOne) -> None:
         lot.run(run)
 
 
-def _start_helper(handed: SimpleQueue[_Lot | None], open_one: Opener) -> bool:
-    """Start a thread that runs lots until it is given None; False where the system has none to give."""
+def _start_helper(queue: SimpleQueue[_Lot | None], open_one: Opener) -> bool:
+    """Start a thread that runs lots until it gets None; False where the system refuses a thread."""
 
     def help() -> None:
         try:
             burst, run = open_one()
-        except Exception:  # no memory, or closed meanwhile: what it would have run the caller runs, and hears why
+        except Exception:  # no memory, or closed meanwhile: the caller runs the lots and gets the error
             return
-        while (lot := handed.get()) is not None:
+        while (lot := queue.get()) is not None:
             lot.run(run)
             del lot  # nothing is kept alive while it waits
         burst.close()
@@ -283,17 +278,17 @@ def _start_helper(handed: SimpleQueue[_Lot | None], open_one: Opener) -> bool:
     return True
 
 
-def _end_helpers(handed: SimpleQueue[_Lot | None], helpers: int) -> None:
+def _end_helpers(queue: SimpleQueue[_Lot | None], helpers: int) -> None:
     try:
         while True:
-            handed.get_nowait()
+            queue.get_nowait()
     except Empty:
         for _ in range(helpers):
-            handed.put(None)
+            queue.put(None)
 
 
 def _name_input(error: Exception, number: int) -> Exception:
-    """The error as one that says which input it is of, counted from 0."""
+    """Return the error with the number of its input, from 0."""
     if not isinstance(error, NnapiError):
         error.add_note(f"while input {number} was run")
         return error

@@ -1,4 +1,4 @@
-"""Settings of the runtime, for a stretch of code: ``with nnapi.settings(tuning=False): …``."""
+"""Settings of the runtime in a block: ``with nnapi.settings(tuning=False): …``."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def settings(*, partitioning: Partitioning | None = None, tuning: bool | None = 
 
 
 def partitioning() -> Partitioning:
-    """How automatic compilations are divided: as :func:`settings` or DEBUG_NN_PARTITION say, else with fallback.
+    """Return the mode of automatic compilations, by :func:`settings`, else by DEBUG_NN_PARTITION.
 
-    A number that is none of the three means no fallback, as in the reference runtime.
+    Other numbers mean no fallback, as in Android's runtime.
     """
     chosen = _current.get().partitioning
     if chosen is not None:
@@ -61,13 +61,12 @@ def partitioning() -> Partitioning:
 
 
 def tunes() -> bool:
-    """Whether other plans are tried: as :func:`settings` say, else unless NNAPI_TUNING is 0."""
+    """Whether other plans are tried: by :func:`settings`, else unless NNAPI_TUNING is 0."""
     chosen = _current.get().tuning
     return os.environ.get("NNAPI_TUNING", "") != "0" if chosen is None else chosen
 
 
 def tunes_first() -> bool:
-    """Whether compilations wait for that: as :func:`settings` say, else if NNAPI_TUNING says so. By default other plans
-    are tried beside real runs."""
+    """Whether compilations wait for trials: by :func:`settings`, else if NNAPI_TUNING is set and not 0."""
     chosen = _current.get().tuning
     return os.environ.get("NNAPI_TUNING", "") not in ("", "0") if chosen is None else chosen

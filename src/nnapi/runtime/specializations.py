@@ -1,4 +1,4 @@
-"""Compilations of one dynamic model, each for the shapes of one run: made on demand, the last few kept."""
+"""Compilations of one dynamic model by the shapes of a run: made on demand, the last few cached."""
 
 from __future__ import annotations
 
@@ -15,20 +15,18 @@ Shapes = tuple[Shape, ...]
 
 
 class Runs(Protocol):
-    """A compilation for some shapes."""
-
     def run(self, *inputs: Array) -> list[Array]: ...
     def explain(self) -> str: ...
 
 
 Made = TypeVar("Made", bound=Runs)
 MOST_SHAPES = 8
-"""Specializations that are kept, the ones used last."""
+"""Specializations that are cached, the last used."""
 
 
 @dataclass
 class Specialization(Generic[Made]):
-    """A compilation for some shapes, the seconds it took, how often it ran, and its padded runs if it has them."""
+    """A compilation for some shapes, the seconds it took, the number of its runs, and its padded runs."""
 
     compilation: Made
     seconds: float
@@ -37,7 +35,7 @@ class Specialization(Generic[Made]):
 
 
 class Specializations(Generic[Made]):
-    """The compilations by shapes. ``compile`` makes one; runs may be made from several threads."""
+    """The compilations by shapes, which ``compile`` makes. Several threads may run."""
 
     def __init__(self, compile: Callable[[Shapes], Made], most: int = MOST_SHAPES) -> None:
         self._compile, self._most = compile, most
@@ -45,19 +43,18 @@ class Specializations(Generic[Made]):
         self._unpaddable: set[tuple[object, ...]] = set()
         self._last: Shapes | None = None
         self._spent: dict[Shapes, float] = {}
-        """Seconds of padded runs by their shapes: those that run for longer than a compilation takes get their own."""
+        """Seconds of padded runs by shapes; beyond those of a compilation the shapes get their own."""
         self._lock = make_lock()
 
     def __len__(self) -> int:
         return len(self._made)
 
     def at(self, shapes: Shapes) -> Made:
-        """The compilation for shapes, made now where there is none."""
         with self._lock:
             return self._find(shapes).compilation
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:
-        """Run on arrays by the compilation for their shapes, or by one for longer ones where padding is exact."""
+        """Run by the compilation for the arrays' shapes, or by one for longer ones where padding is exact."""
         shapes = tuple(array.shape for array in arrays)
         with self._lock:
             found, length = self._choose(shapes, arrays)
@@ -71,14 +68,13 @@ class Specializations(Generic[Made]):
         return results
 
     def clear(self) -> None:
-        """Forget all compilations."""
         with self._lock:
             self._made.clear()
             self._spent.clear()
             self._unpaddable.clear()
 
     def explain(self) -> str:
-        """Return the cost of each specialization, how often it ran, and where its operations run."""
+        """Return the cost, the number of runs and the explanation of each specialization."""
         return "\n\n".join(
             f"inputs {', '.join(str(list(shape)) for shape in shapes)}: compiled in {each.seconds:.2f} s, "
             f"{each.runs} runs{_describe(each.padded)}\n{each.compilation.explain()}"
@@ -86,7 +82,7 @@ class Specializations(Generic[Made]):
         )
 
     def _choose(self, shapes: Shapes, arrays: Sequence[Array]) -> tuple[Specialization[Made], int | None]:
-        """The specialization to run, and the length of the run where it is padded."""
+        """Return the specialization to run, and the length of a padded run."""
         if shapes not in self._made:
             for wide, each in self._made.items():
                 length = None if each.padded is None else each.padded.length_of(shapes)
@@ -109,7 +105,7 @@ class Specializations(Generic[Made]):
         return self._keep(shapes, found)
 
     def _pad(self, growth: Growth, exact: Specialization[Made], arrays: Sequence[Array]) -> Specialization[Made] | None:
-        """One specialization for the lengths of a growth, None where padding is not exact or cannot be compiled."""
+        """Return one specialization for the lengths of a growth, None where padding is not exact or fails."""
         length = growth.length_of(growth.shapes)
         assert length is not None
         if exact.padded is not None or length < 2:
@@ -120,7 +116,7 @@ class Specializations(Generic[Made]):
             found = self._find(wide)
             run, before = found.compilation.run, exact.compilation.run
             found.padded = try_padding(growth, arrays, lambda x: before(*x), lambda x: run(*x), capacity)
-        except Exception:  # whatever forbids longer inputs, those of their own length are still compiled
+        except Exception:  # longer inputs are refused; those of their own length are compiled
             return None
         return found if found.padded is not None else None
 

@@ -1,4 +1,4 @@
-"""Turns on a device: as many executions at a time as it has room for, by priority, then by arrival."""
+"""The queue of a device: a limited number of executions at a time, by priority, then by arrival."""
 
 from __future__ import annotations
 
@@ -18,21 +18,18 @@ T = TypeVar("T")
 
 
 class Turnstile:
-    """Lets ``room`` executions in at once; of those that wait, the one of the highest priority first.
+    """Lets ``slots`` executions in at once. Free slots need no lock: popping from a list and appending are atomic."""
 
-    A free place is taken and given back without the lock: taking from a list and appending to it are atomic.
-    """
-
-    def __init__(self, room: int) -> None:
-        self._free: list[None] = [None] * room
+    def __init__(self, slots: int) -> None:
+        self._free: list[None] = [None] * slots
         self._lock = make_lock()
         self._waiting: list[tuple[int, int, threading.Event]] = []
         self._arrivals = itertools.count()
-        self._room = room
+        self._slots = slots
         _turnstiles.add(self)
 
     def enter(self, priority: PriorityCode, deadline: int | None = None) -> None:
-        """Take a place. MissedDeadlinePersistentError when none was free before the deadline (monotonic ns)."""
+        """Take a slot. MissedDeadlinePersistentError when none was free before the deadline (monotonic ns)."""
         if self._waiting:
             self._wait(priority, deadline)
             return
@@ -42,14 +39,13 @@ class Turnstile:
             self._wait(priority, deadline)
 
     def leave(self) -> None:
-        """Give the place back."""
         self._free.append(None)
-        if self._waiting:  # whoever begins to wait from now on sees the free place
+        if self._waiting:  # later ones see the free slot
             with self._lock:
                 self._call()
 
     def in_turn(self, run: Callable[[], T], priority: PriorityCode) -> Callable[[], T]:
-        """A function that runs when a place is free, without the calls of the others, for what takes microseconds."""
+        """Return a function that runs in a slot, inlined for runs of microseconds."""
         pop, append, waiting = self._free.pop, self._free.append, self._waiting
 
         def wait_and_run() -> T:
@@ -80,7 +76,7 @@ class Turnstile:
             self._give_up(ticket)
 
     def _call(self) -> None:
-        """Give free places to those who wait; the lock is held."""
+        """Give free slots to waiting executions; the lock is held."""
         while self._waiting:
             try:
                 self._free.pop()
@@ -92,14 +88,14 @@ class Turnstile:
 
     def _give_up(self, ticket: tuple[int, int, threading.Event]) -> None:
         with self._lock:
-            if ticket[2].is_set():  # called in the last moment: the place is ours
+            if ticket[2].is_set():  # it got a slot at the last moment
                 return
             self._waiting.remove(ticket)
         raise MissedDeadlinePersistentError("the time limit passed while others were computing")
 
     def reset(self) -> None:
-        """Let everybody in again: those who held a place or waited for one do not exist in a forked child."""
-        self._free[:] = [None] * self._room
+        """Free all slots, in a forked child: threads that held one or waited do not exist there."""
+        self._free[:] = [None] * self._slots
         self._waiting.clear()
 
 

@@ -11,8 +11,8 @@ from nnapi import Compilation
 from nnapi.drivers.base import PrepareOptions
 from nnapi.importers import import_cache
 from nnapi.model.lazy_model import LazyModel
-from nnapi.runtime.cache import own_cache
-from nnapi.runtime.cache.own_cache import open_cache
+from nnapi.runtime.cache import compilation_cache
+from nnapi.runtime.cache.compilation_cache import open_cache
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.record import MEASURED, PREDICTED, Record, keep
 from nnapi.runtime.planning.explain import as_text
@@ -46,7 +46,7 @@ def test_a_file_is_compiled_once(path: Path) -> None:
 def test_other_sources_prepare_it_anew(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     driver = Slow()
     start(path, driver)
-    monkeypatch.setattr(own_cache, "find_last_change", lambda: b"another time")
+    monkeypatch.setattr(compilation_cache, "find_last_change", lambda: b"another time")
     start(path, driver)
     assert len(driver.prepared) == 2
 
@@ -75,7 +75,7 @@ def test_nothing_is_kept_of_what_is_no_file_or_too_large_or_not_tuned(
     with nnapi.settings(tuning=False):
         assert open_cache(model, None) is None
         assert open_cache(model, True) is None
-    monkeypatch.setattr(own_cache, "LIMIT", 30)
+    monkeypatch.setattr(compilation_cache, "OWN_LIMIT", 30)
     nnapi.compile(model, nnapi.Device(Slow()))
     assert not list((path.parent / "kept" / "prepared").iterdir())
 

@@ -10,7 +10,7 @@ from nnapi.runtime.choice.evidence import LEAST, MOST, SURE, Evidence, Standing,
 
 def collect(random: np.random.Generator, gain: float, noise: float, margin: float = 1.03) -> tuple[Standing, int]:
     evidence = Evidence()
-    while (standing := evidence.judge(margin)) is Standing.OPEN:
+    while (standing := evidence.judge(margin)) is Standing.ON_TRIAL:
         evidence.add(math.exp(random.normal(gain, noise)), 1.0)
     return standing, len(evidence.logs)
 
@@ -56,7 +56,7 @@ def test_equal_plans_rarely_change_over(noise: float) -> None:
 def test_outliers_do_not_decide() -> None:
     evidence = Evidence([0.0, 0.01, 0.0, 3.0, 0.01, -0.01])
     assert evidence.gain < 0.1
-    assert evidence.judge(1.03) is Standing.OPEN
+    assert evidence.judge(1.03) is Standing.ON_TRIAL
 
 
 def test_plans_that_cannot_be_told_apart_are_even_in_the_end() -> None:

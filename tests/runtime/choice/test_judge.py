@@ -66,8 +66,8 @@ def test_results_behind_an_order_are_not_judged() -> None:
 def test_the_distance_is_in_decibels() -> None:
     right: Array = np.array([10.0], np.float32)
     found = measure([(0.0, 0, right, np.array([9.0], np.float32))])
-    assert (found.largest, found.in_codes, found.decibels) == (1.0, False, pytest.approx(20.0))
+    assert (found.largest, found.in_steps, found.decibels) == (1.0, False, pytest.approx(20.0))
     steps = measure([(0.5, 3, np.array([5], np.uint8), np.array([9], np.uint8))])
-    assert (steps.largest, steps.in_codes) == (4.0, True)
+    assert (steps.largest, steps.in_steps) == (4.0, True)
     assert measure([(0.0, 0, right, right)]).decibels is None
     assert measure([(0.0, 0, right, np.zeros(2, np.float32))]).largest == np.inf

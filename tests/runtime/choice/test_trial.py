@@ -109,7 +109,7 @@ def test_turns_cost_a_share_of_the_time_in_runs(machine: Machine) -> None:
     found = machine.begin(compilation)
     for _ in range(100):
         machine.use(compilation, 1)
-        assert found.cost <= GRACE + SHARE * found.spent + 2 * trial.SETTLE
+        assert found.cost <= GRACE + SHARE * found.spent + 2 * trial.SPIN
 
 
 def test_gaps_between_runs_are_used(machine: Machine) -> None:

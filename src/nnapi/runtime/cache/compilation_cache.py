@@ -1,10 +1,5 @@
-"""The compilation cache: what drivers prepared, kept in files between processes.
-
-A file's name is a digest of the caller's token, the operations that a device has of a compound plan, the device, its
-driver's version, the options, and the number of threads if the caller chose one. It holds what the driver keeps and the
-plan, where one device has all of the model, so that nobody needs to plan again. No trouble with the cache ever fails a
-compilation.
-"""
+"""The compilation cache: files with a driver's payload, and the plan of a whole model. No error of the cache fails a
+compilation."""
 
 from __future__ import annotations
 
@@ -13,7 +8,6 @@ import struct
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
 from nnapi.codes import BYTE_SIZE_OF_CACHE_TOKEN
 from nnapi.drivers.base import CacheEntry, Prepared, PrepareOptions
@@ -22,28 +16,34 @@ from nnapi.model.content_hash import hash_content, is_as_hashed
 from nnapi.model.memory import Memory, release_pages
 from nnapi.model.model import Model
 from nnapi.runtime.device import Device
+from nnapi.runtime.settings import tunes
 from nnapi.store.digest import digest, sha256
+from nnapi.store.directories import RecordKind, directory_of
 from nnapi.store.entry import Content, Label, mark_used, prune_if_full, read_entry, spell, write_entry
+from nnapi.store.files import make_directory
+from nnapi.store.sources import find_last_change
 from nnapi.trace.log import Log
 
 log = Log("nnapi.CompilationCache")
 
 LIMIT = 1 << 30
-"""Bytes that a directory may hold; what was used longest ago gives way to what is new."""
+"""Bytes of a directory; the entries used longest ago are removed."""
+OWN_LIMIT = 1 << 28
+"""Bytes of the runtime's own cache, in the user's cache directory, for models from files while tuning is on."""
 SHARES = 4
-"""Entries that the runtime's own cache has room for at least: a larger one would drive all others out."""
+"""Entries that fit into the runtime's own cache at least; a larger one is not cached."""
 
 Places = Sequence[tuple[int, int]]
-"""The identity of a partition of a compound plan: for each operation the index of its model, the whole being 0, and its
-own. Empty for a model that one device has whole."""
+"""The identity of a partition: the index of its model (the whole is 0) and its number, for each operation. Empty for a
+whole model."""
+
+CacheLocation = str | os.PathLike[str] | tuple[str | os.PathLike[str], bytes] | bool
+"""A directory, or a directory and a token; True for the runtime's own, False for none."""
 
 
 class Cache:
-    """A directory and a 32-byte token (``ANeuralNetworksCompilation_setCaching``). The directory may not exist.
-
-    After an entry was written the oldest ones are removed until all take at most ``limit`` bytes. One that is the
-    runtime's ``own`` was not asked for: trouble with it is not reported, and it keeps decided plans only.
-    """
+    """A directory, which may not exist, and a 32-byte token (``ANeuralNetworksCompilation_setCaching``). All entries
+    take at most ``limit`` bytes. Errors of the runtime's own cache are not reported."""
 
     def __init__(
         self, directory: str | os.PathLike[str], token: bytes, limit: int = LIMIT, *, is_own: bool = False
@@ -54,12 +54,11 @@ class Cache:
         self.directory, self.token, self.limit = os.fspath(directory), bytes(token), limit
         self.is_own = is_own
         self.threads: int | None = None
-        """How many the client asks for: part of the names, so that its choices do not drive each other out."""
+        """The client's number of threads, part of the names."""
         self._contents: dict[str, Content | None] = {}
-        self._paths: dict[tuple[Any, ...], str] = {}
 
     def restore(self, device: Device, model: Model, options: PrepareOptions, places: Places = ()) -> Prepared | None:
-        """Restore the prepared model from an entry; None, with the reason in the log, where none fits."""
+        """Restore the prepared model from an entry; None, with a log message, where none fits."""
         path, driver = self._path(device, options, places), device.caches
         content = self._read(path)
         if content is None or driver is None:
@@ -79,7 +78,7 @@ class Cache:
         return restored
 
     def recall_plan(self, device: Device, options: PrepareOptions) -> bytes:
-        """The plan that was kept with the entry of a device for a whole model; empty where there is none."""
+        """Return the plan in the entry of a device for a whole model; empty where there is none."""
         content = self._read(self._path(device, options))
         return content.plan if content is not None else b""
 
@@ -92,13 +91,10 @@ class Cache:
         places: Places = (),
         plan: bytes = b"",
     ) -> None:
-        """Write what the device's driver keeps of what it prepared, if anything, and the plan beside it.
-
-        Nothing is written of a model that has changed since :func:`hash_content` was made of it.
-        """
+        """Write the driver's payload of a prepared model, if it has any, and the plan, unless the model has changed."""
         if device.caches is None:
             return
-        if not is_as_hashed(model):  # before there is an entry too: together they take the more memory
+        if not is_as_hashed(model):  # before the payload is made, which takes memory too
             log.warning("nothing of %s is kept: it has changed while it was compiled", model.name)
             return
         try:
@@ -110,7 +106,6 @@ class Cache:
             self._write(device, model, options, places, plan, payload)
 
     def keep_plan(self, device: Device, model: Model, options: PrepareOptions, plan: bytes) -> None:
-        """Add the plan to an entry that is there already."""
         path = self._path(device, options)
         self._contents.pop(path, None)
         content = self._read(path)
@@ -118,18 +113,17 @@ class Cache:
             self._write(device, model, options, (), plan, content.payload)
 
     def forget(self, device: Device, options: PrepareOptions) -> None:
-        """Remove the entry of a device for a whole model, and with it the plan, if there is one."""
+        """Remove the entry of a device for a whole model, and its plan."""
         path = self._path(device, options)
         self._contents.pop(path, None)
         with suppress(OSError):
             os.unlink(path)
 
     def _read(self, path: str) -> Content | None:
-        """Return the content of a file, which is read once."""
         if path not in self._contents:
             content = self._contents[path] = read_entry(path, Memory.from_file)
             if content is not None:
-                release_pages([content.file.view()])  # the digest has read all of it, an engine will map it again
+                release_pages([content.file.view()])  # the digest has read all of it; an engine maps it again
         return self._contents[path]
 
     def _write(
@@ -154,23 +148,42 @@ class Cache:
             model.origin.keep(model)
 
     def _path(self, device: Device, options: PrepareOptions, places: Places = ()) -> str:
-        asked = device, self.threads, options.preference, options.priority, options.attributes, *places
-        if asked not in self._paths:
-            self._paths[asked] = os.path.join(self.directory, self.file_name(device, options, places))
-        return self._paths[asked]
+        return os.path.join(self.directory, self.file_name(device, options, places))
 
     def file_name(self, device: Device, options: PrepareOptions, places: Places = ()) -> str:
-        """The name of an entry: the SHA-256 of what the reference runtime puts into its own, in the same order."""
+        """Return the name of an entry: the SHA-256 of the same values as in Android's runtime, in the same order."""
         parts = [self.token, *(struct.pack("<ii", *place) for place in places)]
         parts += (device.name.encode(), device.version.encode())
         parts.append(struct.pack("<ii", options.preference, options.priority))
         for name, code, data in options.attributes:
             parts += (name.encode(), struct.pack("<H", code), data)
-        if self.threads is not None:  # NNAPI knows no such option
+        if self.threads is not None:  # not an option of NNAPI
             parts.append(struct.pack("<i", self.threads))
         return spell(sha256(b"".join(parts)))
 
 
 def _describe_purpose(model: Model, options: PrepareOptions) -> str:
-    """Return the purpose of an entry, as far as its name does not tell."""
+    """Return the part of an entry's purpose that its name lacks."""
     return digest(hash_content(model), f"{options.threads!r}{options.variant}".encode()).hex()
+
+
+def open_cache(model: Model, given: CacheLocation | None) -> Cache | None:
+    """Open the given cache, its directory made if necessary, else the runtime's own."""
+    if isinstance(given, tuple):
+        return Cache(*given)
+    model.need_mapped()
+    if given is None or isinstance(given, bool):
+        wanted = given or (given is None and model.origin is not None)
+        return open_own_cache(model) if wanted and tunes() else None
+    make_directory(given)
+    return Cache(given, hash_content(model))
+
+
+def open_own_cache(model: Model) -> Cache | None:
+    """Open the runtime's own cache for a model; None where its directory cannot be made."""
+    directory = directory_of(RecordKind.PREPARED)
+    try:
+        make_directory(directory)
+    except OSError:
+        return None
+    return Cache(directory, digest(hash_content(model), find_last_change()), OWN_LIMIT, is_own=True)

@@ -1,9 +1,8 @@
-"""Evidence from paired times that one plan is faster than another, and a sequential test on it.
+"""A sequential test of paired times: is one plan faster than another?
 
-A pair holds the seconds of both plans, measured one after the other, so that noise hits both. The test statistic is the
-Bayes factor of a t test on the logarithms of their ratios: normal values of unknown variance, an effect with a normal
-prior against none. It may be looked at after each pair: under the null hypothesis it ever exceeds x with a probability
-of at most 1/x.
+The statistic is the Bayes factor of a t test on the log ratios of pairs measured one after the other: an effect with a
+normal prior against none. It may be tested after each pair: without an effect it ever exceeds x with a probability of
+at most 1/x.
 """
 
 from __future__ import annotations
@@ -14,27 +13,23 @@ from collections.abc import Iterable
 from enum import StrEnum
 
 PRIOR = 3.0
-"""Standard deviation of the effect, in standard deviations of the noise: plans mostly differ by more than noise."""
+"""Standard deviation of the effect, in standard deviations of the noise."""
 SURE, UNLIKELY = 100.0, 20.0
-"""Bayes factors: of a faster plan to take over, of a slower one to be dropped."""
+"""Bayes factors for a faster plan to take over, and for a slower one to be dropped."""
 LEAST, MOST = 4, 24
 """Pairs before a plan may take over; pairs after which plans count as equally fast."""
 RESOLUTION = 0.005
-"""Standard deviation of a log ratio that the clock allows at least."""
+"""Least standard deviation of a log ratio, by the resolution of the clock."""
 OUTLIER, SPREADS = 0.5, 4.0
-"""Distance from the median at which a log ratio is clipped, and in median distances where those are large: other
-processes had the core meanwhile."""
+"""Distance from the median at which a log ratio is clipped, absolute and in median distances; the larger counts."""
 HOPELESS = 1.0
 """Log ratio below which a plan is dropped after two pairs."""
-
 DRIFT = 1.5
-"""Ratio to the recorded seconds, or its inverse, from which on trials begin again."""
+"""Ratio to the recorded seconds, or its inverse, that begins new trials."""
 
 
 class Standing(StrEnum):
-    """Standing of a plan beside the active one."""
-
-    OPEN = "on trial"
+    ON_TRIAL = "on trial"
     FASTER = "faster"
     SLOWER = "slower"
     EVEN = "about as fast"
@@ -47,7 +42,6 @@ class Evidence:
         self.logs = list(logs)
 
     def add(self, active: float, challenger: float) -> None:
-        """Add a pair of seconds."""
         self.logs.append(math.log(max(active, 1e-9) / max(challenger, 1e-9)))
 
     @property
@@ -57,7 +51,7 @@ class Evidence:
 
     @property
     def ratio(self) -> float:
-        """Times as fast as the active plan."""
+        """Speed relative to the active plan."""
         return math.exp(self.gain)
 
     def judge(self, margin: float) -> Standing:
@@ -66,17 +60,16 @@ class Evidence:
         if count >= 2 and max(self.logs) < -HOPELESS:
             return Standing.SLOWER
         if count < LEAST - 1:
-            return Standing.OPEN
+            return Standing.ON_TRIAL
         gains = [log - math.log(margin) for log in self._clip()]
         factor = bayes_factor(gains)
         if statistics.fmean(gains) > 0 and factor > SURE and count >= LEAST:
             return Standing.FASTER
         if statistics.fmean(gains) < 0 and factor > UNLIKELY:
             return Standing.SLOWER
-        return Standing.EVEN if count >= MOST else Standing.OPEN
+        return Standing.EVEN if count >= MOST else Standing.ON_TRIAL
 
     def describe(self) -> str:
-        """Say how many pairs favored the challenger, and by how much."""
         won = sum(log > 0 for log in self.logs)
         return f"{won} of {len(self.logs)} pairs faster, {self.ratio:.2f}×"
 
@@ -96,5 +89,4 @@ def bayes_factor(values: list[float]) -> float:
 
 
 def has_drifted(seconds: float, recorded: float) -> bool:
-    """Whether runs take much longer or shorter than recorded."""
     return not 1 / DRIFT < seconds / recorded < DRIFT

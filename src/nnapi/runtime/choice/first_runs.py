@@ -1,4 +1,4 @@
-"""The first runs of a plan that an earlier process has chosen: do they take as long as recorded?"""
+"""The first runs of a plan that an earlier process has chosen, compared with the recorded seconds."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ if TYPE_CHECKING:
     from nnapi.runtime.choice.trial import Owner
 
 SKIPPED, TIMED = 2, 8
-"""Runs that set up what later ones find, and runs that are timed after them."""
+"""Runs for warming up, and timed runs after them."""
 
 
 class FirstRuns:
-    """Times the first runs; then the tuner watches the plan, or begins a trial."""
+    """Times the first runs; then the tuner watches the plan or begins a trial."""
 
     def __init__(self, owner: Owner, question: Question, ready: ReadyPlan, mode: Partitioning) -> None:
         self._owner, self._question, self._ready, self._mode = weakref.ref(owner), question, ready, mode
         self._times: list[float] = []
 
     def observe(self, inputs: Sequence[Array | None], outputs: Sequence[Array], seconds: float) -> None:
-        """Note a run."""
         self._times.append(seconds)
         if len(self._times) == SKIPPED + TIMED and (owner := self._owner()):
             from nnapi.runtime.choice import tuner  # on demand: many processes end before

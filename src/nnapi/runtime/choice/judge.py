@@ -1,8 +1,4 @@
-"""Do two plans give the same results, as far as rounding explains the differences?
-
-Differences of rounding grow along a network, in quantized ones to many steps of the scale. So a result is judged as a
-whole, by the ratio of its power to that of the difference, as ``nnapi compare`` prints it.
-"""
+"""Comparison of the results of two plans, as a whole: rounding errors grow to many quantization steps in a network."""
 
 from __future__ import annotations
 
@@ -18,24 +14,23 @@ from nnapi.model.operand import Array
 from nnapi.model.operation import REGISTRY
 
 FLOAT, HALF, QUANTIZED = 50.0, 25.0, 6.0
-"""Decibels of results that agree: of float32 networks, float16 or relaxed ones, and those with quantized values.
-
-On the networks that this was tried on, engines agree to 8 decibels at least, unrelated results to 3 at most."""
+"""Least decibels of results that agree: float32 networks, float16 or relaxed ones, quantized ones. Measured: engines
+agree to 8 or more, unrelated results to 3 or less."""
 STEPS = 2.0
-"""Quantization steps that any quantized result may be off."""
+"""Quantization steps that a quantized result may differ by."""
 TINY = 1e-5
-"""Difference of float results that is never judged."""
+"""Difference that float results may have."""
 UNSTABLE = Trait.ORDERS | Trait.STEPS | Trait.DRAWS | Trait.COMPARES
-"""Traits of operations behind which a small difference may become any other."""
+"""Traits of operations that turn a small difference into any other."""
 
 
 @dataclass(frozen=True)
 class Distance:
-    """The largest difference, in quantization steps where results have a scale, and the power of the signal relative to
-    that of the difference, in decibels; None where nothing differs."""
+    """The largest difference, in quantization steps where results have a scale, and the signal-to-difference ratio in
+    decibels; None where nothing differs."""
 
     largest: float
-    in_codes: bool
+    in_steps: bool
     decibels: float | None
 
 
@@ -44,10 +39,10 @@ Pair = tuple[float, int, Array | None, Array]
 
 
 def measure(pairs: Iterable[Pair]) -> Distance:
-    """Measure how far results are from the expected ones; those of other dimensions are infinitely far."""
-    largest, signal, noise, in_codes = 0.0, 0.0, 0.0, True
+    """Measure the distance of results from the expected ones; infinite for other dimensions."""
+    largest, signal, noise, in_steps = 0.0, 0.0, 0.0, True
     for scale, zero_point, right, found in pairs:
-        in_codes = in_codes and bool(scale)
+        in_steps = in_steps and bool(scale)
         if right is None or right.shape != found.shape:
             return Distance(np.inf, bool(scale), -np.inf)
         wanted, given = (_as_double(zero_point, array) for array in (right, found))
@@ -59,11 +54,11 @@ def measure(pairs: Iterable[Pair]) -> Distance:
             noise += float(np.sum(np.square(off * (scale or 1.0))))
     with np.errstate(divide="ignore", invalid="ignore"):
         decibels = float(10 * np.log10(np.float64(signal) / noise)) if noise else None
-    return Distance(largest, in_codes, decibels)
+    return Distance(largest, in_steps, decibels)
 
 
 def find_difference(model: Model, expected: Sequence[Array], found: Sequence[Array]) -> str | None:
-    """Say which output differs by more than rounding explains, and how much; None where none does."""
+    """Describe the first output that differs by more than rounding explains; None where none does."""
     least, unstable = _find_tolerance(model), _find_unstable(model)
     for number, (index, right, given) in enumerate(zip(model.outputs, expected, found, strict=True)):
         operand = model.operands[index]
@@ -73,7 +68,7 @@ def find_difference(model: Model, expected: Sequence[Array], found: Sequence[Arr
         if given.dtype.kind == "f" and (lost := int(np.sum(~np.isfinite(given) & np.isfinite(right)))):
             return f"{label} has {lost} elements that are infinite or NaN"
         if given.dtype.kind == "f":
-            given = np.where(np.isfinite(right), given, right)  # nobody says what is right behind an infinite value
+            given = np.where(np.isfinite(right), given, right)  # behind an infinite value nothing is right or wrong
         if index in unstable:
             continue
         distance = measure([(operand.type.scale, operand.type.zero_point, right, given)])
@@ -94,7 +89,7 @@ def _find_tolerance(model: Model) -> float:
 
 
 def _find_unstable(model: Model) -> set[int]:
-    """Operands that depend on an operation with an unstable result, or on control flow, whose condition may change."""
+    """Return the operands that depend on an unstable operation, or on control flow, whose condition may change."""
     found: set[int] = set()
     for call in model.operations:
         known = REGISTRY.get(call.code)
@@ -105,7 +100,6 @@ def _find_unstable(model: Model) -> set[int]:
 
 
 def _as_double(zero_point: int, array: Array) -> Array:
-    """Return the values less their zero point, so that their power is that of the dequantized values."""
     plain = array.view(np.uint8) if array.dtype == np.bool_ else array
     with np.errstate(invalid="ignore"):
         return np.asarray(np.asarray(plain, np.float64) - zero_point)

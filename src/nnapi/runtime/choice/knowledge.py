@@ -1,8 +1,4 @@
-"""Knowledge of the plan for a model on these devices, from the cache and from records, and the caching of plans.
-
-A cached plan lies beside what its device prepared. It serves compilations for the same devices, with the same options
-and as many processors, that would compare plans if that one did. Nobody is asked for verdicts then.
-"""
+"""Knowledge of the plan for a model on these devices, from the cache and from records, and the caching of plans."""
 
 from __future__ import annotations
 
@@ -10,12 +6,13 @@ import json
 from typing import NamedTuple
 
 from nnapi.drivers.base import Prepared
-from nnapi.runtime.choice import record as records
 from nnapi.runtime.choice.question import Question
-from nnapi.runtime.choice.record import MEASURED, TINY, Record, plan_whole
+from nnapi.runtime.choice.record import MEASURED, TINY, Record, parse, plan_whole
 from nnapi.runtime.device import Device
 from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.planning.plan import Alternative, Plan
+from nnapi.store.directories import RecordKind
+from nnapi.store.records import recall_record
 from nnapi.trace.log import Log
 
 log = Log("nnapi.CompilationCache")
@@ -30,14 +27,10 @@ class Cached(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """Trials have decided."""
-
     record: Record
 
 
 class Predicted(NamedTuple):
-    """A plan was predicted; trials have not decided yet."""
-
     record: Record
 
 
@@ -46,7 +39,7 @@ class Unknown(NamedTuple):
 
 
 class Fixed(NamedTuple):
-    """There is nothing to decide by trials, with the reason; the record of a tiny model's plan."""
+    """There is nothing to decide by trials; the record is a tiny model's."""
 
     reason: str
     record: Record | None = None
@@ -56,13 +49,12 @@ Knowledge = Cached | Measured | Predicted | Unknown | Fixed
 
 
 def recall(question: Question) -> Knowledge:
-    """Recall what is known; the cache is asked first."""
     if found := _recall_cached(question):
         return found
     reason = question.find_reason() or ("" if len(question.usable) > 1 else "there is one device")
     if reason:
         return Fixed(reason)
-    record = records.recall(question)
+    record = recall_record(RecordKind.PLANS, question.key, parse)
     if record is None:
         return Unknown()
     if record.state == TINY:
@@ -88,7 +80,7 @@ def _recall_cached(question: Question) -> Cached | None:
                 predicted, measured, compared = found["times"]
                 plan = plan.with_times(predicted, measured, tuple(Alternative(*each) for each in compared))
         except (KeyError, TypeError, ValueError) as error:
-            log.debug("the plan kept for %s does not fit %s: %r", device, question.model.name, error)
+            log.debug("the plan cached for %s does not fit %s: %r", device, question.model.name, error)
             continue
         options = question.options._replace(threads=plan.threads, variant=plan.variant)
         if prepared := cache.restore(device, question.model, options):
@@ -97,7 +89,7 @@ def _recall_cached(question: Question) -> Cached | None:
 
 
 def cache_plan(question: Question, ready: ReadyPlan, *, is_decided: bool) -> None:
-    """Cache the prepared parts; a decided plan too, where one device has the whole model."""
+    """Cache the prepared partitions; a decided plan too, where one device has the whole model."""
     cache, plan = question.cache, ready.plan
     if cache is None or not _may_cache(question):
         return
@@ -109,7 +101,7 @@ def cache_plan(question: Question, ready: ReadyPlan, *, is_decided: bool) -> Non
         if not part.is_restored:
             cache.keep(part.device, part.model, options, part.prepared, part.places, text)
         elif text:
-            cache.keep_plan(part.device, part.model, options, text)  # it was prepared for a plan of others
+            cache.keep_plan(part.device, part.model, options, text)  # it was prepared for another plan
 
 
 def _write_plan(question: Question, plan: Plan) -> bytes:
@@ -127,5 +119,5 @@ def _write_plan(question: Question, plan: Plan) -> bytes:
 
 
 def _may_cache(question: Question) -> bool:
-    """Whether plans may be cached: what a profile says of a device may change."""
+    """Whether plans may be cached: the profile of a device that is not here may change."""
     return all(device.is_measured for device in question.devices)

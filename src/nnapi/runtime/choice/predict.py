@@ -23,12 +23,11 @@ from nnapi.runtime.planning.survey import Survey
 WORTH_SHARING = 3e-4
 """Seconds of a run on one thread below which waking other threads costs more than it helps."""
 TINY = 2e-5
-"""Seconds of a run on the nominal processor below which no trial can pay: to prepare a challenger takes longer than
-thousands of runs."""
+"""Seconds of a run on the nominal processor below which no trial pays: a preparation takes longer than thousands."""
 
 
 class Prediction(NamedTuple):
-    """The timings for a question, and the number of threads they are for; None leaves it to the drivers."""
+    """The timings for a question, and their number of threads; None leaves it to the drivers."""
 
     tables: Tables
     threads: int | None
@@ -36,10 +35,8 @@ class Prediction(NamedTuple):
 
 
 def look_up(question: Question) -> Prediction:
-    """Return the timings for a question, and the number of threads that its model is predicted to suit.
-
-    That is the number asked for; else 1, and for a single fast answer that takes long enough all processors.
-    """
+    """Return the timings for a question and the number of threads: the given one, else 1, or for a single fast answer
+    that takes long enough all processors."""
     model, options = question.model, question.options
     if not question.has_choice or len(question.usable) < 2:
         return Prediction({}, options.threads)
@@ -57,16 +54,12 @@ def look_up(question: Question) -> Prediction:
 
 def is_tiny(model: Model) -> bool:
     """Whether a model is too small for trials to pay."""
-    return (
-        sum(predict(NOMINAL, find_work(each, call)) for each in list_nested(model) for call in each.operations) < TINY
-    )
+    return _predict_least(model, {}) < TINY
 
 
 def predict_plan(question: Question, found: Prediction, claims: Sequence[ClaimedError]) -> Plan:
-    """Return the plan that is predicted to be fastest, without the operations that devices have claimed in vain.
-
-    Where the fastest device takes the whole model, no other device is asked. BadDataError for operations nobody takes.
-    """
+    """Return the plan that is predicted to be fastest, without the ``claims``. Where the fastest device takes the whole
+    model, no other is asked. BadDataError for operations nobody takes."""
     model, preference = question.model, question.options.preference
     try:
         plan = None
@@ -85,19 +78,19 @@ def predict_plan(question: Question, found: Prediction, claims: Sequence[Claimed
 
 
 def list_plans(question: Question, threads: int | None) -> list[Plan]:
-    """List all plans worth a trial: as much as possible on each device, other divisions, and other variants."""
+    """List the plans worth a trial: as much as possible on each device, other divisions and variants."""
     tables = find_tables(question.usable, threads or 1)
     survey = Survey(question.model, question.usable, question.options.preference, None, tables)
     return [plan.on_threads(threads) for plan in make_plans(survey)]
 
 
 def exclude(claims: Sequence[ClaimedError]) -> dict[tuple[str, Model, int], str]:
-    """Return the operations that devices have claimed in vain, with the reason of each."""
+    """Return the operations that devices failed to prepare, with the reasons."""
     return {(claim.device, claim.model, number): str(claim) for claim in claims for number in claim.culprits}
 
 
 def _predict_least(model: Model, tables: Mapping[str, Timings]) -> float:
-    """Predict the seconds of a model whose operations each run on the device that is fastest."""
+    """Predict the seconds of a model with each operation on its fastest device, without tables on the nominal one."""
     total = 0.0
     for each in list_nested(model):
         for call in each.operations:

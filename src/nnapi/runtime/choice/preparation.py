@@ -1,4 +1,4 @@
-"""From a question to a plan that runs: recall it, else predict it; prepare; record and cache it.
+"""From a question to a prepared plan: recall or predict it, prepare it, record and cache it.
 
 | knowledge | compilation | afterwards |
 |---|---|---|
@@ -41,10 +41,7 @@ log = Log("nnapi.CompilationBuilder")
 
 
 def prepare(question: Question, mode: Partitioning) -> tuple[ReadyPlan, Knowledge]:
-    """Prepare the plan for a question, and say what was known.
-
-    With WITH_FALLBACK, what fails is compiled for the CPU, and so is what fails when it runs.
-    """
+    """Prepare the plan for a question. With WITH_FALLBACK, a failed preparation or run is repeated on the CPU."""
     if mode is Partitioning.NONE:
         cpu = find_cpu(question.devices)
         return _prepare_on_cpu(question.model, cpu, question.options), Fixed("everything is for the CPU")
@@ -67,8 +64,8 @@ def _decide(question: Question, guard: Guard | None) -> tuple[ReadyPlan, Knowled
     knowledge = recall(question)
     if isinstance(knowledge, Cached):
         plan, device, prepared = knowledge
-        turned = run_on(device, plan.only_run, prepared, question.options)
-        return ReadyPlan(plan, guard(plan.only_run, turned) if guard else turned), knowledge
+        queued = run_on(device, plan.only_run, prepared, question.options)
+        return ReadyPlan(plan, guard(plan.only_run, queued) if guard else queued), knowledge
     ready = None
     if isinstance(knowledge, Measured | Predicted | Fixed) and knowledge.record:
         ready = _prepare_recorded(question, knowledge.record, guard)
@@ -79,7 +76,7 @@ def _decide(question: Question, guard: Guard | None) -> tuple[ReadyPlan, Knowled
 
 
 def _prepare_predicted(question: Question, knowledge: Knowledge, guard: Guard | None) -> tuple[ReadyPlan, Knowledge]:
-    """Prepare the predicted plan. What a device has claimed and cannot prepare it is not asked for again."""
+    """Prepare the predicted plan. A device is not asked again for operations that it failed to prepare."""
     from nnapi.runtime.choice.predict import look_up, predict_plan  # on demand: known models need no prediction
 
     found = look_up(question)
@@ -106,7 +103,7 @@ def _prepare_predicted(question: Question, knowledge: Knowledge, guard: Guard | 
 
 
 def _prepare_recorded(question: Question, record: Record, guard: Guard | None) -> ReadyPlan | None:
-    """Prepare the plan of a record; None where it cannot be prepared any more."""
+    """Prepare the plan of a record; None where that fails."""
     plan = _find_recorded(question, record)
     if plan is None:
         return None
@@ -119,7 +116,7 @@ def _prepare_recorded(question: Question, record: Record, guard: Guard | None) -
 
 
 def _find_recorded(question: Question, record: Record) -> Plan | None:
-    """Return the plan of a record. Where one device has the whole model, no other device is asked or even loaded."""
+    """Return the plan of a record. Where one device has the whole model, no other is asked or loaded."""
     if record.device:
         is_here = any(device.name == record.device for device in question.devices)
         return record.make_plan(question) if is_here else None
@@ -129,7 +126,7 @@ def _find_recorded(question: Question, record: Record) -> Plan | None:
 
 
 def with_fallback(ready: ReadyPlan, question: Question, mode: Partitioning) -> ReadyPlan:
-    """Repeat a run of the whole plan on the CPU when it fails, where that is permitted."""
+    """Repeat a failed run of the whole plan on the CPU, where that is permitted."""
     spare = _find_spare(question, mode)
     if spare is None or set(ready.plan.devices) == {spare.name}:
         return ready
@@ -138,12 +135,11 @@ def with_fallback(ready: ReadyPlan, question: Question, mode: Partitioning) -> R
 
 
 def _find_spare(question: Question, mode: Partitioning) -> Device | None:
-    """The CPU, where it may compute what fails elsewhere."""
     return find_cpu(question.devices) if mode is Partitioning.WITH_FALLBACK else None
 
 
 def find_cpu(devices: Sequence[Device]) -> Device | None:
-    """Return the reference, else the first device that says it is a CPU, as devices of other libraries do too."""
+    """Return the reference, else the first device of type CPU."""
     found = [device for device in devices if device.type == DeviceTypeCode.DEVICE_CPU]
     return next((device for device in found if device.name == REFERENCE), found[0] if found else None)
 
@@ -156,12 +152,11 @@ def _guard(cpu: Device, run: Run, prepared: Prepared) -> Prepared:
 
 
 def _can_replace(cpu: Device, model: Model) -> bool:
-    """Whether the CPU could run the whole model: it knows no operations of extensions and OEMs."""
+    """Whether the CPU takes the whole model: it lacks operations of extensions and OEMs."""
     return all(all(cpu.supports(each)) for each in list_nested(model))
 
 
 def _prepare_again(cpu: Device, model: Model) -> Prepared | None:
-    """Prepare the model for the CPU, if that takes all its operations."""
     return cpu.driver.prepare(model, PrepareOptions()) if _can_replace(cpu, model) else None
 
 

@@ -1,9 +1,10 @@
-"""The question that a plan answers: a model, and the devices, options and cache of its compilation."""
+"""The question of a plan: a model, and the devices, options and cache of its compilation."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 from nnapi.codes import PreferenceCode
@@ -11,19 +12,28 @@ from nnapi.drivers.base import PrepareOptions
 from nnapi.model.content_hash import hash_content
 from nnapi.model.model import Model
 from nnapi.runtime.cache.compilation_cache import Cache
-from nnapi.runtime.costs.processor import name_processor
 from nnapi.runtime.device import Device
 from nnapi.runtime.settings import tunes
 from nnapi.runtime.verdicts.exclusions import exclusions_of
 from nnapi.store.digest import digest
 
 FORMAT = 1
-"""Of records, and of the timings that predictions come from."""
+"""Version of records, and of the timings behind them."""
+
+
+@cache
+def name_processor() -> str:
+    """Return the processor's name, and the number of its cores that this process may use."""
+    name = os.uname().machine
+    try:
+        with open("/proc/cpuinfo") as lines:
+            name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), name)
+    except OSError:
+        pass
+    return f"{name} × {len(os.sched_getaffinity(0))}"
 
 
 class Question(NamedTuple):
-    """A model and the devices, options and cache that a plan is wanted for."""
-
     model: Model
     devices: Sequence[Device]
     options: PrepareOptions
@@ -36,11 +46,10 @@ class Question(NamedTuple):
 
     @property
     def has_choice(self) -> bool:
-        """Whether trials may decide."""
         return not self.find_reason()
 
     def find_reason(self) -> str:
-        """Say why there is nothing to decide by trials; nothing where there is."""
+        """Return the reason against trials; empty where they may decide."""
         if not tunes():
             return "tuning is off"
         if self.options.preference == PreferenceCode.PREFER_LOW_POWER:
@@ -51,18 +60,17 @@ class Question(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The key of the record: the model's content, the devices with their versions, the options, the processor."""
+        """The key of the record: model, devices with versions, options and processor."""
         cpus, options = len(os.sched_getaffinity(0)), self.options
-        versions = [(name, version, *reasons) for name, version, *reasons in _describe(self.usable)]
+        versions = [tuple(each) for each in _describe(self.usable)]
         others = repr((FORMAT, versions, int(options.preference), options.threads, cpus, name_processor())).encode()
         return digest(hash_content(self.model), others).hex()
 
     @property
     def conditions(self) -> list[Any]:
-        """The conditions of a cached plan besides the model and the name of the file."""
+        """The conditions of a cached plan beside the model and the file's name."""
         return [_describe(self.devices), self.options.threads, len(os.sched_getaffinity(0)), self.has_choice]
 
 
 def _describe(devices: Sequence[Device]) -> list[list[str]]:
-    """Return name and version of each device, and the operations that it is not asked for."""
     return [[each.name, each.version, *sorted(exclusions_of(each.driver).reasons)] for each in devices]

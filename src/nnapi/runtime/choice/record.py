@@ -1,4 +1,4 @@
-"""Records of decisions, which processes share: a plan, and the plans that trials compared it with."""
+"""Records of decisions, shared by processes: a plan, and the plans that trials compared it with."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from nnapi.runtime.choice.question import Question
 from nnapi.runtime.planning.plan import Alternative, Explanation, Plan, Run
 from nnapi.runtime.settings import tunes
 from nnapi.store.directories import RecordKind
-from nnapi.store.records import forget_record, keep_record, recall_record
+from nnapi.store.records import forget_record, keep_record
 
 MEASURED, PREDICTED, TINY = "measured", "predicted", "tiny"
 
 
 class Comparison(NamedTuple):
-    """A plan beside the active one: its log ratios so far, its standing, and why it is excluded, if it is."""
+    """A plan beside the active one: its log ratios, its standing, and the reason of an exclusion."""
 
     description: str
     predicted: float
@@ -26,8 +26,8 @@ class Comparison(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A decision: the device of a whole model with its variant, or the identity of a divided plan; the threads; the
-    median seconds of its runs; and the plans that it was compared with."""
+    """A decision: the device and variant of a simple plan or the identity of a divided one, its threads, the median
+    seconds of its runs, and the plans that it was compared with."""
 
     state: str
     device: str
@@ -41,7 +41,7 @@ class Record(NamedTuple):
 
     @classmethod
     def of(cls, state: str, plan: Plan, seconds: float | None = None, comparisons: Sequence[Comparison] = ()) -> Self:
-        """Describe a plan. What no trial has looked at is not explained either: that takes asking all devices."""
+        """Describe a plan, without a prediction before trials: it would ask all devices."""
         if plan.is_simple:
             run = plan.only_run
             what = run.device, plan.variant, "", len(run.operations)
@@ -50,13 +50,12 @@ class Record(NamedTuple):
         return cls(state, *what, plan.threads, plan.predicted if state == MEASURED else 0.0, seconds, comparisons)
 
     def make_plan(self, question: Question) -> Plan:
-        """Return the plan of a record with a device."""
         plan = plan_whole(question, self.device, self.operations, self.threads, self.variant)
         return plan if self.seconds is None else self.add_times(plan)
 
     def add_times(self, plan: Plan) -> Plan:
         """Return the plan with what trials found: the compared plans, the fastest first, and a note on each."""
-        from nnapi.runtime.choice.evidence import Evidence  # with statistics, which most compilations do without
+        from nnapi.runtime.choice.evidence import Evidence  # on demand: it loads statistics
 
         found, notes, seconds = [], [], self.seconds or 0.0
         for each in self.comparisons:
@@ -69,37 +68,30 @@ class Record(NamedTuple):
 
 
 def plan_whole(question: Question, device: str, operations: int, threads: int | None, variant: str) -> Plan:
-    """Return the plan of a device that has the whole model. No other device is asked or even loaded."""
+    """Return the plan of a device that has the whole model. No other device is asked or loaded."""
     model = question.model
     run = Run(device, model, tuple(range(operations)), model.inputs, model.outputs)
     return Plan(model, (run,), partial(_explain, question, device, threads)).on_threads(threads).with_variant(variant)
 
 
 def _explain(question: Question, device: str, threads: int | None) -> Explanation:
-    """Explain why a device runs a whole model: all are asked for verdicts, and the shipped timings count."""
+    """Explain why a device runs a whole model, by the verdicts of all and the shipped timings."""
     from nnapi.runtime.costs.prices import find_tables
     from nnapi.runtime.planning.survey import Survey
 
     model, devices = question.model, question.devices
-    place = [each.name for each in devices].index(device)
+    index = [each.name for each in devices].index(device)
     tables = find_tables(devices, threads or 1) if tunes() and len(devices) > 1 else {}
     survey = Survey(model, devices, question.options.preference, None, tables)
-    return survey.explain([place] * len(model.operations))
-
-
-def recall(question: Question) -> Record | None:
-    """Recall the record for a question."""
-    return recall_record(RecordKind.PLANS, question.key, parse)
+    return survey.explain([index] * len(model.operations))
 
 
 def keep(question: Question, key: str, record: Record) -> None:
-    """Keep a record for later processes."""
     device = record.device or record.identity
     keep_record(RecordKind.PLANS, key, record._asdict(), model=question.model.name, device=device)
 
 
 def forget(key: str) -> None:
-    """Forget a record."""
     forget_record(RecordKind.PLANS, key)
 
 

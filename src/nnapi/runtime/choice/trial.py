@@ -1,8 +1,5 @@
-"""A trial: challengers run on the inputs of real requests, in turn with the active plan of a compilation.
-
-The caller sees results of the active plan only. Turns cost at most a share of the time spent in runs, and a fixed
-amount on top. At the end at most one challenger takes over, between runs.
-"""
+"""A trial: challengers run beside the active plan of a compilation, on the inputs of real runs, within a share of the
+time. At the end at most one takes over, between runs."""
 
 from __future__ import annotations
 
@@ -18,12 +15,12 @@ import numpy as np
 from nnapi.locks import make_lock
 from nnapi.model.borrowed import hold
 from nnapi.model.operand import Array
-from nnapi.runtime.choice.challenger import Challenger, Inputs, count_runs, open_inference, time_turn
+from nnapi.runtime.choice.challenger import Challenger, Inputs, count_runs, open_inference, time_runs
 from nnapi.runtime.choice.evidence import Standing, has_drifted
 from nnapi.runtime.choice.knowledge import cache_plan
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.record import MEASURED, PREDICTED, Comparison, Record, keep
-from nnapi.runtime.executors.fast_path import is_open
+from nnapi.runtime.executors.fast_path import is_dynamic
 from nnapi.runtime.executors.observed import Observe
 from nnapi.runtime.executors.parts import ReadyPlan, prepare_plan
 from nnapi.runtime.planning.plan import Plan
@@ -32,39 +29,37 @@ from nnapi.trace.log import Log
 log = Log("nnapi.ExecutionPlan")
 
 SHARE, GRACE = 0.05, 0.1
-"""Share of the time spent in runs that turns may take, and seconds on top."""
+"""Share of the time spent in runs that measurements may take, and seconds on top."""
 CHALLENGERS = 5
 HOPELESS_PREDICTION, HOPELESS = 4.0, 3.0
-"""Times as long as the fastest plan, predicted, so that a plan is not prepared; times as long as the active plan,
-measured, so that it has no turns."""
+"""Predicted ratio to the fastest plan beyond which a plan is not prepared; measured ratio to the active plan beyond
+which it is dropped."""
 EACH = 2
-"""Pairs that each challenger has before the fastest goes on."""
+"""Pairs of each challenger before the fastest goes on alone."""
 RECENT = 8
-"""Runs of the active plan that are remembered."""
-SETTLE = 0.0015
-"""Seconds before a turn of plans with several threads: idle threads of engines spin for a millisecond after a run."""
+"""Runs of the active plan whose seconds are remembered."""
+SPIN = 0.0015
+"""Seconds to wait before plans with several threads: idle threads of engines spin for a millisecond after a run."""
 GAP, LEAST_GAP = 2.0, 5e-3
-"""Runs and seconds that a gap between runs must have, for the tuner to use it."""
+"""Length of a gap between runs that the tuner uses, in runs and in seconds."""
 JUDGED = frozenset({1, 2, 4, 8, 16})
-"""Pairs whose results are compared."""
+"""Numbers of the pairs whose results are compared."""
 
 
 class Stage(Enum):
-    """Stage of a trial."""
-
     WAITING = auto()
     """For runs, and for the tuner to prepare challengers."""
     COMPARING = auto()
     OVER = auto()
     WATCHING = auto()
-    """Over; a few runs are timed, whether the active plan still takes as long as it did."""
+    """Over; a few runs are timed, to find drift."""
 
 
 class Owner(Protocol):
-    """A compilation, as a trial sees it."""
+    """A compilation, as a trial uses it."""
 
     def use(self, ready: ReadyPlan, observe: Observe | None, trial: Trial | None = None) -> None:
-        """Run this plan from the next run on, and report the runs; a ``trial`` is kept alive."""
+        """Run this plan from the next run on and report the runs; keep a ``trial`` alive."""
         ...
 
 
@@ -79,28 +74,28 @@ class Trial:
         guard: Callable[[ReadyPlan], ReadyPlan] = lambda ready: ready,
         notify: Callable[[Trial], None] = lambda trial: None,
     ) -> None:
-        """``guard`` is shown the plan that takes over. ``notify`` is called with the trial at the first run."""
+        """``guard`` wraps the plan that takes over. ``notify`` is called with the trial at the first run."""
         self.question, self.active, self.key = question, active, question.key
         self.stage = Stage.WAITING
         self.is_reported = True
-        """Whether runs are reported to it."""
+        """Whether runs are reported to :meth:`observe`."""
         self.recorded: float | None = None
         self.spent = self.cost = 0.0
-        """Seconds in runs, and in turns."""
+        """Seconds in runs, and in measurements."""
         self.last_run = self.first_run = 0.0
         self._guard, self._notify = guard, notify
         self._known = {each.description: each for each in (record.comparisons if record else ())}
         self.challengers: list[Challenger] = []
         self._plans: deque[Plan] = deque()
-        """Plans of challengers that are to be prepared."""
+        """Challengers to prepare."""
         self._held: Question | None = None
-        """The question with a model whose constants nobody frees."""
+        """The question with a model whose constants stay alive."""
         self._reference: tuple[float, Sequence[Array]] | None = None
-        """The active plan's seconds and outputs on the sample."""
+        """The active plan's seconds and outputs on ``_sample``."""
         self._sample: Inputs | None = None
         self._recent: deque[float] = deque(maxlen=RECENT)
         self._gap = self._seconds = 0.0
-        self._is_dynamic = is_open(question.model)
+        self._is_dynamic = is_dynamic(question.model)
         self._skips = 0
         self._turn = make_lock()
         self._pending: deque[tuple[Challenger, Sequence[Array], Sequence[Array]]] = deque()
@@ -108,13 +103,13 @@ class Trial:
     # Runs
 
     def observe(self, inputs: Inputs, outputs: Sequence[Array], seconds: float) -> None:
-        """Note a run of the active plan; take a turn after it if it is time for one and runs leave no gaps."""
+        """Note a run of the active plan; measure a challenger after it if the budget allows and runs leave no gaps."""
         if self.stage is Stage.OVER:
             return
         now = time.perf_counter()
         self._gap, self.last_run = now - seconds - self.last_run if self.last_run else 0.0, now
         self.spent += seconds
-        if self._skips:  # the run after a turn finds cold caches
+        if self._skips:  # the run after a measurement finds cold caches
             self._skips -= 1
             return
         if self._is_dynamic:
@@ -133,12 +128,11 @@ class Trial:
             self._recent.clear()
             self._skips = 1
         except Exception as error:
-            self.stop(f"a turn fails: {error}")
+            self.stop(f"a measurement fails: {error}")
         finally:
             self._turn.release()
 
     def begin_on(self, inputs: Inputs) -> None:
-        """Compare on those inputs, without waiting for a run."""
         self._sample = inputs
 
     def _take_sample(self, inputs: Inputs) -> None:
@@ -165,18 +159,18 @@ class Trial:
     # The tuner
 
     def prepare(self) -> None:
-        """Begin to compare: list the plans worth a trial, and run the active plan for their results."""
+        """Begin to compare: list the challengers, and run the active plan for the expected results."""
         sample, model = self._sample, hold(self.question.model)
         if sample is None or model is None:
             self.stop("the client has freed the model's constants")
             return
         self._held = self.question._replace(model=model)
-        self._reference = time_turn(open_inference(self.active, sample), sample)
+        self._reference = time_runs(open_inference(self.active, sample), sample)
         self._plans = deque(self._list_challengers(self._held))
         self.stage = Stage.COMPARING
 
     def prepare_next(self) -> bool:
-        """Prepare one more challenger and run it; drop it if it is hopeless or wrong. Returns False if none is left."""
+        """Prepare and run the next challenger; drop it if it is hopeless or wrong. Returns False if none is left."""
         question, sample, reference = self._held, self._sample, self._reference
         if not self._plans or question is None or sample is None or reference is None:
             return False
@@ -207,20 +201,20 @@ class Trial:
         return [plan for plan in plans if plan.identity not in excluded and plan.predicted < limit][:CHALLENGERS]
 
     def use_gap(self) -> None:
-        """Take a pair on the last inputs, if no run has come for a while and the budget allows it."""
+        """Measure a pair, if no run has come for a while and the budget allows it."""
         idle = time.perf_counter() - self.last_run
         if self.stage is Stage.COMPARING and idle > max(LEAST_GAP, GAP * self.seconds):
-            self.take_pair()
+            self.measure_pair()
 
-    def take_pair(self, *, is_limited: bool = True) -> bool:
-        """Run the active plan and one challenger. Returns False where there is nothing to run, or no budget."""
+    def measure_pair(self, *, is_limited: bool = True) -> bool:
+        """Measure the active plan and one challenger. Returns False where none is left, or no budget."""
         challenger, sample = self._find_next(twice=True, is_limited=is_limited), self._sample
         if challenger is None or sample is None or not self._turn.acquire(False):
             return False
         try:
             begin = time.perf_counter()
-            self._settle()
-            seconds, outputs = time_turn(open_inference(self.active, sample), sample, self.seconds)
+            self._await_idle_threads()
+            seconds, outputs = time_runs(open_inference(self.active, sample), sample, self.seconds)
             self.cost += time.perf_counter() - begin
             self._recent.append(seconds)
             self._challenge(challenger, seconds, sample, outputs)
@@ -229,7 +223,7 @@ class Trial:
         return True
 
     def judge(self) -> None:
-        """Compare the results of pairs; drop challengers that cannot win any more."""
+        """Compare the results of pairs; drop challengers far behind the best."""
         while self._pending:
             challenger, expected, found = self._pending.popleft()
             if not challenger.reason:
@@ -237,18 +231,16 @@ class Trial:
         best = max((each.evidence.gain for each in self.challengers if each.is_faster), default=None)
         for each in self.challengers:
             pairs = len(each.evidence.logs)
-            if best is not None and each.is_open and pairs >= 2:
-                is_behind = each.evidence.gain < best - (0.03 if pairs >= 4 else 0.3)
-                if is_behind:
-                    each.drop()
+            is_behind = best is not None and each.evidence.gain < best - (0.03 if pairs >= 4 else 0.3)
+            if is_behind and each.is_on_trial and pairs >= 2:
+                each.drop()
 
     @property
     def is_decided(self) -> bool:
-        is_open = self._plans or any(each.is_open for each in self.challengers)
-        return self.stage is Stage.COMPARING and not is_open
+        return self.stage is Stage.COMPARING and not self._plans and not any(e.is_on_trial for e in self.challengers)
 
     def conclude(self) -> ReadyPlan:
-        """End the trial and record it. Returns the plan that is active from now on."""
+        """End the trial and record it. Returns the active plan."""
         self.judge()
         winners = [each for each in self.challengers if each.is_faster and each.ready is not None]
         before, seconds = self.active.plan, self.seconds
@@ -256,16 +248,16 @@ class Trial:
         if winners:
             best = max(winners, key=lambda each: each.evidence.gain)
             assert best.ready is not None
-            taken = self._guard(best.ready)
+            chosen = self._guard(best.ready)
             seconds /= best.evidence.ratio
             log.info("%s takes over from %s: %s", best.name, before.identity, best.evidence.describe())
             comparisons = _compare_with(best, before.identity, self.challengers)
         else:
-            taken = self.active
+            chosen = self.active
         tried = {each.description for each in comparisons}
         comparisons += [each for name, each in self._known.items() if each.reason and name not in tried]
-        record = Record.of(MEASURED, taken.plan, seconds, comparisons)
-        self.active = taken._replace(plan=record.add_times(taken.plan))
+        record = Record.of(MEASURED, chosen.plan, seconds, comparisons)
+        self.active = chosen._replace(plan=record.add_times(chosen.plan))
         self.recorded = seconds
         keep(self.question, self.key, record)
         self._cache(before)
@@ -273,7 +265,6 @@ class Trial:
         return self.active
 
     def _end(self) -> None:
-        """Give back everything that only the trial needs."""
         self.stage = Stage.OVER
         self._sample = self._held = self._reference = None
         self._plans.clear()
@@ -282,7 +273,6 @@ class Trial:
             each.close()
 
     def _cache(self, before: Plan) -> None:
-        """Cache the active plan; the plan before is not to be found any more."""
         cache = self.question.cache
         if cache is not None and before.is_simple and before.identity != self.active.plan.identity:
             for device in self.question.devices:
@@ -291,54 +281,50 @@ class Trial:
         cache_plan(self.question, self.active, is_decided=True)
 
     def keep_progress(self) -> None:
-        """Record the pairs so far, for a later process to go on."""
+        """Record the pairs so far for a later process."""
         if self.stage is Stage.COMPARING and any(each.evidence.logs for each in self.challengers):
             comparisons = [each.describe() for each in self.challengers]
             keep(self.question, self.key, Record.of(PREDICTED, self.active.plan, None, comparisons))
 
     def conclude_as(self, recorded: float | None) -> None:
-        """End without a comparison: an earlier process has decided, and recorded these seconds."""
+        """End without a comparison: an earlier process has recorded these seconds."""
         self.recorded, self.is_reported = recorded, False
         self._end()
 
     def stop(self, reason: str = "") -> None:
-        """End the trial without a decision."""
         if reason:
             log.info("%s: the trial ends: %s", self.question.model.name, reason)
         self._end()
 
     def watch(self) -> None:
-        """Time the next runs of the active plan."""
         self._recent.clear()
         self._skips = 1
         self.is_reported = True
         self.stage = Stage.WATCHING
 
     def has_drifted(self) -> bool | None:
-        """Whether runs take much longer or shorter than recorded; None before enough of them were timed."""
+        """Whether runs take much longer or shorter than recorded; None before enough were timed."""
         if len(self._recent) < RECENT or not self.recorded:
             return None
         return has_drifted(self.seconds, self.recorded)
 
     def restart(self) -> None:
-        """Begin again, without the pairs so far."""
         self.challengers, self._sample, self.cost, self.spent = [], None, 0.0, 0.0
         self._known = {name: each for name, each in self._known.items() if each.reason}
         self.stage = Stage.WAITING
 
     def describe(self) -> str:
-        """Say how far the trial is."""
+        """Describe the progress; empty once the trial is over."""
         if self.stage is Stage.COMPARING:
-            found = [f"{each.name} ({each.evidence.describe()})" for each in self.challengers if each.is_open]
+            found = [f"{each.name} ({each.evidence.describe()})" for each in self.challengers if each.is_on_trial]
             return f"on trial: {'; '.join(found)}" if found else "on trial"
         return "predicted: other plans are tried on real runs from now on" if self.stage is Stage.WAITING else ""
 
     # Within
 
     def _find_next(self, *, twice: bool = False, is_limited: bool = True) -> Challenger | None:
-        """Return the open challenger whose turn it is: each has some pairs, then the fastest goes on. None where the
-        budget does not allow its turn."""
-        waiting = [each for each in list(self.challengers) if each.is_open]
+        """Return the next challenger: each has some pairs, then the fastest goes on. None where the budget is spent."""
+        waiting = [each for each in list(self.challengers) if each.is_on_trial]
         if not waiting:
             return None
         found = min(waiting, key=lambda each: (min(len(each.evidence.logs), EACH), -each.evidence.gain))
@@ -346,17 +332,17 @@ class Trial:
         return found if not is_limited or self.cost + price <= GRACE + SHARE * self.spent else None
 
     def _find_shortest(self, challenger: Challenger) -> float:
-        """Return the shortest of as many runs of the active plan as a turn of the challenger has."""
+        """Return the shortest of as many runs of the active plan as a measurement of the challenger has."""
         return min(list(self._recent)[-count_runs(challenger.seconds) :])
 
-    def _settle(self) -> None:
+    def _await_idle_threads(self) -> None:
         if self.active.plan.threads != 1:
-            time.sleep(SETTLE)
+            time.sleep(SPIN)
 
     def _challenge(self, challenger: Challenger, active: float, inputs: Inputs, outputs: Sequence[Array]) -> None:
         begin = time.perf_counter()
-        self._settle()
-        found = challenger.take_turn(active, inputs)
+        self._await_idle_threads()
+        found = challenger.measure_beside(active, inputs)
         is_due = len(challenger.evidence.logs) in JUDGED or challenger.standing is Standing.FASTER
         if found is not None and is_due:
             self._pending.append((challenger, [np.array(array) for array in outputs], found))
@@ -364,7 +350,7 @@ class Trial:
 
 
 def _compare_with(best: Challenger, before: str, challengers: Sequence[Challenger]) -> list[Comparison]:
-    """Return the comparisons as the winner sees them: with the plan before, and by way of it with the others."""
+    """Return the comparisons of the winner: with the plan before, and by way of it with the others."""
     found = [Comparison(before, 0.0, [-log for log in best.evidence.logs], Standing.SLOWER)]
     for each in challengers:
         if each is not best:

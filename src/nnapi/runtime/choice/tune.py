@@ -1,4 +1,4 @@
-"""The decision for a model at once, on given inputs: ``nnapi tune`` and compilations that wait for it."""
+"""The immediate decision for a model: ``nnapi tune``, and compilations that wait for it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from nnapi.drivers.base import PrepareOptions
 from nnapi.model.model import Model
-from nnapi.runtime.cache.own_cache import open_cache, open_own_cache
+from nnapi.runtime.cache.compilation_cache import open_cache, open_own_cache
 from nnapi.runtime.choice.challenger import Inputs
 from nnapi.runtime.choice.knowledge import Fixed
 from nnapi.runtime.choice.preparation import prepare
@@ -36,8 +36,7 @@ def tune(
     inputs: Sequence[Any] | None = None,
     progress: Progress = lambda text: None,
 ) -> Plan:
-    """Compare the plans of a model now, and record the fastest for later compilations with the same devices and
-    threads.
+    """Compare the plans of a model now; record the fastest for compilations with the same devices and threads.
 
     ``inputs`` are arrays as :meth:`Compilation.run` takes them; by default zeros. An earlier record is forgotten.
     ``progress`` is called with the number of pairs so far, in words. Returns the plan.
@@ -64,7 +63,7 @@ def decide_at_once(
     inputs: Inputs | None = None,
     progress: Progress = lambda text: None,
 ) -> ReadyPlan:
-    """Compare plans until one is faster or none is. Returns the fastest; ``ready`` where no inputs can be made up."""
+    """Compare plans until one is faster or none is. Returns the fastest; ``ready`` without inputs or known ranks."""
     model = question.model
     if inputs is None and not has_known_ranks(model):
         return ready
@@ -76,7 +75,7 @@ def decide_at_once(
             progress("preparing")
         begin, pairs = time.perf_counter(), 0
         while trial.stage is Stage.COMPARING and not trial.is_decided:
-            if time.perf_counter() - begin > LONGEST or not trial.take_pair(is_limited=False):
+            if time.perf_counter() - begin > LONGEST or not trial.measure_pair(is_limited=False):
                 break
             pairs += 1
             progress(f"{pairs} pairs")

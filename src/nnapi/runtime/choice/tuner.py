@@ -1,8 +1,4 @@
-"""The tuner: one thread per process that prepares challengers, compares results and lets winners take over.
-
-The thread is started by the first run of a compilation on trial. It ends before engines are unloaded: at the end of the
-process it is interrupted wherever it is, and a call of an engine is waited for. A forked child has no tuner.
-"""
+"""The tuner: one thread per process, from the first run on, that prepares challengers and lets winners take over."""
 
 from __future__ import annotations
 
@@ -31,17 +27,17 @@ from nnapi.trace.log import Log
 log = Log("nnapi.ExecutionPlan")
 
 DELAY = 0.25
-"""Seconds from the first run of a compilation until challengers are prepared: the first answers come before."""
+"""Seconds from the first run of a compilation until challengers are prepared."""
 TICK, IDLE_TICK, WATCH = 0.02, 0.5, 30.0
-"""Seconds between steps while runs come, while they do not, and between looks at plans that trials have chosen."""
+"""Seconds between steps while runs come and while they do not, and between checks of chosen plans."""
 ACTIVE = 1.0
-"""Seconds after a run in which runs are expected to come."""
+"""Seconds after a run in which more are expected."""
 INTERVAL = 0.02
-"""Seconds between attempts to interrupt the thread: one that is cleaning up is not interrupted again at once."""
+"""Seconds between attempts to interrupt the thread, so that it can clean up."""
 
 
 class StoppedError(BaseException):
-    """The process ends. Not an Exception: a handler of what a driver raises must let it pass."""
+    """The process ends. Not an Exception: handlers of a driver's errors must let it pass."""
 
 
 class Tuner:
@@ -106,7 +102,7 @@ class Tuner:
         return delay
 
     def stop(self) -> None:
-        """End the thread wherever it is; a call of an engine is waited for."""
+        """Interrupt and join the thread; a call of an engine is awaited."""
         self._is_stopped = True
         self._wake.set()
         thread = self._thread
@@ -121,7 +117,7 @@ class Tuner:
                 trial.stop()
 
     def forget(self) -> None:
-        """Conduct nothing any more, without a thread: in a forked child."""
+        """Drop all trials, in a forked child without the thread."""
         for reference, _ in self._trials:
             if trial := reference():
                 trial.stop()
@@ -161,10 +157,8 @@ _tuner = Tuner()
 def begin(
     question: Question, ready: ReadyPlan, knowledge: Predicted | Unknown, owner: Owner, mode: Partitioning
 ) -> tuple[ReadyPlan, Trial | None]:
-    """Begin a trial for an owner, which the tuner conducts from the first run on. Returns the plan to run.
-
-    If compilations wait for the decision, it is made here, without a trial.
-    """
+    """Begin a trial, which the tuner conducts from the owner's first run on; where compilations wait for the decision,
+    decide here. Returns the plan to run."""
     record = knowledge.record if isinstance(knowledge, Predicted) else None
     guard = partial(with_fallback, question=question, mode=mode)
     if tunes_first():
@@ -176,8 +170,8 @@ def begin(
 
 
 def watch(question: Question, ready: ReadyPlan, seconds: Sequence[float], owner: Owner, mode: Partitioning) -> None:
-    """Watch a plan that an earlier process has chosen. If its first runs took ``seconds`` unlike those recorded, a
-    trial begins; else the tuner looks at it now and then."""
+    """Watch a plan that an earlier process has chosen; begin a trial if its first runs took other ``seconds`` than
+    recorded."""
     reference, recorded = weakref.ref(owner), ready.plan.measured
     guard = partial(with_fallback, question=question, mode=mode)
     trial = Trial(question, ready, None, guard, lambda trial: _tuner.add(trial, reference))
@@ -190,14 +184,14 @@ def watch(question: Question, ready: ReadyPlan, seconds: Sequence[float], owner:
 
 
 def _end() -> None:
-    """Leave no thread in an engine while the process ends."""
+    """Stop the tuner before engines are unloaded."""
     if _tuner._thread is not None:
         sys.unraisablehook = _report_unraisable
     _tuner.stop()
 
 
 def _report_unraisable(unraisable: sys.UnraisableHookArgs, /) -> None:
-    """Report what a finalizer raised, but for an interruption that met the thread in one."""
+    """Report an error of a finalizer, unless it is our interruption."""
     if not isinstance(unraisable.exc_value, StoppedError):
         sys.__unraisablehook__(unraisable)
 

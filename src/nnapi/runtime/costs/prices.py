@@ -1,7 +1,4 @@
-"""Predicted seconds of operations on a device: by the timings that its driver ships, or as it declares.
-
-Declared costs are relative to the CPU reference: to its timings, and to a nominal processor where it has none.
-"""
+"""Predicted seconds of operations: by a driver's timings, or by declared costs relative to the CPU reference."""
 
 from __future__ import annotations
 
@@ -22,15 +19,14 @@ log = Log("nnapi.ExecutionPlan")
 NOMINAL = Cost(2e-6, 1 / 5e9, 1 / 4e9)
 """The nominal processor: seconds for an operation, a MAC and a byte."""
 MOST = 1e9
-"""Seconds that the inside of control flow counts at most: loops that share their bodies double at each depth, and an
-infinite cost would count as refused."""
+"""Most seconds of the inside of control flow: nested loops double the cost, and an infinite one would be a refusal."""
 
 Tables = Mapping[str, Timings]
 """The timings of devices by their names; without an entry the declared costs count."""
 
 
 def find_tables(devices: Sequence[Device], threads: int) -> Tables:
-    """Return the timings of the devices for so many threads. Impossible ones are discarded."""
+    """Return the timings of the devices for so many threads, without impossible ones."""
     found = {}
     for device in devices:
         timings = device.driver.timings() if isinstance(device.driver, Timed) else None
@@ -48,7 +44,6 @@ def find_tables(devices: Sequence[Device], threads: int) -> Tables:
 
 
 def predict(cost: Cost, work: Work) -> float:
-    """Return the seconds of an operation's work."""
     return (
         cost.operation * work.steps
         + cost.mac * work.macs
@@ -76,10 +71,7 @@ class Prices(NamedTuple):
         return self.timings.byte if self.timings else self.declared.seconds_per_byte
 
     def seconds(self, model: Model, call: OperationCall, preference: PreferenceCode, work: Work | None = None) -> float:
-        """Predict the seconds of one operation; joules of the same scale for LOW_POWER.
-
-        ``work`` is the operation's, where the caller has it.
-        """
+        """Predict the seconds of one operation; joules of the same scale for LOW_POWER."""
         if call.code in CONTROL_FLOW:
             return self._price_control_flow(model, call, preference)
         work = work or find_work(model, call)
@@ -107,7 +99,6 @@ class Prices(NamedTuple):
 
 
 def list_prices(devices: Sequence[Device], tables: Tables) -> list[Prices]:
-    """List the prices of each device."""
     reference = tables.get(REFERENCE)
     return [Prices(device.driver.capabilities(), tables.get(device.name), reference) for device in devices]
 
@@ -120,5 +111,5 @@ def performance(model: Model, call: OperationCall, capabilities: Capabilities) -
     return capabilities.by_type.get(code, capabilities.default)
 
 
-def _find_factor(figure: Performance, preference: PreferenceCode) -> float:
-    return figure.power_usage if preference == PreferenceCode.PREFER_LOW_POWER else figure.exec_time
+def _find_factor(cost: Performance, preference: PreferenceCode) -> float:
+    return cost.power_usage if preference == PreferenceCode.PREFER_LOW_POWER else cost.exec_time

@@ -1,4 +1,4 @@
-"""Time limits as moments: nanoseconds of the monotonic clock, None for no limit."""
+"""Deadlines: nanoseconds of the monotonic clock, None for no limit."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ UNLIMITED = 2**64 - 1
 """A duration that the C API uses for no limit, as 0."""
 
 PATIENCE = 0.1
-"""Seconds beyond a time limit in which a driver may still say by itself that it passed."""
+"""Seconds beyond a deadline in which a driver may still report by itself that it passed."""
 
 
 def deadline_after(duration: int) -> int | None:
-    """The moment ``duration`` nanoseconds from now; None for 0 and for the largest number that fits."""
+    """Return the time ``duration`` nanoseconds from now; None for 0 and UNLIMITED."""
     return time.monotonic_ns() + duration if 0 < duration < UNLIMITED else None
 
 
@@ -28,13 +28,10 @@ def pick_earlier(a: int | None, b: int | None) -> int | None:
 
 
 def run_in_time(work: Callable[[], T], deadline: int | None, who: str) -> T:
-    """Return what ``work`` returns, or raise what it raises; MissedDeadlineTransientError when it does not end in time.
-
-    Work that goes on too long is left alone, with the thread that does it.
-    """
+    """Return what ``work`` returns; MissedDeadlineTransientError after the deadline, its thread is abandoned then."""
     if deadline is None:
         return work()
-    from concurrent.futures import Future  # for those who set a limit
+    from concurrent.futures import Future  # on demand: few set a limit
     from concurrent.futures import TimeoutError as FutureTimeout
 
     answer: Future[T] = Future()

@@ -1,30 +1,13 @@
-"""Wrappers around prepared models that a compilation runs: turns on a device, and fallback.
-
-Each is a Prepared like a driver's.
-"""
+"""Wrappers around prepared models, each a Prepared: the queue of a device, and fallback."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from nnapi.codes import PriorityCode
-from nnapi.drivers.base import (
-    Bound,
-    DriverDiedError,
-    Inference,
-    LoopTimeoutError,
-    Outcome,
-    Prepared,
-    Request,
-)
+from nnapi.drivers.base import Bound, DriverDiedError, Inference, LoopTimeoutError, Outcome, Prepared, Request
 from nnapi.drivers.wrapping import Borrowed, Wrapping, find_bound, find_direct
-from nnapi.errors import (
-    DeadObjectError,
-    NnapiError,
-    OpFailedError,
-    OutOfMemoryError,
-    OutputInsufficientSizeError,
-)
+from nnapi.errors import DeadObjectError, NnapiError, OpFailedError, OutOfMemoryError, OutputInsufficientSizeError
 from nnapi.locks import make_lock
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.device import Device
@@ -38,10 +21,8 @@ NoteDeath = Callable[[DriverDiedError], bool]
 
 
 class Fallback(Wrapping):
-    """A Prepared, and a second one, made at the first need if it can be, that repeats what the first fails at.
-
-    What the caller must decide (buffers too small, loops too long) is final. The repetition knows no deadline.
-    """
+    """A Prepared whose failed runs a second one repeats, made at first use, without a deadline. Errors that the caller
+    must handle (buffers too small, loops too long) are final."""
 
     def __init__(self, what: str, first: Prepared, make_second: Callable[[], Prepared | None]) -> None:
         super().__init__(first)
@@ -73,10 +54,8 @@ class Fallback(Wrapping):
 
 
 class OnDevice(Wrapping):
-    """A model that a driver prepared, run when it is its turn on the device. Only an NnapiError escapes from it.
-
-    A driver that does not answer within the time limit is left alone: the thread that waits for it is given up.
-    """
+    """A model that a driver prepared, in the queue of its device. Raises an NnapiError only. A driver that misses the
+    deadline is abandoned, with its thread."""
 
     def __init__(
         self,
@@ -87,8 +66,8 @@ class OnDevice(Wrapping):
         note_death: NoteDeath | None = None,
         deaths: list[str] | None = None,
     ) -> None:
-        """``section`` is what a trace says of each run. ``note_death`` is told when one ends the driver's process, and
-        says whether there is to be another; ``deaths`` are empty until there is not."""
+        """``section`` traces each run. ``note_death`` is called when a run ends the driver's process; where it returns
+        true, ``deaths`` gets the reason and nothing runs any more."""
         super().__init__(prepared)
         self._device, self._priority, self._section = device, priority, section
         self._queue = device.queue
@@ -125,7 +104,7 @@ class OnDevice(Wrapping):
         return self.wrap(Borrowed(self.inner)) if self._deaths else super().session()
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
-        """The driver's, when it is its turn."""
+        """Return the driver's fast path, in the queue of the device."""
         inner = None if self._deaths else find_direct(self.inner, shapes, borrow)
         if inner is None:
             return None
@@ -149,14 +128,14 @@ class OnDevice(Wrapping):
 
 
 def wrap_error(error: Exception, who: str) -> NnapiError:
-    """Return the error that reports any other exception of a driver."""
+    """Return the NnapiError for any other exception of a driver."""
     if isinstance(error, MemoryError):
         return OutOfMemoryError(f"{who}: no memory left: {error}")
     return OpFailedError(f"{who} failed: {type(error).__name__}: {error}")
 
 
 def execute(prepared: Prepared, request: Request) -> Outcome:
-    """Run on the device; what escapes from its driver is OP_FAILED, a failing allocation OUT_OF_MEMORY."""
+    """Run; a foreign exception becomes OpFailedError, a failed allocation OutOfMemoryError."""
     try:
         return prepared.execute(request)
     except NnapiError:

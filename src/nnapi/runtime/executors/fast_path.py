@@ -1,9 +1,4 @@
-"""The fast path of a run, for inputs of exactly the expected types and shapes.
-
-Most runs are like the one before: arrays of the right types and shapes, no time limit, no recording. For those, one
-test of the inputs precedes the driver's fast path. Everything else, and every error, takes the general path, which
-converts, checks, reports and falls back.
-"""
+"""The fast path of a run: one test of types and shapes precedes the driver's. All else takes the general path."""
 
 from __future__ import annotations
 
@@ -23,18 +18,18 @@ log = Log("nnapi.ExecutionBuilder")
 
 BOOL, BYTE = dtype(bool), dtype("uint8")
 DType: TypeAlias = "dtype[Any]"
-Shortcut: TypeAlias = Callable[[Sequence[Any]], "list[Array] | None"]
-"""Runs inputs that fit exactly; returns None for inputs that take the general path."""
+FastPath: TypeAlias = Callable[[Sequence[Any]], "list[Array] | None"]
+"""Runs inputs that fit exactly; returns None for others, and for errors: those take the general path."""
 
 
-def is_open(model: Model) -> bool:
-    """Whether only a run knows the dimensions of some input, so that a shortcut can only be made for those of a run."""
+def is_dynamic(model: Model) -> bool:
+    """Whether the model has inputs of dynamic dimensions, so that a fast path fits the shapes of one run only."""
     return not all(model.operands[index].type.is_known for index in model.inputs)
 
 
-def shortcut(
+def find_fast_path(
     model: Model, prepared: Prepared, borrow: bool = False, inputs: Sequence[Array | None] | None = None
-) -> Shortcut | None:
+) -> FastPath | None:
     """Return the fast path, if there is one: for inputs as declared, or of the shapes of ``inputs``, which have run."""
     types = [model.operands[index].type for index in model.inputs]
     shapes = [None if array is None else array.shape for array in inputs] if inputs else [t.dimensions for t in types]
@@ -43,14 +38,14 @@ def shortcut(
     return None if infer is None else _accept(types, known, infer)
 
 
-def _accept(types: Sequence[OperandType], shapes: Sequence[Shape], infer: Inference) -> Shortcut:
+def _accept(types: Sequence[OperandType], shapes: Sequence[Shape], infer: Inference) -> FastPath:
     wanted = [(type.dtype, shape) for type, shape in zip(types, shapes, strict=True)]
     run = _accept_one(*wanted[0], infer) if len(wanted) == 1 else _accept_several(wanted, infer)
     return _accept_booleans(run) if any(type.code == OperandCode.TENSOR_BOOL8 for type in types) else run
 
 
-def _accept_booleans(run: Shortcut) -> Shortcut:
-    """NumPy's booleans too, as the bytes that they are stored in."""
+def _accept_booleans(run: FastPath) -> FastPath:
+    """Accept NumPy's booleans too, as the bytes that they are stored in."""
 
     def run_on_bytes(inputs: Sequence[Any]) -> list[Array] | None:
         return run([array.view(BYTE) if getattr(array, "dtype", None) is BOOL else array for array in inputs])
@@ -58,8 +53,8 @@ def _accept_booleans(run: Shortcut) -> Shortcut:
     return run_on_bytes
 
 
-def _accept_one(stored: DType, shape: Shape, infer: Inference) -> Shortcut:
-    """For models of one input: without the loop a tiny one is a tenth faster."""
+def _accept_one(stored: DType, shape: Shape, infer: Inference) -> FastPath:
+    """Accept one input: without the loop a tiny model is a tenth faster."""
 
     def run(inputs: Sequence[Any]) -> list[Array] | None:
         if len(inputs) != 1:
@@ -76,7 +71,7 @@ def _accept_one(stored: DType, shape: Shape, infer: Inference) -> Shortcut:
     return run
 
 
-def _accept_several(wanted: Sequence[tuple[DType, Shape]], infer: Inference) -> Shortcut:
+def _accept_several(wanted: Sequence[tuple[DType, Shape]], infer: Inference) -> FastPath:
     count = len(wanted)
 
     def run(inputs: Sequence[Any]) -> list[Array] | None:

@@ -1,4 +1,4 @@
-"""Runs that report what they took: a Prepared around another, used only while somebody wants to know."""
+"""A Prepared that reports the seconds of each run, for trials."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from nnapi.model.operand import Array, Shape
 from nnapi.trace import spans
 
 Observe: TypeAlias = Callable[[Sequence[Array | None], Sequence[Array], float], None]
-"""Takes the inputs of a run, its outputs and its seconds. It must not raise, keep the arrays or write to them."""
+"""Called with the inputs, outputs and seconds of a run. It must not raise, keep the arrays or write to them."""
 
 
 def report(
     run: Callable[[], list[Array]], inputs: Sequence[Array | None], observe: Observe
 ) -> Callable[[], list[Array]]:
-    """Report each run on those inputs."""
 
     def run_and_report() -> list[Array]:
         start = time.perf_counter()
@@ -30,7 +29,6 @@ def report(
 
 
 def unwrap(prepared: Prepared) -> Prepared:
-    """Return what runs, without the reports."""
     return prepared.inner if isinstance(prepared, Observed) else prepared
 
 

@@ -1,4 +1,4 @@
-"""Making the parts of a plan ready: each by its device's driver, or from what the compilation cache keeps of it."""
+"""Preparation of the partitions of a plan: each by its device's driver, or from the compilation cache."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Guard = Callable[[Run, Prepared], Prepared]
 
 
 class Part(NamedTuple):
-    """The prepared model of one device's share of a plan; ``places`` identify it in the cache."""
+    """The prepared model of a partition; ``places`` identify it in the cache."""
 
     device: Device
     model: Model
@@ -34,7 +34,7 @@ class Part(NamedTuple):
 
 
 class ReadyPlan(NamedTuple):
-    """A plan, what runs it, and the parts that were made for it."""
+    """A prepared plan, and its partitions."""
 
     plan: Plan
     prepared: Prepared
@@ -42,7 +42,7 @@ class ReadyPlan(NamedTuple):
 
 
 class ClaimedError(Exception):
-    """A device failed to prepare operations that it had said it would take."""
+    """A device failed to prepare operations that it had claimed."""
 
     def __init__(self, device: str, model: Model, culprits: Sequence[int], error: NnapiError) -> None:
         self.device, self.model, self.culprits, self.kind = device, model, culprits, type(error)
@@ -52,7 +52,7 @@ class ClaimedError(Exception):
 def prepare_plan(
     plan: Plan, devices: Sequence[Device], options: PrepareOptions, cache: Cache | None, guard: Guard | None = None
 ) -> ReadyPlan:
-    """Make every part of a plan ready. ClaimedError for a device that cannot do what it said it would."""
+    """Prepare every partition of a plan. ClaimedError for a device that cannot prepare what it claimed."""
     by_name = {device.name: device for device in devices}
     parts: list[Part] = []
 
@@ -60,25 +60,25 @@ def prepare_plan(
         device = by_name[run.device]
         part = _prepare_part(device, source.model, run, options, cache, _find_places(plan.model, source.model, run))
         parts.append(part)
-        turned = run_on(device, run, part.prepared, options)
-        return guard(run, turned) if guard else turned
+        queued = run_on(device, run, part.prepared, options)
+        return guard(run, queued) if guard else queued
 
     if plan.is_simple:
         options = options._replace(variant=plan.variant)
         return ReadyPlan(plan, prepare_run(plan, plan.only_run), parts)
-    from nnapi.runtime.executors.steps import PreparedPlan  # mostly, one device has the whole model
+    from nnapi.runtime.executors.steps import PreparedPlan  # on demand: mostly, one device has the whole model
 
     return ReadyPlan(plan, PreparedPlan(plan, prepare_run), parts)
 
 
 def run_on(device: Device, run: Run, prepared: Prepared, options: PrepareOptions) -> OnDevice:
-    """Return a prepared model to be run when it is its turn; a trace names the operations' numbers in the whole."""
+    """Queue a prepared model on its device; a trace names the operations' numbers in the whole."""
     section = Section(device.layer, Phase.EXECUTION, device.name, model=run.model.name, operations=list(run.operations))
     return OnDevice(device, prepared, options.priority, section, partial(note_death, device.driver, run.model))
 
 
 def name_operations(operations: Sequence[int]) -> str:
-    """The numbers of operations, for people."""
+    """Format the numbers of operations."""
     shown = ", ".join(f"#{number}" for number in operations[:4])
     return f"operation {shown}" if len(operations) == 1 else f"operations {shown}{'…' if operations[4:] else ''}"
 
@@ -100,10 +100,8 @@ def _prepare_part(
 
 
 def _find_places(whole: Model, source: Model, run: Run) -> Places:
-    """For each operation of a part the index of its model and its own; none for a simple plan.
-
-    Models are counted from the whole on, each followed by those that it refers to.
-    """
+    """Return, for each operation, the index of its model (the whole is 0, referenced models follow) and its own; none
+    for a simple plan."""
     if run.model is whole:
         return ()
     index = list_nested(whole)[::-1].index(source)
@@ -111,11 +109,9 @@ def _find_places(whole: Model, source: Model, run: Run) -> Places:
 
 
 def _find_culprits(device: Device, run: Run, options: PrepareOptions, error: NnapiError) -> Sequence[int]:
-    """Which operations the device cannot prepare, each asked for alone; all of them where none fails alone.
-
-    One that ends the driver's process alone, as it did with the others, is not asked for again by anybody.
-    """
-    from nnapi.runtime.verdicts.submodel import make_submodel  # which only failures need
+    """Return the operations that the device cannot prepare alone; all where none fails alone. One that ends the
+    driver's process again is excluded."""
+    from nnapi.runtime.verdicts.submodel import make_submodel  # on demand: after failures only
 
     failing = []
     is_deadly = isinstance(error, DriverDiedError) and error.by_itself
@@ -131,7 +127,7 @@ def _find_culprits(device: Device, run: Run, options: PrepareOptions, error: Nna
 
 
 def prepare_by_driver(device: Device, model: Model, options: PrepareOptions) -> Prepared:
-    """The model prepared by the device's driver; whatever that raises as an NnapiError."""
+    """Prepare a model by the device's driver; raises an NnapiError only."""
     try:
         with span(device.layer, Phase.COMPILATION, "prepareModel", device=device.name, model=model.name):
             return run_in_time(partial(device.driver.prepare, model, options), options.deadline, device.name)

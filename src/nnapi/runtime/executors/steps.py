@@ -1,4 +1,4 @@
-"""A plan of several steps made ready: a Prepared like a driver's, which runs one after the other."""
+"""A prepared plan of several steps, which runs one after the other."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from nnapi.model.operand import Array
 from nnapi.runtime.planning.plan import If, Plan, Run, Step
 
 Prepare = Callable[[Plan, Run], Prepared]
-"""Makes one step of a plan ready."""
 
 
 class PreparedPlan:
-    """The steps of a plan, each made ready by ``prepare``, run one after the other."""
+    """The steps of a plan, each prepared by ``prepare``."""
 
     def __init__(self, plan: Plan, prepare: Prepare) -> None:
         self.plan = plan
@@ -34,79 +33,57 @@ class PreparedPlan:
             if request.deadline is not None and time.monotonic_ns() > request.deadline:
                 raise MissedDeadlineTransientError("the time limit passed between two steps")
             inputs = [values.get(index) for index in step.inputs]
-            values.update(zip(step.outputs, step.run(inputs, request), strict=True))
+            values.update(zip(step.outputs, step.run(step, inputs, request), strict=True))
         return Outcome([_need_own(values[index]) for index in model.outputs])
 
     def close(self) -> None:
         for step in self._steps:
-            step.close()
+            for part in step.parts:
+                part.close()
 
 
-class _ReadyRun(NamedTuple):
+class _ReadyStep(NamedTuple):
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    prepared: Prepared
-
-    def run(self, inputs: Sequence[Array | None], request: Request) -> Sequence[Array]:
-        return self.prepared.execute(Request(inputs, request.deadline, request.loop_timeout)).outputs
-
-    def close(self) -> None:
-        self.prepared.close()
+    parts: Sequence[Prepared]
+    run: Callable[[_ReadyStep, Sequence[Array | None], Request], Sequence[Array]]
 
 
-class _ReadyIf(NamedTuple):
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-    then: PreparedPlan
-    otherwise: PreparedPlan
-
-    def run(self, inputs: Sequence[Array | None], request: Request) -> Sequence[Array]:
-        branch = self.then if _read_condition(inputs[0]) else self.otherwise
-        return branch.execute(Request(inputs[1:], request.deadline, request.loop_timeout)).outputs
-
-    def close(self) -> None:
-        self.then.close()
-        self.otherwise.close()
-
-
-class _ReadyWhile(NamedTuple):
-    """A loop that a plan walks. The time is looked at after each condition, before its value is, as NNAPI's plan does:
-    a loop that has just ended may be too late. On the reference a loop that ends is never too late, as on NNAPI's CPU
-    executor (``drivers/reference/control_flow``). The two differ on purpose.
-    """
-
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-    condition: PreparedPlan
-    body: PreparedPlan
-
-    def run(self, inputs: Sequence[Array | None], request: Request) -> Sequence[Array]:
-        end = time.monotonic_ns() + request.loop_timeout
-        state = list(inputs)
-        while True:
-            turn = Request(state, request.deadline, request.loop_timeout)
-            goes_on = _read_condition(self.condition.execute(turn).outputs[0])
-            if time.monotonic_ns() > end:
-                raise LoopTimeoutError(f"the loop ran longer than {request.loop_timeout} ns")
-            if not goes_on:
-                return [_need_own(array) for array in state[: len(self.outputs)]]
-            results = self.body.execute(turn).outputs
-            state[: len(results)] = results
-
-    def close(self) -> None:
-        self.condition.close()
-        self.body.close()
-
-
-def _prepare_step(plan: Plan, step: Step, prepare: Prepare) -> _ReadyRun | _ReadyIf | _ReadyWhile:
+def _prepare_step(plan: Plan, step: Step, prepare: Prepare) -> _ReadyStep:
     if isinstance(step, Run):
-        return _ReadyRun(step.inputs, step.outputs, prepare(plan, step))
+        return _ReadyStep(step.inputs, step.outputs, [prepare(plan, step)], _run_part)
     if isinstance(step, If):
-        inputs = (step.condition, *step.inputs)
-        return _ReadyIf(inputs, step.outputs, PreparedPlan(step.then, prepare), PreparedPlan(step.otherwise, prepare))
-    return _ReadyWhile(
-        step.inputs, step.outputs, PreparedPlan(step.condition, prepare), PreparedPlan(step.body, prepare)
-    )
+        branches = [PreparedPlan(each, prepare) for each in (step.then, step.otherwise)]
+        return _ReadyStep((step.condition, *step.inputs), step.outputs, branches, _run_branch)
+    loop = [PreparedPlan(each, prepare) for each in (step.condition, step.body)]
+    return _ReadyStep(step.inputs, step.outputs, loop, _run_loop)
+
+
+def _run_part(step: _ReadyStep, inputs: Sequence[Array | None], request: Request) -> Sequence[Array]:
+    return step.parts[0].execute(Request(inputs, request.deadline, request.loop_timeout)).outputs
+
+
+def _run_branch(step: _ReadyStep, inputs: Sequence[Array | None], request: Request) -> Sequence[Array]:
+    then, otherwise = step.parts
+    branch = then if _read_condition(inputs[0]) else otherwise
+    return branch.execute(Request(inputs[1:], request.deadline, request.loop_timeout)).outputs
+
+
+def _run_loop(step: _ReadyStep, inputs: Sequence[Array | None], request: Request) -> Sequence[Array]:
+    """Run a loop. As in NNAPI's plan, the time is checked before the condition's value: a loop that has just ended may
+    be too late. On the reference it never is, as on NNAPI's CPU executor."""
+    condition, body = step.parts
+    end = time.monotonic_ns() + request.loop_timeout
+    state = list(inputs)
+    while True:
+        turn = Request(state, request.deadline, request.loop_timeout)
+        goes_on = _read_condition(condition.execute(turn).outputs[0])
+        if time.monotonic_ns() > end:
+            raise LoopTimeoutError(f"the loop ran longer than {request.loop_timeout} ns")
+        if not goes_on:
+            return [_need_own(array) for array in state[: len(step.outputs)]]
+        results = body.execute(turn).outputs
+        state[: len(results)] = results
 
 
 def _read_condition(condition: Array | None) -> bool:

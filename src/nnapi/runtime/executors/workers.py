@@ -1,8 +1,4 @@
-"""Threads for work in the background, kept for the next work: starting one takes longer than a small computation.
-
-There are always enough: work may wait for other work, so none is ever queued behind a thread that is busy. After a
-rush only a few stay.
-"""
+"""Threads for background work, reused. Work may wait for other work, so none is queued behind a busy thread."""
 
 from __future__ import annotations
 
@@ -19,18 +15,15 @@ if TYPE_CHECKING:
 Work = Callable[[], None]
 
 MOST_IDLE = 8
-"""Threads that wait for work; one that ends its work and finds as many waiting ends too."""
+"""Threads that stay idle at most."""
 
 _idle: list[SimpleQueue[tuple[Work, Work | None]]] = []
 """The mailboxes of threads that wait for work; appending and popping are atomic."""
 
 
 def run_in_background(work: Work, then: Work | None = None) -> None:
-    """Run ``work``, which must not raise, on a thread that is idle, or on a new one.
-
-    ``then`` is run when the thread counts as idle again: who hears of the end from it finds the thread free. Raises
-    OpFailedError where the system gives no new thread, OutOfMemoryError where no memory is left for one.
-    """
+    """Run ``work``, which must not raise, on an idle thread or a new one; then ``then``, when the thread is idle again.
+    OpFailedError where the system gives no new thread, OutOfMemoryError where no memory is left for one."""
     try:
         mailbox = _idle.pop()
     except IndexError:
@@ -39,9 +32,8 @@ def run_in_background(work: Work, then: Work | None = None) -> None:
 
 
 def _start_thread() -> SimpleQueue[tuple[Work, Work | None]]:
-    """The mailbox of a new thread."""
     with translate_errors("no thread for work in the background"):
-        from queue import SimpleQueue  # which most programs that run a model once do without
+        from queue import SimpleQueue  # on demand: programs that run a model once need none
 
         mailbox: SimpleQueue[tuple[Work, Work | None]] = SimpleQueue()
         try:

@@ -9,18 +9,18 @@ from nnapi.runtime.planning.partition import FORBIDDEN, Assignment, Problem
 DIVIDED = 2
 """Candidates at most that use several devices."""
 NEAR = 1.15
-"""A plan is not divided where a single device is predicted to take less than this many times its time: predictions are
-not better than that, and engines on several threads hinder each other."""
+"""A plan is divided only if a single device is predicted to take this many times its time: predictions are not better
+than that, and engines on several threads hinder each other."""
 DEAR = 1.5
-"""A divided plan that is predicted to cost this many times the best one is not a candidate."""
+"""Times the best plan's cost that a divided candidate may cost."""
 MOST = 0.75
-"""A device that takes this share of the operations, if not all, is a candidate as well, whatever it costs."""
+"""Share of the operations that makes a device a candidate, whatever it costs."""
 LARGEST = 8
-"""Groups, the dearest, that are tried on other devices."""
+"""Dearest groups that are tried on other devices."""
 
 
 def candidates(problem: Problem, best: Sequence[int]) -> list[Assignment]:
-    """Assignments to compare, each once: the one to begin with, then the others, the predicted cheapest first."""
+    """Return the assignments to compare, each once: the one to begin with, then the others, the cheapest first."""
     first = chosen = tuple(best)
     if len(problem.devices) == 1:
         return [chosen]
@@ -39,13 +39,13 @@ def candidates(problem: Problem, best: Sequence[int]) -> list[Assignment]:
 
 
 def _put_mostly_on(problem: Problem, best: Assignment, device: int) -> Assignment:
-    """Everything that a device takes on it, and the rest where it is at best."""
+    """Put all that a device takes on it; the rest stays as in ``best``."""
     costs = problem.compute
     return tuple(device if costs[o][device] < FORBIDDEN else elsewhere for o, elsewhere in enumerate(best))
 
 
 def _is_almost_whole(problem: Problem, assignment: Assignment) -> bool:
-    """Whether one device has all that it takes, which is most of the model, and others what it refuses."""
+    """Whether one device has all that it takes, and that is most of the model."""
     leader = max(problem.devices, key=assignment.count)
     has_all = all(
         d == leader or costs[leader] == FORBIDDEN for costs, d in zip(problem.compute, assignment, strict=True)
@@ -54,7 +54,7 @@ def _is_almost_whole(problem: Problem, assignment: Assignment) -> bool:
 
 
 def _move_one_group(problem: Problem, best: Assignment) -> Assignment | None:
-    """The cheapest assignment in which connected operations of one device are all on another."""
+    """Return the cheapest assignment that moves one group of connected operations to another device."""
     groups = sorted(_find_groups(problem, best), key=lambda g: -sum(problem.compute[o][best[o]] for o in g))
     moved = [
         tuple(device if o in group else elsewhere for o, elsewhere in enumerate(best))
@@ -66,20 +66,12 @@ def _move_one_group(problem: Problem, best: Assignment) -> Assignment | None:
 
 
 def _find_groups(problem: Problem, best: Assignment) -> list[set[int]]:
-    """Operations of one device that tensors connect."""
-    leader = list(range(len(best)))
-
-    def find(operation: int) -> int:
-        while leader[operation] != operation:
-            leader[operation] = operation = leader[leader[operation]]
-        return operation
-
-    for flow in problem.flows:
-        if flow.producer is not None:
-            for consumer in flow.consumers:
-                if best[consumer] == best[flow.producer]:
-                    leader[find(consumer)] = find(flow.producer)
-    groups: dict[int, set[int]] = {}
-    for operation in range(len(best)):
-        groups.setdefault(find(operation), set()).add(operation)
-    return list(groups.values())
+    """Return the groups of operations of one device that tensors connect."""
+    group_of = [{operation} for operation in range(len(best))]
+    pairs = [(flow.producer, consumer) for flow in problem.flows for consumer in flow.consumers]
+    for producer, consumer in pairs:
+        if producer is not None and best[producer] == best[consumer]:
+            group_of[producer] |= group_of[consumer]
+            for operation in group_of[consumer]:
+                group_of[operation] = group_of[producer]
+    return list({min(group): group for group in group_of}.values())

@@ -1,4 +1,4 @@
-"""A plan explained: which operation runs where, why not elsewhere, at what cost. Formats; decides nothing."""
+"""The explanation of a plan as text and data: devices, refusals and costs of each operation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nnapi.runtime.planning.plan import Alternative, Decision, If, Plan, Run, St
 
 
 def summary(plan: Plan) -> str:
-    """One line: how many operations run where, in how many parts, why the rest does not, and how fast where measured.
+    """Return one line: operations by device, the partitions, why the rest is elsewhere, and the times if measured.
 
     ``xnnpack-cpu 64 of 65 operations in 1 part; 1 on nnapi-reference: CAST (#3): …; predicted 2.1 ms, measured 2.0 ms,
     before everything on nnapi-reference: predicted 20.9 ms, measured 22.0 ms``
@@ -29,14 +29,13 @@ def summary(plan: Plan) -> str:
 
 
 def _count_operations(plan: Plan) -> Counter[str]:
-    """By devices. Who has the whole model is known without asking anybody, which decisions may take."""
-    if plan.is_simple:
+    if plan.is_simple:  # without decisions, which may ask devices
         return Counter({plan.only_run.device: len(plan.only_run.operations)})
     return Counter(decision.chosen for decision in plan.decisions)
 
 
 def list_times(plan: Plan) -> list[str]:
-    """The plan with its times, and below it the others: a line each."""
+    """Return a line for the plan with its times, and one for each alternative."""
     return [
         f"{plan.name}: {_describe_both(plan.predicted, plan.measured)}{_describe_threads(plan)}",
         *_list_alternatives(plan),
@@ -48,7 +47,6 @@ def _list_alternatives(plan: Plan) -> list[str]:
 
 
 def _describe_times(plan: Plan) -> str:
-    """Describe the predicted and measured time of the plan, and of the runner-up."""
     text = _describe_both(plan.predicted, plan.measured)
     if not plan.alternatives:
         return text
@@ -60,17 +58,13 @@ def _describe_alternative(other: Alternative) -> str:
 
 
 def _find_reasons(plan: Plan, refusing: str, chosen: str) -> list[str]:
-    """Why the operations on one device are not on another, each reason once."""
-    reasons: dict[str, None] = {}
-    for decision in plan.decisions:
-        verdict = dict(decision.verdicts).get(refusing)
-        if decision.chosen == chosen and verdict and not verdict.supported:
-            reasons[verdict.reason] = None
-    return list(reasons)
+    """Return the reasons why operations on the ``chosen`` device are not on the ``refusing`` one, each once."""
+    verdicts = [dict(decision.verdicts).get(refusing) for decision in plan.decisions if decision.chosen == chosen]
+    return list(dict.fromkeys(verdict.reason for verdict in verdicts if verdict and not verdict.supported))
 
 
 def as_text(plan: Plan) -> str:
-    """The whole plan for a terminal: summary, steps, each operation with verdicts and costs, alternatives, notes."""
+    """Return the plan as text: summary, times, steps, each operation with verdicts and costs, notes."""
     lines = [summary(plan), "", _describe_both(plan.predicted, plan.measured) + _describe_threads(plan)]
     lines += [f"  {line}" for line in _list_alternatives(plan)]
     lines += ["", "steps"] + [f"  {number}. {_describe_step(step)}" for number, step in enumerate(plan.steps, 1)]
@@ -84,17 +78,15 @@ def as_text(plan: Plan) -> str:
 
 
 def list_notes(plan: Plan) -> list[str]:
-    """List the notes on the plan, and on what its model permits."""
     return [DYNAMIC_RANGE, *plan.notes] if plan.model.dynamic_range else list(plan.notes)
 
 
 def describe_wait(plan: Plan, seconds: float) -> str:
-    """Say how long a compilation took until it was ready."""
     return f"ready after {_format_seconds(seconds)}: until {' and '.join(plan.devices)} was chosen and had prepared it"
 
 
 def as_data(plan: Plan) -> dict[str, Any]:
-    """The plan as plain values, ready for JSON; costs that are not finite are null."""
+    """Return the plan as values for JSON; costs that are not finite are null."""
     return {
         "model": plan.model.name,
         "summary": summary(plan),

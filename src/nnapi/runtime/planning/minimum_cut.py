@@ -8,7 +8,7 @@ SOURCE, SINK = 0, 1
 
 
 class Network:
-    """Nodes, of which 0 is the source and 1 the sink, and edges with integer capacities."""
+    """Nodes (0 is the source, 1 the sink) and edges with integer capacities."""
 
     def __init__(self) -> None:
         self._edges: list[list[int]] = [[], []]
@@ -27,7 +27,7 @@ class Network:
             self._residual.append(residual)
 
     def cut(self) -> set[int]:
-        """Return the nodes on the source's side of a minimum cut: those that a maximum flow leaves reachable."""
+        """Return the nodes on the source's side of a minimum cut."""
         while SINK in (levels := self._find_levels()):
             untried = [list(edges) for edges in self._edges]
             while path := self._find_path(levels, untried):
@@ -38,7 +38,7 @@ class Network:
         return set(levels)
 
     def _find_levels(self) -> dict[int, int]:
-        """Distances from the source over edges with capacity left; unreachable nodes have none."""
+        """Return distances from the source over edges with residual capacity; unreachable nodes have none."""
         levels, waiting = {SOURCE: 0}, deque([SOURCE])
         while waiting:
             node = waiting.popleft()
@@ -50,10 +50,7 @@ class Network:
         return levels
 
     def _find_path(self, levels: dict[int, int], untried: list[list[int]]) -> list[int]:
-        """Return the edges of a path to the sink that gains a level at each step, or an empty list.
-
-        ``untried`` holds, for each node, the edges that may still lead to the sink; dead ends are removed from it.
-        """
+        """Return the edges of a path to the sink, a level each, or none. ``untried`` edges lose dead ends."""
         path: list[int] = []
         node = SOURCE
         while node != SINK:

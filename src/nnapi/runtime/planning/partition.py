@@ -1,10 +1,9 @@
-"""Which device runs which operation: a pure function from costs to an assignment.
+"""The assignment of operations to devices: a pure function of costs.
 
-The cost of an assignment is what the operations take where they are, plus, for every tensor and every device other
-than its producer's that reads it, one move: a launch and a transfer by size. Charging launches to the tensors that
-cross makes the best assignment to two devices a minimum cut (Stone 1977, with an auxiliary node for each tensor so
-that several readers share one move); more devices are improved pair by pair until no pair can be (the swap moves
-of Boykov, Veksler and Zabih 2001), starting from the best of the simpler assignments.
+An assignment costs what its operations cost, plus one move (a launch and a transfer by size) for every tensor and every
+device that reads it other than its producer's. The best assignment to two devices is a minimum cut (Stone 1977; one
+node for each tensor, so that its readers share a move). More devices are improved pair by pair (Boykov, Veksler and
+Zabih 2001), from the best of the simple assignments.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from typing import NamedTuple
 from nnapi.runtime.planning.minimum_cut import SINK, SOURCE, Network
 
 HOST = -1
-"""Where model inputs come from and model outputs go."""
+"""The source of model inputs and the target of model outputs."""
 FORBIDDEN = math.inf
 """Cost of an operation on a device that refuses it."""
 RESOLUTION = 10**9
-"""Steps into which the cost of the assignment to beat is divided: capacities of the flow are integers."""
+"""Integer capacity of the cost of the assignment to beat."""
 UNCUTTABLE = 2 * RESOLUTION
 
 Assignment = tuple[int, ...]
@@ -29,7 +28,7 @@ Assignment = tuple[int, ...]
 
 
 class Flow(NamedTuple):
-    """A tensor between operations: its producer (None: it comes from the host), its consumers, its size."""
+    """A tensor between operations; without a producer it comes from the host."""
 
     producer: int | None
     consumers: tuple[int, ...]
@@ -38,9 +37,8 @@ class Flow(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """Costs in seconds: ``compute[operation][device]``, ``launch[device]`` for each tensor that enters it and
-    ``per_byte[device]`` for what enters or leaves it; ``cut`` and ``cut_byte`` come on top of both for a tensor that
-    goes from device to device."""
+    """Costs in seconds: ``compute[operation][device]``, ``launch[device]`` for each tensor that enters, and
+    ``per_byte[device]`` for each that enters or leaves; ``cut`` and ``cut_byte`` are added from device to device."""
 
     compute: Sequence[Sequence[float]]
     flows: Sequence[Flow]
@@ -54,7 +52,6 @@ class Problem(NamedTuple):
         return range(len(self.launch))
 
     def with_devices(self, order: Sequence[int]) -> Problem:
-        """The same problem with the devices in another order."""
         return Problem(
             [[costs[device] for device in order] for costs in self.compute],
             self.flows,
@@ -65,16 +62,16 @@ class Problem(NamedTuple):
         )
 
     def move(self, flow: Flow, source: int, target: int) -> float:
-        """Seconds to bring a tensor from one place to another."""
+        """Return the seconds to move a tensor from one device or the host to another."""
         if source == target:
             return 0.0
-        per_byte = sum(self.per_byte[place] for place in (source, target) if place != HOST)
+        per_byte = sum(self.per_byte[each] for each in (source, target) if each != HOST)
         if HOST not in (source, target):
             return (per_byte + self.cut_byte) * flow.nbytes + self.launch[target] + self.cut
         return per_byte * flow.nbytes + (self.launch[target] if target != HOST else 0.0)
 
     def cost(self, assignment: Sequence[int]) -> float:
-        """Predicted seconds of an assignment; FORBIDDEN where it gives an operation to a device that refuses it."""
+        """Return the seconds of an assignment; FORBIDDEN where a device refuses an operation."""
         total = sum(costs[device] for costs, device in zip(self.compute, assignment, strict=True))
         for flow in self.flows:
             source = HOST if flow.producer is None else assignment[flow.producer]
@@ -83,7 +80,7 @@ class Problem(NamedTuple):
         return total
 
     def floor(self) -> float:
-        """Return a lower bound: each operation where it is cheapest, and nothing moved in between."""
+        """Return a lower bound: each operation on its cheapest device, without moves between operations."""
         total = sum(min(costs) for costs in self.compute)
         for flow in self.flows:
             if flow.producer is None and flow.consumers:
@@ -94,10 +91,8 @@ class Problem(NamedTuple):
 
 
 def partition(problem: Problem, slack: float = 1e-12) -> Assignment | None:
-    """The cheapest assignment found; None when some operation is refused by every device.
-
-    Exact for two devices, but for a share ``slack`` of the cost; never worse than the best single device.
-    """
+    """Return the cheapest assignment found; None when every device refuses some operation. Exact for two devices within
+    a share ``slack`` of the cost; never worse than the best single device."""
     candidates = list(starts(problem))
     if not candidates:
         return None
@@ -115,7 +110,7 @@ def partition(problem: Problem, slack: float = 1e-12) -> Assignment | None:
 
 
 def starts(problem: Problem) -> Iterable[Assignment]:
-    """Assignments to begin from: each device alone where it takes everything, and the cheapest for each operation."""
+    """Yield each device alone that takes everything, then the cheapest device of each operation."""
     for device in problem.devices:
         if all(costs[device] < FORBIDDEN for costs in problem.compute):
             yield (device,) * len(problem.compute)
@@ -125,7 +120,7 @@ def starts(problem: Problem) -> Iterable[Assignment]:
 
 
 def swap(problem: Problem, assignment: Assignment, a: int, b: int) -> Assignment:
-    """The best assignment in which the operations now on ``a`` or ``b`` are on either, and all others stay."""
+    """Return the best assignment that moves operations between ``a`` and ``b`` only."""
     free = [operation for operation, device in enumerate(assignment) if device in (a, b)]
     if not free:
         return assignment
@@ -144,8 +139,8 @@ def _add_flow(graph: _Cut, problem: Problem, assignment: Assignment, flow: Flow,
     readers = [consumer for consumer in flow.consumers if consumer in graph.nodes]
     if flow.producer is None or flow.producer not in graph.nodes:
         source = HOST if flow.producer is None else assignment[flow.producer]
-        graph.pay_if_any_on_a(readers, problem.move(flow, source, a))
-        graph.pay_if_any_on_b(readers, problem.move(flow, source, b))
+        graph.pay_if_any(readers, problem.move(flow, source, a), on_a=True)
+        graph.pay_if_any(readers, problem.move(flow, source, b), on_a=False)
         return
     fixed = {assignment[consumer] for consumer in flow.consumers} - {a, b} | ({HOST} if flow.to_host else set())
     graph.choose(
@@ -153,42 +148,33 @@ def _add_flow(graph: _Cut, problem: Problem, assignment: Assignment, flow: Flow,
         sum(problem.move(flow, a, target) for target in fixed),
         sum(problem.move(flow, b, target) for target in fixed),
     )
-    graph.pay_if_any_on_b(readers, problem.move(flow, a, b), writer=flow.producer)
-    graph.pay_if_any_on_a(readers, problem.move(flow, b, a), writer=flow.producer)
+    graph.pay_if_any(readers, problem.move(flow, a, b), flow.producer, on_a=False)
+    graph.pay_if_any(readers, problem.move(flow, b, a), flow.producer, on_a=True)
 
 
 class _Cut:
-    """A network whose minimum cut is the choice: nodes on the source's side are on ``a``, the others on ``b``."""
+    """A network whose minimum cut is the assignment: the source's side is on ``a``, the sink's on ``b``."""
 
     def __init__(self, operations: Iterable[int], bound: float) -> None:
-        """``bound`` is the cost of some allowed assignment: prices above it are as good as infinite."""
+        """``bound`` is the cost of an allowed assignment: prices above it count as infinite."""
         self._network = Network()
         self.nodes = {operation: self._network.add_node() for operation in operations}
         self._unit = RESOLUTION / max(bound, 1e-300)
 
     def choose(self, operation: int, on_a: float, on_b: float) -> None:
-        """Pay ``on_a`` if the operation is on ``a``, else ``on_b``."""
         self._add_edge(self.nodes[operation], SINK, on_a)
         self._add_edge(SOURCE, self.nodes[operation], on_b)
 
-    def pay_if_any_on_b(self, readers: Sequence[int], price: float, writer: int | None = None) -> None:
-        """Pay once if any reader is on ``b`` (while the writer is on ``a``, where one is given)."""
+    def pay_if_any(self, readers: Sequence[int], price: float, writer: int | None = None, *, on_a: bool) -> None:
+        """Pay once if any reader is on that side, and the writer, if given, on the other."""
         if readers and price:
-            node = self._network.add_node()
-            self._add_edge(SOURCE if writer is None else self.nodes[writer], node, price)
-            for reader in readers:
-                self._add_edge(node, self.nodes[reader], FORBIDDEN)
-
-    def pay_if_any_on_a(self, readers: Sequence[int], price: float, writer: int | None = None) -> None:
-        """Pay once if any reader is on ``a`` (while the writer is on ``b``, where one is given)."""
-        if readers and price:
-            node = self._network.add_node()
-            self._add_edge(node, SINK if writer is None else self.nodes[writer], price)
-            for reader in readers:
-                self._add_edge(self.nodes[reader], node, FORBIDDEN)
+            node, other = self._network.add_node(), SINK if on_a else SOURCE
+            edges = [(other if writer is None else self.nodes[writer], node, price)]
+            edges += [(node, self.nodes[reader], FORBIDDEN) for reader in readers]
+            for tail, head, cost in edges:
+                self._add_edge(*((head, tail) if on_a else (tail, head)), cost)
 
     def solve(self) -> set[int]:
-        """Return the operations on ``a`` in a cheapest assignment."""
         reached = self._network.cut()
         return {operation for operation, node in self.nodes.items() if node in reached}
 

@@ -1,4 +1,4 @@
-"""Plans: who computes what, in which order, and why. Values; nothing here runs anything."""
+"""Plans: the steps of a model, their devices, and the reasons. Values; nothing here runs anything."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nnapi.notebook_display import NotebookDisplay
 
 
 class Decision(NamedTuple):
-    """Why an operation is where it is: each device's verdict and predicted seconds, and the device chosen."""
+    """The device of an operation, and each device's verdict and predicted seconds."""
 
     number: int
     operation: str
@@ -24,11 +24,7 @@ class Decision(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One device computes a part of the model, itself a model.
-
-    ``operations[k]`` is the number in the whole of the part's operation ``k``; ``inputs`` and ``outputs`` are operands
-    of the whole.
-    """
+    """One device runs a partition. ``operations``, ``inputs`` and ``outputs`` are numbers in the whole model."""
 
     device: str
     model: Model
@@ -38,7 +34,6 @@ class Run(NamedTuple):
 
 
 def run_everything_on(model: Model, device: str) -> Run:
-    """The whole model on one device."""
     return Run(device, model, tuple(range(len(model.operations))), model.inputs, model.outputs)
 
 
@@ -67,7 +62,7 @@ Step = Run | If | While
 
 
 class Alternative(NamedTuple):
-    """A plan that was considered: what it would be, its predicted seconds, and the measured ones where it was tried."""
+    """A plan that was considered: its predicted seconds, and the measured ones where it was tried."""
 
     description: str
     seconds: float
@@ -75,7 +70,7 @@ class Alternative(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """The decision for each operation, the predicted seconds of all, and what else was possible."""
+    """The decision for each operation, the predicted seconds of all, and other plans."""
 
     decisions: Sequence[Decision]
     predicted: float
@@ -83,15 +78,14 @@ class Explanation(NamedTuple):
 
 
 class Plan(NotebookDisplay):
-    """The steps of a model in order, and on demand the decision for each operation and what else was considered. Never
-    changed."""
+    """The steps of a model in order; on demand the decisions and what else was considered. Immutable."""
 
     measured: float | None = None
     """Seconds that a run took when plans were compared; None where nothing was compared."""
     threads: int | None = None
     """Threads that the times are for; None where the drivers choose."""
     variant = ""
-    """The variant that the device of a simple plan gives the model, in words; nothing for its usual one."""
+    """The variant of the model on the device of a simple plan; empty for the usual one."""
     _predicted: float | None = None
     _compared: tuple[Alternative, ...] | None = None
 
@@ -103,7 +97,6 @@ class Plan(NotebookDisplay):
 
     @property
     def decisions(self) -> Sequence[Decision]:
-        """The device of each operation, and the reasons."""
         return self._explain().decisions
 
     @property
@@ -118,7 +111,7 @@ class Plan(NotebookDisplay):
 
     @property
     def name(self) -> str:
-        """Where how much of the model is computed, for people."""
+        """The number of operations by device."""
         if not self.is_simple:
             placed = Counter(decision.chosen for decision in self.decisions)
             if len(placed) > 1:
@@ -129,8 +122,7 @@ class Plan(NotebookDisplay):
 
     @property
     def identity(self) -> str:
-        """The key of the plan among candidates: its name, and for a divided one a digest of the device of each
-        operation."""
+        """The key of the plan among candidates: its name, and if it is divided a digest of the assignment."""
         if self.is_simple:
             return self.name
         import zlib  # on demand: only comparisons need it
@@ -140,12 +132,8 @@ class Plan(NotebookDisplay):
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """Names of the devices that compute, each once, in the order of the steps."""
-        names: dict[str, None] = {}
-        for step in self.steps:
-            for name in _list_devices(step):
-                names[name] = None
-        return tuple(names)
+        """Names of the devices, each once, in the order of the steps."""
+        return tuple(dict.fromkeys(name for step in self.steps for name in _list_devices(step)))
 
     def devices_of(self, operand: int) -> set[str]:
         """Names of the devices whose steps read or write an operand."""
@@ -158,25 +146,21 @@ class Plan(NotebookDisplay):
 
     @property
     def only_run(self) -> Run:
-        """The one step of a simple plan."""
         (run,) = self.steps
         assert isinstance(run, Run)
         return run
 
     def on_threads(self, threads: int | None) -> Self:
-        """The same plan with its times for so many threads."""
         return self._change(threads=threads)
 
     def with_notes(self, notes: tuple[str, ...]) -> Self:
-        """The same plan, of which that is to be said."""
         return self._change(notes=notes)
 
     def with_variant(self, variant: str) -> Self:
-        """The same plan with another variant of the model."""
         return self._change(variant=variant)
 
     def with_times(self, predicted: float, measured: float, compared: tuple[Alternative, ...]) -> Self:
-        """The same plan after it was compared with others."""
+        """Return the plan with measured times and the plans that it was compared with."""
         return self._change(_predicted=predicted, measured=measured, _compared=compared)
 
     def _change(self, **changes: Any) -> Self:
@@ -186,7 +170,7 @@ class Plan(NotebookDisplay):
 
 
 def _find_touching(step: Step, operand: int) -> set[str]:
-    """Names of the devices of a step that read or write an operand, also under its name in a branch or a body."""
+    """Return the devices of a step that read or write an operand, in branches and bodies too."""
     if isinstance(step, Run):
         return {step.device} if operand in step.inputs or operand in step.outputs else set()
     entered = [step.then, step.otherwise] if isinstance(step, If) else [step.condition, step.body]

@@ -1,4 +1,4 @@
-"""Making a plan: ask the devices what they take, predict what it costs, choose, and put the choice in order."""
+"""Planning: verdicts of the devices, predicted costs, the cheapest assignment, and its steps."""
 
 from __future__ import annotations
 
@@ -18,21 +18,19 @@ from nnapi.runtime.planning.partition import partition
 from nnapi.runtime.planning.plan import If, Plan, Run, Step, While, run_everything_on
 from nnapi.runtime.planning.survey import Exclusions, Survey
 from nnapi.runtime.verdicts.submodel import count_reads, make_submodel
-from nnapi.runtime.verdicts.verdicts import has_open_control_flow
+from nnapi.runtime.verdicts.verdicts import has_dynamic_control_flow
 from nnapi.trace import Layer, Phase, Section
 from nnapi.trace.log import Log
 
 log = Log("nnapi.ExecutionPlan")
 
 EXACT, INEXACT = 1e-12, 0.02
-"""Shares of a plan's cost that a better one must save: declared costs are taken at their word, measured ones not."""
-
+"""Shares of a plan's cost that a better one must save, by declared costs and by measured ones."""
 UNSURE = 2.0
-"""How much faster an engine that starts slowly must be predicted to be to give a first answer: predictions are mostly
-within that, and it takes longer to start than thousands of runs gain."""
-
+"""Times faster that an engine that starts slowly must be predicted to be, for the first plan: predictions are mostly
+within that, and its start takes longer than thousands of runs gain."""
 DIVIDED = 8
-"""Control flow that holds control flow deeper than this is not taken apart: whoever runs it runs all of it."""
+"""Depth of nested control flow beyond which it is not divided."""
 
 
 def make_plan(
@@ -42,15 +40,15 @@ def make_plan(
     exclusions: Exclusions | None = None,
     tables: Tables | None = None,
 ) -> Plan:
-    """The plan for a finished model. Raises BadDataError, with each device's reason, for operations nobody takes."""
+    """Return the plan for a finished model. BadDataError, with each device's reason, for operations nobody takes."""
     survey = Survey(model, devices, preference, exclusions, tables, is_no_choice=len(devices) == 1)
     return make_plans(survey, compared=False)[0]
 
 
 @Section(Layer.RUNTIME, Phase.COMPILATION, "ModelBuilder::partitionTheWork")
 def make_plans(survey: Survey, *, compared: bool = True) -> list[Plan]:
-    """The best plan; where it is to be ``compared``, the one to begin with and other candidates, the fastest first, and
-    behind each that gives one device everything those for its other variants of the model."""
+    """Return the best plan; if ``compared`` the one to begin with, then the others, the fastest first, each followed by
+    the other variants of its device."""
     survey.need_taken()
     if len(survey.devices) == 1:
         return [_plan_whole(survey, 0)]
@@ -66,51 +64,46 @@ def make_plans(survey: Survey, *, compared: bool = True) -> list[Plan]:
 
 @Section(Layer.RUNTIME, Phase.COMPILATION, "ModelBuilder::partitionTheWork")
 def make_first_plan(survey: Survey, *, slower: bool = True) -> Plan | None:
-    """The plan of the device that is predicted to be fastest and takes the whole model, or of the next that does, if
-    ``slower`` ones will do; None where there is none. The others are not asked before somebody wants to know. One that
-    starts slowly must be faster by far."""
+    """Return the plan of the device that is predicted to be fastest, if it takes the whole model; with ``slower`` that
+    of the fastest that does. The others are not asked for verdicts."""
     devices, count = survey.devices, len(survey.model.operations)
     problem = survey.price([[Verdict(True)] * count] * len(devices))
     handicaps = [UNSURE if device.starts_slowly else 1.0 for device in devices]
-    places = sorted(problem.devices, key=lambda d: handicaps[d] * problem.cost((d,) * count))
-    for place in places if slower else places[:1]:
-        verdicts = survey.verdicts(place)
+    order = sorted(problem.devices, key=lambda d: handicaps[d] * problem.cost((d,) * count))
+    for index in order if slower else order[:1]:
+        verdicts = survey.verdicts(index)
         if any(verdict.parts for verdict in verdicts):
             return None  # it decomposes operations, which takes longer than was predicted
         if all(verdict.supported for verdict in verdicts):
-            return _plan_whole(survey, place)
+            return _plan_whole(survey, index)
     return None
 
 
-def _plan_whole(survey: Survey, place: int) -> Plan:
-    """The plan of one device, which takes the whole model; its cost is predicted on demand."""
-    assignment = [place] * len(survey.model.operations)
+def _plan_whole(survey: Survey, index: int) -> Plan:
+    """Return the plan of one device, which takes the whole model; its cost is predicted on demand."""
+    assignment = [index] * len(survey.model.operations)
     _log_choice(survey, assignment)
-    run = run_everything_on(survey.model, survey.devices[place].name)
-    return Plan(
-        survey.model, (run,), partial(survey.explain, assignment), tuple(dict.fromkeys(survey.exclusions.values()))
-    )
+    run = run_everything_on(survey.model, survey.devices[index].name)
+    return Plan(survey.model, (run,), partial(survey.explain, assignment), survey.notes)
 
 
 def _list_variants(survey: Survey, plan: Plan) -> list[Plan]:
-    """The plan, and those for other variants of the model that its device has. They are predicted to take as long: only
-    running them tells which kernels are faster on this processor."""
+    """Return the plan, and those for the other variants of its device, whose predictions are the same."""
     driver = next(device.driver for device in survey.devices if device.name == plan.devices[0])
     variants = driver.list_variants(plan.model) if plan.is_simple and isinstance(driver, Variants) else ()
     return [plan, *map(plan.with_variant, variants)]
 
 
 def _assign(survey: Survey) -> Sequence[int]:
-    """The device of each operation. Of what costs the same the CPU has the preference, then the earlier device."""
+    """Return the device of each operation. Among equal costs the CPU is preferred, then the earlier device."""
     problem, devices = survey.problem, survey.devices
     order = sorted(problem.devices, key=lambda d: devices[d].type != DeviceTypeCode.DEVICE_CPU)
     found = partition(problem.with_devices(order), INEXACT if survey.tables else EXACT)
-    return [order[place] for place in need_value(found, "no device takes all that the others refuse")]
+    return [order[index] for index in need_value(found, "no device takes all that the others refuse")]
 
 
 def _make_steps(survey: Survey, assignment: Sequence[int]) -> list[Step]:
-    """The steps in order. Control flow that the CPU is best at is taken apart, so that other devices can have what
-    is inside."""
+    """Return the steps in order. Control flow on the CPU is divided, so that other devices can run its inside."""
     model, steps = survey.model, list[Step]()
     owners = {call.number: survey.devices[d] for call, d in zip(model.operations, assignment, strict=True)}
     split = {call.number: object() for call in model.operations if _is_divisible(model, call, owners[call.number])}
@@ -130,7 +123,7 @@ def _is_divisible(model: Model, call: OperationCall, owner: Device) -> bool:
     return (
         call.code in CONTROL_FLOW
         and owner.type == DeviceTypeCode.DEVICE_CPU
-        and not has_open_control_flow(model, call)
+        and not has_dynamic_control_flow(model, call)
         and max(depths(inner)[inner] for inner in list_call_references(model, call)) < DIVIDED
     )
 
@@ -149,7 +142,7 @@ def _divide_control_flow(survey: Survey, call: OperationCall) -> Step:
 
 
 def _log_choice(survey: Survey, assignment: Sequence[int]) -> None:
-    """The messages that the NNAPI guide tells people to look for."""
+    """Log the messages that the NNAPI guide describes."""
     if len(set(assignment)) == 1:
         log.info("ModelBuilder::partitionTheWork: only one best device: %s", survey.devices[assignment[0]].name)
     if log.is_verbose:

@@ -10,28 +10,25 @@ from nnapi.codes import PreferenceCode
 from nnapi.drivers.base import Verdict
 from nnapi.drivers.workload import find_work
 from nnapi.errors import BadDataError
-from nnapi.model.model import Lifetime, Model
+from nnapi.model.model import Model
 from nnapi.runtime.costs.prices import NOMINAL, Tables, list_prices
 from nnapi.runtime.device import Device
 from nnapi.runtime.planning.partition import FORBIDDEN, Flow, Problem
 from nnapi.runtime.planning.plan import Alternative, Decision, Explanation
+from nnapi.runtime.verdicts.submodel import VARIABLE
 from nnapi.runtime.verdicts.verdicts import find_verdicts, need_verdicts
 from nnapi.trace import Phase, span
 
 CUT = 2e-5
-"""Seconds that a network loses where a tensor goes from one engine to another, beside what was measured of both: they
-no longer fuse its two sides, and bring the tensor into the host's layout and back."""
+"""Seconds that a tensor between engines costs beside its move: they do not fuse across it, and convert its layout."""
 
 Exclusions: TypeAlias = Mapping[tuple[str, Model, int], str]
-"""(device name, model, number of one of its operations) to the reason why the device is not to be asked again."""
+"""The reason of each exclusion by device name, model and operation number."""
 
 
 class Survey:
-    """Devices that may run a model, and what is known of each operation on each; places are indices of devices.
-
-    ``tables`` are the timings that predictions go by, ``exclusions`` the operations that a device is not asked for. A
-    device that fails when it is asked takes nothing, unless there ``is_no_choice``: then its error is raised.
-    """
+    """The verdicts and predicted costs of a model's operations on each device. A device that fails when it is asked
+    takes nothing; if there ``is_no_choice`` its error is raised."""
 
     def __init__(
         self,
@@ -48,29 +45,27 @@ class Survey:
         self._ask = need_verdicts if is_no_choice else find_verdicts
         self._verdicts: dict[int, Sequence[Verdict]] = {}
 
-    def verdicts(self, place: int) -> Sequence[Verdict]:
-        """The verdict of a device on each operation."""
-        if place not in self._verdicts:
-            device, model = self.devices[place], self.model
+    def verdicts(self, index: int) -> Sequence[Verdict]:
+        if index not in self._verdicts:
+            device, model = self.devices[index], self.model
             with span(device.layer, Phase.COMPILATION, "getSupportedOperations", device=device.name):
                 found = self._ask(device.driver, model)
             for number, call in enumerate(model.operations if self.exclusions else ()):
                 if reason := self.exclusions.get((device.name, model, call.number)):
                     found[number] = Verdict(False, reason)
-            self._verdicts[place] = found
-        return self._verdicts[place]
+            self._verdicts[index] = found
+        return self._verdicts[index]
 
     @property
     def _answers(self) -> list[tuple[Device, Sequence[Verdict]]]:
-        return [(device, self.verdicts(place)) for place, device in enumerate(self.devices)]
+        return [(device, self.verdicts(index)) for index, device in enumerate(self.devices)]
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The reasons of exclusions, each once."""
         return tuple(dict.fromkeys(self.exclusions.values()))
 
     def need_taken(self) -> None:
-        """Raise BadDataError, with each device's reason, for an operation that no device takes."""
+        """BadDataError, with each device's reason, for an operation that no device takes."""
         answers = self._answers
         if any(all(verdict.supported for verdict in verdicts) for _, verdicts in answers):
             return
@@ -81,11 +76,10 @@ class Survey:
 
     @cached_property
     def problem(self) -> Problem:
-        """The costs of all operations on all devices, which are asked for their verdicts."""
         return self.price([verdicts for _, verdicts in self._answers])
 
     def price(self, verdicts: Sequence[Sequence[Verdict]]) -> Problem:
-        """Return the costs of all operations where the devices give these verdicts."""
+        """Return the costs of all operations under these verdicts."""
         model, prices = self.model, list_prices(self.devices, self.tables)
         compute = []
         for call, *answers in zip(model.operations, *verdicts, strict=True):
@@ -103,23 +97,23 @@ class Survey:
         return Problem(compute, _find_flows(model), launches, bytes_, cut, cut_byte)
 
     def explain(self, assignment: Sequence[int]) -> Explanation:
-        """Say why each operation is on the device of the assignment, and what else was possible."""
+        """Explain the assignment, with the devices that could run everything."""
         names, problem = [device.name for device in self.devices], self.problem
         operations = {call.code: call.name for call in self.model.operations}
         decisions = tuple(
             Decision(
                 call.number,
                 operations[call.code],
-                names[place],
+                names[index],
                 tuple((device.name, verdicts[position]) for device, verdicts in self._answers),
                 tuple(zip(names, problem.compute[position], strict=True)),
             )
-            for position, (call, place) in enumerate(zip(self.model.operations, assignment, strict=True))
+            for position, (call, index) in enumerate(zip(self.model.operations, assignment, strict=True))
         )
         singles = [
-            Alternative(f"everything on {name}", problem.cost((place,) * len(assignment)))
-            for place, name in enumerate(names)
-            if set(assignment) != {place}
+            Alternative(f"everything on {name}", problem.cost((index,) * len(assignment)))
+            for index, name in enumerate(names)
+            if set(assignment) != {index}
         ]
         possible = sorted((each for each in singles if each.seconds < FORBIDDEN), key=lambda each: each.seconds)
         return Explanation(decisions, problem.cost(assignment), tuple(possible))
@@ -131,9 +125,8 @@ def _find_flows(model: Model) -> list[Flow]:
     for position, call in enumerate(model.operations):
         for index in dict.fromkeys(call.inputs):
             consumers.setdefault(index, []).append(position)
-    moving = (Lifetime.TEMPORARY, Lifetime.INPUT, Lifetime.OUTPUT)
     return [
         Flow(producers.get(o.index), tuple(consumers.get(o.index, ())), o.type.nbytes, o.index in model.outputs)
         for o in model.operands
-        if o.lifetime in moving
+        if o.lifetime in VARIABLE
     ]

@@ -1,8 +1,4 @@
-"""Operations that ended the process of a device's driver twice: the device is not asked for them again.
-
-They are known again by their content, and kept by the device and its driver's version, so that they spare later
-processes too.
-"""
+"""Operations that ended the process of a driver twice: its device is not asked for them again, now and later."""
 
 from __future__ import annotations
 
@@ -11,13 +7,11 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-import numpy as np
-
 from nnapi.drivers.base import Driver, DriverDiedError, PrepareOptions, Request
 from nnapi.errors import NnapiError
 from nnapi.model.content_hash import hash_content
 from nnapi.model.model import Model, OperationCall
-from nnapi.model.operand import Array, OperandType
+from nnapi.runtime.inputs import make_zeros
 from nnapi.store.directories import RecordKind, directory_of
 from nnapi.store.records import keep_record, recall_record
 from nnapi.trace.log import Log
@@ -25,27 +19,27 @@ from nnapi.trace.log import Log
 log = Log("nnapi.ExecutionPlan")
 
 ENOUGH = 2
-"""Times that something ends a driver's process until nobody tries it again."""
+"""Deaths of a driver's process after which an operation is excluded."""
 
 
 class Exclusions:
-    """The excluded operations of one device: a digest of each, and what it did, in words."""
+    """The excluded operations of one device: the reason by the digest of each."""
 
     def __init__(self, key: str) -> None:
         self._key = key
         self.reasons: dict[str, str] = recall_record(RecordKind.EXCLUSIONS, key, _read) or {}
         self.deaths: Counter[bytes] = Counter()
-        """How often a model, or a part of one, ended the process."""
+        """Deaths of the process by the digest of the model that ran."""
 
     def reason(self, model: Model, call: OperationCall) -> str | None:
-        """Why the device is not asked for an operation; None where it is."""
+        """Return the reason of an exclusion, if the operation is excluded."""
         if not self.reasons:
             return None
         found = self.reasons.get(_digest(model, call))
         return found and f"{call} {found}"
 
     def add(self, driver: Driver, model: Model, call: OperationCall, phase: str, error: DriverDiedError) -> None:
-        """Ask the device no more for an operation, here and in later processes."""
+        """Exclude an operation, here and in later processes."""
         said = f"ended the driver's process twice, the last time when {phase}: {error}"
         self.reasons[_digest(model, call)] = said
         log.warning("%s is not asked for %s again: it %s", driver.info.name, call, said)
@@ -56,7 +50,7 @@ class Exclusions:
 
 
 def exclusions_of(driver: Driver) -> Exclusions:
-    """Those of a device, as they are kept in the directory that the environment names now."""
+    """Return those of a device, from the directory that the environment names now."""
     return _exclusions(directory_of(RecordKind.EXCLUSIONS), f"{driver.info.name}, {driver.info.version}")
 
 
@@ -74,17 +68,16 @@ def _digest(model: Model, call: OperationCall) -> str:
 
 
 def _cut_out(model: Model, calls: Sequence[OperationCall]) -> Model:
-    """Some operations as a model of their own."""
-    from nnapi.runtime.verdicts.submodel import make_submodel  # which known models do without
+    from nnapi.runtime.verdicts.submodel import make_submodel  # on demand: known models do without
 
     return make_submodel(model, [*calls])[0]
 
 
 def note_death(driver: Driver, model: Model, error: DriverDiedError) -> bool:
-    """Take down that running a model, or a part of one, ended the driver's process; whether it is not to be run again.
+    """Note that a run ended the driver's process. Returns whether operations are excluded, so that it is not to be run.
 
-    The second time each operation is tried alone, on zeros, and those that do it again are excluded. Where none does,
-    all are, unless something else was under way then.
+    The second time each operation is tried alone, on zeros, and those that end the process again are excluded. Where
+    none does, all are, unless something else was under way then.
     """
     if not error.by_itself:
         return False
@@ -100,12 +93,8 @@ def note_death(driver: Driver, model: Model, error: DriverDiedError) -> bool:
 
 
 def note_death_when_asked(driver: Driver, model: Model, calls: Sequence[OperationCall], error: DriverDiedError) -> bool:
-    """Take down that a driver's process ended when it was asked what it takes of some operations; whether any is
-    excluded now, so that it may be asked about the others.
-
-    It is asked about each alone, and what ends the process again is excluded. Where nothing does, it is asked about all
-    once more.
-    """
+    """Note that a request for verdicts ended the driver's process. Returns whether any operation is excluded now: each
+    that does it again alone, else all if they do it again together."""
     if not error.by_itself:
         return False
     deaths = _try_each(driver, model, calls, _ask)
@@ -116,7 +105,7 @@ def note_death_when_asked(driver: Driver, model: Model, calls: Sequence[Operatio
 
 Attempt = Callable[[Driver, Model], object]
 Deaths = list[tuple[OperationCall, DriverDiedError]]
-"""Operations that ended the process, each with how it did."""
+"""Operations that ended the process, each with the error."""
 
 
 def _exclude(driver: Driver, model: Model, deaths: Deaths, phase: str) -> bool:
@@ -126,7 +115,7 @@ def _exclude(driver: Driver, model: Model, deaths: Deaths, phase: str) -> bool:
 
 
 def _try_each(driver: Driver, model: Model, calls: Sequence[OperationCall], attempt: Attempt) -> Deaths:
-    """Those that end the process also where they are alone. Of equal ones one is tried."""
+    """Return the calls that end the process alone. Of equal ones one is tried."""
     found: dict[str, DriverDiedError | None] = {}
     for call in calls:
         digest = _digest(model, call)
@@ -139,7 +128,7 @@ def _try_each(driver: Driver, model: Model, calls: Sequence[OperationCall], atte
 def _find_death(
     driver: Driver, model: Model, calls: Sequence[OperationCall], attempt: Attempt
 ) -> DriverDiedError | None:
-    """How an attempt at some operations ends the process; None where it does not."""
+    """Return the error of an attempt that ends the process; None where it does not."""
     try:
         attempt(driver, _cut_out(model, calls))
     except DriverDiedError as error:
@@ -155,9 +144,5 @@ def _ask(driver: Driver, part: Model) -> None:
 
 def _run_on_zeros(driver: Driver, part: Model) -> None:
     prepared = driver.prepare(part, PrepareOptions())
-    prepared.execute(Request([_zeros(part.operands[index].type) for index in part.inputs]))
+    prepared.execute(Request(make_zeros(part)))
     prepared.close()
-
-
-def _zeros(type: OperandType) -> Array:
-    return np.zeros([dimension or 1 for dimension in type.dimensions], type.dtype)

@@ -14,13 +14,13 @@ from nnapi.trace.log import Log
 
 log = Log("nnapi.ModelBuilder")
 
-OPEN_SHAPES_LEVEL = 3
-"""Feature level from which devices understand dimensions that are not known before the run."""
+DYNAMIC_SHAPES_LEVEL = 3
+"""Feature level from which devices take dynamic dimensions."""
 HIGHEST_LEVEL = 8
 
 
 def find_verdicts(driver: Driver, model: Model) -> list[Verdict]:
-    """Return the verdict on each operation. A driver that raises takes none of them: the reasons say what it raised."""
+    """Return the verdict on each operation. A driver that raises takes none, with its error as the reason."""
     try:
         return need_verdicts(driver, model)
     except Exception as error:
@@ -30,11 +30,8 @@ def find_verdicts(driver: Driver, model: Model) -> list[Verdict]:
 
 
 def need_verdicts(driver: Driver, model: Model) -> list[Verdict]:
-    """Return the verdict on each operation. Raises what the driver raises, OpFailedError where verdicts are missing.
-
-    A driver is only shown those operations that its level can know of and that have not ended its process, as a model
-    of their own.
-    """
+    """Return the verdict on each operation; the driver is asked only for those of its level that are not excluded.
+    Raises what the driver raises, OpFailedError where verdicts are missing."""
     hidden = _refuse_unseen(driver, model)
     try:
         verdicts = _ask(driver, model, hidden)
@@ -52,7 +49,6 @@ def need_verdicts(driver: Driver, model: Model) -> list[Verdict]:
 
 
 def _ask(driver: Driver, model: Model, hidden: Mapping[int, Verdict]) -> list[Verdict]:
-    """Return the driver's verdicts on the operations that it is shown, and the refusals of those ``hidden`` from it."""
     if not hidden:
         return _ask_about(driver, model)
     shown = [call for call in model.operations if call.number not in hidden]
@@ -71,7 +67,6 @@ def _ask_about(driver: Driver, model: Model) -> list[Verdict]:
 
 
 def _refuse_unseen(driver: Driver, model: Model) -> dict[int, Verdict]:
-    """Refusals of the operations that a driver is not shown, by their numbers."""
     level, known = driver.info.feature_level, exclusions_of(driver)
     hidden = _refuse_beyond_level(driver, model, level) if level < HIGHEST_LEVEL else {}
     for call in model.operations if known.reasons else ():
@@ -80,8 +75,8 @@ def _refuse_unseen(driver: Driver, model: Model) -> dict[int, Verdict]:
     return hidden
 
 
-def has_open_control_flow(model: Model, call: OperationCall) -> bool:
-    """Whether a control-flow operation has an operand of unknown size, outside or at the border of its models."""
+def has_dynamic_control_flow(model: Model, call: OperationCall) -> bool:
+    """Whether a control-flow operation has dynamic inputs or outputs, outside or in its referenced models."""
     if call.code not in CONTROL_FLOW:
         return False
     operands = [model.operands[index] for index in (*call.inputs, *call.outputs)]
@@ -91,8 +86,8 @@ def has_open_control_flow(model: Model, call: OperationCall) -> bool:
 
 
 def _refuse_beyond_level(driver: Driver, model: Model, level: int) -> dict[int, Verdict]:
-    """Refusals of the operations that need a higher level, by their numbers."""
-    from nnapi.model.validation import call_facets  # with what declares operations
+    """Return the refusals of the operations that need a higher level, by number."""
+    from nnapi.model.validation import call_facets  # on demand: it loads the declarations of operations
 
     refusals = {}
     for call in model.operations:
@@ -106,16 +101,15 @@ def _refuse_beyond_level(driver: Driver, model: Model, level: int) -> dict[int, 
 
 
 def _may_refuse(driver: Driver, model: Model) -> bool:
-    """Whether :func:`_find_refusal` can have a reason for any operation."""
-    is_old = driver.info.feature_level < OPEN_SHAPES_LEVEL
+    is_old = driver.info.feature_level < DYNAMIC_SHAPES_LEVEL
     return is_old or not {call.code for call in model.operations}.isdisjoint(CONTROL_FLOW)
 
 
 def _find_refusal(driver: Driver, model: Model, call: OperationCall) -> str | None:
-    """Why an operation is not given to a device, although its driver takes it."""
-    if driver.info.type != DeviceTypeCode.DEVICE_CPU and has_open_control_flow(model, call):
+    """Return the reason to keep an operation from a device whose driver takes it."""
+    if driver.info.type != DeviceTypeCode.DEVICE_CPU and has_dynamic_control_flow(model, call):
         return f"{call}: control flow on unknown dimensions runs on the CPU only"
-    if driver.info.feature_level < OPEN_SHAPES_LEVEL:
+    if driver.info.feature_level < DYNAMIC_SHAPES_LEVEL:
         for operand in (model.operands[index] for index in (*call.inputs, *call.outputs)):
             if operand.lifetime != Lifetime.NO_VALUE and not operand.type.is_known:
                 return f"{call}: {operand} has unknown dimensions, which a device of level 1 or 2 does not understand"

@@ -1,8 +1,8 @@
-"""The name of the processor that costs are kept by."""
+"""The processor in the keys of records."""
 
 import os
 
-from nnapi.runtime.costs.processor import name_processor
+from nnapi.runtime.choice.question import name_processor
 
 
 def test_it_says_how_many_cores_may_be_used() -> None:
