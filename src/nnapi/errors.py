@@ -202,3 +202,10 @@ def translate_errors(what: str) -> Iterator[None]:
     except (ImportError, OSError) as error:
         lacking = isinstance(error, OSError) and error.errno == errno.ENOMEM
         raise (OutOfMemoryError if lacking else OpFailedError)(f"{what}: {type(error).__name__}: {error}") from error
+
+
+def wrap_error(error: Exception, who: str) -> NnapiError:
+    """Return the NnapiError for any other exception of a driver."""
+    if isinstance(error, MemoryError):
+        return OutOfMemoryError(f"{who}: no memory left: {error}")
+    return OpFailedError(f"{who} failed: {type(error).__name__}: {error}")

@@ -7,10 +7,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from nnapi.errors import BadDataError, need
+from nnapi.errors import BadDataError, need, wrap_error
 from nnapi.model.model import Model, Operand
 from nnapi.model.operand import DTYPES, Array, combine, stores
-from nnapi.runtime.executors.executors import wrap_error
 
 ASSUMED_DIMENSION = 1
 """The assumed size of a dynamic dimension, mostly a batch; drivers assume the same."""

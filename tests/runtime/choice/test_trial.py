@@ -10,8 +10,6 @@ import pytest
 
 import nnapi
 from nnapi import Execution, device
-from nnapi.capi import installation
-from nnapi.capi.client import call, make_handle
 from nnapi.drivers.base import PrepareOptions
 from nnapi.errors import OpFailedError, OutOfMemoryError
 from nnapi.runtime.choice import record, trial, tuner
@@ -19,9 +17,7 @@ from nnapi.runtime.choice.knowledge import Cached, Measured, Predicted, Unknown,
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.trial import GRACE, SHARE, Stage
 from nnapi.runtime.executors.observed import Observed
-from tests.capi.capi_world import World
 from tests.runtime.choice.trial_cases import EXPECTED, Fake, Machine, X, network
-from tests.runtime.control_cases import branch
 
 START = threading.Thread.start
 """The fixture has the tuner start none."""
@@ -55,42 +51,6 @@ def test_the_next_process_begins_with_the_winner(machine: Machine) -> None:
     assert machine.first.prepared == runs
     assert second.plan.measured == pytest.approx(0.5e-3)
     assert "everything on first" in second.plan.notes[0]
-
-
-def test_both_branches_of_control_flow_are_right_during_a_trial_and_after(machine: Machine) -> None:
-    compilation, x = machine.compile(branch()), np.array([-1, 2], np.float32)
-    for number in range(100):
-        is_first = number % 3 == 0
-        (found,) = compilation.run(np.array([is_first]), x)
-        np.testing.assert_array_equal(found, np.abs(x) if is_first else -x)
-        machine.clock.now += number == 0
-        if number % 5 == 0:
-            tuner._tuner.step()
-        if number == 10:
-            assert machine.trial(compilation).stage is Stage.COMPARING
-    assert compilation.plan.devices == ("second",)
-
-
-@pytest.mark.skipif(installation.library_problem() is not None, reason=str(installation.library_problem()))
-def test_executions_of_the_c_library_take_part_in_a_trial(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nnapi.runtime.device._found", (machine.devices, []))
-    world, runs = World(), []
-    compilation, x, y = world.compilation(explicit=False), np.array([1, 2], np.float32), np.zeros(2, np.float32)
-    for number in range(100):
-        execution = make_handle("ANeuralNetworksExecution_create", compilation)
-        for index in range(2):
-            call("ANeuralNetworksExecution_setInput", execution, index, None, x.ctypes.data, x.nbytes)
-        call("ANeuralNetworksExecution_setOutput", execution, 0, None, y.ctypes.data, y.nbytes)
-        call("ANeuralNetworksExecution_compute", execution)
-        np.testing.assert_array_equal(y, x + x)
-        y[:] = 0
-        runs.append(machine.first.runs)
-        machine.clock.now += number == 0
-        if number % 5 == 0:
-            tuner._tuner.step()
-    assert runs[0] == 1
-    assert runs[-20] == runs[-1]
-    assert machine.second.runs > 50
 
 
 def test_a_plan_that_is_not_faster_does_not_take_over(machine: Machine) -> None:

@@ -7,7 +7,12 @@ from collections.abc import Callable, Sequence
 from nnapi.codes import PriorityCode
 from nnapi.drivers.base import Bound, DriverDiedError, Inference, LoopTimeoutError, Outcome, Prepared, Request
 from nnapi.drivers.wrapping import Borrowed, Wrapping, find_bound, find_direct
-from nnapi.errors import DeadObjectError, NnapiError, OpFailedError, OutOfMemoryError, OutputInsufficientSizeError
+from nnapi.errors import (
+    DeadObjectError,
+    NnapiError,
+    OutputInsufficientSizeError,
+    wrap_error,
+)
 from nnapi.locks import make_lock
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.device import Device
@@ -125,13 +130,6 @@ class OnDevice(Wrapping):
         """As :meth:`direct`."""
         bound = None if self._deaths else find_bound(self.inner, shapes)
         return bound and Bound(bound.inputs, self._queue.in_turn(bound.run, self._priority))
-
-
-def wrap_error(error: Exception, who: str) -> NnapiError:
-    """Return the NnapiError for any other exception of a driver."""
-    if isinstance(error, MemoryError):
-        return OutOfMemoryError(f"{who}: no memory left: {error}")
-    return OpFailedError(f"{who} failed: {type(error).__name__}: {error}")
 
 
 def execute(prepared: Prepared, request: Request) -> Outcome:

@@ -7,14 +7,14 @@ from functools import partial
 from typing import NamedTuple
 
 from nnapi.drivers.base import DriverDiedError, Prepared, PrepareOptions
-from nnapi.errors import MissedDeadlineError, NnapiError
+from nnapi.errors import MissedDeadlineError, NnapiError, wrap_error
 from nnapi.model.content_hash import hash_content
 from nnapi.model.model import Model
 from nnapi.model.nesting import list_nested
 from nnapi.runtime.cache.compilation_cache import Cache, Places
 from nnapi.runtime.device import Device
 from nnapi.runtime.executors.deadline import run_in_time
-from nnapi.runtime.executors.executors import OnDevice, wrap_error
+from nnapi.runtime.executors.executors import OnDevice
 from nnapi.runtime.planning.plan import Plan, Run
 from nnapi.runtime.verdicts.exclusions import exclusions_of, note_death
 from nnapi.trace import Phase, Section, span
