@@ -74,7 +74,6 @@ TESTED_BY = {
     "model/call.py": "ops/test_signatures.py",
     "model/constant.py": "model/test_operand_rules.py",
     "model/facts.py": "ops/test_new_operation.py",
-    "model/parameter.py": "ops/test_signatures.py",
     "model/results.py": "model/test_matching.py",
     "model/validation.py": "model/test_graph_rules.py",
     "report/machine.py": "report/test_html.py",

@@ -18,7 +18,7 @@ from nnapi.drivers.limited import Limited
 from nnapi.drivers.prepared import CACHED_SHAPES, PerShapes, Pool, PreparedPerShapes, Shapes, check_deadline
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
 from nnapi.lowering.lower import Context, Lowering, Rules, assume_shapes, need_supported, require
-from nnapi.model.call import Call
+from nnapi.model.call import UNKNOWN, Call, check_declared
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.operation import REGISTRY
@@ -352,3 +352,9 @@ def test_what_is_closed_gives_nothing_any_more_and_takes_back_what_a_run_has() -
     assert shapes.close() == [1]
     with pytest.raises(OpFailedError, match="the prepared model is closed"):
         shapes.get(((2, 3),))
+
+
+def test_an_unknown_dimension_of_a_result_agrees_with_any_declared() -> None:
+    check_declared(tensor("float32", (UNKNOWN, 2)), tensor("float32", (3, 2)), is_model_output=True)
+    with pytest.raises(OpFailedError, match=r"gives TENSOR_FLOAT32\[-1, 4\], declared is"):
+        check_declared(tensor("float32", (UNKNOWN, 4)), tensor("float32", (3, 2)), is_model_output=True)

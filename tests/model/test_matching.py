@@ -8,6 +8,7 @@ from nnapi.model.matching import KnownMatch
 from nnapi.model.model import Model
 from nnapi.model.operand import ChannelQuantization, OperandType, tensor
 from nnapi.model.operation import MOST_REMEMBERED, REGISTRY
+from nnapi.model.parameter import TensorParameter
 
 X, Y, ACT = tensor("float32", (2, 3)), tensor("float32", (2, 3)), OperandType(OperandCode.INT32)
 ADD = REGISTRY[OperationCode.ADD]
@@ -44,6 +45,13 @@ def test_a_refusal_is_the_same_each_time() -> None:
             ADD.match([X, tensor("int32", (2, 3)), ACT], [Y])
         messages.add(caught.value.message)
     assert messages == {"rhs is TENSOR_INT32, must be TENSOR_FLOAT32 (as lhs is TENSOR_FLOAT32)"}
+
+
+def test_the_types_of_an_operand_are_described_by_what_is_known_of_others() -> None:
+    rhs = ADD.overloads[0].inputs[1]
+    assert isinstance(rhs, TensorParameter)
+    assert rhs.describe({}) == "no type at all"
+    assert rhs.describe({"lhs": X.code}) == "TENSOR_FLOAT32 (as lhs is TENSOR_FLOAT32)"
 
 
 def test_a_variadic_operation_names_its_least_number_of_inputs() -> None:

@@ -111,9 +111,11 @@ def test_a_pipe_is_a_fence(pipe: tuple[int, int]) -> None:
     time.sleep(0.01)
     assert not event.is_done
     assert not fence.is_done
+    assert repr(fence) == "<nnapi.FenceEvent, running>"
     os.write(writer, b"1")
     event.wait()
     assert fence.is_done
+    assert repr(fence) == "<nnapi.FenceEvent, done>"
     assert np.array_equal(result, 2 * ONES)
 
 

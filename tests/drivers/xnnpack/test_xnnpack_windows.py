@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import nnapi
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.model.operand import tensor
@@ -125,3 +126,18 @@ def test_windows_that_reach_beyond_the_image_on_both_sides(
     numbers = (1, stride, 1, size) if is_high else (stride, 1, size, 1)
     out = floats(1, cells, 1, 1) if is_high else floats(1, 1, cells, 1)
     agree(code, [given(image), *integers(*SAME, *numbers, 0)], [out])
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_windows_with_gaps_are_picked_in_each_image(size: int) -> None:
+    images = np.concatenate([IMAGE, -IMAGE])
+    inputs = [given(images), *integers(*VALID, 3, 3, size, size, 0)]
+    agree(OperationCode.MAX_POOL_2D, inputs, [floats(2, 2, 2, 1)], constant=False)
+
+
+def test_a_tensor_has_the_name_of_its_operand() -> None:
+    builder = nnapi.Builder()
+    x = builder.input(floats(2))
+    builder.output(builder.abs(builder.neg(x, name="negated"), name="found"))
+    operators = lower_model(builder.finish()).graph.operators
+    assert [operator.output.name for operator in operators] == ["negated", "found"]

@@ -166,6 +166,16 @@ def test_constants_in_another_file_are_mapped(tmp_path: Path) -> None:
         nnapi.compile(model, "nnapi-reference")
 
 
+def test_a_constant_whose_type_changes_is_no_view_of_its_file(tmp_path: Path) -> None:
+    nodes = [helper.make_node("Add", ["x", "f"], ["y"]), helper.make_node("Add", ["i", "n"], ["z"])]
+    info = [helper.make_tensor_value_info(name, TensorProto.INT64, (2,)) for name in "iz"]
+    constants = [("f", np.ones(2, np.float32)), ("n", np.array([1, 2]))]
+    proto = made(nodes, [f32("x", 2), info[0]], [f32("y", 2), info[1]], constants)
+    onnx.save_model(proto, tmp_path / "net.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0)
+    model = nnapi.load(tmp_path / "net.onnx")
+    assert [operand.name for operand in model.operands if operand.in_memory] == ["f"]
+
+
 @pytest.mark.parametrize(
     "location", ["../weights.bin", "/etc/hostname", "", "sub/../../weights.bin", "missing", "a\0b"]
 )

@@ -4,13 +4,14 @@ import gc
 import logging
 import threading
 import weakref
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import nnapi
 from nnapi import Execution, device
-from nnapi.drivers.base import PrepareOptions
+from nnapi.drivers.base import Bound, PrepareOptions
 from nnapi.errors import OpFailedError, OutOfMemoryError
 from nnapi.runtime.choice import record, trial, tuner
 from nnapi.runtime.choice.knowledge import Cached, Measured, Predicted, Unknown, recall
@@ -347,6 +348,7 @@ def test_the_fastest_of_several_takes_over_at_once(machine: Machine) -> None:
         machine.use(compilation, 5)
         seen.append(compilation.plan.devices[0])
     assert dict.fromkeys(seen) == {"first": None, "third": None}
+    assert all(f"everything on {loser}: slower" in compilation.explain() for loser in ("first", "second"))
 
 
 def test_nothing_is_tried_where_there_is_no_choice(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -373,3 +375,14 @@ def test_without_a_trial_nothing_is_known(machine: Machine) -> None:
     assert Cached._fields == ("plan", "device", "prepared")
     assert record.TINY == "tiny"
     assert device("nnapi-reference").name
+
+
+def test_runs_on_memory_of_a_device_are_reported() -> None:
+    inputs, outputs, seen = [X], [2 * X], []
+    inner = SimpleNamespace(bind=lambda shapes: Bound(inputs, lambda: outputs) if shapes == [(2, 2)] else None)
+    observed = Observed(inner, lambda given, found, seconds: seen.append((given, found)))
+    assert observed.bind([(3, 2)]) is None
+    bound = observed.bind([(2, 2)])
+    assert bound is not None
+    assert bound.run() is outputs
+    assert seen == [(inputs, outputs)]
