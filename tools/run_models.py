@@ -34,10 +34,10 @@ SOUNDS = ("speech", "yamnet", "kws", "keyword", "wakeword")
 NUMBERS = ("ad01", "dtln", "hello", "add_trivial", "text")
 HEAD = """# Models that were run
 
-What `nnapi run MODEL INPUT` says of published models, made by `python -m tools.run_models`. Drawn is what `--picture`
-writes. Models without an input got random values.
+Output of `nnapi run MODEL INPUT` for published models, made by `python -m tools.run_models`. The column "drawn" names
+the contents of the picture that `--picture` writes. Models without an input got random values.
 
-| model | input | it says | drawn | guessed |
+| model | input | output | drawn | guessed |
 |---|---|---|---|---|"""
 
 
