@@ -48,7 +48,7 @@ def find_work(model: Model, call: OperationCall) -> Work:
     if kind is Kind.RECURRENT:
         return _measure_recurrent(model, call, element, nbytes)
     if call.code == OperationCode.DEQUANTIZE and operands[call.inputs[0]].lifetime is Lifetime.CONSTANT:
-        nbytes = 0  # engines know the numbers behind stored codes before a run
+        nbytes = 0  # engines dequantize constants before a run
     if kind is Kind.MOVEMENT:
         nbytes = _count_moved_bytes(model, call, nbytes)
     if summed is None:

@@ -136,7 +136,7 @@ class Node(ABC):
     def reshape(self, value: Value, shape: Sequence[int], to: Value | None = None) -> Value:
         """Reshape a value; one dimension may be dynamic (0)."""
         if list(shape).count(0) > 1:
-            raise Refused(f"several dimensions of {list(shape)} are open")
+            raise Refused(f"several dimensions of {list(shape)} are dynamic")
         wanted = self.graph.ints([dimension or -1 for dimension in shape])
         if to is None:
             if tuple(shape) == value.shape:

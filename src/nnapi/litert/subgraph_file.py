@@ -60,8 +60,8 @@ class SubgraphFile:
         file = self.read()
         graph = file.subgraph(index)
         has_state = keeps_state and bool(list_variables(graph))
-        is_open = any(0 in tensor.shape for tensor in graph.tensors)
-        if not (index or all_tensors or has_state or is_open) and is_as_stored:
+        is_dynamic = any(0 in tensor.shape for tensor in graph.tensors)
+        if not (index or all_tensors or has_state or is_dynamic) and is_as_stored:
             return load(self.source, weights=self._weights)
         outputs = list_readable(graph) if all_tensors else graph.outputs
         return self.part(Partition(range(len(graph.operators)), graph.inputs, outputs), shapes, index, keeps_state)

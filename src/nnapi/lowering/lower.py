@@ -137,7 +137,7 @@ class Lowering(ABC, Generic[V, C]):
     no_rule: ClassVar[str] = "the engine has no operator with this meaning"
     failures: ClassVar[tuple[type[Exception], ...]] = ()
     """The exceptions by which the engine refuses an operation; the last line of the message is the reason."""
-    reads_codes: ClassVar[bool] = False
+    folds_dequantize: ClassVar[bool] = False
     """Whether the result of DEQUANTIZE on a constant is a constant too, so that nothing computes it at run time."""
     as_types: ClassVar[tuple[str, ...]] = ()
     """Arguments that rules convert to values themselves: rules get their types."""
@@ -153,7 +153,7 @@ class Lowering(ABC, Generic[V, C]):
         self.verdicts: tuple[Verdict, ...] = ()
         self.types = KnownTypes(model)
         self.constants: dict[int, Array] = {}
-        self.codes: dict[int, int] = {}
+        self.quantized: dict[int, int] = {}
         """The quantized constant of each operand that DEQUANTIZE computes from one, both by index."""
         self.values: dict[int, V] = {}
         self.parts: dict[int, list[Work]] = {}
@@ -292,8 +292,8 @@ class Lowering(ABC, Generic[V, C]):
             raise Unsupported(self.no_rule)
         self.check_call(call)
         context = self.context(self._normalize(call))
-        if self.reads_codes and self._is_of_codes(call):
-            self.codes[call.outputs[0]] = call.inputs[0]
+        if self.folds_dequantize and self._dequantizes_constant(call):
+            self.quantized[call.outputs[0]] = call.inputs[0]
             return
         results = rule(context, **self._make_arguments(context))
         results = list(results) if isinstance(results, list | tuple) else [results]
@@ -301,17 +301,17 @@ class Lowering(ABC, Generic[V, C]):
             results = self._transpose_back(context, results)
         self.values.update(zip(call.outputs, self.keep(call, context, results), strict=True))
 
-    def _is_of_codes(self, call: OperationCall) -> bool:
+    def _dequantizes_constant(self, call: OperationCall) -> bool:
         """Return whether a call dequantizes a constant for other calls."""
         is_inner = call.code == OperationCode.DEQUANTIZE and self.model.operands[call.outputs[0]].lifetime is TEMPORARY
         return is_inner and call.inputs[0] in self.constants
 
     def find_constant(self, index: int) -> Array | None:
         """Return the value of a constant or of a dequantized constant; None for computed operands."""
-        codes = self.codes.get(index)
-        if codes is None:
+        source = self.quantized.get(index)
+        if source is None:
             return self.constants.get(index)
-        numbers = dequantize(self.model.operands[codes].type, self.constants[codes])
+        numbers = dequantize(self.model.operands[source].type, self.constants[source])
         return numbers.astype(self.model.operands[index].type.dtype, copy=False)
 
     def _normalize(self, call: OperationCall) -> Call:

@@ -85,8 +85,8 @@ class Call:
         return tuple(map(self._keep, range(len(types)), types, self.declared))
 
     def _keep(self, position: int, type: OperandType, declared: OperandType) -> OperandType:
-        hands_on = type.is_quantized and isinstance(output_slot(self.operation, position).quant, str)
-        return type.replace(scale=declared.scale, zero_point=declared.zero_point) if hands_on else type
+        passes_through = type.is_quantized and isinstance(output_slot(self.operation, position).quant, str)
+        return type.replace(scale=declared.scale, zero_point=declared.zero_point) if passes_through else type
 
 
 def normalize(
@@ -132,26 +132,26 @@ def _normal_arguments(
     """Return normalized arguments, their operands, the activation, and whether images are NCHW."""
     arguments: Arguments = {}
     operands: dict[str, tuple[int, ...]] = {}
-    for name, slot, where, shortcut, told in _plan_steps(match, len(inputs)):
-        if shortcut == ABSENT:
-            arguments[name] = told
+    for name, slot, positions, reading, detail in _plan_steps(match, len(inputs)):
+        if reading == ABSENT:
+            arguments[name] = detail
             continue
-        if shortcut == LISTED:
-            operands[name] = indices = inputs[where[0] : where[1]]
+        if reading == LISTED:
+            operands[name] = indices = inputs[positions[0] : positions[1]]
             arguments[name] = [_tensor(operation, slot, index, type_of, value_of) for index in indices]
             continue
-        index = inputs[where[0]]
+        index = inputs[positions[0]]
         operands[name] = (index,)
-        if shortcut == TENSOR:
+        if reading == TENSOR:
             type = type_of(index)
-            if type is not None and 0 not in type.dimensions and (told is None or len(type.dimensions) in told):
+            if type is not None and 0 not in type.dimensions and (detail is None or len(type.dimensions) in detail):
                 arguments[name] = type
                 continue
-        elif shortcut == SCALAR:
+        elif reading == SCALAR:
             array = value_of(index)
             if array is not None:
                 value = array.item()
-                if told is None or told(value) is None:
+                if detail is None or detail(value) is None:
                     arguments[name] = value
                     continue
         arguments[name] = _READERS[slot.__class__](operation, slot, index, type_of, value_of)
@@ -167,7 +167,7 @@ def _normal_arguments(
 ABSENT, LISTED, TENSOR, SCALAR, OTHER = range(5)
 
 Step = tuple[str, Any, tuple[int, ...], int, Any]
-"""Name, parameter, operand position, how it is read, and its default, legal ranks, or check."""
+"""Name, parameter, operand positions, way of reading it, and its default, legal ranks or check."""
 
 
 class _Reading(NamedTuple):

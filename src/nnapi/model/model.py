@@ -40,8 +40,8 @@ __all__ = [
 log = Log("nnapi.ModelBuilder")
 
 DYNAMIC_RANGE = (
-    "float operations may be computed with the codes of their weights (dynamic range): their inputs are then rounded "
-    "to 8 bits over the range of each row, or of each image of a convolution, a number by at most 1/250 of that range"
+    "float operations may be computed with their quantized weights (dynamic range): their inputs are then rounded to "
+    "8 bits over the range of each row, or of each image of a convolution: by at most 1/250 of that range"
 )
 CONSTANT, SUBGRAPH = Lifetime.CONSTANT, Lifetime.SUBGRAPH  # a member of an enumeration is slow to look up
 

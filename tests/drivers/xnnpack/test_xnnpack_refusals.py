@@ -43,7 +43,10 @@ def test_dimensions_assumed_where_they_are_open_are_named() -> None:
     model = net.finished(
         net.call(OperationCode.FULLY_CONNECTED, [x, weights, bias, *net.numbers(0)], tensor("float32", (1, 8)))
     )
-    assert "it fails with 1 for each dimension that the model leaves open: gives TENSOR_FLOAT32[1, 1]" in refusal(model)
+    assert (
+        "it fails with 1 for each dimension that the model leaves unspecified: gives TENSOR_FLOAT32[1, 1]"
+        in refusal(model)
+    )
 
 
 def test_dimensions_that_values_decide() -> None:

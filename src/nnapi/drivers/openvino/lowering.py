@@ -50,7 +50,7 @@ class Lowered(Lowering[Value, Context]):
     rules = RULES
     no_rule = "the engine's operations do not have this meaning"
     failures = (RuntimeError,)
-    reads_codes = True
+    folds_dequantize = True
     decompose = staticmethod(sketch_call)
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None]) -> None:

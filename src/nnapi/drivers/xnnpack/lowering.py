@@ -45,7 +45,7 @@ def lower_model(
     work = (lowering or TfliteLowering)(model, assume_shapes(model) if shapes is None else shapes)
     work.dynamic_range = dynamic_range
     if shapes is None and not all(model.operands[index].type.is_known for index in model.inputs):
-        work.when = "with 1 for each dimension that the model leaves open"
+        work.when = "with 1 for each dimension that the model leaves unspecified"
         work.dynamic = frozenset(
             operand.index
             for operand in model.operands
@@ -70,7 +70,7 @@ class TfliteLowering(Lowering[Tensor, Context]):
 
     rules = RULES
     as_types = ("filter", "weights", "bias")
-    reads_codes = True
+    folds_dequantize = True
     context_type: ClassVar[type[Context]] = FilterContext
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None]) -> None:
@@ -96,8 +96,8 @@ class TfliteLowering(Lowering[Tensor, Context]):
         return self.context_type(call, *known)
 
     def _find_quantized(self, index: int) -> Tensor | None:
-        codes = self.codes.get(index) if self.dynamic_range else None
-        return None if codes is None else self.value(codes)
+        source = self.quantized.get(index) if self.dynamic_range else None
+        return None if source is None else self.value(source)
 
     def add_input(self, operand: Operand) -> None:
         try:

@@ -13,20 +13,20 @@ from nnapi.formats.tflite.writer import LONG, QUANTIZATION, RECORD, REFERENCE, T
 from nnapi.model.parts import Names, Signature
 
 NAMED = {
-    (is_quantized, is_open): layout_of(
+    (is_quantized, is_dynamic): layout_of(
         schema.Tensor,
         **TENSOR,
         name=REFERENCE,
         **({"quantization": REFERENCE} if is_quantized else {}),
-        **({"shape_signature": REFERENCE} if is_open else {}),
+        **({"shape_signature": REFERENCE} if is_dynamic else {}),
     )
     for is_quantized in (False, True)
-    for is_open in (False, True)
+    for is_dynamic in (False, True)
 }
 SIGNATURE = layout_of(
     schema.SignatureDef, inputs=REFERENCE, outputs=REFERENCE, signature_key=REFERENCE, subgraph_index="I"
 )
-END = layout_of(schema.TensorMap, name=REFERENCE, tensor_index="I")
+TENSOR_NAME = layout_of(schema.TensorMap, name=REFERENCE, tensor_index="I")
 
 
 def write_named_tensors(writer: Writer, tensors: Sequence[Tensor]) -> list[int]:
@@ -63,16 +63,16 @@ def write_signature(writer: Writer, graph: Graph, signature: Signature) -> int:
     """Append the signature of a file's first graph; return its offset."""
     index = {tensor: i for i, tensor in enumerate(graph.tensors())}
 
-    def name_ends(names: Names, ends: Sequence[Tensor]) -> list[int]:
+    def write_names(names: Names, tensors: Sequence[Tensor]) -> list[int]:
         offsets = []
         for name, position in names:
-            offsets.append(writer.table(END, tensor_index=index[ends[position]]))
-            writer.text(offsets[-1] + END.at["name"], name)
+            offsets.append(writer.table(TENSOR_NAME, tensor_index=index[tensors[position]]))
+            writer.text(offsets[-1] + TENSOR_NAME.at["name"], name)
         return offsets
 
     table = writer.table(SIGNATURE)
     sides = {"inputs": (signature.inputs, graph.inputs), "outputs": (signature.outputs, graph.outputs)}
-    for field, (names, ends) in sides.items():
-        writer.children(table + SIGNATURE.at[field], len(names), partial(name_ends, names, ends))
+    for field, (names, tensors) in sides.items():
+        writer.children(table + SIGNATURE.at[field], len(names), partial(write_names, names, tensors))
     writer.text(table + SIGNATURE.at["signature_key"], signature.key)
     return table

@@ -158,8 +158,8 @@ class _Cell:
         parts = [self._constant(positions, gate) for gate in self.gates]
         if self.is_integer or any(part.type != "i8" for part in parts):
             return self._number(self._stack(positions))
-        codes, scales = (np.concatenate(each) for each in zip(*[(p.value, p.scale) for p in parts], strict=True))
-        return Tensor("i8", codes.shape, scales, data=codes, name=parts[0].name)
+        quantized, scales = (np.concatenate(each) for each in zip(*[(p.value, p.scale) for p in parts], strict=True))
+        return Tensor("i8", quantized.shape, scales, data=quantized, name=parts[0].name)
 
     def _stack_biases(self) -> Array:
         parts = []
@@ -192,9 +192,9 @@ class _Cell:
         if not self.is_integer:
             self.hidden = hidden
             return hidden
-        codes = self._emit("QUANTIZE", [hidden], hidden.shape, like=self.out)
-        self.hidden = self._emit("DEQUANTIZE", [codes], hidden.shape)
-        return codes
+        quantized = self._emit("QUANTIZE", [hidden], hidden.shape, like=self.out)
+        self.hidden = self._emit("DEQUANTIZE", [quantized], hidden.shape)
+        return quantized
 
     def _gate(self, gate: str, sums: Tensor) -> Tensor:
         if gate == "cell":

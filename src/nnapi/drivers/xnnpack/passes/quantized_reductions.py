@@ -34,36 +34,38 @@ def _fuse(operator: Operator, makers: Makers) -> list[Operator] | None:
         reduction = makers.get(reduction.inputs[0])
     if reduction is None or reduction.kind not in SUMS:
         return None
-    codes, out, real = _find_quantized(reduction, makers), operator.output, reduction.output
-    if codes is None or out.type != "i8" or not RATIOS[0] <= codes.unit / out.unit <= RATIOS[1]:
+    quantized, out, real = _find_quantized(reduction, makers), operator.output, reduction.output
+    if quantized is None or out.type != "i8" or not RATIOS[0] <= quantized.unit / out.unit <= RATIOS[1]:
         return None
-    if reduction.kind == "SUM" and codes.size > MOST_SUMMED * real.size:
+    if reduction.kind == "SUM" and quantized.size > MOST_SUMMED * real.size:
         return None
-    if count_row(codes.shape, reduction.input(1).value.tolist()) > LONGEST_ROW:
+    if count_row(quantized.shape, reduction.input(1).value.tolist()) > LONGEST_ROW:
         return None
     result = out if real.shape == out.shape else out.like(shape=real.shape)
     result.origin = real.origin
-    fused = Operator(reduction.kind, [codes, *reduction.inputs[1:]], [result], reduction.options)
+    fused = Operator(reduction.kind, [quantized, *reduction.inputs[1:]], [result], reduction.options)
     return [fused] if result is out else [fused, Operator("RESHAPE", [result, constant(out.shape)], [out])]
 
 
 def _swap(operator: Operator, makers: Makers) -> list[Operator] | None:
     """Replace the maximum or minimum of dequantized values."""
-    codes = _find_quantized(operator, makers) if operator.kind in ENDS else None
-    if codes is None:
+    quantized = _find_quantized(operator, makers) if operator.kind in ENDS else None
+    if quantized is None:
         return None
     real = operator.output
-    found = codes.like(shape=real.shape)
+    found = quantized.like(shape=real.shape)
     found.origin = real.origin
-    reduced = Operator(operator.kind, [codes, *operator.inputs[1:]], [found], operator.options)
+    reduced = Operator(operator.kind, [quantized, *operator.inputs[1:]], [found], operator.options)
     return [reduced, Operator("DEQUANTIZE", [found], [real])]
 
 
 def _find_quantized(reduction: Operator, makers: Makers) -> Tensor | None:
     """Return the signed quantized tensor whose dequantized values are reduced."""
     source = makers.get(reduction.inputs[0])
-    codes = source.inputs[0] if source is not None and source.kind == "DEQUANTIZE" else None
-    return codes if codes is not None and codes.type == "i8" and isinstance(codes.scale, float) else None
+    quantized = source.inputs[0] if source is not None and source.kind == "DEQUANTIZE" else None
+    return (
+        quantized if quantized is not None and quantized.type == "i8" and isinstance(quantized.scale, float) else None
+    )
 
 
 def count_row(shape: Sequence[int], axes: Collection[int]) -> int:

@@ -29,8 +29,8 @@ def is_possible(operator: Operator) -> bool:
     """Whether an operator can compute on unsigned values."""
     if is_dynamic_range(operator):
         return False
-    codes = [tensor for tensor in operator.tensors if tensor.type == "i8"]
-    return not codes or (facts(operator.kind).unsigned and all(map(_has_one_scale, codes)))
+    quantized = [tensor for tensor in operator.tensors if tensor.type == "i8"]
+    return not quantized or (facts(operator.kind).unsigned and all(map(_has_one_scale, quantized)))
 
 
 def _has_one_scale(tensor: Tensor) -> bool:

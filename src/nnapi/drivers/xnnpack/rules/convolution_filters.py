@@ -37,71 +37,71 @@ def make_constant_filter(context: Context, name: str, channel: int) -> tuple[Ten
     type = context.type(name)
     if not type.is_quantized:
         return context.stored_tensor(name), _offsets(context, type.scale, NO_CHANNELS)
-    codes = context.value(name)
+    values = context.value(name)
     if type.channel:
-        filter, faint = _drop_faint(context, type, codes, name)
+        filter, faint = _drop_faint(context, type, values, name)
         return filter, _offsets(context, filter.scale, faint)
-    outliers = find_outliers(codes, type.zero_point)
+    outliers = find_outliers(values, type.zero_point)
     if len(outliers):
-        filter = _as_unsigned(type, codes, channel, name)
+        filter = _as_unsigned(type, values, channel, name)
         found[filter] = outliers
         return filter, _offsets(context, type.scale, NO_CHANNELS)
     scales = np.full(type.dimensions[channel], type.scale, np.float32)
-    differences = np.subtract(codes.view(np.uint8), np.uint8(type.zero_point & 255)).view(np.int8)
+    differences = np.subtract(values.view(np.uint8), np.uint8(type.zero_point & 255)).view(np.int8)
     filter = Tensor("i8", type.dimensions, scales, axis=channel, data=differences, name=name)
     return filter, _offsets(context, type.scale, NO_CHANNELS, is_repeated=True)
 
 
 def find_quantized_filter(context: Context, name: str, channel: int) -> Tensor | None:
     """Return the quantized values of a float filter for a quantized input; None if the engine cannot use them."""
-    codes = context.find_quantized(name)
-    if codes is None or codes.data is None or codes.zero_point:
+    quantized = context.find_quantized(name)
+    if quantized is None or quantized.data is None or quantized.zero_point:
         return None
-    if isinstance(codes.scale, float):
-        codes = context.find(_repeat_scale, codes) if channel == 0 else None
-    elif codes.axis != channel:
+    if isinstance(quantized.scale, float):
+        quantized = context.find(_repeat_scale, quantized) if channel == 0 else None
+    elif quantized.axis != channel:
         return None
-    if codes is None:
+    if quantized is None:
         return None
-    scales = np.asarray(codes.scale)
-    return codes if scales.min() >= SMALLEST_SCALE and scales.max() <= LARGEST_SCALE else None
+    scales = np.asarray(quantized.scale)
+    return quantized if scales.min() >= SMALLEST_SCALE and scales.max() <= LARGEST_SCALE else None
 
 
-def _repeat_scale(codes: Tensor) -> Tensor:
+def _repeat_scale(filter: Tensor) -> Tensor:
     """Repeat the one scale for each unit, as the engine has kernels for that."""
-    return codes.like(scale=np.full(codes.shape[0], codes.unit, np.float32), data=codes.data)
+    return filter.like(scale=np.full(filter.shape[0], filter.unit, np.float32), data=filter.data)
 
 
-def _drop_faint(context: Context, type: OperandType, codes: Array, name: str) -> tuple[Tensor, Array]:
+def _drop_faint(context: Context, type: OperandType, values: Array, name: str) -> tuple[Tensor, Array]:
     """Return a filter with zeros for channels of unsupported scales that change no result, and these channels."""
     assert type.channel
     axis, scales = type.channel.dimension, np.array(type.channel.scales, np.float32)
-    per_code = context.type("input").scale / context.call.results[0].scale
+    per_step = context.type("input").scale / context.call.results[0].scale
     faint, smallest = NO_CHANNELS, float(scales.min())
-    if smallest < SMALLEST_SCALE or smallest * per_code < SMALLEST_FACTOR:
-        faint = np.flatnonzero((scales < SMALLEST_SCALE) | (scales * np.float64(per_code) < SMALLEST_FACTOR))
-    if len(faint) and SMALLEST_SCALE <= 1 / per_code <= LARGEST_SCALE:
-        weights = np.abs(np.moveaxis(codes, axis, 0)[faint].reshape(len(faint), -1).astype(np.int64)).sum(1)
+    if smallest < SMALLEST_SCALE or smallest * per_step < SMALLEST_FACTOR:
+        faint = np.flatnonzero((scales < SMALLEST_SCALE) | (scales * np.float64(per_step) < SMALLEST_FACTOR))
+    if len(faint) and SMALLEST_SCALE <= 1 / per_step <= LARGEST_SCALE:
+        weights = np.abs(np.moveaxis(values, axis, 0)[faint].reshape(len(faint), -1).astype(np.int64)).sum(1)
         sums = WIDEST * weights + np.abs(context.value("bias")[faint].astype(np.int64))
-        faint = faint[sums * scales[faint].astype(np.float64) * per_code < FAINTEST]
-        codes = _zero(codes, faint, axis)
-        scales[faint] = 1 / per_code
+        faint = faint[sums * scales[faint].astype(np.float64) * per_step < FAINTEST]
+        values = _zero(values, faint, axis)
+        scales[faint] = 1 / per_step
     else:
         faint = NO_CHANNELS
-    return Tensor("i8", type.dimensions, scales, axis=axis, data=codes, name=name), faint
+    return Tensor("i8", type.dimensions, scales, axis=axis, data=values, name=name), faint
 
 
-def _zero(codes: Array, slices: Array, axis: int) -> Array:
-    result = codes.copy()
+def _zero(values: Array, slices: Array, axis: int) -> Array:
+    result = values.copy()
     np.moveaxis(result, axis, 0)[slices] = 0
     return result
 
 
-def _as_unsigned(type: OperandType, codes: Array, channel: int, name: str) -> Tensor:
+def _as_unsigned(type: OperandType, values: Array, channel: int, name: str) -> Tensor:
     zero_point = type.zero_point
     if type.code == OperandCode.TENSOR_QUANT8_ASYMM_SIGNED:
-        codes, zero_point = flip_values(codes), zero_point + SHIFT
-    return Tensor("u8", type.dimensions, type.scale, zero_point, channel, codes, name)
+        values, zero_point = flip_values(values), zero_point + SHIFT
+    return Tensor("u8", type.dimensions, type.scale, zero_point, channel, values, name)
 
 
 def _offsets(context: Context, scales: float | Array, faint: Array, is_repeated: bool = False) -> Tensor:
@@ -142,8 +142,8 @@ def read_computed_filter(context: Context, name: str, channel: int) -> tuple[Ten
         f"{name} is computed, and its sums may reach {largest:.0f} LSB: too many for float",
     )
     units = (scales * np.float64(input.scale)).astype(np.float32)
-    codes = context.stored_tensor(name)
-    filter = times(context, codes, along(scales, channel)) if type.channel else context.real(codes)
+    weights = context.stored_tensor(name)
+    filter = times(context, weights, along(scales, channel)) if type.channel else context.real(weights)
     return filter, times(context, context.stored_tensor("bias"), units)
 
 
@@ -153,9 +153,9 @@ class FilterContext(Context):
     def sum_products(self, kind: str, x: Tensor, name: str, channel: int, out: Tensor, **options: Any) -> Tensor:
         """Multiply by a constant filter, or by a computed one, as float32 if it is quantized."""
         options["activation"] = self.activation
-        codes = find_quantized_filter(self, name, channel) if facts(kind).weights and x.type == "f32" else None
-        if codes is not None and codes.shape[-1] == x.shape[-1]:  # of one group
-            return self.emit(kind, [x, codes, self.stored_tensor("bias")], out, **options)
+        quantized = find_quantized_filter(self, name, channel) if facts(kind).weights and x.type == "f32" else None
+        if quantized is not None and quantized.shape[-1] == x.shape[-1]:  # of one group
+            return self.emit(kind, [x, quantized, self.stored_tensor("bias")], out, **options)
         in_float = self.type(name).is_quantized and self.is_computed(name)
         if in_float:
             x, w, b = self.real(x), *read_computed_filter(self, name, channel)

@@ -97,10 +97,10 @@ def _append(
 def _use_quantized_weights(context: Context, operator: Operator) -> Operator:
     """Use permitted quantized weights in a cell to decompose: the engine's own cell takes one scale only."""
     positions = {name: index for index, name in enumerate(MATRICES, 1) if operator.inputs[index] is not None}
-    codes = {index: find_quantized_filter(context, name, 0) for name, index in positions.items()}
-    if not is_plain(operator, state_is_read=True) or None in codes.values():
+    quantized = {index: find_quantized_filter(context, name, 0) for name, index in positions.items()}
+    if not is_plain(operator, state_is_read=True) or None in quantized.values():
         return operator
-    return operator.like([codes.get(index, x) for index, x in enumerate(operator.inputs)])
+    return operator.like([quantized.get(index, x) for index, x in enumerate(operator.inputs)])
 
 
 def _need_static_projection(context: Context) -> None:

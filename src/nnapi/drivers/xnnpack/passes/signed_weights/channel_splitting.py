@@ -60,11 +60,11 @@ class Split:
             result[list(indices)] = own[list(held)]
 
     def _write_rows(self, result: Array, order: Order) -> None:
-        codes, zero_point = self.filter.value, np.uint8(self.filter.zero_point)
+        values, zero_point = self.filter.value, np.uint8(self.filter.zero_point)
         span, depth = order.span, len(order.span)
-        np.subtract(codes[..., span.start : span.stop], zero_point, out=result[..., :depth].view(np.uint8))
+        np.subtract(values[..., span.start : span.stop], zero_point, out=result[..., :depth].view(np.uint8))
         result[..., depth:].fill(0)
-        if order.instead or depth < codes.shape[-1]:
+        if order.instead or depth < values.shape[-1]:
             self._move(result, order)
         self._share_out(result.reshape(-1, len(order)), order)
 
@@ -80,19 +80,19 @@ class Split:
         if not isinstance(self.outliers, list):
             self._share_out_columns(rows, order)
             return
-        codes = self.filter.value.reshape(-1)
+        values = self.filter.value.reshape(-1)
         for offset in self.outliers:
             row, channel = divmod(offset, self.filter.shape[-1])
-            number, targets = int(codes[offset]) - self.filter.zero_point, order.find_indices(channel)
+            number, targets = int(values[offset]) - self.filter.zero_point, order.find_indices(channel)
             for target in targets:
                 rows[row, target] = part = max(-REACH, min(number, REACH))
                 number -= part
             assert not (targets and number), UNCOVERED
 
     def _share_out_columns(self, rows: Array, order: Order) -> None:
-        codes = self.filter.value.reshape(len(rows), -1)
+        values = self.filter.value.reshape(len(rows), -1)
         for channel in dict.fromkeys(self.channels):
-            numbers, targets = codes[:, channel].astype(np.int16) - self.filter.zero_point, order.find_indices(channel)
+            numbers, targets = values[:, channel].astype(np.int16) - self.filter.zero_point, order.find_indices(channel)
             for target in targets:
                 rows[:, target] = part = numbers.clip(-REACH, REACH)
                 numbers -= part
@@ -101,34 +101,34 @@ class Split:
 
 def split(filter: Tensor, offsets: Offsets) -> Split:
     """Split an unsigned filter whose values at those offsets do not fit."""
-    codes, depth = filter.value.reshape(-1), filter.shape[-1]
+    values, depth = filter.value.reshape(-1), filter.shape[-1]
     if isinstance(offsets, list):
         once = {offset % depth for offset in offsets}
-        twice = {offset % depth for offset in offsets if abs(int(codes[offset]) - filter.zero_point) > 2 * REACH}
+        twice = {offset % depth for offset in offsets if abs(int(values[offset]) - filter.zero_point) > 2 * REACH}
     else:
-        is_far = abs(codes[offsets].astype(np.int16) - filter.zero_point) > 2 * REACH
+        is_far = abs(values[offsets].astype(np.int16) - filter.zero_point) > 2 * REACH
         once, twice = (set(np.unique(each % depth).tolist()) for each in (offsets, offsets[is_far]))
     return Split(filter, offsets, sorted([*once, *twice]))
 
 
-def find_outliers(codes: Array, zero_point: int) -> Offsets:
+def find_outliers(values: Array, zero_point: int) -> Offsets:
     """Return the offsets of the bytes that differ too much from the zero point.
 
     They are on one side only and few: rows without one are scanned at memory speed.
     """
-    codes, lowest = codes.reshape(-1), 0 if codes.dtype == np.uint8 else -128
+    values, lowest = values.reshape(-1), 0 if values.dtype == np.uint8 else -128
     is_low = zero_point - REACH > lowest
-    bound = codes.dtype.type(zero_point - REACH if is_low else zero_point + REACH)
+    bound = values.dtype.type(zero_point - REACH if is_low else zero_point + REACH)
     compare = np.less if is_low else np.greater
-    whole = codes.size // ROW * ROW
-    rows = codes[:whole].reshape(-1, ROW)
+    whole = values.size // ROW * ROW
+    rows = values[:whole].reshape(-1, ROW)
     extremes = np.minimum.reduce(rows, 1) if is_low else np.maximum.reduce(rows, 1)
     suspects = compare(extremes, bound).nonzero()[0]
     if len(suspects) > FEW:
-        return _few(compare(codes, bound).nonzero()[0])
+        return _few(compare(values, bound).nonzero()[0])
     offsets: list[int] = []
     for start in (*(suspects * ROW).tolist(), whole):
-        offsets += (compare(codes[start : start + ROW], bound).nonzero()[0] + start).tolist()
+        offsets += (compare(values[start : start + ROW], bound).nonzero()[0] + start).tolist()
     return offsets if len(offsets) <= FEW else np.array(offsets)
 
 
@@ -177,17 +177,17 @@ class Outliers(dict[Tensor, Offsets]):
         return result
 
 
-def replace_values(filter: Tensor, codes: Array) -> Tensor:
+def replace_values(filter: Tensor, values: Array) -> Tensor:
     """Return an unsigned filter with those signed values instead, each channel with its own scale."""
-    scales = _repeat(filter.unit, codes.shape[filter.axis])
-    return filter.like(type="i8", shape=codes.shape, scale=scales, zero_point=0, data=codes)
+    scales = _repeat(filter.unit, values.shape[filter.axis])
+    return filter.like(type="i8", shape=values.shape, scale=scales, zero_point=0, data=values)
 
 
 def make_signed(filter: Tensor, is_own: bool = False) -> Tensor:
     """Return an unsigned filter without outliers as a signed one; ``is_own`` converts it in place."""
-    codes = filter.value
+    values = filter.value
     return replace_values(
-        filter, np.subtract(codes, np.uint8(filter.zero_point), out=codes if is_own else None).view(np.int8)
+        filter, np.subtract(values, np.uint8(filter.zero_point), out=values if is_own else None).view(np.int8)
     )
 
 

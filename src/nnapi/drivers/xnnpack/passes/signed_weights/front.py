@@ -26,11 +26,11 @@ def _count_front(graph: Graph, outliers: Outliers) -> int:
     kept = {end for end, flipped in zip(graph.inputs_and_outputs, graph.flipped, strict=False) if not flipped}
     best, least, gained, crossing = 0, 0.0, 0.0, {}
     for index, operator in enumerate(graph.operators):
-        codes = [tensor for tensor in operator.tensors if tensor.type == "i8"]
-        if not is_possible(operator) or not kept.isdisjoint(codes):
+        quantized = [tensor for tensor in operator.tensors if tensor.type == "i8"]
+        if not is_possible(operator) or not kept.isdisjoint(quantized):
             break
         gained += _estimate_gain(operator, outliers)
-        crossing.update({tensor: last.get(tensor, index) for tensor in codes})
+        crossing.update({tensor: last.get(tensor, index) for tensor in quantized})
         open = [tensor for tensor, end in crossing.items() if end > index and not tensor.is_constant]
         seconds = sum(map(cost_model.estimate_sign_flip, open)) - gained
         if seconds < least:

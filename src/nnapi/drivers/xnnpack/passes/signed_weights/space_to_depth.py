@@ -160,7 +160,7 @@ class _Pairs:
                 data[:, row // 2 * self.step + row % 2, pair, second] = self.main[:, row, column]
             for copy, row in enumerate(self.rows):
                 data[:, 2 + copy, pair, second] = self.rest[:, row, column]
-        codes = data.reshape(units, *self.size, 2 * depth)
+        values = data.reshape(units, *self.size, 2 * depth)
         if self.filter.type == "u8":
-            return replace_values(self.filter, codes)
-        return self.filter.like(shape=codes.shape, data=codes)
+            return replace_values(self.filter, values)
+        return self.filter.like(shape=values.shape, data=values)

@@ -1,8 +1,8 @@
-"""``python -m tools.webgpu_codes MODEL…``: how many codes the GPU is off the reference in each operation of quantized
-models, as the table of docs/webgpu.md.
+"""``python -m tools.webgpu_steps MODEL…``: by how many quantization steps each operation of quantized models differs
+between the GPU and the reference, as the table of docs/webgpu.md.
 
-Each operation is run alone, on what the reference gave before it, and then the whole model. Run it with the adapter
-that all can have, Mesa's lavapipe, and NNAPI_WEBGPU_SOFTWARE=1. It ends with 1 where one is off by more than a code.
+Each operation is run alone, on the reference's results of those before it, and then the whole model. Run it with Mesa's
+lavapipe and NNAPI_WEBGPU_SOFTWARE=1. The exit code is 1 if an operation differs by more than one step.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Row(NamedTuple):
     wrong: int
     refused: int
     whole: float | None
-    """Codes that the last result of the whole model is off; None where the device was not given any of it."""
+    """Quantization steps by which the last result of the whole model differs; None where the device got none of it."""
 
     def __str__(self) -> str:
         total = self.same + self.near + self.wrong + self.refused

@@ -4,7 +4,7 @@ from nnapi import Builder, Device, Model, device, tensor
 from nnapi.drivers.faulty import Fault, Faulty
 from nnapi.runtime.choice.judge import Distance
 from nnapi.testing.divergence import Step, Verdict
-from tools.webgpu_codes import Row, compare, count_steps, list_wrong
+from tools.webgpu_steps import Row, compare, count_steps, list_wrong
 
 REFERENCE = device("nnapi-reference")
 
