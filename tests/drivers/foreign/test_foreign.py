@@ -1,6 +1,6 @@
 """Devices of another NNAPI library: ours as the other one, and small ones that lie, hang, die or lack symbols."""
 
-import re
+import ctypes
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from nnapi.drivers.base import PrepareOptions, Request
 from nnapi.drivers.foreign import find_drivers
 from nnapi.drivers.foreign.discovery import ForeignDevice, list_devices
 from nnapi.drivers.foreign.driver import load_driver, read_level
-from nnapi.drivers.foreign.functions import FUNCTIONS, PREFIX, TABLE
+from nnapi.drivers.foreign.functions import FUNCTIONS, NAMES, PREFIX, TABLE
 from nnapi.drivers.foreign.library import Library
 from nnapi.drivers.isolated import Isolated
 from nnapi.drivers.isolated.probing import Unusable
@@ -28,6 +28,8 @@ COMPILER = shutil.which("gcc") or shutil.which("cc")
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
 needs_library = pytest.mark.skipif(installation.library_problem() is not None, reason="the C library is not built")
 X = np.array([1, 2, 3], np.float32)
+WIDTHS = {"int": ctypes.c_int, "bool": ctypes.c_bool, "size_t": ctypes.c_size_t, "uint64_t": ctypes.c_uint64}
+WIDTHS |= {"int32_t": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "ANeuralNetworksOperationType": ctypes.c_int32}
 
 DEVICE = """
 #include <stdint.h>
@@ -157,17 +159,22 @@ def test_a_device_whose_process_was_closed_is_there_again(own: Device) -> None:
     np.testing.assert_array_equal(compiled.run(X)[0], 2 * X)
 
 
-def test_tables_are_those_of_the_c_library() -> None:
+def test_functions_are_called_as_the_headers_declare_them() -> None:
     ours = {function.name: function for function in OURS}
-    support_library = (installation.include() / "NeuralNetworksSupportLibraryImpl.h").read_text()
-    pointers = re.findall(r"^    .* \(\*(\w+)\)\(", support_library, re.MULTILINE)
-    assert tuple(pointers[: len(TABLE)]) == TABLE
-    header = (installation.include() / "NeuralNetworks.h").read_text()
-    found = re.findall(r"Since\s+feature\s+level\s+(\d)\.\s+\*/\n\w[\w *]* (\w+)\(", header)
-    levels = {name: int(level) for level, name in found}
+    assert set(NAMES.split()) == set(FUNCTIONS), "the header has all of them"
+    assert tuple(name for name in TABLE if name in ours) == TABLE
     for name, signature in FUNCTIONS.items():
-        assert len(ours[PREFIX + name].parameters) == len(signature.parameters), name
-        assert levels[PREFIX + name] <= signature.level, name
+        declared = ours[PREFIX + name]
+        wanted = [ctypes.c_void_p if p.is_pointer else WIDTHS[p.type] for p in declared.parameters]
+        assert list(signature.type._argtypes_) == wanted, name
+        assert (signature.type._restype_ is None) == declared.frees, name
+    levels = {
+        1: "Model_create",
+        2: "Model_relaxComputationFloat32toFloat16",
+        3: "_getDevice",
+        4: "Execution_setTimeout",
+    }
+    assert {level: FUNCTIONS[name].level for level, name in levels.items()} == {level: level for level in levels}
 
 
 @needs_compiler

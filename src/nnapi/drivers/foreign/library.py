@@ -6,7 +6,7 @@ import ctypes
 from typing import Any
 
 from nnapi.codes import ResultCode
-from nnapi.drivers.foreign.functions import ENTRY_OF_SUPPORT_LIBRARY, FUNCTIONS, PREFIX, TABLE, TYPES, Signature
+from nnapi.drivers.foreign.functions import ENTRY_OF_SUPPORT_LIBRARY, FUNCTIONS, PREFIX, TABLE
 from nnapi.errors import OpFailedError, UnavailableDeviceError, error_for, need
 
 ENOUGH = 3
@@ -28,7 +28,7 @@ class Library:
         for name, signature in FUNCTIONS.items():
             address = table.get(PREFIX + name) if table else self._find(PREFIX + name)
             if address:
-                self._functions[name] = _declare(name, signature)(address)
+                self._functions[name] = signature.type(address)
         missing = [PREFIX + n for n, s in FUNCTIONS.items() if s.level <= ENOUGH and n not in self._functions]
         need(not missing, f"{path} is not an NNAPI library: it has no {', '.join(missing[:3])}", UnavailableDeviceError)
 
@@ -80,8 +80,3 @@ class Library:
         need(table, f"{ENTRY_OF_SUPPORT_LIBRARY} of {self.path} gives nothing", UnavailableDeviceError)
         addresses = (ctypes.c_void_p * len(TABLE)).from_address(table + ctypes.sizeof(ctypes.c_int64))
         return dict(zip(TABLE, addresses, strict=True))
-
-
-def _declare(name: str, signature: Signature) -> Any:
-    result = None if name.endswith("_free") else ctypes.c_int
-    return ctypes.CFUNCTYPE(result, *(TYPES[letter] for letter in signature.parameters))
