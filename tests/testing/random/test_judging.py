@@ -21,6 +21,7 @@ from nnapi.testing.random.session import replayable
 from nnapi.testing.variants import VARIANTS, Setting
 from tests.testing.testing_cases import (
     F32,
+    Q8,
     REFERENCE,
     Borrowed,
     add,
@@ -201,6 +202,42 @@ def test_a_limit_may_be_rounded_to_the_scale_of_its_input_first(name: str) -> No
     codes = np.array([[72, 200]], np.uint8)
     limited = Example("limited", Graph(operands, (OperationSpec(name, (0,), (1,)),), (0,), (1,)), {0: codes}, {})
     assert judge(limited, REFERENCE).outcome == Outcome.AGREED
+
+
+def limited_boxes(scale: float) -> Example:
+    """A box with score 12, which a Gaussian weakens by a better one that overlaps it by half, in another scale."""
+    boxes = np.array([[0, 0, 8, 8] * 2, [0, 0, 8, 16] * 2], np.uint16)
+    operands = (
+        taken(tensor(Q8, 2, 2, scale=2.0, zero_point=0)),
+        constant("TENSOR_QUANT16_ASYMM", boxes, scale=0.125),
+        constant("TENSOR_INT32", np.zeros(2, np.int32)),
+        constant("FLOAT32", np.float32(1)),
+        constant("INT32", np.int32(-1)),
+        constant("INT32", np.int32(2)),
+        *(constant("FLOAT32", np.float32(n)) for n in (0.5, 0.5, 0.1)),
+        given(tensor(Q8, 0, scale=scale, zero_point=0)),
+        given(tensor("TENSOR_QUANT16_ASYMM", 0, 4, scale=0.125)),
+        given(tensor("TENSOR_INT32", 0)),
+        given(tensor("TENSOR_INT32", 0)),
+    )
+    call = OperationSpec("BOX_WITH_NMS_LIMIT", tuple(range(9)), (9, 10, 11, 12))
+    scores = np.array([[0, 10], [0, 6]], np.uint8)
+    return Example("boxes", Graph(operands, (call,), (0,), call.outputs), {0: scores}, {})
+
+
+def test_a_weakened_score_may_be_rounded_to_the_scale_of_the_scores_first() -> None:
+    """12 · exp(−0.5) is 7.28, in steps of 2 nearly 8."""
+    assert judge(limited_boxes(0.1), REFERENCE).outcome == Outcome.AGREED
+
+
+def test_data_for_other_dimensions_than_declared_is_invalid() -> None:
+    example = limited_boxes(2.0)
+    operands = list(example.main.operands)
+    for index, shape in zip(example.main.outputs, ((3,), (3, 4), (3,), (3,)), strict=True):
+        operands[index] = replace(operands[index], dimensions=shape)
+    judgement = judge(replace(example, main=replace(example.main, operands=tuple(operands))), REFERENCE)
+    assert judgement.outcome == Outcome.INVALID
+    assert "BOX_WITH_NMS_LIMIT gives #9 other dimensions than [3]" in judgement.reason
 
 
 def test_control_flow_is_judged_as_a_whole() -> None:

@@ -97,6 +97,8 @@ class Computation:
                 other |= {index: self.values[index] for index in outputs}
         else:
             self._repeat(runner, name, bounds)
+        if name == "DIV":
+            self._note_poles(self.example.main.operations[number].inputs[1], outputs[0])
         if name in SEQUENCES and any(self._is_special(index) for index in outputs):
             self._doubtful.update(outputs)
 
@@ -172,6 +174,14 @@ class Computation:
         given, made = ([self.values[i] for i in indices] for indices in (operation.inputs, operation.outputs))
         found = estimate_losses(operation.type, given, made, self.example.tolerance.float)
         self._lost |= dict(zip(operation.outputs, found, strict=False))
+
+    def _note_poles(self, divisor: int, quotient: int) -> None:
+        """Permit any quotient where a perturbed divisor has another sign: x / x shows no change, but 0 / 0 is NaN."""
+        sign, shape = np.sign(self._value(divisor)), self._value(quotient).shape
+        others = [other[divisor] for other in self.others]
+        crosses = [np.sign(other) != sign for other in others if other is not None and other.shape == sign.shape]
+        if np.any(crosses):
+            self._lost[quotient] = np.where(np.broadcast_to(np.any(crosses, 0), shape), np.inf, 0)
 
     def _is_uncertain(self, index: int) -> bool:
         """Whether a device may have another value than the reference."""

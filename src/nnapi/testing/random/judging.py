@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from nnapi.errors import NnapiError
-from nnapi.model.operand import Array
+from nnapi.errors import NnapiError, need
+from nnapi.model.operand import Array, combine
 from nnapi.runtime.device import Device
 from nnapi.runtime.verdicts.verdicts import need_verdicts
 from nnapi.testing.build import build, run_example
@@ -23,7 +23,14 @@ from nnapi.testing.random.parts import keep
 REFERENCE = "nnapi-reference"
 CAREFUL = 64
 """Perturbed computations before a failure is reported: fewer miss one of thousands of elements."""
-ROUNDED_FIRST = {"AVERAGE_POOL_2D": 0.5, "MEAN": 1.0, "RELU1": 0.5, "RELU6": 0.5, "RESIZE_BILINEAR": 1.0}
+ROUNDED_FIRST = {
+    "AVERAGE_POOL_2D": 0.5,
+    "BOX_WITH_NMS_LIMIT": 0.5,
+    "MEAN": 1.0,
+    "RELU1": 0.5,
+    "RELU6": 0.5,
+    "RESIZE_BILINEAR": 1.0,
+}
 """Operations whose results have their input's scale, and the loss in steps."""
 NEARLY = 0.02
 """Permitted distance from the float value beyond one step: float32 arithmetic rounds too."""
@@ -74,9 +81,14 @@ def judge(example: Example, device: Device, *, special: bool = False) -> Judgeme
 
 
 def _refusal(computation: Computation) -> NnapiError | None:
+    operands = computation.example.main.operands
     try:
-        for number in range(len(computation.example.main.operations)):
+        for number, operation in enumerate(computation.example.main.operations):
             computation.run(number)
+            for index in operation.outputs:
+                value, declared = computation.values[index], operands[index].dimensions
+                agrees = value is None or not declared or combine(value.shape, declared) is not None
+                need(agrees, f"{operation.type} gives #{index} other dimensions than {list(declared)}")
     except NnapiError as error:
         return error
     return None
@@ -120,8 +132,7 @@ def _compare(example: Example, device: Device, outputs: Mapping[int, Array], com
         for index in shown:
             if violation := _violation(example.main.operands[index], index, outputs[index], expected[index]):
                 real = computation.real(number).get(index)
-                scale = example.main.operands[operation.outputs[0]].scale
-                loss = _find_rounding_loss(computation, number, scale)
+                loss = _find_rounding_loss(computation, number, index)
                 if real is not None and _is_near(outputs[index], expected[index], real, loss):
                     continue
                 return _fail(example, operation.type, violation)
@@ -178,7 +189,7 @@ def _contradiction(computation: Computation, number: int) -> str | None:
         value = computation.values[index]
         if operand.is_ignored or value is None or value.shape != real.shape:
             continue
-        wrong = np.abs(as_double(value) - real) > 1 + NEARLY + _find_rounding_loss(computation, number, operand.scale)
+        wrong = np.abs(as_double(value) - real) > 1 + NEARLY + _find_rounding_loss(computation, number, index)
         if wrong.any():
             position = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
             where = [int(i) for i in position]
@@ -189,12 +200,14 @@ def _contradiction(computation: Computation, number: int) -> str | None:
     return None
 
 
-def _find_rounding_loss(computation: Computation, number: int, scale: float) -> float:
+def _find_rounding_loss(computation: Computation, number: int, index: int) -> float:
     """Return the loss in steps of a result that is rounded to its input's scale, then to another one."""
-    operation = computation.example.main.operations[number]
-    if operation.type not in ROUNDED_FIRST or not computation.rescales(number):
+    operation, operands = computation.example.main.operations[number], computation.example.main.operands
+    first, result = operands[operation.inputs[0]], operands[index]
+    same = (first.scale, first.zero_point) == (result.scale, result.zero_point)
+    if operation.type not in ROUNDED_FIRST or first.type != result.type or same:
         return 0.0
-    return ROUNDED_FIRST[operation.type] * computation.example.main.operands[operation.inputs[0]].scale / scale
+    return ROUNDED_FIRST[operation.type] * first.scale / result.scale
 
 
 def _find_change(example: Example, outputs: Mapping[int, Array], device: Device) -> str | None:
