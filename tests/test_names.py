@@ -78,7 +78,7 @@ TESTED_BY = {
     "model/validation.py": "model/test_graph_rules.py",
     "report/machine.py": "report/test_html.py",
     "report/trace_files.py": "cli/test_trace.py",
-    "runtime/attributes.py": "runtime/test_argument_rules.py",
+    "runtime/extension_attributes.py": "runtime/test_argument_rules.py",
     "runtime/binding.py": "runtime/test_argument_rules.py",
     "runtime/inputs.py": "runtime/executors/test_fast_path.py",
     "runtime/execution.py": "runtime/test_execution_rules.py",

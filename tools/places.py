@@ -24,7 +24,7 @@ from nnapi.importers.onnx import rules as onnx_importer
 from nnapi.importers.tflite import rules as tflite_importer
 from nnapi.lowering import decompositions
 from nnapi.lowering import tflite as canonical
-from nnapi.lowering.sketch import RULES as DECOMPOSITIONS
+from nnapi.lowering.decomposition import RULES as DECOMPOSITIONS
 from nnapi.lowering.tflite.context import RENAMED
 from nnapi.ops import HOMES
 

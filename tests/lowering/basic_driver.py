@@ -9,7 +9,7 @@ from nnapi import DeviceTypeCode, device
 from nnapi.codes import CONTROL_FLOW
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.base import Capabilities, DeviceInfo, Prepared, PrepareOptions, Verdict
-from nnapi.lowering.decompose import sketch_call
+from nnapi.lowering.decompose import decompose_call
 from nnapi.lowering.lower import Context, Lowering, Rules, need_supported, require
 from nnapi.model.call import Call
 from nnapi.model.model import Lifetime, Model, Operand, OperationCall
@@ -56,7 +56,7 @@ class Rewriting(Lowering[int, Context]):
 
     rules = Rules(dict.fromkeys(BASIC - CONTROL_FLOW, pass_through))
     no_rule = "it is not basic"
-    decompose = staticmethod(sketch_call)
+    decompose = staticmethod(decompose_call)
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None], written: Model | None = None) -> None:
         super().__init__(model, shapes)

@@ -15,8 +15,8 @@ from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.base import Verdict
 from nnapi.lowering import decompose  # noqa: F401  (registers the rules)
+from nnapi.lowering.decomposition import RULES
 from nnapi.lowering.lower import Rules
-from nnapi.lowering.sketch import RULES
 from nnapi.model.facts import Kind
 from nnapi.operation_codes import FAMILIES
 from nnapi.testing.build import build

@@ -51,8 +51,8 @@ from nnapi.report.summary import geometric_mean, summarize
 from nnapi.report.timeline import timeline_data
 from nnapi.runtime.device import REFERENCE
 from nnapi.trace import recording
-from nnapi.vision.description import describe
 from nnapi.vision.families import find_family
+from nnapi.vision.file_metadata import describe
 from nnapi.vision.labels import read_labels
 from nnapi.vision.ranges import find_pixels
 

@@ -14,10 +14,10 @@ from nnapi.cli.run_options import RunOptions
 from nnapi.cli.sounds import takes_samples
 from nnapi.codes import OperationCode
 from nnapi.errors import Mistake
-from nnapi.vision.description import Description, describe
 from nnapi.vision.families import find_family
 from nnapi.vision.families.family import Family, input_shape
 from nnapi.vision.families.masks import count_classes
+from nnapi.vision.file_metadata import Description, describe
 from nnapi.vision.labels import find_data_set, fit_labels, read_labels
 from nnapi.vision.outputs import class_count, output_operands
 from nnapi.vision.pictures import Pixels, picture_size

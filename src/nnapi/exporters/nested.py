@@ -9,7 +9,7 @@ from typing import Any, Generic, Self, TypeVar
 
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
-from nnapi.lowering.decompose import sketch_call
+from nnapi.lowering.decompose import decompose_call
 from nnapi.lowering.lower import Context, Lowering, assume_shapes, require
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.nesting import list_call_references
@@ -26,7 +26,7 @@ class FileLowering(Lowering[V, C], Generic[V, C]):
     their inputs, without dynamic dimensions. ``subgraphs`` are those of the whole file, in a format that numbers them.
     """
 
-    decompose = staticmethod(sketch_call)
+    decompose = staticmethod(decompose_call)
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None] | None = None) -> None:
         super().__init__(model, assume_shapes(model) if shapes is None else shapes)

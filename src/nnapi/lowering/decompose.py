@@ -12,7 +12,7 @@ from typing import Any
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.lowering import decompositions  # noqa: F401  (registers the rules)
-from nnapi.lowering.sketch import RULES, Sketch
+from nnapi.lowering.decomposition import RULES, Decomposition
 from nnapi.model.builder import Tensor
 from nnapi.model.call import Call
 from nnapi.model.model import Model, OperationCall
@@ -22,44 +22,44 @@ FLOAT16S = {OperandCode.TENSOR_FLOAT16: OperandCode.TENSOR_FLOAT32, OperandCode.
 Types = Mapping[int, OperandType | None]
 
 
-def sketch_call(
+def decompose_call(
     model: Model, call: OperationCall, normal: Call, types: Types, values: Mapping[int, Array]
-) -> Sketch | None:
+) -> Decomposition | None:
     """Return the finished decomposition of a call, one step of it; None where there is none.
 
     ``normal`` is the call in normal form; ``types`` and ``values`` are those of the model's operands that are known.
     """
-    sketch = Sketch(normal, types, values)
+    decomposition = Decomposition(normal, types, values)
     given = [type for index in call.inputs if (type := types[index]) is not None]
     first = types[call.inputs[0]]
     kind = normal.operation.kernel_for(-1 if first is None else first.code).kind if normal.operation.kernels else ""
     is_quantized = call.code != Op.DEQUANTIZE and any(type.is_quantized for type in given)
     is_half = any(type.code in FLOAT16S for type in given)
     if (kind in ("real", "pointwise") and (is_quantized or is_half)) or (kind == "linear" and is_half):
-        made: Any = _repeat_in_float(sketch, model, call, types)
+        made: Any = _repeat_in_float(decomposition, model, call, types)
     elif call.code in RULES:
-        made = RULES[call.code](sketch, **sketch.arguments())
+        made = RULES[call.code](decomposition, **decomposition.arguments())
     else:
         return None
-    sketch.complete(made)
-    return sketch
+    decomposition.complete(made)
+    return decomposition
 
 
-def _repeat_in_float(sketch: Sketch, model: Model, call: OperationCall, types: Types) -> list[Tensor]:
+def _repeat_in_float(decomposition: Decomposition, model: Model, call: OperationCall, types: Types) -> list[Tensor]:
     """The same operation on float32, which the reference's kernel computes in: converted before and after."""
-    inputs = [_as_float(sketch, model, index, types[index]) for index in call.inputs]
-    stored = sketch.call.stored_results()
-    outputs = [sketch._operand(_float_type(type), "") for type in stored]
-    sketch.model.add_operation(call.code, inputs, outputs)
+    inputs = [_as_float(decomposition, model, index, types[index]) for index in call.inputs]
+    stored = decomposition.call.stored_results()
+    outputs = [decomposition._operand(_float_type(type), "") for type in stored]
+    decomposition.model.add_operation(call.code, inputs, outputs)
     made = []
     for index, type in zip(outputs, stored, strict=True):
-        tensor = sketch._tensor(index)
+        tensor = decomposition._tensor(index)
         if type.is_quantized:
-            tensor = sketch.quantize(tensor, out=type)
+            tensor = decomposition.quantize(tensor, out=type)
         elif type.code in FLOAT16S:
-            tensor = sketch.cast(tensor, out=type)
+            tensor = decomposition.cast(tensor, out=type)
         made.append(tensor)
-    sketch.is_stored = True
+    decomposition.is_stored = True
     return made
 
 
@@ -69,17 +69,17 @@ def _float_type(type: OperandType) -> OperandType:
     return OperandType(FLOAT16S.get(OperandCode(type.code), type.code), type.dimensions)
 
 
-def _as_float(sketch: Sketch, model: Model, index: int, type: OperandType | None) -> int:
+def _as_float(decomposition: Decomposition, model: Model, index: int, type: OperandType | None) -> int:
     """An input of the call, as float32 where it is quantized or float16."""
-    tensor = sketch.take(index)
+    tensor = decomposition.take(index)
     if tensor is None or type is None:
-        omitted = sketch._operand(_float_type(model.operands[index].type), "")
-        sketch.model.set_operand_value(omitted, None)
+        omitted = decomposition._operand(_float_type(model.operands[index].type), "")
+        decomposition.model.set_operand_value(omitted, None)
         return omitted
     if type.is_quantized:
-        return int(sketch.dequantize(tensor, out=_float_type(type)).index)
+        return int(decomposition.dequantize(tensor, out=_float_type(type)).index)
     if type.code == OperandCode.FLOAT16:
-        return sketch.constant(model.operands[index].value.item(), _float_type(type)).index
+        return decomposition.constant(model.operands[index].value.item(), _float_type(type)).index
     if type.code == OperandCode.TENSOR_FLOAT16:
-        return int(sketch.cast(tensor, out=_float_type(type)).index)
+        return int(decomposition.cast(tensor, out=_float_type(type)).index)
     return tensor.index

@@ -142,7 +142,7 @@ class Lowering(ABC, Generic[V, C]):
     as_types: ClassVar[tuple[str, ...]] = ()
     """Arguments that rules convert to values themselves: rules get their types."""
     decompose: ClassVar[Callable[..., Any] | None] = None
-    """:func:`sketch_call` where a call without a rule, or whose rule refuses it, is lowered as its decomposition."""
+    """:func:`decompose_call` where a call without a rule, or whose rule refuses it, is lowered as its decomposition."""
     depth: int = 0
     """The number of decompositions around this one."""
 
@@ -268,11 +268,11 @@ class Lowering(ABC, Generic[V, C]):
         if self.decompose is None or self.depth == DEEPEST or REGISTRY[call.code].shape_function is None:
             raise refusal
         try:
-            sketch = self.decompose(self.model, call, self._normalize(call), self.types, self.constants)
-            if sketch is None:
+            decomposition = self.decompose(self.model, call, self._normalize(call), self.types, self.constants)
+            if decomposition is None:
                 raise refusal
-            part = self.make_part(sketch.model, sketch.origins)
-            for inner in sketch.model.operations:
+            part = self.make_part(decomposition.model, decomposition.origins)
+            for inner in decomposition.model.operations:
                 part._lower(inner)
         except Unsupported as refused:
             if self.depth or str(refused) == str(refusal) or not isinstance(refusal, Unsupported):
@@ -281,9 +281,9 @@ class Lowering(ABC, Generic[V, C]):
         except failures:
             raise refusal from None
         self.adopt_part(call, part)
-        inners = sketch.model.operations
+        inners = decomposition.model.operations
         self.parts[call.number] = [
-            work for inner in inners for work in part.parts.get(inner.number) or [find_work(sketch.model, inner)]
+            work for inner in inners for work in part.parts.get(inner.number) or [find_work(decomposition.model, inner)]
         ]
 
     def _lower_by_rule(self, call: OperationCall) -> None:

@@ -291,7 +291,7 @@ def check_type(type: OperandType) -> None:
     """Raise BadDataError for a type that breaks the rules of ANeuralNetworksModel_addOperand."""
     code = type.code
     if code > LAST_BUILT_IN:
-        _learn(code)
+        _add_extension_type(code)
     elif code not in DTYPES and code not in SCALARS:
         raise BadDataError(f"operand type {code} is not one of NeuralNetworks.h and no driver defines it")
     if type.dimensions:
@@ -312,7 +312,7 @@ def _check_dimensions(type: OperandType) -> None:
         raise BadDataError(f"{type} takes {known * itemsize} bytes, more than {MAX_BYTES}")
 
 
-def _learn(code: int) -> None:
+def _add_extension_type(code: int) -> None:
     """Add an extension type to the tables; BadDataError if no driver describes it."""
     described = EXTENSIONS.operand_type(code)
     DTYPES[code] = np.dtype((np.void, described.byte_size))

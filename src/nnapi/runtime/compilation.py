@@ -23,7 +23,6 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.model.parts import find_computed
 from nnapi.notebook_display import NotebookDisplay
-from nnapi.runtime.attributes import Attributes
 from nnapi.runtime.cache.compilation_cache import Cache, CacheLocation, open_cache
 from nnapi.runtime.choice.first_runs import FirstRuns
 from nnapi.runtime.choice.knowledge import Predicted, Unknown
@@ -35,6 +34,7 @@ from nnapi.runtime.executors.executors import execute
 from nnapi.runtime.executors.fast_path import FastPath, find_fast_path, is_dynamic
 from nnapi.runtime.executors.observed import Observe, Observed, unwrap
 from nnapi.runtime.executors.parts import ReadyPlan
+from nnapi.runtime.extension_attributes import Attributes
 from nnapi.runtime.inputs import check_inputs
 from nnapi.runtime.named import Outputs, order_inputs
 from nnapi.runtime.planning.explain import as_data, as_text, describe_wait, summary

@@ -20,13 +20,13 @@ from nnapi.errors import (
 from nnapi.model.lifecycle import State
 from nnapi.model.memory import Memory
 from nnapi.model.operand import Array, OperandType, Shape, combine
-from nnapi.runtime.attributes import Attributes
 from nnapi.runtime.binding import Binding
 from nnapi.runtime.burst import Burst
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.event import Event
 from nnapi.runtime.executors.deadline import deadline_after, pick_earlier
 from nnapi.runtime.executors.executors import execute
+from nnapi.runtime.extension_attributes import Attributes
 from nnapi.trace import Layer, Phase, Section, spans
 
 MAXIMUM_LOOP_TIMEOUT = 15_000_000_000

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from ai_edge_litert.interpreter import Delegate, Interpreter, OpResolverType
 
-from nnapi.drivers.delegate.plan import WatchedDelegate
+from nnapi.drivers.delegate.remaining_nodes import WatchedDelegate
 from nnapi.drivers.litert.interpreter import Program
 from nnapi.drivers.output import Output, choose_line, collect_output
 from nnapi.errors import OpFailedError, UnavailableDeviceError, need

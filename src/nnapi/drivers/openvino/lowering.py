@@ -12,7 +12,7 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.openvino.api import op, ov
 from nnapi.drivers.openvino.context import RULES, Context, Range, integers
 from nnapi.drivers.openvino.value import ELEMENTS, Node, Value
-from nnapi.lowering.decompose import sketch_call
+from nnapi.lowering.decompose import decompose_call
 from nnapi.lowering.lower import (
     NHWC_TO_NCHW,
     Lowering,
@@ -51,7 +51,7 @@ class Lowered(Lowering[Value, Context]):
     no_rule = "the engine's operations do not have this meaning"
     failures = (RuntimeError,)
     folds_dequantize = True
-    decompose = staticmethod(sketch_call)
+    decompose = staticmethod(decompose_call)
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None]) -> None:
         super().__init__(model, [shape if shape and all(shape) else () for shape in shapes])

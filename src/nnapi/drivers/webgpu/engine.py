@@ -116,9 +116,9 @@ class Instance:
         return [end.read() for end in self._outputs]
 
 
-def explain(failure: str, said: str) -> str:
+def explain(failure: str, output: str) -> str:
     """Return the reason of a refusal, from the engine's error and output."""
-    lines = [line.strip() for line in said.splitlines()]
+    lines = [line.strip() for line in output.splitlines()]
     for number, line in enumerate(lines):
         if "not supported by GPU delegate" in line:
             reasons = lines[number + 1 :]

@@ -8,7 +8,6 @@ from nnapi.drivers.litert.artifact import VERSION, Compiled, write_facts
 from nnapi.drivers.xnnpack.lowering import is_static
 from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
 from nnapi.drivers.xnnpack.passes.dynamic_range import use_faster_weights, use_float_weights
-from nnapi.drivers.xnnpack.passes.io_types import keep_unsigned_io
 from nnapi.drivers.xnnpack.passes.lstm_unroll import unroll_lstm
 from nnapi.drivers.xnnpack.passes.quantized_reductions import reduce_quantized
 from nnapi.drivers.xnnpack.passes.recompose import recompose
@@ -16,6 +15,7 @@ from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import NOMINAL, Kern
 from nnapi.drivers.xnnpack.passes.signed_weights.in_float import compute_in_float
 from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
 from nnapi.drivers.xnnpack.passes.signed_weights.width_to_depth import move_width_to_depth
+from nnapi.drivers.xnnpack.passes.unsigned_io import keep_unsigned_io
 from nnapi.drivers.xnnpack.passes.unsigned_values import make_unsigned
 from nnapi.formats.tflite.graph import Graph, Tensor
 from nnapi.formats.tflite.lstm_fuse import fuse_lstm_steps

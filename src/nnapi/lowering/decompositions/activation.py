@@ -3,55 +3,55 @@
 from __future__ import annotations
 
 from nnapi.codes import OperationCode as Op
-from nnapi.lowering.sketch import Sketch, decomposition
+from nnapi.lowering.decomposition import Decomposition, decomposition
 from nnapi.model.builder import Tensor
 
 
-def clamp(s: Sketch, x: Tensor, low: float | None, high: float | None) -> Tensor:
+def clamp(b: Decomposition, x: Tensor, low: float | None, high: float | None) -> Tensor:
     if low is not None:
-        x = s.maximum(x, s.number(x, low))
-    return x if high is None else s.minimum(x, s.number(x, high))
+        x = b.maximum(x, b.number(x, low))
+    return x if high is None else b.minimum(x, b.number(x, high))
 
 
 @decomposition(Op.RELU)
-def relu(s: Sketch, input: Tensor) -> Tensor:
-    return clamp(s, input, 0, None)
+def relu(b: Decomposition, input: Tensor) -> Tensor:
+    return clamp(b, input, 0, None)
 
 
 @decomposition(Op.RELU1)
-def relu1(s: Sketch, input: Tensor) -> Tensor:
-    return clamp(s, input, -1, 1)
+def relu1(b: Decomposition, input: Tensor) -> Tensor:
+    return clamp(b, input, -1, 1)
 
 
 @decomposition(Op.RELU6)
-def relu6(s: Sketch, input: Tensor) -> Tensor:
-    return clamp(s, input, 0, 6)
+def relu6(b: Decomposition, input: Tensor) -> Tensor:
+    return clamp(b, input, 0, 6)
 
 
 @decomposition(Op.LOGISTIC)
-def logistic(s: Sketch, input: Tensor) -> Tensor:
-    return s.div(s.number(input, 1), s.add(s.exp(s.neg(input)), s.number(input, 1), 0), 0)
+def logistic(b: Decomposition, input: Tensor) -> Tensor:
+    return b.div(b.number(input, 1), b.add(b.exp(b.neg(input)), b.number(input, 1), 0), 0)
 
 
 @decomposition(Op.TANH)
-def tanh(s: Sketch, input: Tensor) -> Tensor:
-    twice = s.mul(s.logistic(s.mul(input, s.number(input, 2), 0)), s.number(input, 2), 0)
-    return s.sub(twice, s.number(input, 1), 0)
+def tanh(b: Decomposition, input: Tensor) -> Tensor:
+    twice = b.mul(b.logistic(b.mul(input, b.number(input, 2), 0)), b.number(input, 2), 0)
+    return b.sub(twice, b.number(input, 1), 0)
 
 
 @decomposition(Op.ELU)
-def elu(s: Sketch, input: Tensor, alpha: float) -> Tensor:
-    curve = s.mul(s.sub(s.exp(input), s.number(input, 1), 0), s.number(input, alpha), 0)
-    return s.add(s.relu(input), s.minimum(curve, s.number(input, 0)), 0)
+def elu(b: Decomposition, input: Tensor, alpha: float) -> Tensor:
+    curve = b.mul(b.sub(b.exp(input), b.number(input, 1), 0), b.number(input, alpha), 0)
+    return b.add(b.relu(input), b.minimum(curve, b.number(input, 0)), 0)
 
 
 @decomposition(Op.PRELU)
-def prelu(s: Sketch, input: Tensor, alpha: Tensor) -> Tensor:
-    below = s.mul(s.minimum(input, s.number(input, 0)), alpha, 0)
-    return s.add(s.relu(input), below, 0)
+def prelu(b: Decomposition, input: Tensor, alpha: Tensor) -> Tensor:
+    below = b.mul(b.minimum(input, b.number(input, 0)), alpha, 0)
+    return b.add(b.relu(input), below, 0)
 
 
 @decomposition(Op.HARD_SWISH)
-def hard_swish(s: Sketch, input: Tensor) -> Tensor:
-    share = s.div(s.relu6(s.add(input, s.number(input, 3), 0)), s.number(input, 6), 0)
-    return s.mul(input, share, 0)
+def hard_swish(b: Decomposition, input: Tensor) -> Tensor:
+    share = b.div(b.relu6(b.add(input, b.number(input, 3), 0)), b.number(input, 6), 0)
+    return b.mul(input, share, 0)

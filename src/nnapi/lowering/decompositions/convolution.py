@@ -9,8 +9,8 @@ import numpy as np
 
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
+from nnapi.lowering.decomposition import Decomposition, decomposition
 from nnapi.lowering.lower import Unsupported
-from nnapi.lowering.sketch import Sketch, decomposition
 from nnapi.model.builder import Tensor
 from nnapi.model.operand import OperandType
 
@@ -19,7 +19,7 @@ Pairs = Sequence[Pair]
 
 
 def convolve(
-    s: Sketch,
+    b: Decomposition,
     x: Tensor,
     filter: Tensor,
     bias: Tensor,
@@ -31,79 +31,85 @@ def convolve(
 ) -> Tensor:
     (top, bottom), (left, right) = padding
     window = left, right, top, bottom, stride[1], stride[0]
-    return s.conv_2d(x, filter, bias, *window, 0, False, dilation[1], dilation[0], out=out)
+    return b.conv_2d(x, filter, bias, *window, 0, False, dilation[1], dilation[0], out=out)
 
 
 @decomposition(Op.GROUPED_CONV_2D)
-def grouped_conv_2d(s: Sketch, input: Tensor, filter: Tensor, bias: Tensor, num_groups: int, **window: Any) -> Tensor:
-    type = s.call.results[0]
+def grouped_conv_2d(
+    b: Decomposition, input: Tensor, filter: Tensor, bias: Tensor, num_groups: int, **window: Any
+) -> Tensor:
+    type = b.call.results[0]
     depth, channels = input.shape[3] // num_groups, filter.shape[0] // num_groups
     out = type.with_dimensions((*type.dimensions[:3], channels))
     parts = []
     for group in range(num_groups):
-        x = s.block(input, 3, group * depth, depth)
-        kernel, offset = (cut(s, each, group * channels, channels) for each in (filter, bias))
-        parts.append(convolve(s, x, kernel, offset, out, **window))
-    return s.join(parts, 3)
+        x = b.block(input, 3, group * depth, depth)
+        kernel, offset = (cut(b, each, group * channels, channels) for each in (filter, bias))
+        parts.append(convolve(b, x, kernel, offset, out, **window))
+    return b.join(parts, 3)
 
 
-def cut(s: Sketch, tensor: Tensor, begin: int, size: int) -> Tensor:
+def cut(b: Decomposition, tensor: Tensor, begin: int, size: int) -> Tensor:
     """Return some output channels of a filter or bias, as a constant if possible."""
-    value = s.value(tensor)
+    value = b.value(tensor)
     if value is None:
-        return s.block(tensor, 0, begin, size)
+        return b.block(tensor, 0, begin, size)
     type = tensor.type.with_dimensions((size, *tensor.shape[1:]))
     if type.channel is not None:
         type = type.replace(channel=type.channel._replace(scales=type.channel.scales[begin : begin + size]))
-    return s.constant(value[begin : begin + size], type)
+    return b.constant(value[begin : begin + size], type)
 
 
 @decomposition(Op.TRANSPOSE_CONV_2D)
-def transpose_conv_2d(s: Sketch, input: Tensor, filter: Tensor, bias: Tensor, padding: Pairs, stride: Pair) -> Tensor:
+def transpose_conv_2d(
+    b: Decomposition, input: Tensor, filter: Tensor, bias: Tensor, padding: Pairs, stride: Pair
+) -> Tensor:
     """Insert zeros between the cells, then convolve with the flipped filter."""
     n, h, w, c = input.shape
     _, kh, kw, _ = filter.shape
     (top, bottom), (left, right) = padding
-    x = _move_apart(s, s.restate(input, (n, h, w * c, 1)), 1, stride[0])
+    x = _move_apart(b, b.restate(input, (n, h, w * c, 1)), 1, stride[0])
     rows = x.shape[1]
-    x = _move_apart(s, s.restate(x, (n * rows, w, c, 1)), 1, stride[1])
-    x = s.restate(x, (n, rows, x.shape[1], c))
+    x = _move_apart(b, b.restate(x, (n * rows, w, c, 1)), 1, stride[1])
+    x = b.restate(x, (n, rows, x.shape[1], c))
     around = [(kh - 1 - top, kh - 1 - bottom), (kw - 1 - left, kw - 1 - right)]
     for axis, (before, after) in enumerate(around, 1):
         first, size = max(0, -before), x.shape[axis] + min(0, before) + min(0, after)
-        x = s.block(x, axis, first, size)
+        x = b.block(x, axis, first, size)
     inside = [[max(0, before), max(0, after)] for before, after in around]
     if any(map(any, inside)):  # padding of the convolution itself must be narrower than its filter
-        x = s.pad(x, [[0, 0], *inside, [0, 0]])
-    return convolve(s, x, flip_filter(s, filter), bias, s.call.results[0])
+        x = b.pad(x, [[0, 0], *inside, [0, 0]])
+    return convolve(b, x, flip_filter(b, filter), bias, b.call.results[0])
 
 
-def _move_apart(s: Sketch, x: Tensor, axis: int, stride: int) -> Tensor:
+def _move_apart(b: Decomposition, x: Tensor, axis: int, stride: int) -> Tensor:
     """Insert zeros between the elements along the second of four axes; the last one has size 1."""
     n, size, inner, _ = x.shape
     if stride == 1 or size == 1:
         return x
-    apart = s.pad(s.restate(x, (n * size, 1, inner, 1)), [[0, 0], [0, stride - 1], [0, 0], [0, 0]])
-    return s.block(s.restate(apart, (n, size * stride, inner, 1)), axis, 0, (size - 1) * stride + 1)
+    apart = b.pad(b.restate(x, (n * size, 1, inner, 1)), [[0, 0], [0, stride - 1], [0, 0], [0, 0]])
+    return b.block(b.restate(apart, (n, size * stride, inner, 1)), axis, 0, (size - 1) * stride + 1)
 
 
-def flip_filter(s: Sketch, filter: Tensor) -> Tensor:
-    value = s.value(filter)
+def flip_filter(b: Decomposition, filter: Tensor) -> Tensor:
+    value = b.value(filter)
     if value is not None:
-        return s.constant(np.ascontiguousarray(value[:, ::-1, ::-1]), filter.type)
+        return b.constant(np.ascontiguousarray(value[:, ::-1, ::-1]), filter.type)
     _, kh, kw, _ = filter.shape
-    return s.pick(s.pick(filter, 1, range(kh)[::-1]), 2, range(kw)[::-1])
+    return b.pick(b.pick(filter, 1, range(kh)[::-1]), 2, range(kw)[::-1])
 
 
 @decomposition(Op.DEPTHWISE_CONV_2D)
-def depthwise_conv_2d(s: Sketch, input: Tensor, filter: Tensor, bias: Tensor, multiplier: int, **window: Any) -> Tensor:
+def depthwise_conv_2d(
+    b: Decomposition, input: Tensor, filter: Tensor, bias: Tensor, multiplier: int, **window: Any
+) -> Tensor:
     """Convert to GROUPED_CONV_2D: every channel is a group, the filter's last axis becomes its first."""
-    transposed = s.permute(filter, (3, 1, 2, 0)) if filter.type.channel is None else _channels_first(s, filter)
-    return grouped_conv_2d(s, input, transposed, bias, input.shape[3], **window)
+    transposed = b.permute(filter, (3, 1, 2, 0)) if filter.type.channel is None else _channels_first(b, filter)
+    return grouped_conv_2d(b, input, transposed, bias, input.shape[3], **window)
 
 
-def _channels_first(s: Sketch, filter: Tensor) -> Tensor:
-    value, channel = s.value(filter), filter.type.channel
+def _channels_first(b: Decomposition, filter: Tensor) -> Tensor:
+    value, channel = b.value(filter), filter.type.channel
     if value is None:
         raise Unsupported("its filter is computed and has a scale per channel")
     assert channel is not None
@@ -111,4 +117,4 @@ def _channels_first(s: Sketch, filter: Tensor) -> Tensor:
     type = OperandType(OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL, transposed.shape).replace(
         channel=channel._replace(dimension=0)
     )
-    return s.constant(transposed, type)
+    return b.constant(transposed, type)

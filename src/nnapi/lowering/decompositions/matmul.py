@@ -9,8 +9,8 @@ import numpy as np
 
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
+from nnapi.lowering.decomposition import Decomposition, decomposition
 from nnapi.lowering.lower import require
-from nnapi.lowering.sketch import Sketch, decomposition
 from nnapi.model.builder import Tensor
 from nnapi.model.operand import OperandType, as_float32
 
@@ -19,13 +19,13 @@ MOST_PRODUCTS = 256
 
 
 @decomposition(Op.FULLY_CONNECTED)
-def fully_connected(s: Sketch, input: Tensor, weights: Tensor, bias: Tensor) -> Tensor:
+def fully_connected(b: Decomposition, input: Tensor, weights: Tensor, bias: Tensor) -> Tensor:
     units, size = weights.shape
-    image = s.restate(input, (math.prod(input.shape) // size, 1, 1, size))
-    type = s.call.results[0]
-    made = s.conv_2d(
+    image = b.restate(input, (math.prod(input.shape) // size, 1, 1, size))
+    type = b.call.results[0]
+    made = b.conv_2d(
         image,
-        s.restate(weights, (units, 1, 1, size)),
+        b.restate(weights, (units, 1, 1, size)),
         bias,
         0,
         0,
@@ -36,55 +36,55 @@ def fully_connected(s: Sketch, input: Tensor, weights: Tensor, bias: Tensor) -> 
         0,
         out=type.with_dimensions((image.shape[0], 1, 1, units)),
     )
-    return s.restate(made, type.dimensions)
+    return b.restate(made, type.dimensions)
 
 
 @decomposition(Op.BATCH_MATMUL)
-def batch_matmul(s: Sketch, lhs: Tensor, rhs: Tensor, adj_x: bool, adj_y: bool) -> Tensor:
+def batch_matmul(b: Decomposition, lhs: Tensor, rhs: Tensor, adj_x: bool, adj_y: bool) -> Tensor:
     """Multiply matrix by matrix, the right one transposed like weights."""
-    type = s.call.results[0]
+    type = b.call.results[0]
     *batch, rows, columns = type.dimensions
     require(math.prod(batch) <= MOST_MATRICES, f"its {math.prod(batch)} matrices are too many to multiply one by one")
     rank = len(type.dimensions)
     transposed = [*range(rank - 2), rank - 1, rank - 2]
-    left, right = (s.permute(lhs, transposed) if adj_x else lhs), (rhs if adj_y else s.permute(rhs, transposed))
+    left, right = (b.permute(lhs, transposed) if adj_x else lhs), (rhs if adj_y else b.permute(rhs, transposed))
     depth = left.shape[-1]
-    left, right = s.restate(left, (math.prod(left.shape[:-1]), depth)), _flat(s, right)
+    left, right = b.restate(left, (math.prod(left.shape[:-1]), depth)), _flat(b, right)
     numbers = np.arange(math.prod(batch)).reshape(batch or (1,))
     of_left, of_right = (_matrix_numbers(x.shape[:-2], numbers.shape) for x in (lhs, rhs))
     if type.code == OperandCode.TENSOR_INT32:
-        return _multiply_integers(s, left, right, list(zip(of_left, of_right, strict=True)))
-    bias = _zeros(s, columns, lhs, rhs)
+        return _multiply_integers(b, left, right, list(zip(of_left, of_right, strict=True)))
+    bias = _zeros(b, columns, lhs, rhs)
     parts = [
-        s.fully_connected(
-            s.block(left, 0, i * rows, rows),
-            s.block(right, 0, j * columns, columns),
+        b.fully_connected(
+            b.block(left, 0, i * rows, rows),
+            b.block(right, 0, j * columns, columns),
             bias,
             0,
             out=type.with_dimensions((rows, columns)),
         )
         for i, j in zip(of_left, of_right, strict=True)
     ]
-    return s.restate(s.join(parts, 0), type.dimensions)
+    return b.restate(b.join(parts, 0), type.dimensions)
 
 
-def _multiply_integers(s: Sketch, left: Tensor, right: Tensor, pairs: list[tuple[int, int]]) -> Tensor:
+def _multiply_integers(b: Decomposition, left: Tensor, right: Tensor, pairs: list[tuple[int, int]]) -> Tensor:
     """Multiply all rows by all columns and add along the last axis."""
-    *_, rows, columns = s.call.results[0].dimensions
+    *_, rows, columns = b.call.results[0].dimensions
     depth = left.shape[1]
     require(depth <= MOST_PRODUCTS, f"its {depth} products of integers are too many to decompose")
     parts = []
     for i, j in pairs:
-        a = s.restate(s.block(left, 0, i * rows, rows), (rows, 1, depth))
-        b = s.restate(s.block(right, 0, j * columns, columns), (1, columns, depth))
-        products = s.mul(a, b, 0)
-        terms = [s.restate(s.block(products, 2, k, 1), (rows, columns)) for k in range(depth)]
-        parts.append(reduce(lambda a, b: s.add(a, b, 0), terms))
-    return s.restate(s.join(parts, 0), s.call.results[0].dimensions)
+        row = b.restate(b.block(left, 0, i * rows, rows), (rows, 1, depth))
+        column = b.restate(b.block(right, 0, j * columns, columns), (1, columns, depth))
+        products = b.mul(row, column, 0)
+        terms = [b.restate(b.block(products, 2, k, 1), (rows, columns)) for k in range(depth)]
+        parts.append(reduce(lambda x, y: b.add(x, y, 0), terms))
+    return b.restate(b.join(parts, 0), b.call.results[0].dimensions)
 
 
-def _flat(s: Sketch, x: Tensor) -> Tensor:
-    return s.restate(x, (math.prod(x.shape[:-1]), x.shape[-1]))
+def _flat(b: Decomposition, x: Tensor) -> Tensor:
+    return b.restate(x, (math.prod(x.shape[:-1]), x.shape[-1]))
 
 
 def _matrix_numbers(batch: tuple[int, ...], wanted: tuple[int, ...]) -> list[int]:
@@ -92,8 +92,8 @@ def _matrix_numbers(batch: tuple[int, ...], wanted: tuple[int, ...]) -> list[int
     return [int(number) for number in np.broadcast_to(numbers, wanted).ravel()]
 
 
-def _zeros(s: Sketch, count: int, lhs: Tensor, rhs: Tensor) -> Tensor:
+def _zeros(b: Decomposition, count: int, lhs: Tensor, rhs: Tensor) -> Tensor:
     if not lhs.type.is_quantized:
-        return s.constant(np.zeros(count, np.float32))
+        return b.constant(np.zeros(count, np.float32))
     scale = as_float32(lhs.type.scale * rhs.type.scale)
-    return s.constant(np.zeros(count, np.int32), OperandType(OperandCode.TENSOR_INT32, (count,), scale))
+    return b.constant(np.zeros(count, np.int32), OperandType(OperandCode.TENSOR_INT32, (count,), scale))

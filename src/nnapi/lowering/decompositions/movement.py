@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.lowering.sketch import Sketch, decomposition, outer_and_inner
+from nnapi.lowering.decomposition import Decomposition, decomposition, outer_and_inner
 from nnapi.model.builder import Tensor
 from nnapi.model.operand import Array, OperandType
 from nnapi.ops.shapes import axis_of
@@ -17,60 +17,60 @@ from nnapi.ops.slice import slice_steps
 SWAPPED = (0, 2, 1, 3)
 
 
-def result(s: Sketch) -> tuple[int, ...]:
-    return s.call.results[0].dimensions
+def result(b: Decomposition) -> tuple[int, ...]:
+    return b.call.results[0].dimensions
 
 
 @decomposition(Op.SQUEEZE)
-def squeeze(s: Sketch, input: Tensor, dims: Array | None) -> Tensor:
-    return s.restate(input, result(s))
+def squeeze(b: Decomposition, input: Tensor, dims: Array | None) -> Tensor:
+    return b.restate(input, result(b))
 
 
 @decomposition(Op.EXPAND_DIMS)
-def expand_dims(s: Sketch, input: Tensor, axis: int) -> Tensor:
-    return s.restate(input, result(s))
+def expand_dims(b: Decomposition, input: Tensor, axis: int) -> Tensor:
+    return b.restate(input, result(b))
 
 
 @decomposition(Op.FILL)
-def fill(s: Sketch, dims: Array, value: Any) -> Tensor:
-    type = s.call.results[0]
-    full = s.constant(np.full(type.size, value, type.dtype), OperandType(type.code, (type.size,)))
-    return s.reshape(full, np.array(type.dimensions, np.int32))
+def fill(b: Decomposition, dims: Array, value: Any) -> Tensor:
+    type = b.call.results[0]
+    full = b.constant(np.full(type.size, value, type.dtype), OperandType(type.code, (type.size,)))
+    return b.reshape(full, np.array(type.dimensions, np.int32))
 
 
 @decomposition(Op.PACK)
-def pack(s: Sketch, axis: int, inputs: Sequence[Tensor]) -> Tensor:
-    shape = list(result(s))
+def pack(b: Decomposition, axis: int, inputs: Sequence[Tensor]) -> Tensor:
+    shape = list(result(b))
     shape[axis] = 1
-    return s.join([s.restate(each, shape) for each in inputs], axis)
+    return b.join([b.restate(each, shape) for each in inputs], axis)
 
 
 @decomposition(Op.TRANSPOSE)
-def transpose(s: Sketch, input: Tensor, perm: Array | None) -> Tensor:
+def transpose(b: Decomposition, input: Tensor, perm: Array | None) -> Tensor:
     order = range(len(input.shape))[::-1] if perm is None else perm.tolist()
-    return s.gather_permuted(input, order)
+    return b.gather_permuted(input, order)
 
 
 # Slices
 
 
 @decomposition(Op.SPLIT)
-def split(s: Sketch, input: Tensor, axis: int, num_splits: int) -> list[Tensor]:
+def split(b: Decomposition, input: Tensor, axis: int, num_splits: int) -> list[Tensor]:
     axis = axis_of(axis, len(input.shape))
     size = input.shape[axis] // num_splits
-    return [s.block(input, axis, number * size, size) for number in range(num_splits)]
+    return [b.block(input, axis, number * size, size) for number in range(num_splits)]
 
 
 @decomposition(Op.SLICE)
-def slice_block(s: Sketch, input: Tensor, begin: Array, size: Array) -> Tensor:
-    for axis, (first, count) in enumerate(zip(begin.tolist(), result(s), strict=True)):
-        input = s.pick(input, axis, range(first, first + count))
+def slice_block(b: Decomposition, input: Tensor, begin: Array, size: Array) -> Tensor:
+    for axis, (first, count) in enumerate(zip(begin.tolist(), result(b), strict=True)):
+        input = b.pick(input, axis, range(first, first + count))
     return input
 
 
 @decomposition(Op.STRIDED_SLICE)
 def strided_slice(
-    s: Sketch,
+    b: Decomposition,
     input: Tensor,
     begin: Array,
     end: Array,
@@ -80,20 +80,20 @@ def strided_slice(
     shrink_axis_mask: int,
 ) -> Tensor:
     for axis, steps in enumerate(slice_steps(input.shape, begin, end, strides, begin_mask, end_mask)):
-        input = s.pick(input, axis, steps)
-    return s.restate(input, result(s))
+        input = b.pick(input, axis, steps)
+    return b.restate(input, result(b))
 
 
 @decomposition(Op.REVERSE)
-def reverse(s: Sketch, input: Tensor, axis: Array) -> Tensor:
+def reverse(b: Decomposition, input: Tensor, axis: Array) -> Tensor:
     only = axis_of(int(axis.reshape(-1)[0]), len(input.shape))
-    return s.pick(input, only, range(input.shape[only])[::-1])
+    return b.pick(input, only, range(input.shape[only])[::-1])
 
 
 @decomposition(Op.TILE)
-def tile(s: Sketch, input: Tensor, multiples: Array) -> Tensor:
+def tile(b: Decomposition, input: Tensor, multiples: Array) -> Tensor:
     for axis, count in enumerate(multiples.tolist()):
-        input = s.pick(input, axis, list(range(input.shape[axis])) * count)
+        input = b.pick(input, axis, list(range(input.shape[axis])) * count)
     return input
 
 
@@ -101,33 +101,33 @@ def tile(s: Sketch, input: Tensor, multiples: Array) -> Tensor:
 
 
 @decomposition(Op.PAD)
-def pad(s: Sketch, input: Tensor, paddings: Array) -> Tensor:
-    return surround(s, input, paddings, input.type.zero_point)
+def pad(b: Decomposition, input: Tensor, paddings: Array) -> Tensor:
+    return surround(b, input, paddings, input.type.zero_point)
 
 
 @decomposition(Op.PAD_V2)
-def pad_v2(s: Sketch, input: Tensor, paddings: Array, pad_value: float) -> Tensor:
-    return surround(s, input, paddings, pad_value)
+def pad_v2(b: Decomposition, input: Tensor, paddings: Array, pad_value: float) -> Tensor:
+    return surround(b, input, paddings, pad_value)
 
 
-def surround(s: Sketch, x: Tensor, paddings: Array, value: float) -> Tensor:
+def surround(b: Decomposition, x: Tensor, paddings: Array, value: float) -> Tensor:
     """Put constants before and behind a tensor, axis by axis."""
     for axis, around in enumerate(paddings.tolist()):
         parts = [x]
         for size, at in zip(around, (0, 2), strict=True):
             if size:
                 shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
-                full = s.constant(np.full(shape, value, x.type.dtype), x.type.with_dimensions(shape))
+                full = b.constant(np.full(shape, value, x.type.dtype), x.type.with_dimensions(shape))
                 parts.insert(min(at, len(parts)), full)
-        x = s.join(parts, axis)
+        x = b.join(parts, axis)
     return x
 
 
 @decomposition(Op.MIRROR_PAD)
-def mirror_pad(s: Sketch, input: Tensor, paddings: Array, mode: int) -> Tensor:
+def mirror_pad(b: Decomposition, input: Tensor, paddings: Array, mode: int) -> Tensor:
     for axis, around in enumerate(paddings.tolist()):
         indices = np.pad(np.arange(input.shape[axis]), around, mode="symmetric" if mode else "reflect")
-        input = s.pick(input, axis, indices.tolist())
+        input = b.pick(input, axis, indices.tolist())
     return input
 
 
@@ -135,42 +135,42 @@ def mirror_pad(s: Sketch, input: Tensor, paddings: Array, mode: int) -> Tensor:
 
 
 @decomposition(Op.CHANNEL_SHUFFLE)
-def channel_shuffle(s: Sketch, input: Tensor, num_groups: int, axis: int) -> Tensor:
+def channel_shuffle(b: Decomposition, input: Tensor, num_groups: int, axis: int) -> Tensor:
     axis = axis_of(axis, len(input.shape))
     outer, inner = outer_and_inner(input.shape, axis)
-    grouped = s.restate(input, (outer, num_groups, input.shape[axis] // num_groups, inner))
-    return s.restate(s.permute(grouped, SWAPPED), input.shape)
+    grouped = b.restate(input, (outer, num_groups, input.shape[axis] // num_groups, inner))
+    return b.restate(b.permute(grouped, SWAPPED), input.shape)
 
 
 @decomposition(Op.DEPTH_TO_SPACE)
-def depth_to_space(s: Sketch, input: Tensor, block_size: int) -> Tensor:
+def depth_to_space(b: Decomposition, input: Tensor, block_size: int) -> Tensor:
     n, h, w, c = input.shape
-    rows = s.permute(s.restate(input, (n * h, w, block_size, c // block_size)), SWAPPED)
-    return s.restate(rows, result(s))
+    rows = b.permute(b.restate(input, (n * h, w, block_size, c // block_size)), SWAPPED)
+    return b.restate(rows, result(b))
 
 
 @decomposition(Op.SPACE_TO_DEPTH)
-def space_to_depth(s: Sketch, input: Tensor, block_size: int) -> Tensor:
+def space_to_depth(b: Decomposition, input: Tensor, block_size: int) -> Tensor:
     n, h, w, c = input.shape
-    rows = s.restate(input, (n * h // block_size, block_size, w // block_size, block_size * c))
-    return s.restate(s.permute(rows, SWAPPED), result(s))
+    rows = b.restate(input, (n * h // block_size, block_size, w // block_size, block_size * c))
+    return b.restate(b.permute(rows, SWAPPED), result(b))
 
 
 @decomposition(Op.SPACE_TO_BATCH_ND)
-def space_to_batch(s: Sketch, input: Tensor, block_shape: Array, paddings: Array) -> Tensor:
+def space_to_batch(b: Decomposition, input: Tensor, block_shape: Array, paddings: Array) -> Tensor:
     """Handle columns first, so that rows are the outer blocks in the result's batches."""
     around = np.array([[0, 0], *paddings.tolist(), [0, 0]], np.int32)
-    x = s.pad(input, around) if around.any() else input
+    x = b.pad(input, around) if around.any() else input
     (n, h, w, c), (high, wide) = x.shape, block_shape.tolist()
-    x = s.permute(s.restate(x, (n * h, w // wide, wide, c)), (2, 0, 1, 3))
-    x = s.restate(x, (wide * n, h // high, high, w // wide * c))
-    return s.restate(s.permute(x, (2, 0, 1, 3)), result(s))
+    x = b.permute(b.restate(x, (n * h, w // wide, wide, c)), (2, 0, 1, 3))
+    x = b.restate(x, (wide * n, h // high, high, w // wide * c))
+    return b.restate(b.permute(x, (2, 0, 1, 3)), result(b))
 
 
 @decomposition(Op.BATCH_TO_SPACE_ND)
-def batch_to_space(s: Sketch, input: Tensor, block_shape: Array) -> Tensor:
+def batch_to_space(b: Decomposition, input: Tensor, block_shape: Array) -> Tensor:
     (n, h, w, c), (high, wide) = input.shape, block_shape.tolist()
     n //= high * wide
-    x = s.permute(s.restate(input, (high, wide * n, h, w * c)), (1, 2, 0, 3))
-    x = s.permute(s.restate(x, (wide, n * h * high, w, c)), (1, 2, 0, 3))
-    return s.restate(x, result(s))
+    x = b.permute(b.restate(input, (high, wide * n, h, w * c)), (1, 2, 0, 3))
+    x = b.permute(b.restate(x, (wide, n * h * high, w, c)), (1, 2, 0, 3))
+    return b.restate(x, result(b))

@@ -7,9 +7,9 @@ from functools import reduce
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
+from nnapi.lowering.decomposition import Decomposition, decomposition, read_stored, write_stored
 from nnapi.lowering.decompositions.movement import surround
 from nnapi.lowering.lower import require
-from nnapi.lowering.sketch import Sketch, decomposition, read_stored, write_stored
 from nnapi.model.builder import Tensor
 from nnapi.model.operand import Array
 from nnapi.ops.shapes import Padding
@@ -19,42 +19,42 @@ Pair = tuple[int, int]
 
 
 @decomposition(Op.MAX_POOL_2D)
-def max_pool_2d(s: Sketch, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
+def max_pool_2d(b: Decomposition, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
     dtype = input.type.dtype
     lowest = float(np.finfo(dtype).min) if dtype.kind == "f" else int(np.iinfo(dtype).min)
-    x = surround(s, input, np.array([[0, 0], *padding, [0, 0]]), lowest)
+    x = surround(b, input, np.array([[0, 0], *padding, [0, 0]]), lowest)
     for axis, (length, step) in enumerate(zip(size, stride, strict=True), 1):
         require(length <= MOST_TAPS, f"a window of {length} is too long")
-        count = s.call.results[0].dimensions[axis]
-        parts = [s.pick(x, axis, range(first, x.shape[axis], step)[:count]) for first in range(length)]
-        x = reduce(lambda a, b: s.maximum(a, b, out=a.type), parts)
+        count = b.call.results[0].dimensions[axis]
+        parts = [b.pick(x, axis, range(first, x.shape[axis], step)[:count]) for first in range(length)]
+        x = reduce(lambda x, y: b.maximum(x, y, out=x.type), parts)
     return x
 
 
 @decomposition(Op.AVERAGE_POOL_2D)
-def average_pool_2d(s: Sketch, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
+def average_pool_2d(b: Decomposition, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
     """Average with zero padding, divided by the cells within the image; quantized results are the nearest values."""
-    counts = _count_cells(s, input, padding, stride, size)
+    counts = _count_cells(b, input, padding, stride, size)
     if not input.type.is_quantized:
-        return s.div(_add_windows(s, input, padding, stride, size), s.constant(counts), 0)
-    values = read_stored(s, input)
-    values = s.add(values, s.number(values, input.type.zero_point), 0)
-    total = _add_windows(s, values, padding, stride, size)
-    size_and_half = s.add(s.abs(total), s.constant(np.floor(counts / 2)), 0)
-    nearest = s.floor(s.div(size_and_half, s.constant(counts), 0))
-    signed = s.select(s.greater(s.constant(np.zeros(total.shape, np.float32)), total), s.neg(nearest), nearest)
-    return write_stored(s, s.sub(signed, s.number(signed, input.type.zero_point), 0), input.type)
+        return b.div(_add_windows(b, input, padding, stride, size), b.constant(counts), 0)
+    values = read_stored(b, input)
+    values = b.add(values, b.number(values, input.type.zero_point), 0)
+    total = _add_windows(b, values, padding, stride, size)
+    size_and_half = b.add(b.abs(total), b.constant(np.floor(counts / 2)), 0)
+    nearest = b.floor(b.div(size_and_half, b.constant(counts), 0))
+    signed = b.select(b.greater(b.constant(np.zeros(total.shape, np.float32)), total), b.neg(nearest), nearest)
+    return write_stored(b, b.sub(signed, b.number(signed, input.type.zero_point), 0), input.type)
 
 
-def _add_windows(s: Sketch, x: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
+def _add_windows(b: Decomposition, x: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
     depth = x.shape[3]
-    ones, zeros = s.constant(np.ones((1, *size, depth), np.float32)), s.constant(np.zeros(depth, np.float32))
+    ones, zeros = b.constant(np.ones((1, *size, depth), np.float32)), b.constant(np.zeros(depth, np.float32))
     (top, bottom), (left, right) = padding
-    return s.depthwise_conv_2d(x, ones, zeros, left, right, top, bottom, stride[1], stride[0], 1, 0)
+    return b.depthwise_conv_2d(x, ones, zeros, left, right, top, bottom, stride[1], stride[0], 1, 0)
 
 
-def _count_cells(s: Sketch, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Array:
-    _, *numbers, _ = s.call.results[0].dimensions
+def _count_cells(b: Decomposition, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Array:
+    _, *numbers, _ = b.call.results[0].dimensions
     counts = [
         [min(at * step - before + length, end) - max(at * step - before, 0) for at in range(number)]
         for number, step, (before, _), length, end in zip(numbers, stride, padding, size, input.shape[1:3], strict=True)
@@ -64,7 +64,7 @@ def _count_cells(s: Sketch, input: Tensor, padding: Padding, stride: Pair, size:
 
 
 @decomposition(Op.L2_POOL_2D)
-def l2_pool_2d(s: Sketch, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
+def l2_pool_2d(b: Decomposition, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
     (top, bottom), (left, right) = padding
-    squares = s.mul(input, input, 0)
-    return s.sqrt(s.average_pool_2d(squares, left, right, top, bottom, stride[1], stride[0], size[1], size[0], 0))
+    squares = b.mul(input, input, 0)
+    return b.sqrt(b.average_pool_2d(squares, left, right, top, bottom, stride[1], stride[0], size[1], size[0], 0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.lowering.sketch import Sketch, decomposition, read_stored, round_half_up, write_stored
+from nnapi.lowering.decomposition import Decomposition, decomposition, read_stored, round_half_up, write_stored
 from nnapi.model.builder import Tensor
 from nnapi.ops.quantization import AWAY
 from nnapi.ops.resize import source_positions
@@ -15,31 +15,33 @@ Pair = tuple[int, int]
 
 @decomposition(Op.RESIZE_NEAREST_NEIGHBOR)
 def resize_nearest_neighbor(
-    s: Sketch, input: Tensor, size: Pair, align_corners: bool, half_pixel_centers: bool
+    b: Decomposition, input: Tensor, size: Pair, align_corners: bool, half_pixel_centers: bool
 ) -> Tensor:
     for axis, out in zip((1, 2), size, strict=True):
         last = input.shape[axis] - 1
         at = source_positions(last + 1, out, align_corners, half_pixel_centers)
         nearest = np.floor(at + np.float32(0.5)) if align_corners else np.floor(at)
-        input = s.pick(input, axis, np.clip(nearest, 0, last).astype(int).tolist())
+        input = b.pick(input, axis, np.clip(nearest, 0, last).astype(int).tolist())
     return input
 
 
 @decomposition(Op.RESIZE_BILINEAR)
-def resize_bilinear(s: Sketch, input: Tensor, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Tensor:
+def resize_bilinear(
+    b: Decomposition, input: Tensor, size: Pair, align_corners: bool, half_pixel_centers: bool
+) -> Tensor:
     """Interpolate quantized values as integers, so that halves round as in the reference."""
-    x = read_stored(s, input) if input.type.is_quantized else input
+    x = read_stored(b, input) if input.type.is_quantized else input
     for axis, out in zip((1, 2), size, strict=True):
         last = x.shape[axis] - 1
         at = source_positions(last + 1, out, align_corners, half_pixel_centers)
         at = np.clip(at - np.float32(0.5) if half_pixel_centers else at, 0, last)
         low = at.astype(int)
-        share = s.constant((at - low).astype(np.float32).reshape(-1, *[1] * (3 - axis)))
-        first = s.pick(x, axis, low.tolist())
-        second = s.pick(x, axis, np.minimum(low + 1, last).tolist())
-        x = s.add(first, s.mul(s.sub(second, first, 0), share, 0), 0)
+        share = b.constant((at - low).astype(np.float32).reshape(-1, *[1] * (3 - axis)))
+        first = b.pick(x, axis, low.tolist())
+        second = b.pick(x, axis, np.minimum(low + 1, last).tolist())
+        x = b.add(first, b.mul(b.sub(second, first, 0), share, 0), 0)
     if not input.type.is_quantized:
         return x
-    rounded = round_half_up(s, s.mul(s.abs(x), s.number(x, AWAY), 0))
-    signed = s.select(s.greater(x, s.constant(np.zeros(x.shape, np.float32))), rounded, s.neg(rounded))
-    return write_stored(s, signed, input.type)
+    rounded = round_half_up(b, b.mul(b.abs(x), b.number(x, AWAY), 0))
+    signed = b.select(b.greater(x, b.constant(np.zeros(x.shape, np.float32))), rounded, b.neg(rounded))
+    return write_stored(b, signed, input.type)

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from nnapi.codes import OperationCode as Op
+from nnapi.lowering.decomposition import Decomposition, decomposition
 from nnapi.lowering.decompositions.binary import as_numbers
-from nnapi.lowering.sketch import Sketch, decomposition
 from nnapi.model.builder import Tensor
 
 
 @decomposition(Op.NEG)
-def neg(s: Sketch, input: Tensor) -> Tensor:
-    return s.mul(input, s.number(input, -1), 0)
+def neg(b: Decomposition, input: Tensor) -> Tensor:
+    return b.mul(input, b.number(input, -1), 0)
 
 
 @decomposition(Op.ABS)
-def absolute(s: Sketch, input: Tensor) -> Tensor:
-    return s.maximum(input, s.neg(input))
+def absolute(b: Decomposition, input: Tensor) -> Tensor:
+    return b.maximum(input, b.neg(input))
 
 
 @decomposition(Op.RSQRT)
-def rsqrt(s: Sketch, input: Tensor) -> Tensor:
-    return s.div(s.number(input, 1), s.sqrt(input), 0)
+def rsqrt(b: Decomposition, input: Tensor) -> Tensor:
+    return b.div(b.number(input, 1), b.sqrt(input), 0)
 
 
 @decomposition(Op.LOGICAL_NOT)
-def logical_not(s: Sketch, x: Tensor) -> Tensor:
-    numbers = as_numbers(s, x)
-    return s.equal(numbers, s.number(numbers, 0))
+def logical_not(b: Decomposition, x: Tensor) -> Tensor:
+    numbers = as_numbers(b, x)
+    return b.equal(numbers, b.number(numbers, 0))

@@ -29,7 +29,7 @@ def arithmetic(context: Context, lhs: Tensor, rhs: Tensor) -> Tensor:
     lhs, rhs = (_with_all_zeros(number, out.shape) for number in (lhs, rhs))
     x, y = _in_long_rows(lhs, rhs), _in_long_rows(rhs, lhs)
     x, y = _with_all_axes(context, x, y), _with_all_axes(context, y, x)
-    if out.type != "i8" or _is_within(kind, x, y, out):
+    if out.type != "i8" or _has_supported_ratios(kind, x, y, out):
         return canonical.arithmetic(context, x, y)
     reals = [context.real(x), context.real(y)]
     return context.store(context.emit(kind, reals, context.real_result(), activation=context.activation))
@@ -73,7 +73,7 @@ def _in_long_rows(tensor: Tensor, other: Tensor) -> Tensor:
     return tensor.like(shape=data.shape, data=data)
 
 
-def _is_within(kind: str, x: Tensor, y: Tensor, out: Tensor) -> bool:
+def _has_supported_ratios(kind: str, x: Tensor, y: Tensor, out: Tensor) -> bool:
     if kind == "DIV":
         return False
     ratios = (x.unit * y.unit / out.unit,) if kind == "MUL" else (x.unit / out.unit, y.unit / out.unit)

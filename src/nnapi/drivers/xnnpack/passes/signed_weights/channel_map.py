@@ -37,7 +37,7 @@ def map_channels(
             wanted = []
         depth = family.tensors[0].shape[3]
         behind = wanted[len(free) :]
-        behind += [0] * family.count_missing(depth + len(behind), outliers)
+        behind += [0] * family.count_padding_channels(depth + len(behind), outliers)
         if wanted or behind:
             order = Order(range(depth), dict(zip(free, wanted, strict=False)), behind)
             orders.update(dict.fromkeys(family.tensors, order))
@@ -60,7 +60,7 @@ class _Family:
         known = [channels for channels in ends if channels is not None]
         return np.flatnonzero(np.logical_and.reduce(known)).tolist() if known and len(known) == len(ends) else []
 
-    def count_missing(self, depth: int, outliers: Outliers) -> int:
+    def count_padding_channels(self, depth: int, outliers: Outliers) -> int:
         """Return the number of channels that fill the tiles of depthwise filters in float32."""
         is_float = any(op.kind == "DEPTHWISE_CONV_2D" and outliers.find_slices(op, 3) for op in self.inner)
         return cost_model.round_up(depth, cost_model.TILE) - depth if is_float and depth > cost_model.TILE else 0

@@ -7,7 +7,7 @@ import pytest
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.base import PrepareOptions
-from nnapi.drivers.xnnpack.passes.io_types import keep_unsigned_io
+from nnapi.drivers.xnnpack.passes.unsigned_io import keep_unsigned_io
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.model.operand import tensor
 from tests.drivers.xnnpack.engine_cases import Net, both, engine

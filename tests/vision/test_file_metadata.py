@@ -8,7 +8,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from nnapi.cli import app
-from nnapi.vision.description import Description, describe
+from nnapi.vision.file_metadata import Description, describe
 from nnapi.vision.pictures import Pixels
 from nnapi.vision.task import Task
 from tests.formats.tflite.metadata_cases import append_files, block

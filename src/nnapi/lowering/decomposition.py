@@ -1,4 +1,4 @@
-"""One call written as simpler ones: a builder that begins with the call's operands and ends with its results."""
+"""The builder of a decomposition: simpler calls from one call's operands to its results."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from nnapi.ops.quantization import same_quantization
 
 FLOAT32 = OperandCode.TENSOR_FLOAT32
 RULES = Rules()
-"""The rule of each operation that has a decomposition: it is called with a :class:`Sketch` and the call's arguments by
-name, tensors as the sketch's, and gives the tensor of each result."""
+"""The rule of each operation that has a decomposition: called with a :class:`Decomposition` and the call's arguments by
+name, tensors as the builder's, and gives the tensor of each result."""
 decomposition = RULES.lower
 MOVABLE = frozenset(
     {
@@ -33,11 +33,11 @@ MOVABLE = frozenset(
 CLAMPS = {FuseCode.FUSED_RELU: "relu", FuseCode.FUSED_RELU1: "relu1", FuseCode.FUSED_RELU6: "relu6"}
 
 
-class Sketch(Builder):
+class Decomposition(Builder):
     """The decomposition of one call while a rule writes it.
 
     Images are NHWC, whatever the call's layout: they are transposed around. The fused activation of the call is
-    applied to its first result. ``origins`` are the operands of the model behind those of the sketch.
+    applied to its first result. ``origins`` are the operands of the model behind those of the decomposition.
     """
 
     def __init__(self, call: Call, given: Mapping[int, OperandType | None], values: Mapping[int, Array]) -> None:
@@ -196,17 +196,17 @@ def outer_and_inner(shape: Shape, axis: int) -> tuple[int, int]:
     return math.prod(shape[:axis]), math.prod(shape[axis + 1 :])
 
 
-def read_stored(s: Sketch, x: Tensor) -> Tensor:
+def read_stored(b: Decomposition, x: Tensor) -> Tensor:
     """Return quantized values minus their zero point, as float32."""
-    real = s.dequantize(x, out=OperandType(FLOAT32, x.shape))
-    return round_half_up(s, s.div(real, s.number(real, x.type.scale), 0))
+    real = b.dequantize(x, out=OperandType(FLOAT32, x.shape))
+    return round_half_up(b, b.div(real, b.number(real, x.type.scale), 0))
 
 
-def round_half_up(s: Sketch, x: Tensor) -> Tensor:
+def round_half_up(b: Decomposition, x: Tensor) -> Tensor:
     """Return the nearest integers; halves round up."""
-    return s.floor(s.add(x, s.number(x, 0.5), 0))
+    return b.floor(b.add(x, b.number(x, 0.5), 0))
 
 
-def write_stored(s: Sketch, x: Tensor, type: OperandType) -> Tensor:
+def write_stored(b: Decomposition, x: Tensor, type: OperandType) -> Tensor:
     """Return integers plus the zero point, as quantized values."""
-    return s.quantize(s.mul(x, s.number(x, type.scale), 0), out=type.with_dimensions(x.shape))
+    return b.quantize(b.mul(x, b.number(x, type.scale), 0), out=type.with_dimensions(x.shape))
