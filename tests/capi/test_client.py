@@ -155,7 +155,7 @@ def test_command() -> None:
 def test_command_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(installation, "FOLDER", tmp_path)
     result = CliRunner().invoke(app, ["check", str(tmp_path), "--via-c"])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "C compiler" in result.stderr
 
 

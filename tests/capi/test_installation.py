@@ -72,7 +72,7 @@ def test_warns_of_another_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 def test_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(installation, "FOLDER", tmp_path)
     result = CliRunner().invoke(app, ["lib"])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "C compiler" in result.stderr
 
 

@@ -47,7 +47,7 @@ def test_the_list_in_words(directory: Path) -> None:
 
 
 def test_the_list_as_json(directory: Path) -> None:
-    found = json.loads(said("list", directory, "--json"))
+    found = json.loads(said("list", directory, "--json"))["entries"]
     assert [entry["device"] for entry in found] == ["device-0", "device-1", None]
     assert [entry["used"] for entry in found] == [1_600_000_000, 1_600_100_000, 1_600_200_000]
     assert found[0]["bytes"] == Path(found[0]["file"]).stat().st_size
@@ -63,7 +63,7 @@ def test_pruning_removes_what_is_damaged(directory: Path) -> None:
 
 
 def test_pruning_to_a_size(directory: Path) -> None:
-    kept = json.loads(said("list", directory, "--json"))[1]
+    kept = json.loads(said("list", directory, "--json"))["entries"][1]
     answer = json.loads(said("prune", directory, "--limit", str(kept["bytes"]), "--json"))
     assert [entry["device"] for entry in answer["removed"]] == [None, "device-0"]
     assert answer["left"] == [kept]
@@ -88,7 +88,7 @@ def test_what_is_no_size(text: str) -> None:
 def test_mistakes_are_one_line(tmp_path: Path) -> None:
     for arguments in (["list", tmp_path / "missing"], ["prune", tmp_path, "--limit", "much"]):
         result = CliRunner().invoke(app, ["cache", *map(str, arguments)])
-        assert result.exit_code == 1
+        assert result.exit_code == 2
         assert result.stderr.count("\n") == 1
 
 
@@ -115,7 +115,7 @@ def test_without_an_argument_everything_is_listed_that_is_kept_by_default(defaul
     assert prepared.split()[4:8] == ["prepared", "model-3", "device-3", "2"]
     assert compilation.split()[4:8] == ["compilations", "doubled", "slow", "1"]
     assert total.startswith("6 entries, ")
-    found = json.loads(said("list", "--json"))
+    found = json.loads(said("list", "--json"))["entries"]
     assert [each["holds"] for each in found] == [
         "plans",
         "exclusions",
@@ -137,4 +137,4 @@ def test_without_a_directory_everything_is_pruned_that_is_kept_by_default(defaul
 def test_where_nothing_is_kept_nothing_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path / "none"))
     assert said() == f"{tmp_path / 'none'}\n0 entries, 0 B\n"
-    assert json.loads(said("list", "--json")) == []
+    assert json.loads(said("list", "--json"))["entries"] == []

@@ -21,7 +21,7 @@ def test_a_session_says_its_seed_and_what_came_of_it(tmp_path: Path) -> None:
     assert "nnapi-reference, seed 3:" in result.stdout
     assert "0 failed" in result.stdout
     assert "RELU" in result.stdout
-    (said,) = json.loads((tmp_path / "out.json").read_text())
+    (said,) = json.loads((tmp_path / "out.json").read_text())["devices"]
     assert said["seed"] == 3
     assert said["agreed"] == said["operations"]["RELU"]["agreed"] > 0
     assert not (tmp_path / "failures").exists()

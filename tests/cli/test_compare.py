@@ -91,6 +91,6 @@ def test_an_infinity_that_one_side_does_not_have(tmp_path: Path, monkeypatch: py
 
 def test_mistakes(file: Path) -> None:
     result = CliRunner().invoke(app, ["compare", str(file), "--devices", "a,b,c"])
-    assert (result.exit_code, result.stderr) == (1, "nnapi: --devices takes two names, not 3\n")
+    assert (result.exit_code, result.stderr) == (2, "nnapi: --devices takes two names, not 3\n")
     result = CliRunner().invoke(app, ["compare", str(file), str(file), str(file), "--devices", REFERENCE])
-    assert (result.exit_code, result.stderr) == (1, "nnapi: the model has one input, so give one file or none, not 2\n")
+    assert (result.exit_code, result.stderr) == (2, "nnapi: the model has one input, so give one file or none, not 2\n")

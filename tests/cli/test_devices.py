@@ -90,7 +90,7 @@ def test_no_device_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_costs_are_those_that_drivers_ship() -> None:
     assert "nnapi-reference: launch" in shown("--costs")
-    data = json.loads(shown("--costs", "--json"))["nnapi-reference"]
+    data = json.loads(shown("--costs", "--json"))["devices"]["nnapi-reference"]
     assert data["launch_seconds"] > 0
     assert all(seconds >= 0 for seconds in data["costs"]["convolution, quant8"].values())
     row = next(line for line in shown("--costs").splitlines() if "convolution" in line)
@@ -106,7 +106,7 @@ def test_a_profile_of_a_device_is_written(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_profile_is_that_of_one_device(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["devices", "--save-profile", str(tmp_path / "saved.toml")])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert result.stderr.startswith("nnapi: --save-profile needs one --device, one of ")
 
 
@@ -120,5 +120,5 @@ def test_one_device_alone() -> None:
 
 def test_a_device_that_is_not_there() -> None:
     result = CliRunner().invoke(app, ["devices", "--device", "foo"])
-    assert result.exit_code == 1
+    assert result.exit_code == 4
     assert result.stderr.startswith("nnapi: no device 'foo'; there are: ")

@@ -39,12 +39,12 @@ def test_html(tmp_path: Path) -> None:
 
 
 def test_mistakes_are_one_line(tmp_path: Path) -> None:
-    for arguments, message in (
-        ([MODEL, "--device", "mars"], "no device 'mars'"),
-        ([MODEL, "--html", tmp_path / "no" / "where.html"], "No such file or directory"),
-        ([tmp_path / "none.tflite"], "No such file"),
+    for arguments, code, message in (
+        ([MODEL, "--device", "mars"], 4, "no device 'mars'"),
+        ([MODEL, "--html", tmp_path / "no" / "where.html"], 2, "No such file or directory"),
+        ([tmp_path / "none.tflite"], 2, "No such file"),
     ):
         result = call(*arguments)
-        assert result.exit_code == 1
+        assert result.exit_code == code
         assert message in result.stderr
         assert result.stderr.count("\n") == 1

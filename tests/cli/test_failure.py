@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from nnapi.cli.failure import Nnapi, message
-from nnapi.errors import BadDataError, Mistake
+from nnapi.errors import BadDataError, DeadObjectError, Mistake, UnavailableDeviceError
 
 
 def command(error: BaseException) -> typer.Typer:
@@ -27,25 +27,34 @@ def command(error: BaseException) -> typer.Typer:
 
 
 @pytest.mark.parametrize(
-    ("error", "words"),
+    ("error", "code", "words"),
     [
-        (Mistake("no such thing"), "no such thing"),
-        (BadDataError("filter has depth 3, input has 4").at("CONV_2D (#17)"), "CONV_2D (#17): filter has depth 3"),
-        (FileNotFoundError(2, "No such file or directory", "model.tflite"), "model.tflite: No such file or directory"),
-        (OSError("cannot read"), "cannot read"),
+        (Mistake("no such thing"), 2, "no such thing"),
+        (BadDataError("filter has depth 3, input has 4").at("CONV_2D (#17)"), 3, "CONV_2D (#17): filter has depth 3"),
+        (MemoryError(), 3, "out of memory"),
+        (DeadObjectError("driver npu: it ended with SIGKILL"), 4, "driver npu: it ended with SIGKILL"),
+        (UnavailableDeviceError("no device 'npu'"), 4, "no device 'npu'"),
+        (
+            FileNotFoundError(2, "No such file or directory", "model.tflite"),
+            2,
+            "model.tflite: No such file or directory",
+        ),
+        (OSError("cannot read"), 2, "cannot read"),
         (
             ModuleNotFoundError("No module named 'PIL'", name="PIL"),
+            2,
             "pictures need Pillow: pip install 'nnapi[images]'",
         ),
         (
             ModuleNotFoundError("No module named 'scipy.stats'", name="scipy.stats"),
+            2,
             "comparing benchmark runs needs SciPy: pip install 'nnapi[report]'",
         ),
     ],
 )
-def test_one_line(error: Exception, words: str) -> None:
+def test_one_line(error: Exception, code: int, words: str) -> None:
     result = CliRunner().invoke(command(error), ["work"])
-    assert result.exit_code == 1
+    assert result.exit_code == code
     assert result.stdout == ""
     assert result.stderr.startswith(f"nnapi: {words}")
     assert result.stderr.count("\n") == 1
@@ -93,13 +102,13 @@ def test_reader_that_goes_away() -> None:
     """As in `nnapi … | head -1`."""
     code = "from nnapi.cli import main; import sys; sys.argv = ['nnapi', 'devices']; sys.stdout.close(); main()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "Traceback" not in done.stderr
 
 
 def test_the_end_of_a_file_is_no_interruption() -> None:
     result = CliRunner().invoke(command(EOFError("No data left in file")), ["work"])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "No data left in file" in result.stderr
 
 

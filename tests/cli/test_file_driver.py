@@ -102,7 +102,7 @@ def test_engines_give_the_same(engine: str, package: str, tmp_path: Path) -> Non
 )
 def test_mistakes(words: list[str], message: str) -> None:
     result = CliRunner().invoke(app, ["compare", "m.tflite", *words])
-    assert (result.exit_code, result.stderr) == (1, f"nnapi: {message}\n")
+    assert (result.exit_code, result.stderr) == (2, f"nnapi: {message}\n")
 
 
 @pytest.mark.engine

@@ -110,7 +110,7 @@ def test_no_model(tmp_path: Path, data: bytes) -> None:
     file = tmp_path / "model.tflite"
     file.write_bytes(data)
     result = CliRunner().invoke(app, ["info", str(file)])
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert result.stderr.startswith("nnapi: ")
     assert "should not happen" not in result.stderr
     assert "model.tflite" in result.stderr
@@ -129,7 +129,7 @@ def test_what_cannot_be_imported_is_listed(tmp_path: Path) -> None:
                     data[code._tab.Pos + offset] = tflite.BuiltinOperator.UNIQUE
     (tmp_path / "unique.tflite").write_bytes(data)
     result = CliRunner().invoke(app, ["info", str(tmp_path / "unique.tflite")])
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert "UNIQUE" in result.stderr
     assert "unique.tflite" in result.stderr
     assert "should not happen" not in result.stderr

@@ -24,7 +24,7 @@ def test_module_is_the_command() -> None:
 
 def test_mistake_in_a_process() -> None:
     done = nnapi("info", "nowhere.tflite")
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "nnapi: nowhere.tflite: No such file or directory\n"
 
 

@@ -109,5 +109,5 @@ def test_a_bad_profile_is_one_line(tmp_path: Path) -> None:
     path.write_text("nam = 3")
     for command in ("explain", "run", "bench"):
         result = call(command, MODEL, "--profile", path)
-        assert result.exit_code == 1
+        assert result.exit_code == 3
         assert result.stderr == f"nnapi: {path}: name is missing\n"

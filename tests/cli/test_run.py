@@ -150,25 +150,25 @@ def test_files_and_labels_that_do_not_fit_the_model(monkeypatch: pytest.MonkeyPa
     both_parts(monkeypatch)
     code, _, err = invoke("sum.tflite", "a.npy")
     assert (code, err) == (
-        1,
+        2,
         "nnapi: the model has 2 inputs (left [1, 2], right [1, 2]), so give 2 files or none, not 1\n",
     )
     code, _, err = invoke("sum.tflite", "--labels", names)
-    assert (code, err) == (1, "nnapi: names.txt cannot be used: the model does not distinguish classes\n")
+    assert (code, err) == (2, "nnapi: names.txt cannot be used: the model does not distinguish classes\n")
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["nowhere.tflite"], 1, "nowhere.tflite: No such file or directory"),
-        ([QUANT, "nowhere.png"], 1, "nowhere.png: No such file or directory"),
-        ([QUANT, "--device", "npu"], 1, "no device 'npu'; there are: "),
-        ([QUANT, FLOAT], 1, "digits_float.tflite for "),
-        ([QUANT, "--labels", FLOAT], 1, "digits_float.tflite is not text"),
-        ([QUANT, "--labels", DIGITS / "README.md"], 1, "the model distinguishes 10"),
+        (["nowhere.tflite"], 2, "nowhere.tflite: No such file or directory"),
+        ([QUANT, "nowhere.png"], 2, "nowhere.png: No such file or directory"),
+        ([QUANT, "--device", "npu"], 4, "no device 'npu'; there are: "),
+        ([QUANT, FLOAT], 2, "digits_float.tflite for "),
+        ([QUANT, "--labels", FLOAT], 2, "digits_float.tflite is not text"),
+        ([QUANT, "--labels", DIGITS / "README.md"], 2, "the model distinguishes 10"),
         ([QUANT, "--std", "0"], 2, "must not be 0"),
         ([QUANT, "--mean", "a,b"], 2, "'a,b' is not one number or several with commas"),
-        ([QUANT, "--mean", "1,2"], 1, ""),
+        ([QUANT, "--mean", "1,2"], 2, ""),
         ([QUANT, "--top", "0"], 2, "--top"),
         ([], 2, "Missing argument"),
     ],
@@ -245,7 +245,7 @@ def test_threads(seven: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_recording_for_features_is_refused(shared: Path, network: str, words: str) -> None:
     for file in ("nns_yes.wav", "cat.bmp"):
         code, _, err = invoke(shared / f"{network}.tflite", shared / "images" / file)
-        assert code == 1
+        assert code == 2
         assert words in err
 
 

@@ -46,7 +46,7 @@ def test_classes_where_the_model_does_not_tell() -> None:
 
 def test_a_task_that_does_not_fit() -> None:
     code, _, err = run("--as", "detection")
-    assert (code, err) == (1, "nnapi: --as detection does not fit outputs of shape [1, 10]\n")
+    assert (code, err) == (2, "nnapi: --as detection does not fit outputs of shape [1, 10]\n")
 
 
 @pytest.mark.shared

@@ -107,7 +107,7 @@ def test_a_program_that_is_killed_leaves_its_counts() -> None:
 def test_mistakes(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["strace", "--", str(tmp_path / "nowhere")])
     assert (result.exit_code, result.stderr) == (
-        1,
+        2,
         f"nnapi: {tmp_path}/nowhere cannot be run: No such file or directory\n",
     )
     result = CliRunner().invoke(app, ["strace", "--", "true"], env=dict(os.environ))

@@ -35,19 +35,19 @@ def model(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("arguments", ["info", "explain", "run", "run --json"])
 def test_a_closed_output_is_told(arguments: str, model: Path) -> None:
     done = command(f'{arguments} "$MODEL" >&-', model)
-    assert (done.returncode, done.stderr) == (1, b"nnapi: standard output is closed\n")
+    assert (done.returncode, done.stderr) == (2, b"nnapi: standard output is closed\n")
 
 
 @pytest.mark.parametrize("arguments", ['info "$MODEL"', "--version", "info --help"])
 def test_a_full_disk_is_told_once(arguments: str, model: Path) -> None:
     done = command(f"{arguments} >/dev/full", model)
-    assert (done.returncode, done.stderr) == (1, b"nnapi: standard output: No space left on device\n")
+    assert (done.returncode, done.stderr) == (2, b"nnapi: standard output: No space left on device\n")
 
 
 def test_nobody_misses_messages(model: Path) -> None:
     assert command('info "$MODEL" 2>&-', model).returncode == 0
     done = command("info nosuch 2>&-", model)
-    assert (done.returncode, done.stdout) == (1, b"")
+    assert (done.returncode, done.stdout) == (2, b"")
 
 
 def test_a_reader_that_wants_no_more_is_no_mistake(model: Path) -> None:
@@ -85,5 +85,5 @@ def test_names_that_are_no_text(arguments: str, tmp_path: Path) -> None:
 
 def test_a_missing_file_whose_name_is_no_text(tmp_path: Path) -> None:
     done = command('info "$MODEL"', b"bad\xff.tflite")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr == b"nnapi: bad?.tflite: No such file or directory\n"

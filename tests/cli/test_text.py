@@ -31,9 +31,9 @@ def test_duration(seconds: float, words: str) -> None:
 
 
 def test_json_has_no_nan(capsys: pytest.CaptureFixture[str]) -> None:
-    print_json({"a": [math.nan, 1.5, (math.inf,)], "b": "ü"})
+    print_json("devices", {"a": [math.nan, 1.5, (math.inf,)], "b": "ü"})
     text = capsys.readouterr().out
-    assert json.loads(text) == {"a": [None, 1.5, [None]], "b": "ü"}
+    assert json.loads(text) == {"format": "nnapi-devices", "version": 1, "a": [None, 1.5, [None]], "b": "ü"}
     assert "ü" in text
 
 

@@ -80,7 +80,7 @@ def test_output_is_needed() -> None:
 
 
 def test_tracing_ends_with_a_mistake(tmp_path: Path) -> None:
-    assert ran(DIGITS, "-o", tmp_path / "trace.json", "--device", "toaster").exit_code == 1
+    assert ran(DIGITS, "-o", tmp_path / "trace.json", "--device", "toaster").exit_code == 4
     assert not trace.is_enabled()
     assert not (tmp_path / "trace.json").exists()
 
@@ -89,14 +89,14 @@ def test_tracing_ends_with_a_mistake(tmp_path: Path) -> None:
 def test_no_trace(tmp_path: Path, text: str) -> None:
     (tmp_path / "file").write_text(text)
     result = ran("parse", tmp_path / "file")
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert result.stderr.startswith(f"nnapi: {tmp_path / 'file'}: this is not a trace")
 
 
 def test_nothing_of_nnapi(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("#           TASK-PID    TGID   CPU#  ||||    TIMESTAMP  FUNCTION\n")
     result = ran("parse", tmp_path / "file")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert result.stderr == "nnapi: file: nothing of NNAPI is in this trace\n"
 
 

@@ -30,7 +30,9 @@ def test_it_says_what_it_chose() -> None:
 
 
 def test_json() -> None:
-    (told,) = json.loads(call(MODEL, "--json").stdout)
+    found = json.loads(call(MODEL, "--json").stdout)
+    assert found["machine"]["cores"]
+    (told,) = found["models"]
     assert told["file"] == str(MODEL)
     assert told["seconds"] > 0
     assert {step["run"] for step in told["plan"]["steps"]} == {"nnapi-reference"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ import nnapi
 from nnapi.cli.accuracy import judge, judge_on
 from nnapi.cli.bench_diff import diff
 from nnapi.cli.cluster_runs import On, connect_if
+from nnapi.cli.exit_code import ExitCode
 from nnapi.cli.inputs import input_operands, random_input
 from nnapi.cli.options import (
     AsWeights,
@@ -36,7 +36,7 @@ from nnapi.cli.options import (
     split_names,
 )
 from nnapi.cli.progress import progress
-from nnapi.cli.text import console, finite, print_json, table
+from nnapi.cli.text import console, print_json, table, to_json
 from nnapi.cluster.shards import Cluster
 from nnapi.errors import Mistake, NnapiError
 from nnapi.printable import pluralize
@@ -138,7 +138,7 @@ def bench(
     if html:
         html.write_text(benchmark_page(benchmark), encoding="utf-8", errors="replace")
     if as_json:
-        print_json(to_data(benchmark))
+        print_json("bench", to_data(benchmark))
     else:
         if len(benchmark.models) > 1:
             _show_summary(out, benchmark)
@@ -146,7 +146,7 @@ def bench(
     if benchmark.is_interrupted:
         raise typer.Abort
     if any(model.best(ours=True) is None for model in benchmark.models):
-        raise typer.Exit(1)
+        raise typer.Exit(ExitCode.REFUSED)
 
 
 def _show_step(step: Step, title: str, text: str) -> None:
@@ -242,9 +242,7 @@ def _write(file: Path | None, benchmark: Benchmark) -> None:
     if file is None:
         return
     beside = file.with_name(f".{file.name}.part")
-    beside.write_text(
-        json.dumps(finite(to_data(benchmark)), ensure_ascii=False) + "\n", encoding="utf-8", errors="replace"
-    )
+    beside.write_text(to_json("bench", to_data(benchmark)), encoding="utf-8", errors="replace")
     beside.replace(file)
 
 

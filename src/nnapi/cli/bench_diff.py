@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
+from nnapi.cli.exit_code import ExitCode
 from nnapi.cli.options import Json
 from nnapi.cli.text import console, print_json, table
 from nnapi.errors import Mistake
@@ -50,16 +51,17 @@ def diff(
     found = compare(_read(before), _read(after), alpha, threshold)
     if as_json:
         print_json(
+            "bench-diff",
             {
                 "changes": [asdict(change) for change in found.changes],
                 "notes": list(found.notes),
                 "regressions": len(found.regressions),
-            }
+            },
         )
     else:
         _show(console(), found, all_figures)
     if found.regressions:
-        raise typer.Exit(1)
+        raise typer.Exit(ExitCode.DIFFERENT)
 
 
 def _read(file: Path) -> Benchmark:

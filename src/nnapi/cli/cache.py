@@ -45,7 +45,7 @@ def show(directory: Directory = None, as_json: Json = False) -> None:
     """
     found = _find(directory)
     if as_json:
-        print_json([_as_data(holds, entry) for holds, entry in found])
+        print_json("cache", {"entries": [_as_data(holds, entry) for holds, entry in found]})
         return
     out = console()
     if directory is None:
@@ -78,7 +78,7 @@ def prune(
     left = _find(directory)
     if as_json:
         found = {"removed": removed, "left": left}
-        print_json({name: [_as_data(*each) for each in some] for name, some in found.items()})
+        print_json("cache-prune", {name: [_as_data(*each) for each in some] for name, some in found.items()})
     else:
         gone, rest = ([entry for _, entry in some] for some in (removed, left))
         console().print(f"removed {_sum_up(gone)}; {_sum_up(rest)} left", markup=False)

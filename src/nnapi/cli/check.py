@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -15,9 +14,10 @@ from rich.text import Text
 
 from nnapi.capi.installation import library_problem
 from nnapi.cli.check_random import check_random
+from nnapi.cli.exit_code import ExitCode
 from nnapi.cli.options import Json, JsonFile, Names, ProfileFile, add_profile, device_option, split_names
 from nnapi.cli.progress import progress
-from nnapi.cli.text import console, count_table, duration, print_json, table
+from nnapi.cli.text import console, count_table, duration, print_json, table, to_json
 from nnapi.errors import Mistake
 from nnapi.printable import pluralize
 from nnapi.testing.conformance import Result, Status, match_name, run
@@ -95,13 +95,13 @@ def check(
     results = _collect(run(examples, device, chosen, wanted, jobs, strict=strict, runtime=runtime), count)
     found = outcome(results, corpus, device, chosen)
     if output:
-        output.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        output.write_text(to_json("check", found), encoding="utf-8")
     if as_json:
-        print_json(found)
+        print_json("check", found)
     else:
         _print(console(), results, chosen)
     if any(result.status == Status.FAILED for result in results):
-        raise typer.Exit(1)
+        raise typer.Exit(ExitCode.DIFFERENT)
 
 
 def _collect(running: Iterable[Result], count: int) -> list[Result]:

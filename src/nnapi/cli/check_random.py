@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,8 +10,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from nnapi.cli.exit_code import ExitCode
 from nnapi.cli.progress import progress
-from nnapi.cli.text import console, count_table, duration, print_json
+from nnapi.cli.text import console, count_table, duration, print_json, to_json
 from nnapi.codes import OperationCode
 from nnapi.errors import Mistake
 from nnapi.model.operation import REGISTRY, Operation
@@ -52,13 +52,13 @@ def check_random(
         if not as_json:
             _print(out, report, verbose)
         reports.append(report)
-    found = [outcome(report, values) for report in reports]
+    found = {"devices": [outcome(report, values) for report in reports]}
     if output:
-        output.write_text(json.dumps(found, indent=2) + "\n")
+        output.write_text(to_json("check-random", found), encoding="utf-8")
     if as_json:
-        print_json(found)
+        print_json("check-random", found)
     if any(report.failures for report in reports):
-        raise typer.Exit(1)
+        raise typer.Exit(ExitCode.DIFFERENT)
 
 
 def _operations(name: str | None) -> tuple[Operation, ...]:

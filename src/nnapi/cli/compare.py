@@ -11,6 +11,7 @@ import typer
 from rich.text import Text
 
 import nnapi
+from nnapi.cli.exit_code import ExitCode
 from nnapi.cli.failure import fail
 from nnapi.cli.file_driver import FileDriver
 from nnapi.cli.inputs import read_inputs, runs
@@ -33,8 +34,6 @@ from nnapi.testing.example import Example, OperandSpec
 from nnapi.vision.pictures import Pixels
 
 SUFFIX = ".npz"
-DIFFERS, INCOMPLETE = 1, 3
-"""Exit codes; 2 is a wrong call."""
 SUFFIXES = {"litert": ".tflite", "onnxruntime": ".onnx"}
 """The other engines that ``--against`` accepts, and their file formats."""
 
@@ -105,7 +104,7 @@ def compare(
             found = find_divergence(loaded, given, tried, base, lambda call: step(f"{call} on both devices"))
             whole, unread = _measure_file(model, loaded, given, against, base)
         except NnapiError as error:
-            raise typer.Exit(fail(f"{base.name} does not run {model.name}: {error}", INCOMPLETE)) from None
+            raise typer.Exit(fail(f"{base.name} does not run {model.name}: {error}", ExitCode.REFUSED)) from None
     steps, first = found.steps, found.first
     data = [asdict(one) for one in steps]
     title = f"{model.name}: {tried.name} beside {base.name}"
@@ -114,6 +113,7 @@ def compare(
         html.write_text(page, encoding="utf-8", errors="replace")
     if as_json:
         print_json(
+            "compare",
             {
                 "model": str(model),
                 "devices": [base.name, tried.name],
@@ -121,7 +121,7 @@ def compare(
                 "failure": found.failure or unread or None,
                 "file": whole and asdict(whole),
                 "operations": data,
-            }
+            },
         )
     else:
         out.print(Text(f"{title}: {_summarize(found)}", style="bold"))
@@ -135,7 +135,8 @@ def compare(
             out.print(Text(f"The whole model does not run on {tried.name}: {found.failure}"))
         if unread:
             out.print(Text(f"The file itself does not run in {tried.name}: {unread}"))
-    raise typer.Exit(DIFFERS if first else 0 if found.is_complete and not unread else INCOMPLETE)
+    complete = found.is_complete and not unread
+    raise typer.Exit(ExitCode.DIFFERENT if first else ExitCode.SUCCESS if complete else ExitCode.REFUSED)
 
 
 def _print_recording(model: nnapi.Model, recording: Path, devices: str | None, as_json: bool) -> int:
@@ -145,9 +146,9 @@ def _print_recording(model: nnapi.Model, recording: Path, devices: str | None, a
     found = compare_recording(model, recording, nnapi.device(names[0]))
     beyond = [one for one in found if one.reason]
     if as_json:
-        print_json(
-            {"model": model.name, "recording": str(recording), "device": names[0], "runs": list(map(asdict, found))}
-        )
+        runs = list(map(asdict, found))
+        described = {"model": model.name, "recording": str(recording), "device": names[0], "runs": runs}
+        print_json("compare-recording", described)
         return int(bool(beyond))
     out = console()
     words = (

@@ -39,12 +39,14 @@ def devices(
     if save_profile:
         _save_profile(device or (), save_profile)
     elif costs and as_json:
-        print_json({name: known and _describe_timings(known) for name, known in _find_timings().items()})
+        print_json(
+            "costs", {"devices": {name: known and _describe_timings(known) for name, known in _find_timings().items()}}
+        )
     elif costs:
         out.print(_list_costs())
     elif as_json:
         unavailable = [{"name": each.name, "reason": each.reason} for each in nnapi.unavailable_devices()]
-        print_json({"devices": [_describe(each) for each in found], "unavailable": unavailable})
+        print_json("devices", {"devices": [_describe(each) for each in found], "unavailable": unavailable})
     else:
         out.print(_list_devices(found, verbose) if found else "no device can be used")
         if not device:

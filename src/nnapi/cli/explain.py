@@ -50,7 +50,7 @@ def explain(
     if html:
         html.write_text(explain_page(graph), encoding="utf-8", errors="replace")
     if as_json:
-        print_json(graph)
+        print_json("explain", graph)
     elif html:
         out.print(f"{graph['summary']}\nwritten to {html}", markup=False)
     else:

@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 import nnapi
+from nnapi.cli.exit_code import ExitCode
+from nnapi.cli.failure import fail
 from nnapi.cli.info import EXAMPLES, examples_by_model
 from nnapi.cli.options import AsWeights, InputShapes, Int16AsFloat, ModelFile, load
 from nnapi.cli.text import console
@@ -48,7 +50,7 @@ def _export_recording(recording: Path, folder: Path, suffix: str) -> None:
         except NnapiError as error:
             refused.append(f"model {position}: {error.message}")
     if refused:
-        raise Mistake("\n".join(refused))
+        raise typer.Exit(fail("\n".join(refused), ExitCode.REFUSED))
 
 
 def _write(model: nnapi.Model, path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Any, TextIO
 import typer
 from typer.core import TyperGroup
 
+from nnapi.cli.exit_code import ExitCode, find_exit_code
 from nnapi.errors import Mistake, NnapiError
 from nnapi.printable import printable
 
@@ -23,7 +24,7 @@ EXTRAS = {
 
 
 class Nnapi(TyperGroup):
-    """The command. Exit code 0 for success, 1 for a failure, 2 for wrong usage; NNAPI_DEBUG=1 prints the traceback."""
+    """The command. Errors end it with one line and an exit code; NNAPI_DEBUG=1 prints the traceback."""
 
     def main(  # type: ignore[override]  # the positions of the other arguments differ between versions of Typer
         self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **extra: Any
@@ -35,13 +36,13 @@ class Nnapi(TyperGroup):
                 _flush()
         except typer.Abort as stop:
             ended = stop.__cause__ if isinstance(stop.__cause__, EOFError) else None  # the parser takes it for Ctrl-D
-            code = fail(message(ended), 1) if ended else fail("stopped", 130)
+            code = fail(message(ended), ExitCode.BAD_INPUT) if ended else fail("stopped", ExitCode.STOPPED)
         except BrokenPipeError:
-            code = 1  # who reads the output wants no more
+            code = ExitCode.BROKEN_PIPE
         except Exception as error:
             if os.environ.get("NNAPI_DEBUG", "0") not in ("", "0"):
                 traceback.print_exc()
-            code = fail(message(error), 2 if _is_usage(error) else 1)
+            code = fail(message(error), find_exit_code(error, _is_mistake(error)))
         if standalone_mode:
             sys.exit(code)
         return code
@@ -71,6 +72,15 @@ def _is_usage(error: Exception) -> bool:
     return hasattr(error, "format_message")
 
 
+def _is_mistake(error: Exception) -> bool:
+    """Return whether the user can mend it: an option, a file, or a library that is not installed."""
+    return _is_usage(error) or isinstance(error, Mistake | OSError) or _find_extra(error) is not None
+
+
+def _find_extra(error: Exception) -> tuple[str, str] | None:
+    return EXTRAS.get((error.name or "").partition(".")[0]) if isinstance(error, ModuleNotFoundError) else None
+
+
 def message(error: Exception) -> str:
     """Return the message of an error, on one line unless it is a list; empty if help was printed instead."""
     if _is_usage(error):
@@ -82,7 +92,7 @@ def message(error: Exception) -> str:
         return f"{printable(str(error.filename))}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, Mistake | NnapiError | OSError):
         return str(error)
-    if isinstance(error, ModuleNotFoundError) and error.name and (extra := EXTRAS.get(error.name.partition(".")[0])):
+    if extra := _find_extra(error):
         return f"{extra[0]}: pip install 'nnapi[{extra[1]}]'"
     if isinstance(error, MemoryError):
         return f"out of memory: {error}" if str(error) else "out of memory"
@@ -95,7 +105,7 @@ def prepare_streams() -> None:
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  (open for as long as the process lives)
     if sys.stdout is None or sys.stdout.closed:
-        sys.exit(fail("standard output is closed", 1))
+        sys.exit(fail("standard output is closed", ExitCode.BAD_INPUT))
     sys.stdout = _prefix_errors(sys.stdout, "standard output")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -59,7 +59,7 @@ def info(
         if not as_json:
             _show(out, model.name, loaded, f"{size(file_size)}, ", loaded.notes)
     if as_json:
-        print_json(described[0] if len(described) == 1 else described)
+        print_json("info", described[0] if len(described) == 1 else {"models": described})
 
 
 def examples_by_model(path: Path) -> list[list[Example]]:

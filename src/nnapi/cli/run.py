@@ -8,10 +8,13 @@ from functools import partial
 from pathlib import Path
 from time import perf_counter
 
+import typer
+
 import nnapi
 from nnapi.cli.batch import Failure, RunLog, list_files, run_batch, run_windows
 from nnapi.cli.cluster_runs import connect_if, run_on
-from nnapi.cli.failure import message
+from nnapi.cli.exit_code import ExitCode
+from nnapi.cli.failure import fail, message
 from nnapi.cli.inputs import FinishedRun, read_inputs, runs
 from nnapi.cli.options import add_profile
 from nnapi.cli.progress import progress
@@ -112,7 +115,8 @@ class Results:
         if self.log:
             self._finish_record(self.log)
         elif self.options.as_json:
-            print_json(describe_runs(self.options.model, self.compilation, self.results, self.subject.notes))
+            found = describe_runs(self.options.model, self.compilation, self.results, self.subject.notes)
+            print_json("run", found)
         else:
             for first, second, cosine in compare_vectors(self.results):
                 self.out.print(f"{first} and {second}: cosine similarity {cosine:.4f}", markup=False)
@@ -128,4 +132,4 @@ class Results:
         words = ", ".join([f"{pluralize(self.count, 'run')} in {self.options.jsonl}", *before, *again])
         self.out.print(words, markup=False)
         if self.failed:
-            raise Mistake(f"{self.failed} of them failed: {self.options.jsonl} says why")
+            raise typer.Exit(fail(f"{self.failed} of them failed: {self.options.jsonl} says why", ExitCode.REFUSED))

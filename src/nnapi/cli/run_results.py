@@ -24,6 +24,7 @@ from nnapi.cli.subject import Subject
 from nnapi.cli.terminal_pictures import draw_in_terminal
 from nnapi.cli.text import duration, indent, table
 from nnapi.errors import Mistake
+from nnapi.report.machine import machine
 from nnapi.vision.drawing import draw_caption
 from nnapi.vision.families import BY_TASK, offer_tasks, view_outputs
 from nnapi.vision.outputs import Rank, Summary, class_count, output_operands, rank, summaries, to_shares
@@ -194,6 +195,7 @@ def describe_runs(
         "model": str(file),
         "notes": list(notes),
         "devices": [device.name for device in compilation.devices],
+        "machine": machine(),
         "runs": [describe_run(compilation.model, result) for result in done],
     }
     if pairs := compare_vectors(done):

@@ -20,6 +20,8 @@ from nnapi.printable import CONTROLS_BUT_LINES, printable
 
 WIDE = 200
 """Columns without a terminal, where lines must not wrap."""
+VERSION = 1
+"""Version of the keys of `--json`. It rises where a key is removed or changes its meaning, not for a new key."""
 
 
 class Console(rich.console.Console):
@@ -49,22 +51,28 @@ def console() -> Console:
     return Console(highlight=False, soft_wrap=False, width=wide)
 
 
-def print_json(value: Any) -> None:
-    """Print JSON with null for infinities and NaN, and escaped control characters. Text that standard output cannot
-    encode is escaped as well."""
-    text = json.dumps(finite(value), indent=2, ensure_ascii=False)
-    text = CONTROLS_BUT_LINES.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+def print_json(command: str, value: Mapping[str, Any]) -> None:
+    """Print JSON as `to_json` makes it. Text that standard output cannot encode is escaped."""
+    text = to_json(command, value)
     try:
         text.encode(sys.stdout.encoding or "ascii")
     except UnicodeEncodeError:
-        text = json.dumps(finite(value), indent=2)
-    print(text)
+        text = to_json(command, value, ascii=True)
+    print(text, end="")
+
+
+def to_json(command: str, value: Mapping[str, Any], ascii: bool = False) -> str:
+    """Return JSON with the command and the version of its keys, null for infinities and NaN, and escaped control
+    characters."""
+    described = {"format": f"nnapi-{command}", "version": VERSION, **finite(value)}
+    text = json.dumps(described, indent=2, ensure_ascii=ascii)
+    return CONTROLS_BUT_LINES.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
 def finite(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {key: finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [finite(item) for item in value]

@@ -15,6 +15,7 @@ from nnapi.cli.options import AsWeights, Json, ModelFiles, Names, device_option,
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, duration, print_json
 from nnapi.errors import Mistake
+from nnapi.report.machine import machine
 from nnapi.runtime.planning.explain import as_data, list_times
 from nnapi.vision.pictures import Pixels
 
@@ -54,7 +55,7 @@ def tune(
                 out.print(f"{file.name}, in {duration(seconds)}", markup=False)
                 out.print(*(f"  {line}" for line in [*list_times(plan), *plan.notes]), sep="\n", markup=False)
     if as_json:
-        print_json(results)
+        print_json("tune", {"machine": machine(), "models": results})
 
 
 def _read(model: nnapi.Model, files: Sequence[Path]) -> list[Any]:

@@ -6,8 +6,10 @@ import os
 import platform
 import re
 import sys
-from importlib.metadata import version as installed
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+PACKAGES = {"nnapi": "nnapi", "NumPy": "numpy", "LiteRT": "ai-edge-litert", "OpenVINO": "openvino"}
 
 
 def machine() -> dict[str, str]:
@@ -23,10 +25,17 @@ def machine() -> dict[str, str]:
         "load before": f"{os.getloadavg()[0]:.2f} runnable threads in the last minute",
         "system": f"{system[1]}, {kernel}" if system else kernel,
         "Python": f"{platform.python_version()} ({sys.implementation.name})",
-        "NumPy": installed("numpy"),
-        "nnapi": installed("nnapi"),
+        "frequency governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").strip(),
+        **{name: _find_version(package) for name, package in PACKAGES.items()},
     }
     return {name: fact for name, fact in facts.items() if fact}
+
+
+def _find_version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
 
 
 def cores() -> int:
