@@ -152,8 +152,7 @@ EXPORT TfLiteDelegate *tflite_plugin_create_delegate(const char *const *keys, co
         return NULL;
     }
     made->base.Prepare = take_parts;
-    for (size_t i = 0; i < count; i++)
-        if (!strcmp(keys[i], "dynamic") && !strcmp(values[i], "1")) made->base.flags = ALLOW_DYNAMIC;
+    made->base.flags = ALLOW_DYNAMIC; /* else LiteRT prepares all operators first, and refuses those that it lacks */
     return &made->base;
 }
 

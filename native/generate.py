@@ -112,7 +112,7 @@ def bridge() -> cffi.FFI:
     ffi = cffi.FFI()
     ffi.cdef(STRUCTURES)
     ffi.cdef(declarations("litert.h"))
-    ffi.cdef("void nnapi_bridge_say(const char*); void nnapi_bridge_revive(void);")
+    ffi.cdef("void nnapi_bridge_say(const char*); void nnapi_bridge_revive(void); void *malloc(size_t);")
     answered = [*prototypes, *(prototype for _, prototype in delegates)]
     ffi.cdef('extern "Python" {\n' + "\n".join(answered) + "\n}")
     addresses = "".join(f"    (void *){prototype.split('(')[0].split()[1]},\n" for prototype in prototypes)

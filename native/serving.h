@@ -14,7 +14,7 @@ struct nnapi_serving {
     /* What of a graph became one node, as TfLiteDelegateParams say. */
     int64_t (*open_part)(int64_t delegate, void *context, const void *params);
     void (*close_part)(int64_t part);
-    /* Whether a part is good for the shapes that its inputs have now. */
+    /* Compiles a part for the shapes that its inputs have now, and resizes its outputs; at once if nothing changed. */
     int (*prepare)(int64_t part, void *context);
     /* Takes the memory of inputs and outputs as it lies; `run` reads and writes it there. */
     int (*bind)(int64_t part, void *context);

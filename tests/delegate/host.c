@@ -66,6 +66,13 @@ static int preview(TfLiteContext *context, const TfLiteIntArray *nodes, TfLiteDe
     return 0;
 }
 
+static int resize(TfLiteContext *context, TfLiteTensor *tensor, TfLiteIntArray *dims) {
+    (void)context;
+    free(tensor->dims);
+    tensor->dims = dims;
+    return 0;
+}
+
 static int replace(TfLiteContext *context, TfLiteRegistration ours, const TfLiteIntArray *nodes, TfLiteDelegate *delegate) {
     struct graph *graph = context->impl;
     CHECK(nodes->size == 1 && nodes->data[0] == 0);
@@ -100,6 +107,7 @@ static struct graph *make(void) {
     graph->context.GetExecutionPlan = get_plan;
     graph->context.GetNodeAndRegistration = get_node;
     graph->context.ReportError = report;
+    graph->context.ResizeTensor = resize;
     graph->context.PreviewDelegatePartitioning = preview;
     graph->context.ReplaceNodeSubsetsWithDelegateKernels = replace;
     return graph;
@@ -148,10 +156,15 @@ int main(int count, char **words) {
     other->registration.builtin_code = 156; /* ATAN2, which NNAPI does not have */
     CHECK(!delegate->Prepare(&other->context, delegate) && !other->is_taken);
 
-    first->tensors[0].dims->data[0] = 3; /* without having nodes chosen anew */
-    CHECK(first->ours.prepare(&first->context, &first->node));
-    CHECK(strstr(said, "was [2, 3]"));
-    first->tensors[0].dims->data[0] = 2;
+    for (int rows = 1; rows <= 3; rows++) { /* resized without having nodes chosen anew */
+        first->tensors[0].dims->data[0] = rows;
+        first->tensors[0].dims->data[1] = COUNT / rows;
+        CHECK(!first->ours.prepare(&first->context, &first->node));
+        CHECK(first->tensors[1].dims->data[0] == rows && run(first));
+    }
+    first->tensors[0].dims->data[0] = 0;
+    CHECK(first->ours.prepare(&first->context, &first->node) && strstr(said, "has no elements: it is [0, 2]"));
+    first->tensors[0].dims->data[0] = 3;
 
     fflush(NULL);
     pid_t child = fork();

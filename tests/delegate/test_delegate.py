@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,8 @@ from nnapi.trace import recording
 from tests.tflite_writer import Graph, T, const, f32, i32, s8, single, write
 
 cases = pytest.importorskip("tests.delegate.delegate_cases", reason="ai-edge-litert is not installed")
-from nnapi.delegate.settings import Settings  # noqa: E402  # it needs the bridge, as the cases do
+from nnapi.delegate.compiled import Compiled  # noqa: E402  # it needs the bridge, as the cases do
+from nnapi.delegate.settings import Settings  # noqa: E402
 
 pytestmark = cases.pytestmark
 
@@ -91,9 +93,7 @@ def test_inputs_are_resized() -> None:
     x, y = f32(2, 3), f32(2, 3)
     pair = cases.both(single("RELU", [x], y))
     cases.run(pair)
-    for interpreter in pair:
-        interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], [5, 3])
-        interpreter.allocate_tensors()
+    resize(pair, [5, 3])
     assert cases.run(pair)[0].shape == (5, 3)
 
 
@@ -157,27 +157,93 @@ def test_several_outputs_and_inputs_that_are_outputs() -> None:
 
 
 def dynamic() -> bytes:
-    """An operation of ours, and one whose result has the shape that another input says."""
-    x, shape, y, z = f32(2, 6), i32(2), f32(2, 6), T("FLOAT32", (1, 1), signature=(-1, -1))
-    graph = Graph().operator("RELU", [x], [y]).operator("RESHAPE", [y, shape], [z])
-    return write(graph.between([x, shape], [z]))
+    """Two operators of ours, and between them one whose result has the shape that another input gives."""
+    x, shape, y, z, w = f32(2, 6), i32(2), f32(2, 6), f32(1, 1), f32(1, 1)
+    graph = Graph().operator("RELU", [x], [y]).operator("RESHAPE", [y, shape], [z]).operator("EXP", [z], [w])
+    return write(graph.between([x, shape], [w]))
 
 
-def test_what_only_a_run_knows_is_left_where_that_is_asked_for(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError):  # LiteRT prints why
-        cases.both(dynamic())
-    pair, described = cases.explain(tmp_path, dynamic(), dynamic=1)
-    assert "1 of 2 operators run here" in described
-    assert "is known only when it runs" in described
+def test_shapes_that_only_a_run_determines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """LiteRT's operators give them; the partitions behind those are compiled once for each."""
+    pair, described = cases.explain(tmp_path, dynamic())
+    assert "2 of 3 operators run here" in described
+    assert "left to LiteRT: RESHAPE: the shape of its result is known only when it runs" in described
+    compiled: list[Model] = []
+    compile = Settings.compile
+
+    def note(self: Settings, model: Model, threads: int | None) -> Compilation:
+        compiled.append(model)
+        return compile(self, model, threads)
+
+    monkeypatch.setattr(Settings, "compile", note)
+    for rows in (2, 4, 2, 4):
+        resize(pair, [rows, 6])
+        for interpreter in pair:
+            x, shape = (detail["index"] for detail in interpreter.get_input_details())
+            interpreter.set_tensor(x, np.linspace(-3, 3, 6 * rows, dtype=np.float32).reshape(rows, 6))
+            interpreter.set_tensor(shape, np.array([3, 2 * rows], np.int32))
+        assert cases.invoke(pair)[0].shape == (3, 2 * rows)
+    assert len(compiled) == 3
+
+
+def test_only_the_latest_shapes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[object] = []
+    monkeypatch.setattr(Compiled, "close", lambda compiled: closed.append(compiled))
+    pair = cases.both(single("RELU", [f32(2, 3)], f32(2, 3)))
+    for rows in range(1, 12):
+        resize(pair, [rows, 3])
+        assert cases.run(pair)[0].shape == (rows, 3)
+    assert len(closed) == 3
+
+
+def test_weights_of_float_operators_stay_quantized(monkeypatch: pytest.MonkeyPatch) -> None:
+    """LiteRT computes these on quantized inputs too."""
+    compiled: list[bool] = []
+    compile = Settings.compile
+
+    def note(self: Settings, model: Model, threads: int | None) -> Compilation:
+        compiled.append(model.dynamic_range)
+        return compile(self, model, threads)
+
+    monkeypatch.setattr(Settings, "compile", note)
+    weights = T("INT8", (3, 2), scale=0.5).of(np.arange(6, dtype=np.int8).reshape(3, 2))
+    x, y = f32(1, 2), f32(1, 3)
+    cases.both(single("FULLY_CONNECTED", [x, weights, None], y, "FullyConnectedOptions"))
+    cases.both(cases.convolution())
+    assert compiled == [True, False]
+
+
+def resize(pair: Sequence[Any], shape: list[int]) -> None:
     for interpreter in pair:
-        x, shape = (detail["index"] for detail in interpreter.get_input_details())
-        interpreter.set_tensor(x, np.arange(-6, 6, dtype=np.float32).reshape(2, 6))
-        interpreter.set_tensor(shape, np.array([3, 4], np.int32))
-    assert cases.invoke(pair)[0].shape == (3, 4)
-    interpreter = pair[1]
-    interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], [4, 6])
-    with pytest.raises(RuntimeError, match="no inputs that are resized"):
+        interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], shape)
         interpreter.allocate_tensors()
+
+
+def test_shapes_that_a_claimed_operator_does_not_take() -> None:
+    x, y = f32(2, 3), f32(6)
+    pair = cases.both(single("RESHAPE", [x, const([6])], y))
+    with pytest.raises(RuntimeError, match=r"the claimed operators do not take .* \[4, 3\]: .*RESHAPE"):
+        resize(pair[1:], [4, 3])
+    resize(pair, [3, 2])
+    cases.run(pair)
+
+
+def test_operators_that_litert_lacks(tmp_path: Path) -> None:
+    """MediaPipe's, of which LiteRT's XNNPACK delegate computes some."""
+    x, shape = f32(1, 4, 4, 2), (1, 2, 2, 2)
+    values, indices = T("FLOAT32", shape), T("FLOAT32", shape)
+    options = np.array([2, 2, 2, 2, 2, 0], np.int32).tobytes()
+    graph = Graph().operator("CUSTOM:MaxPoolingWithArgmax2D", [x], [values, indices], custom=options)
+    file = tmp_path / "explained.txt"
+    delegate = cases.load(explain=file)
+    content = write(graph.between([x], [values, indices]))
+    interpreter = cases.litert.Interpreter(model_content=content, experimental_delegates=[delegate])
+    interpreter.allocate_tensors()
+    given = np.random.default_rng(1).permutation(32).astype(np.float32).reshape(1, 4, 4, 2)
+    interpreter.set_tensor(interpreter.get_input_details()[0]["index"], given)
+    interpreter.invoke()
+    expected = given.reshape(1, 2, 2, 2, 2, 2).max((2, 4))
+    np.testing.assert_array_equal(cases.values(interpreter)[0], expected)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +252,6 @@ def test_what_only_a_run_knows_is_left_where_that_is_asked_for(tmp_path: Path) -
         ({"devices": "toaster"}, "toaster"),
         ({"device": "nnapi-reference"}, "no option device; there are devices"),
         ({"threads": "many"}, "must be a number"),
-        ({"dynamic": "perhaps"}, "must be 0 or 1"),
     ],
 )
 def test_options_that_are_none(options: dict[str, str], message: str) -> None:

@@ -52,7 +52,7 @@ def close_part(number: int) -> None:
 
 
 def prepare(number: int, context: Any) -> int:
-    _parts[number].check_shapes(ffi.cast("TfLiteContext*", context))
+    _parts[number].prepare(ffi.cast("TfLiteContext*", context))
     return 1
 
 

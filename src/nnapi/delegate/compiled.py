@@ -21,9 +21,19 @@ class Compiled:
     def bind(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         """Return a run on these arrays; 64-bit values must fit in 32 bits."""
         memory, compute = self._burst.bind(*(array.shape for array in inputs))
-        if len(inputs) != 1 or len(outputs) != 1 or inputs[0].dtype == np.int64:
+        if any(array.dtype == np.int64 for array in inputs):
             return lambda: _run(inputs, memory, compute, outputs)
-        (x,), (place,), (y,) = inputs, memory, outputs
+        pairs = list(zip(memory, inputs, strict=True))
+        if len(pairs) != 1 or len(outputs) != 1:
+
+            def run_several() -> None:
+                for place, array in pairs:
+                    place[...] = array
+                for output, result in zip(outputs, compute(), strict=False):
+                    output[...] = result
+
+            return run_several
+        ((place, x),), (y,) = pairs, outputs
 
         def run() -> None:
             place[...] = x

@@ -28,7 +28,7 @@ class Delegate:
         """Choose the nodes to claim: all that NNAPI can express and the devices support."""
         plan = ffi.new("TfLiteIntArray**")
         need(not context.GetExecutionPlan(context, plan), "LiteRT gives no plan", OpFailedError)
-        graph = LiteRtGraph(context, list_integers(plan[0]), is_dynamic=self._settings.is_dynamic)
+        graph = LiteRtGraph(context, list_integers(plan[0]))
         left = dict(graph.left)
         while True:
             claimed = [node.number for node in graph.nodes if node.number not in left]

@@ -3,7 +3,7 @@ copied: the "file" is the memory from the first of them to the last."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from nnapi.formats.tflite.reader import Blocks, File, Operator, Options, Subgrap
 from nnapi.formats.tflite.table import Record, Source
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.importers.tflite.tensors import operand_type
+from nnapi.model.operand import Shape
 from nnapi.model.parts import Signature
 
 TYPES = (
@@ -22,39 +23,39 @@ TYPES = (
     *("FLOAT64", "COMPLEX128", "UINT64", "RESOURCE", "VARIANT", "UINT32", "UINT16", "INT4", "BFLOAT16"),
 )
 """Names of element types by LiteRT's numbers, which differ from the file's."""
-CONSTANT, DYNAMIC = 1, 4
-"""Kinds of memory of tensors: the file's, and memory that an operator allocates at run time."""
+CONSTANT = 1
+"""The kind of memory of tensors that lie in the file."""
 AFFINE, BLOCKWISE = 1, 2
 NO_RECORD = Record(Source(memoryview(b"")), 0, ())
 
 
 @dataclass(slots=True, eq=False)
 class Node(Operator):
-    """An operator of an interpreter: LiteRT's number, and a pointer to its structure."""
+    """An operator of an interpreter: LiteRT's number, and its parameters, which live as long as the interpreter."""
 
     number: int = 0
-    pointer: Any = None
+    parameters: Any = None
+    custom: tuple[Any, int] = (None, 0)
+    is_delegated: bool = False
 
     def options(self) -> Options:
         expressible(has_layout(self.kind), "a delegate is not told its parameters")
-        parameters = self.pointer.builtin_data
         fields = options_table(self.kind).fields
-        if not fields or not parameters:
+        if not fields or not self.parameters:
             return Options(**{name: each.default for name, each in fields.items()})
-        return read_parameters(self.kind, ffi.buffer(parameters, size_of(self.kind)))
+        return read_parameters(self.kind, ffi.buffer(self.parameters, size_of(self.kind)))
 
     @property
     def custom_options(self) -> bytes:
-        return bytes(ffi.buffer(self.pointer.custom_initial_data, self.pointer.custom_initial_data_size))
+        return bytes(ffi.buffer(*self.custom))
 
 
 class LiteRtGraph(File):
-    """A graph of an interpreter, read like a file with one subgraph. Valid during LiteRT's call."""
+    """A graph of an interpreter, read like a file with one subgraph. Valid until the interpreter is freed."""
 
-    def __init__(self, context: Any, numbers: Sequence[int], *, is_dynamic: bool) -> None:
-        """``numbers`` are the nodes; ``is_dynamic`` permits shapes that only a run determines; ``left`` are the numbers
-        of nodes that stay LiteRT's, with the reasons."""
-        self._context, self._is_dynamic = context, is_dynamic
+    def __init__(self, context: Any, numbers: Sequence[int]) -> None:
+        """``numbers`` are the nodes; ``left`` are the numbers of nodes that stay LiteRT's, with the reasons."""
+        self._context = context
         self.subgraph_count = 1
         self.nodes = [_read_node(context, number) for number in numbers]
         given = [context.tensors[index] for index in range(context.tensors_size)]
@@ -80,6 +81,12 @@ class LiteRtGraph(File):
             [node for node in self.nodes if node.number in wanted],
         )
 
+    def resize(self, shapes: Mapping[int, Shape]) -> None:
+        """Set the shapes of tensors by index. Those of all other computed tensors become dynamic."""
+        for index, tensor in enumerate(self.tensors):
+            if not tensor.region and not tensor.is_variable:
+                tensor.shape = shapes.get(index, (0,) * len(tensor.shape))
+
     def list_nodes(self, operators: Sequence[Operator]) -> list[Node]:
         wanted = {id(operator) for operator in operators}
         return [node for node in self.nodes if id(node) in wanted]
@@ -102,7 +109,7 @@ class LiteRtGraph(File):
         return None
 
     def _find_foreign(self, node: Node) -> Iterator[str]:
-        if node.pointer.delegate:
+        if node.is_delegated:
             yield "it is another delegate's"
         if facts(node.kind).subgraphs:
             yield "it runs other graphs, which are delegated by themselves"
@@ -112,8 +119,6 @@ class LiteRtGraph(File):
             tensor, given = self.tensors[index], self._context.tensors[index]
             if 0 in tensor.shape and given.allocation_type != CONSTANT:
                 yield f"{tensor} has no elements"
-            if self._is_dynamic and (given.allocation_type == DYNAMIC or -1 in list_integers(given.dims_signature)):
-                yield f"the shape of {tensor} is known only when it runs"
             try:
                 operand_type(tensor)
             except (Refused, NnapiError) as error:
@@ -129,7 +134,8 @@ def _read_node(context: Any, number: int) -> Node:
     if kind == "CUSTOM":
         kind += f":{_text(registration.custom_name)}"
     inputs, outputs, others = map(list_integers, (node.inputs, node.outputs, node.intermediates))
-    return Node(kind, inputs, outputs, others, NO_RECORD, number, node)
+    custom = node.custom_initial_data, node.custom_initial_data_size
+    return Node(kind, inputs, outputs, others, NO_RECORD, number, node.builtin_data, custom, bool(node.delegate))
 
 
 def _read_tensor(index: int, given: Any, first: int) -> Tensor:

@@ -8,26 +8,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nnapi.capi._bridge import ffi
+from nnapi.capi._bridge import ffi, lib
 from nnapi.delegate.compiled import Compiled, Run
 from nnapi.delegate.graph import LiteRtGraph, list_integers
 from nnapi.delegate.restarting import Restarting
 from nnapi.delegate.settings import Settings
 from nnapi.drivers.workload import find_work
-from nnapi.errors import BadDataError, NnapiError, need
+from nnapi.errors import BadDataError, NnapiError, OpFailedError, need
 from nnapi.formats.tflite.reader import Tensor
 from nnapi.importers.tflite.convert import Import, list_variables
 from nnapi.importers.tflite.tensors import TYPES
 from nnapi.model.borrowed import BorrowedMemory
 from nnapi.model.model import Model
-from nnapi.model.operand import Array
+from nnapi.model.operand import Array, Shape
 from nnapi.runtime.device import Device
 
 NAME = "litert"
-
-
 LEAST_WORK = 10_000
 """Multiply-accumulates plus bytes below which the call of a partition, 1 to 4 µs, costs more than it saves."""
+MOST_SHAPES = 8
+"""Compilations of one partition for different shapes that are kept."""
 
 
 class NodeSubset(NamedTuple):
@@ -43,6 +43,13 @@ class NodeSubset(NamedTuple):
         return cls(*map(list_integers, (params.nodes_to_replace, params.input_tensors, params.output_tensors)))
 
 
+class Ready(NamedTuple):
+    """A compiled partition, and the shapes of its outputs."""
+
+    compiled: Compiled | Restarting
+    shapes: list[Shape]
+
+
 class NotClaimed(Exception):
     """Some nodes cannot be claimed: ``reasons`` by number."""
 
@@ -55,7 +62,7 @@ def convert(graph: LiteRtGraph, subset: NodeSubset, *, keeps_state: bool = True)
     """Convert nodes to a model; NotClaimed where NNAPI cannot express them. With ``keeps_state``, states follow the
     inputs and outputs, else each run resets them."""
     graph.select(*subset)
-    importing = Import(graph, NAME, keeps_state=keeps_state)
+    importing = Import(graph, NAME, keeps_state=keeps_state, dynamic_range=True, static_shapes=True)
     try:
         return importing.model()
     except NnapiError as error:
@@ -88,66 +95,108 @@ def check_speed(graph: LiteRtGraph, subset: NodeSubset, part: Partition, engines
 
 
 class Partition:
-    """Nodes compiled for the shapes of the graph when they were chosen."""
+    """Nodes compiled for the shapes of their inputs, first for those when they were chosen."""
 
     def __init__(
         self, graph: LiteRtGraph, subset: NodeSubset, model: Model, settings: Settings, threads: int | None
     ) -> None:
         """``model`` is the result of :func:`convert`. NotClaimed if compilation fails."""
+        self._graph, self._subset, self._settings, self._threads = graph, subset, settings, threads
         graph.select(*subset)
         nodes = graph.subgraph(0)
-        variables = list_variables(nodes)
         self._inputs = [graph.tensors[index] for index in nodes.inputs]
         self._outputs = [graph.tensors[index] for index in nodes.outputs]
-        self._states = [graph.tensors[index] for index in variables]
-        self._ready: Compiled | Restarting
+        self._states = [graph.tensors[index] for index in list_variables(nodes)]
+        self._custom = {index for node in nodes.operators if node.kind.startswith("CUSTOM") for index in node.outputs}
         self._memory = BorrowedMemory()
-        model.borrowed = self._memory
+        self._compiled: dict[tuple[Shape, ...], Ready] = {}
         try:
-            if variables and not graph.uses_outside(variables, subset.nodes):
-                stateless = convert(graph, subset, keeps_state=False)
-                stateless.borrowed = self._memory
-                fresh = Compiled(settings.compile(stateless, threads))
-                zero_points = [int((*tensor.zero_points, 0)[0]) for tensor in self._states]
-                self._ready = Restarting(fresh, lambda: Compiled(settings.compile(model, threads)), zero_points)
-            else:
-                self._ready = Compiled(settings.compile(model, threads))
-        except NnapiError as error:
+            self._ready = self._compile(model, tuple(tensor.shape for tensor in self._inputs))
+        except NotClaimed:
             self._memory.revoke()
-            raise NotClaimed(dict.fromkeys(subset.nodes, str(error))) from error
+            raise
+
+    def _compile(self, model: Model, shapes: tuple[Shape, ...]) -> Ready:
+        """Compile a model for input shapes; NotClaimed if that fails."""
+        results = [model.operands[index].type.dimensions for index in model.outputs[: len(self._outputs)]]
+        model.borrowed = self._memory
+        ready: Compiled | Restarting
+        try:
+            if self._states and not self._graph.uses_outside([each.index for each in self._states], self._subset.nodes):
+                stateless = convert(self._graph, self._subset, keeps_state=False)
+                stateless.borrowed = self._memory
+                fresh = Compiled(self._settings.compile(stateless, self._threads))
+                zero_points = [int((*tensor.zero_points, 0)[0]) for tensor in self._states]
+                make_lasting = lambda: Compiled(self._settings.compile(model, self._threads))  # noqa: E731
+                ready = Restarting(fresh, make_lasting, zero_points)
+            else:
+                ready = Compiled(self._settings.compile(model, self._threads))
+        except NnapiError as error:
+            raise NotClaimed(dict.fromkeys(self._subset.nodes, str(error))) from error
+        if len(self._compiled) == MOST_SHAPES:
+            self._compiled.pop(next(iter(self._compiled))).compiled.close()
+        self._compiled[shapes] = Ready(ready, results)
+        return self._compiled[shapes]
 
     def runs_only_on(self, engines: Sequence[Device]) -> bool:
         """Return whether those devices compute all of it."""
-        return {each.name for each in self._ready.compilation.devices} <= {each.name for each in engines}
+        return {each.name for each in self._ready.compiled.compilation.devices} <= {each.name for each in engines}
 
     def explain(self) -> str:
-        return self._ready.compilation.explain()
+        return self._ready.compiled.compilation.explain()
 
-    def check_shapes(self, context: Any) -> None:
-        """Raise BadDataError if input shapes have changed. LiteRT prepares the graph again then, except with the option
-        ``dynamic``."""
-        for tensor in self._inputs:
-            shape = list_integers(context.tensors[tensor.index].dims)
-            change = f"{tensor} is {list(shape)}, was {list(tensor.shape)} when it was delegated"
-            need(shape == tensor.shape, f"{change}: the option dynamic takes no inputs that are resized", BadDataError)
+    def prepare(self, context: Any) -> None:
+        """Compile for the present shapes of the inputs, unless that was done, and resize the outputs; BadDataError
+        where NNAPI cannot express these shapes."""
+        shapes = tuple(list_integers(context.tensors[tensor.index].dims) for tensor in self._inputs)
+        if shapes not in self._compiled:
+            for tensor, shape in zip(self._inputs, shapes, strict=True):
+                need(0 not in shape, f"{tensor} has no elements: it is {list(shape)}", BadDataError)
+            self._graph.resize({each.index: shape for each, shape in zip(self._inputs, shapes, strict=True)})
+            try:
+                self._compile(convert(self._graph, self._subset), shapes)
+            except NotClaimed as error:
+                resized = ", ".join(f"{each} {list(shape)}" for each, shape in zip(self._inputs, shapes, strict=True))
+                raise BadDataError(f"the claimed operators do not take {resized}: {error}") from error
+        self._ready = self._compiled[shapes]
+        for tensor, shape in zip(self._outputs, self._ready.shapes, strict=True):
+            given = list_integers(context.tensors[tensor.index].dims)
+            is_scalar = given == () and shape == (1,) and tensor.index not in self._custom
+            if given != shape and not is_scalar:
+                _resize(context, tensor, shape)
 
     def bind(self, context: Any) -> Run:
         """Return a run on the tensors at their present addresses."""
         inputs, outputs, states = (
             [_view(context, tensor) for tensor in tensors] for tensors in (self._inputs, self._outputs, self._states)
         )
-        if isinstance(self._ready, Restarting):
-            return self._ready.bind(inputs, states, outputs)
-        return self._ready.bind([*inputs, *states], [*outputs, *states])
+        compiled = self._ready.compiled
+        if isinstance(compiled, Restarting):
+            return compiled.bind(inputs, states, outputs)
+        return compiled.bind([*inputs, *states], [*outputs, *states])
 
     def close(self) -> None:
         """Stop reading LiteRT's memory: the interpreter is about to be freed."""
         self._memory.revoke()
-        self._ready.close()
+        for ready in self._compiled.values():
+            ready.compiled.close()
+
+
+def _resize(context: Any, tensor: Tensor, shape: Shape) -> None:
+    """Resize a tensor as Prepare of an operator does; LiteRT frees the new dimensions."""
+    need(0 not in shape, f"the shape of {tensor} is known only when it runs", BadDataError)
+    wanted = ffi.cast("TfLiteIntArray*", lib.malloc(4 * (len(shape) + 1)))
+    wanted.size = len(shape)
+    wanted.data[0 : len(shape)] = shape
+    need(
+        not context.ResizeTensor(context, context.tensors + tensor.index, wanted),
+        f"{tensor} is not resized",
+        OpFailedError,
+    )
 
 
 def _view(context: Any, tensor: Tensor) -> Array:
     """View the memory of a tensor as NNAPI stores it, except for 64 bits."""
     given, (dtype, _) = context.tensors[tensor.index], TYPES[tensor.type]
     need(given.data, f"{tensor} has no memory", BadDataError)
-    return np.frombuffer(ffi.buffer(given.data, given.bytes), dtype).reshape(tensor.shape or (1,))
+    return np.frombuffer(ffi.buffer(given.data, given.bytes), dtype).reshape(list_integers(given.dims) or (1,))

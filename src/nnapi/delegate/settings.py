@@ -12,14 +12,14 @@ from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.device import Device, device, devices
 
 OPTIONS = "devices", "threads", "cache", "explain", "dynamic"
+"""``dynamic`` has no effect: graphs with dynamic tensors are always accepted."""
 ALIASES = {"accelerator_name": "devices", "num_threads": "threads", "cache_dir": "cache"}
 """Names of the same options in other delegates."""
 
 
 class Settings:
     """The options of a delegate: ``devices`` by name, separated by commas; ``threads``; ``cache``, a directory;
-    ``explain``, a file to append a report on each graph to; ``dynamic``, 1 to accept graphs with dynamic tensors, which
-    are left to LiteRT and whose inputs may not be resized. Without it LiteRT refuses such graphs."""
+    ``explain``, a file to append a report on each graph to."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         """BadDataError for an unknown option or an invalid value."""
@@ -32,9 +32,6 @@ class Settings:
         need(not threads or threads.isdecimal(), f"threads is {threads!r}, must be a number", BadDataError)
         self.threads = int(threads or 0) or None
         self.cache = named.get("cache") or None
-        dynamic = named.get("dynamic", "0")
-        need(dynamic in ("0", "1"), f"dynamic is {dynamic!r}, must be 0 or 1", BadDataError)
-        self.is_dynamic = dynamic == "1"
         self.explain = named.get("explain") or None
 
     def list_engines(self) -> list[Device]:

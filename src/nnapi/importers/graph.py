@@ -113,6 +113,8 @@ class Graph:
         self.allowance = allowance
         self.steps: list[Step] = []
         self.written: set[Value] = set()
+        self.undetermined: set[Value] = set()
+        """Results whose shapes depend on computed values; their types have the file's shapes."""
         self._scalars: dict[tuple[int, Any], Value] = {}
         self._reals: dict[Value, Value] = {}
         self._decoded: dict[Value, Value] = {}
@@ -218,6 +220,7 @@ class Graph:
                 arrays.__getitem__,
             )
         except NotYetKnown:
+            self.undetermined.update(outputs)
             return declared
         results = [
             type if result is type else _with_dimensions(type, result.dimensions)

@@ -18,7 +18,7 @@ from nnapi.importers.refusals import Refusal, Refused, UnsupportedOperationsErro
 from nnapi.importers.tflite.node import HIGHEST_RANK, TfliteNode
 from nnapi.importers.tflite.rules import HIGH_RANK, RULES
 from nnapi.importers.tflite.tensors import as_real, in_blocks, operand_type, read_constant, read_quantized
-from nnapi.model.model import Model
+from nnapi.model.model import DYNAMIC_RANGE, Model
 from nnapi.model.nesting import inner_first
 from nnapi.model.operand import Array, OperandType
 
@@ -38,8 +38,10 @@ class Import:
         int16_as_float: bool = False,
         keeps_state: bool = False,
         dynamic_range: bool = False,
+        static_shapes: bool = False,
     ) -> None:
-        """``keeps_state``: variables become inputs and outputs behind the model's own; they may be rounded."""
+        """``keeps_state``: variables become inputs and outputs behind the model's own; they may be rounded.
+        ``static_shapes`` refuses operators whose result has a shape that only a run determines."""
         self.file = file
         self.name = name
         self.refusals: list[Refusal] = []
@@ -49,6 +51,7 @@ class Import:
         self.int16_as_float = int16_as_float
         self.keeps_state = keeps_state
         self.dynamic_range = dynamic_range
+        self.static_shapes = static_shapes
         self.coarsest = 0.0
         """The largest scale of dequantized 16-bit values."""
         self._models: dict[int, Model | None] = {}
@@ -179,6 +182,8 @@ class Conversion:
                 raise Refused(RULES.reason(operator.kind))
             node = TfliteNode(self, operator)
             rule(node)
+            is_static = not (self.whole.static_shapes and self.graph.undetermined)
+            expressible(is_static, "the shape of its result is known only when it runs")
             for index, value in zip(operator.outputs, node.outputs, strict=True):
                 if value in self.graph.written or value.array is not None:
                     self._values.setdefault(index, value)
@@ -188,6 +193,7 @@ class Conversion:
             self._refuse(operator, str(error))
         except INCONSISTENT as error:
             self._refuse(operator, f"its parameters contradict each other ({type(error).__name__}: {error})")
+        self.graph.undetermined.clear()
         if self.whole.refusals:
             for index in operator.outputs:  # so that what follows is still looked at
                 if index >= 0:
@@ -226,7 +232,7 @@ class Conversion:
                 f"its scale, {self.whole.coarsest / 2:.3g} for the coarsest; later operations carry the difference on"
             )
         model.notes = tuple(self.whole.notes)
-        model.permit_dynamic_range(self.whole.dynamic_range)
+        model.permit_dynamic_range(DYNAMIC_RANGE in self.whole.notes)
         model.permit_rounded_states(bool(self.states))
         return build(self.graph, model, inputs, outputs)
 
