@@ -35,8 +35,3 @@ def test_time_limits_are_seconds() -> None:
         nnapi.compile(DIGITS, REFERENCE, timeout=limit).close()
     with pytest.raises(MissedDeadlineError):
         nnapi.compile(DIGITS, REFERENCE, timeout=1e-9)
-
-
-def test_start_soon_is_gone() -> None:
-    with pytest.raises(BadDataError, match="start='soon' is gone: compile answers soon"):
-        nnapi.compile(DIGITS, start="soon")

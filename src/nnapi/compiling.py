@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Literal
 
-from nnapi.errors import BadDataError, need
 from nnapi.model.dynamic_model import DynamicModel
 from nnapi.model.model import Model
 from nnapi.runtime.cache.compilation_cache import CacheLocation
@@ -27,7 +25,6 @@ def compile(
     threads: int | None = None,
     relaxed: bool | None = None,
     cache: CacheLocation | None = None,
-    start: Literal["soon"] | None = None,
 ) -> Compilation:
     """Choose devices for a model, prepare it, and return the compilation (``ANeuralNetworksCompilation_finish``).
 
@@ -51,7 +48,6 @@ def compile(
 
     BadDataError if no device accepts some operation, with the reasons, or for an option that is not valid.
     """
-    need(start is None, f"start={start!r} is gone: compile answers soon and changes over by default", BadDataError)
     if isinstance(model, str | os.PathLike):
         from nnapi.importers import load  # on demand: for files only
 

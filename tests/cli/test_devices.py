@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import nnapi
+from nnapi.capi import installation
 from nnapi.cli import app
 from nnapi.codes import DeviceTypeCode, OperandCode, OperationCode
 from nnapi.drivers.base import Capabilities, DeviceInfo, Extension, Performance
@@ -81,6 +82,16 @@ def test_json() -> None:
     )
     assert device["capabilities"]["TENSOR_FLOAT16"] == {"exec_time": 0.1, "power_usage": 0.5}
     assert device["driver"] == {"module": Npu.__module__, "path": __file__}
+
+
+@pytest.mark.usefixtures("invented")
+def test_a_c_library_that_was_not_built_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """pip hides the message of setup.py."""
+    monkeypatch.setattr(installation, "library_problem", lambda: "not built: install gcc")
+    assert shown().splitlines()[-1].strip().split(maxsplit=1) == ["libneuralnetworks.so", "not built: install gcc"]
+    listed = json.loads(shown("--json"))["unavailable"]
+    assert listed[-1] == {"name": "libneuralnetworks.so", "reason": "not built: install gcc"}
+    assert "not built" not in shown("--device", "nnapi-reference")
 
 
 def test_no_device_at_all(monkeypatch: pytest.MonkeyPatch) -> None:

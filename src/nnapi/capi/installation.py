@@ -40,7 +40,7 @@ def library_problem() -> str | None:
     """Return why the library is unusable and how to repair it; None if it is usable."""
     if not library().is_file():
         return (
-            f"{library()} has not been built: no C compiler was found when the package was installed. "
+            f"{library()} has not been built: pip found no C compiler. "
             "Install one (gcc or clang), and the package again: "
             f"pip install --force-reinstall --no-deps --no-cache-dir {_source()}"
         )

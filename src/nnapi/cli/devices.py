@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 import nnapi
+from nnapi.capi import installation
 from nnapi.cli.options import Json, Names, device_option
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, duration, indent, print_json, table
@@ -45,8 +46,7 @@ def devices(
     elif costs:
         out.print(_list_costs())
     elif as_json:
-        unavailable = [{"name": each.name, "reason": each.reason} for each in nnapi.unavailable_devices()]
-        print_json("devices", {"devices": [_describe(each) for each in found], "unavailable": unavailable})
+        print_json("devices", {"devices": [_describe(each) for each in found], "unavailable": _list_unavailable()})
     else:
         out.print(_list_devices(found, verbose) if found else "no device can be used")
         if not device:
@@ -171,12 +171,19 @@ def _describe(device: nnapi.Device) -> dict[str, Any]:
     }
 
 
+def _list_unavailable() -> list[dict[str, str]]:
+    """List the drivers that cannot be used, and the C library if it was not built: pip shows no message about that."""
+    rows = [{"name": each.name, "reason": each.reason} for each in nnapi.unavailable_devices()]
+    problem = installation.library_problem()
+    return [*rows, {"name": installation.NAME, "reason": problem}] if problem else rows
+
+
 def _print_unavailable(out: Console) -> None:
-    unavailable = nnapi.unavailable_devices()
+    unavailable = _list_unavailable()
     if not unavailable:
         return
     rows = table("unavailable", "reason")
     for entry in unavailable:
-        rows.add_row(f"[yellow]{escape(entry.name)}[/]", Text(entry.reason))
+        rows.add_row(f"[yellow]{escape(entry['name'])}[/]", Text(entry["reason"]))
     out.print()
     out.print(rows)

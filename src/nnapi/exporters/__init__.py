@@ -26,7 +26,7 @@ FORMATS: dict[str, Callable[[Model, Path], None]] = {".tflite": _write_tflite, "
 
 
 def export(model: Model, path: str | os.PathLike[str]) -> None:
-    """Write a finished model to a .tflite or .onnx file; the suffix selects the format.
+    """Write a finished model to ``path``, a .tflite or .onnx file; the suffix selects the format.
 
     Names, types and quantization are preserved, and the file computes the same results as the model. Raises
     BadDataError that lists every operation that cannot be written, with the reason, and then writes nothing. Raises

@@ -32,7 +32,7 @@ def delegate_path() -> str:
     """Return the path of the delegate for LiteRT's own interpreters; FileNotFoundError if it was not built."""
     library = installation.delegate()
     if not library.is_file():
-        raise FileNotFoundError(f"{library} has not been built: no C compiler was found when the package was installed")
+        raise FileNotFoundError(f"{library} has not been built: pip found no C compiler")
     return str(library)
 
 

@@ -61,7 +61,7 @@ class Builder(Operations):
         return Tensor(self, index, type, name)
 
     def constant(self, value: Any, type: OperandType | None = None, name: str = "") -> Tensor:
-        """Add a constant: an array, list or number.
+        """Add a constant; ``value`` is an array, list or number.
 
         By default its type is the one that stores such an array; quantized values need a ``type``. A type without
         dimensions gets the array's.

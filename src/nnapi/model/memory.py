@@ -110,7 +110,7 @@ class Memory:
 
     @classmethod
     def from_fd(cls, size: int, protect: int, fd: int, offset: int = 0) -> Memory:
-        """Return memory over ``size`` bytes of a file from ``offset`` on (``ANeuralNetworksMemory_createFromFd``).
+        """Return memory over ``size`` bytes of ``fd`` from ``offset`` on (``ANeuralNetworksMemory_createFromFd``).
 
         ``protect`` combines ``mmap.PROT_READ`` and ``mmap.PROT_WRITE``. The descriptor is duplicated. The shared
         mapping is made at first use, which raises UnmappableError if size or offset do not fit the file. Raises
@@ -125,7 +125,7 @@ class Memory:
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Memory:
-        """Map a whole file for reading; OSError if it cannot be opened."""
+        """Map the whole file ``path`` for reading; OSError if it cannot be opened."""
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         stat = os.fstat(fd)
         if S_ISDIR(stat.st_mode):

@@ -50,7 +50,9 @@ class Model(NotebookDisplay):
     """Operands and operations, described call by call as in the C API (``ANeuralNetworksModel_create``).
 
     A method raises the exception of the result code that its C function returns. After :meth:`finish` the model can be
-    shared by threads, compilations and other models; calls that would change it raise BadStateError.
+    shared by threads, compilations and other models; calls that would change it raise BadStateError. The ``name`` of a
+    model or operand appears in messages and traces. An operand's ``index`` counts the calls of :meth:`add_operand`.
+    ``allow`` gives or withdraws a permission.
     """
 
     state: State
@@ -92,10 +94,11 @@ class Model(NotebookDisplay):
         return operand.index
 
     def set_operand_value(self, index: int, value: Any, length: int | None = None) -> None:
-        """Make an operand a constant (``ANeuralNetworksModel_setOperandValue``).
+        """Make operand ``index`` a constant (``ANeuralNetworksModel_setOperandValue``).
 
-        ``value`` is a number, bytes or an array of the operand's storage type; None omits the operand. A read-only
-        array is not copied; others are copied at the call up to 128 bytes, at finish above.
+        ``value`` is a number, bytes or an array of the operand's storage type; None omits the operand. ``length``,
+        if given, must be that of the value in bytes. A read-only array is not copied; others are copied at the call up
+        to 128 bytes, at finish above.
         """
         if value is None and length:
             raise UnexpectedNullError(f"no value, but a length of {length}, for operand {index}")
@@ -114,7 +117,10 @@ class Model(NotebookDisplay):
         operand.lifetime, operand.in_memory, operand.value = CONSTANT, False, array
 
     def set_operand_value_from_memory(self, index: int, memory: Memory, offset: int, length: int) -> None:
-        """Set a view of a memory as an operand's value (``..._setOperandValueFromMemory``); it must not change."""
+        """Set a region of a memory as a value, which is not copied (``..._setOperandValueFromMemory``).
+
+        ``offset`` and ``length`` are in bytes.
+        """
         need(memory is not None, "memory is None", UnexpectedNullError)
         operand = self._get_to_change(index, "set a value")
         if operand.type.code == OEM_SCALAR:
@@ -133,7 +139,7 @@ class Model(NotebookDisplay):
         operand.lifetime, operand.value = Lifetime.SUBGRAPH, model
 
     def set_operand_symm_per_channel_quant_params(self, index: int, channel_dim: int, scales: Sequence[float]) -> None:
-        """Give a filter one scale per channel (``ANeuralNetworksModel_setOperandSymmPerChannelQuantParams``)."""
+        """Set a filter's ``scales`` along ``channel_dim`` (``..._setOperandSymmPerChannelQuantParams``)."""
         operand = self._get_to_change(index, "set scales")
         type = operand.type
         need(scales is not None, "scales are None", BadDataError)
@@ -153,14 +159,14 @@ class Model(NotebookDisplay):
         operand.type = type.replace(channel=ChannelQuantization(int(channel_dim), tuple(rounded.tolist())))
 
     def set_operand_extension_data(self, index: int, data: bytes | None) -> None:
-        """Copy the parameters of an extension operand (``ANeuralNetworksModel_setOperandExtensionData``)."""
+        """Copy ``data`` as parameters of an extension operand (``ANeuralNetworksModel_setOperandExtensionData``)."""
         operand = self._get_to_change(index, "set extension data")
         need(operand.type.is_extension, f"{operand} is not of an extension's type", BadDataError)
         need(data is None or len(data), f"empty extension data for {operand}", BadDataError)
         operand.type = operand.type.replace(data=b"" if data is None else bytes(data))
 
     def add_operation(self, code: int, inputs: Sequence[int], outputs: Sequence[int]) -> None:
-        """Append an operation (``ANeuralNetworksModel_addOperation``).
+        """Append an operation on operand indices ``inputs`` and ``outputs`` (``ANeuralNetworksModel_addOperation``).
 
         Types, counts and ranks of operands are checked here; values when computing. Operations may be added in any
         order.
@@ -297,7 +303,7 @@ class Model(NotebookDisplay):
         return found or (build, (Model, describe(self)))
 
     def with_precision(self, relaxed: bool) -> Model:
-        """Return the model, and those it refers to, with or without the float16 permission."""
+        """Return the model, and those it refers to, with (``relaxed``) or without the float16 permission."""
         from nnapi.model.pickling import build, describe
 
         self.need_mapped()

@@ -104,8 +104,9 @@ class ChannelQuantization(NamedTuple):
 class OperandType:
     """Type, dimensions and quantization of an operand (``ANeuralNetworksOperandType``); immutable.
 
-    ``scale`` has the precision of the C structure (float32), so that equal types compare equal. ``data`` are the
-    parameters of an extension's type, in its driver's encoding.
+    ``code`` is an :class:`OperandCode`. ``scale`` has the precision of the C structure (float32), so that equal types
+    compare equal; ``zero_point`` is the quantized value of 0, ``channel`` the scales of a filter per channel. ``data``
+    are the parameters of an extension's type, in its driver's encoding.
     """
 
     __slots__ = ("channel", "code", "data", "dimensions", "scale", "zero_point")
@@ -155,6 +156,7 @@ class OperandType:
         return self.code, self.dimensions, self.scale, self.zero_point, self.channel, self.data
 
     def replace(self, **changes: Any) -> OperandType:
+        """Return the type with ``changes`` of its attributes."""
         return OperandType(**(dict(zip(FIELDS, self._values(), strict=True)) | changes))
 
     @property
@@ -270,7 +272,8 @@ def tensor(
     """Return the type of a tensor: ``tensor("float32", (3, 4))``, ``tensor(np.uint8, (1, 8), scale=0.5)``.
 
     ``dtype`` is a name of the specification or NumPy, a NumPy dtype, or an :class:`OperandCode`. A dimension of 0 is
-    unspecified; no dimensions mean an unspecified rank. Raises BadDataError for an unknown dtype.
+    unspecified; no dimensions mean an unspecified rank. ``scale``, ``zero_point`` and ``channel`` are as of
+    :class:`OperandType`. Raises BadDataError for an unknown dtype.
     """
     if not isinstance(dtype, int):
         name = dtype.lower() if isinstance(dtype, str) else _name_dtype(dtype)

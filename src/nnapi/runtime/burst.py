@@ -96,7 +96,7 @@ class Burst:
             self._fast_path = find_fast_path(self._model, self._prepared, self._borrow)
 
     def run(self, *inputs: Any) -> list[Array]:
-        """As :meth:`Compilation.run`. BadStateError while another thread uses the burst."""
+        """Run on ``inputs``, as :meth:`Compilation.run`. BadStateError while another thread uses the burst."""
         self.take()
         try:
             if spans.active:

@@ -65,7 +65,8 @@ class Compilation(NotebookDisplay):
     """A model that is prepared; once finished any number of threads may share it.
 
     Without ``devices`` the runtime chooses (``ANeuralNetworksCompilation_create``); with them nothing falls back to the
-    CPU (``ANeuralNetworksCompilation_createForDevices``). BadStateError for a model that is not finished.
+    CPU (``ANeuralNetworksCompilation_createForDevices``). BadStateError for a model that is not finished. ``index``
+    counts the model's inputs or outputs.
     """
 
     def __init__(self, model: Model, devices: Sequence[Device] | None = None) -> None:
@@ -98,20 +99,20 @@ class Compilation(NotebookDisplay):
         self._waited = 0.0  # seconds that finish took
 
     def set_preference(self, preference: PreferenceCode) -> None:
-        """Low power, fast single answer (the default) or sustained speed (``..._setPreference``)."""
+        """Set the ``preference``: a fast single answer by default (``..._setPreference``)."""
         self.state.need("preparing", to="set the preference")
         need(preference in [*PreferenceCode], f"preference is {preference}, must be 0..2", BadDataError)
         self._preference = PreferenceCode(preference)
 
     def set_priority(self, priority: PriorityCode) -> None:
-        """Low, medium (the default) or high among what waits for the same device (``..._setPriority``)."""
+        """Set the ``priority`` among runs that wait for the same device: medium by default (``..._setPriority``)."""
         self.state.need("preparing", to="set the priority")
         legal = priority in PriorityCode.__members__.values()
         need(legal, f"priority is {priority}, must be 90, 100 or 110", BadDataError)
         self._priority = PriorityCode(priority)
 
     def set_timeout(self, duration: int) -> None:
-        """Nanoseconds for finish, 0 for no limit (``..._setTimeout``); for one explicitly chosen device."""
+        """Limit :meth:`finish` to a ``duration`` in ns, 0 for none (``..._setTimeout``); for one chosen device."""
         self.state.need("preparing", to="set the time limit")
         self.need_one_device("a time limit is set")
         self._timeout = int(duration)
@@ -132,7 +133,10 @@ class Compilation(NotebookDisplay):
         self._threads = threads
 
     def add_extension_attribute(self, extension: str, code: int, data: bytes | None) -> None:
-        """Add a vendor's hint (``..._addExtensionAttribute``); for one explicitly chosen device."""
+        """Add ``data`` under a ``code`` of a vendor's ``extension`` (``..._addExtensionAttribute``).
+
+        Only for one explicitly chosen device.
+        """
         need(extension is not None, "the extension's name is None", UnexpectedNullError)
         self.state.need("preparing", to="add an attribute")
         self.need_one_device("attributes are added")
@@ -216,7 +220,7 @@ class Compilation(NotebookDisplay):
         return outputs
 
     def __call__(self, *inputs: Any, **named: Any) -> Outputs:
-        """Run on inputs in order, or by name: ``compilation(image=x)``, ``compilation({"image": x})``.
+        """Run on ``inputs`` in order, or ``named``: ``compilation(image=x)``, ``compilation({"image": x})``.
 
         ``model.input_info`` lists the names. Raises BadDataError for a name that is unknown or missing.
         """
@@ -259,14 +263,14 @@ class Compilation(NotebookDisplay):
         return start(inputs, single or self, self.run if single else None, count, progress)
 
     def start(self, *inputs: Any) -> Result:
-        """Run in the background; ``result()`` of the returned object, or ``await``, gives the arrays."""
+        """Run on ``inputs`` in the background; ``result()`` of the returned object, or ``await``, gives the arrays."""
         with START, translate_errors("the run cannot be begun"):
             from nnapi.runtime.event import Result  # on demand
 
             return Result(self, inputs)
 
     def burst(self, *, borrow: bool = False) -> Burst:
-        """Return a :class:`Burst` for repeated runs (``ANeuralNetworksBurst_create``)."""
+        """Return a :class:`Burst` for repeated runs (``ANeuralNetworksBurst_create``); see it for ``borrow``."""
         with translate_errors("the burst cannot be made"):
             from nnapi.runtime.burst import Burst
 
@@ -317,7 +321,7 @@ class Compilation(NotebookDisplay):
         return [device for device in self._candidates if device.name in names]
 
     def devices_of(self, role: str, index: int) -> list[Device]:
-        """The devices whose steps read or write an ``input`` or ``output``."""
+        """Return the devices whose steps use an operand; ``role`` is ``"input"`` or ``"output"``."""
         indices = self.model.inputs if role == "input" else self.model.outputs
         names = self.plan.devices_of(indices[index])
         return [device for device in self._candidates if device.name in names]

@@ -71,7 +71,7 @@ class Device:
         return tuple(extension.name for extension in self.driver.info.extensions)
 
     def supports_extension(self, name: str) -> bool:
-        """Whether the driver describes the extension (``ANeuralNetworksDevice_getExtensionSupport``)."""
+        """Return whether the driver has extension ``name`` (``ANeuralNetworksDevice_getExtensionSupport``)."""
         need(name is not None, "the name of the extension is None", UnexpectedNullError)
         return name in self.extensions
 

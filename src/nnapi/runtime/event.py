@@ -56,7 +56,7 @@ class Event:
 
     @staticmethod
     def from_sync_fence_fd(fd: int) -> FenceEvent:
-        """Return an event over any pollable descriptor (``ANeuralNetworksEvent_createFromSyncFenceFd``).
+        """Return an event over ``fd``, any pollable descriptor (``ANeuralNetworksEvent_createFromSyncFenceFd``).
 
         The descriptor is duplicated. BadDataError for 0 and below, and for closed descriptors.
         """
@@ -80,7 +80,7 @@ class Event:
         self._call_listeners()  # those who came meanwhile
 
     def call_when_done(self, call: Callable[[NnapiError | None], None]) -> None:
-        """Call at the end of the computation, with its error, before waiting threads go on; at once if it has ended."""
+        """Use ``call`` with the error at the end, before waiting threads go on; at once if it has ended."""
         self._listeners.append(call)
         if self.is_done:
             self._call_listeners()

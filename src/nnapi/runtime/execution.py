@@ -36,8 +36,9 @@ MAXIMUM_LOOP_TIMEOUT = 15_000_000_000
 class Execution:
     """One computation, or with :meth:`set_reusable` one after another, on the same buffers.
 
-    The caller's buffers must stay valid and unchanged until the computation completes. States: preparation,
-    computation, completed.
+    The caller's buffers must stay valid and unchanged until the ``compilation``'s computation completes. States:
+    preparation, computation, completed. ``index`` counts the model's inputs or outputs, ``length`` and ``offset`` count
+    bytes, a ``duration`` nanoseconds.
     """
 
     state: State
@@ -99,7 +100,7 @@ class Execution:
     # Options
 
     def set_measure_timing(self, measure: bool) -> None:
-        """Ask for :meth:`duration` (``..._setMeasureTiming``); only for one explicitly chosen device."""
+        """Measure :meth:`duration` if ``measure`` (``..._setMeasureTiming``); only for one explicitly chosen device."""
         self.compilation.need_one_device("timing is measured")
         self.state.need("preparation", to="measure timing")
         self._measured = bool(measure)
@@ -116,12 +117,12 @@ class Execution:
         self._loop_timeout = min(duration, MAXIMUM_LOOP_TIMEOUT)
 
     def set_reusable(self, reusable: bool) -> None:
-        """Permit several computations, one after another (``..._setReusable``)."""
+        """Permit several computations, one after another, if ``reusable`` (``..._setReusable``)."""
         self.state.need("preparation", to="change reusability")
         self._startable = ("preparation", "completed") if reusable else ("preparation",)
 
     def enable_input_and_output_padding(self, enable: bool) -> None:
-        """Permit buffers that are longer than the value in them (``..._enableInputAndOutputPadding``).
+        """With ``enable``, permit buffers longer than the value in them (``..._enableInputAndOutputPadding``).
 
         BadStateError once an input or output has been set.
         """
@@ -131,7 +132,10 @@ class Execution:
         self._inputs.padded = self._outputs.padded = bool(enable)
 
     def add_extension_attribute(self, extension: str, code: int, data: bytes | None) -> None:
-        """Add a vendor's hint (``..._addExtensionAttribute``); for one explicitly chosen device."""
+        """Add ``data`` under a ``code`` of a vendor's ``extension`` (``..._addExtensionAttribute``).
+
+        Only for one explicitly chosen device.
+        """
         need(extension is not None, "the extension's name is None", UnexpectedNullError)
         self.compilation.need_one_device("attributes are added")
         self.state.need("preparation", to="add an attribute")
@@ -168,7 +172,7 @@ class Execution:
 
     @Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_startComputeWithDependencies")
     def start_compute_with_dependencies(self, dependencies: Sequence[Event], duration: int = 0) -> Event:
-        """Run once other events are done (``ANeuralNetworksExecution_startComputeWithDependencies``).
+        """Run once the events ``dependencies`` are done (``ANeuralNetworksExecution_startComputeWithDependencies``).
 
         ``duration`` limits the nanoseconds after all fences are signalled; it needs one explicitly chosen device. The
         call waits for events without a fence and ignores their outcome; a failed fence fails the computation. The
@@ -212,7 +216,7 @@ class Execution:
         return shape
 
     def duration(self, code: DurationCode) -> int | None:
-        """Nanoseconds that the computation took (``ANeuralNetworksExecution_getDuration``).
+        """Return the nanoseconds of the phase ``code`` (``ANeuralNetworksExecution_getDuration``).
 
         None where the device does not measure it. BadStateError unless timing was asked for and the run succeeded.
         """

@@ -48,11 +48,11 @@ class MemoryDesc:
         self._state = State("the descriptor is", "open")
 
     def add_input_role(self, compilation: Compilation, index: int, frequency: float = 1.0) -> None:
-        """Use it as this input of this compilation, in ``frequency`` of its runs (``..._addInputRole``)."""
+        """Use it as input ``index`` of the compilation, in ``frequency`` of its runs (``..._addInputRole``)."""
         self._add_role(compilation, "input", index, frequency)
 
     def add_output_role(self, compilation: Compilation, index: int, frequency: float = 1.0) -> None:
-        """Use it as this output of this compilation (``..._addOutputRole``)."""
+        """Use it as output ``index`` of the compilation, in ``frequency`` of its runs (``..._addOutputRole``)."""
         self._add_role(compilation, "output", index, frequency)
 
     def set_dimensions(self, dimensions: Sequence[int]) -> None:
@@ -222,7 +222,8 @@ PIXEL_BYTES = 4
 class HardwareBuffer:
     """A buffer as Android's AHardwareBuffer, in an anonymous shared file.
 
-    BLOB has ``width`` bytes, R8G8B8A8_UNORM has ``layers`` × ``height`` × ``width`` pixels. BadDataError for others.
+    A ``format`` BLOB has ``width`` bytes, R8G8B8A8_UNORM ``layers`` × ``height`` × ``width`` pixels; others
+    raise BadDataError. ``usage`` is stored only.
     """
 
     def __init__(

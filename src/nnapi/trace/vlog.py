@@ -42,7 +42,7 @@ FILTER = re.compile(r"(?P<tag>[^:]+)(?::(?P<priority>[vdiwefasVDIWEFAS]))?")
 
 
 def vlog(parts: str, *, filters: str | None = None, format: str = "brief") -> None:
-    """Show the details of components: ``model compilation execution cpuexe manager memory driver``, ``all`` or ``1``.
+    """Show the details of ``parts``: ``model compilation execution cpuexe manager memory driver``, ``all`` or ``1``.
 
     Names are separated by spaces, commas or colons. Other components log warnings and one line per compilation.
     ``filters`` are those of logcat (``ExecutionPlan:V *:S``), ``format`` is ``brief`` or ``threadtime``. Logs go to
