@@ -69,7 +69,7 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
             experimental_preserve_all_tensors,
             fallback,
         )
-        self._file = SubgraphFile(model_path, model_content, weights)
+        self.file = SubgraphFile(model_path, model_content, weights)
         self._sessions: dict[int, Session] = {}
         self._main = self.session(0)
         self._lease = _Lease()
@@ -77,7 +77,7 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
     def session(self, subgraph_index: int) -> Session:
         if subgraph_index not in self._sessions:
             self._sessions[subgraph_index] = Session(
-                self._file, subgraph_index, self._interpreter, self._make_native, self._settings
+                self.file, subgraph_index, self._interpreter, self._make_native, self._settings
             )
         return self._sessions[subgraph_index]
 
@@ -178,7 +178,7 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
 
     def _make_native(self) -> Any:
         """Make another interpreter of LiteRT, without delegates, which may allocate."""
-        source = self._file.source
+        source = self.file.source
         path, content = (source, None) if isinstance(source, str) else (None, source)
         kind = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
         return litert.Interpreter(path, content, experimental_op_resolver_type=kind)._interpreter

@@ -16,6 +16,8 @@ from nnapi.model.operand import Array
 class LiteRtPartition:
     """A partition that LiteRT computes, with the interface of :class:`ReadyGraph`."""
 
+    devices = frozenset({"LiteRT"})
+
     def __init__(
         self, native: Any, part: Partition, subgraph: int, kinds: Sequence[str], shapes: Mapping[int, Any]
     ) -> None:
@@ -72,6 +74,10 @@ class PartitionedGraph:
         for part in self._parts:
             part.compute(values)
         return [values[index] for index in self.positions]
+
+    @property
+    def devices(self) -> set[str]:
+        return {name for part in self._parts for name in part.devices}
 
     def reset(self) -> None:
         for part in self._parts:

@@ -50,6 +50,11 @@ class ReadyGraph:
         self.reset()
         self.run = self._resolve(memory, outputs)
 
+    @property
+    def devices(self) -> set[str]:
+        """The names of the devices that compute."""
+        return {device.name for device in self.compilation.devices}
+
     def reset(self) -> None:
         for state, tensor in self._states:
             state.fill(tensor.zero_point)

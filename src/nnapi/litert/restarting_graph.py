@@ -22,6 +22,10 @@ class RestartingGraph:
         self.inputs, self.positions, self.results = fresh.inputs, fresh.positions, fresh.results
         self.run: Callable[[], list[Array]] = self._run
 
+    @property
+    def devices(self) -> set[str]:
+        return self._fresh.devices
+
     def reset(self) -> None:
         self._first, self._goes_on = None, False
 

@@ -113,15 +113,20 @@ class File:
 
     def signature(self, index: int) -> Signature | None:
         """Return the first valid signature of a subgraph, or None."""
-        fields, graph = schema.SignatureDef, self.subgraph(index)
+        return next((each for number, each in self.signatures() if number == index), None)
+
+    def signatures(self) -> Iterator[tuple[int, Signature]]:
+        """Yield the valid signatures in the file's order, each with the index of its subgraph."""
+        fields = schema.SignatureDef
         for record in self._model.children(schema.Model.SIGNATURE_DEFS):
-            if record.number(fields.SUBGRAPH_INDEX, "I") != index:
+            number = record.number(fields.SUBGRAPH_INDEX, "I")
+            if number >= self.subgraph_count:
                 continue
+            graph = self.subgraph(number)
             inputs = _name_tensors(record, fields.INPUTS, graph.inputs)
             outputs = _name_tensors(record, fields.OUTPUTS, graph.outputs)
             if inputs is not None and outputs is not None:
-                return Signature(record.text(fields.SIGNATURE_KEY), inputs, outputs)
-        return None
+                yield number, Signature(record.text(fields.SIGNATURE_KEY), inputs, outputs)
 
     @cached_property
     def _graphs(self) -> list[Record]:

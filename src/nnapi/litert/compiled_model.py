@@ -1,0 +1,211 @@
+"""LiteRT's compiled model, on this library's devices."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Self, TypeAlias, TypeVar
+
+from ai_edge_litert import compiled_model as litert
+from ai_edge_litert.compiled_model import CpuOptions, HardwareAccelerator, Options, TensorBuffer
+
+from nnapi.codes import DeviceTypeCode
+from nnapi.errors import NnapiError
+from nnapi.litert.interpreter import Interpreter
+from nnapi.litert.signature import Signature, list_signatures
+from nnapi.litert.tensor_buffer import ArrayBuffer
+from nnapi.runtime.device import Device, devices
+
+__all__ = ["CompiledModel", "CpuOptions", "HardwareAccelerator", "Options", "TensorBuffer"]
+
+CPU, GPU, NPU = HardwareAccelerator
+Accelerator: TypeAlias = "HardwareAccelerator | None"
+V = TypeVar("V")
+ON_PROCESSOR = "-cpu"
+"""The end of names of engines that are accelerators by type and compute on the processor."""
+HOST_MEMORY = 1
+"""LiteRT's number of the kind of memory in which it shares buffers with NumPy."""
+
+
+class CompiledModel(litert.CompiledModel):  # type: ignore[misc]  # LiteRT has no types
+    """A .tflite file compiled for accelerators. Methods are LiteRT's, but for :meth:`explain`. They raise RuntimeError
+    for a name or an index that does not exist."""
+
+    def __init__(self, source: str | bytes, options: Options, environment: Any, **choices: Any) -> None:
+        super().__init__([], environment)
+        self._asked = HardwareAccelerator(options.hardware_accelerators)
+        self._refusals: list[str] = []
+        self._model = self._prepare(source, options.cpu_options.num_threads or None, **choices)
+
+    @classmethod
+    def from_file(
+        cls,
+        model_path: str,
+        hardware_accel: Accelerator = None,
+        environment: Any = None,
+        options: Any = None,
+        **choices: Any,
+    ) -> Self:
+        """As LiteRT's. GPU and NPU are the devices of these types, CPU the engines on the processor. Of ``options`` the
+        accelerators and the CPU's ``num_threads`` count; ``environment`` has no effect.
+
+        In addition, ``devices`` are the names of those to choose from; ``cache`` is a directory as for
+        :func:`nnapi.compile`; ``fallback=False`` refuses what NNAPI cannot express, which else LiteRT computes on the
+        CPU if that is asked for.
+        """
+        return cls(os.fspath(model_path), _resolve(options, hardware_accel), environment, **choices)
+
+    @classmethod
+    def from_buffer(
+        cls,
+        model_data: bytes,
+        hardware_accel: Accelerator = None,
+        environment: Any = None,
+        options: Any = None,
+        **choices: Any,
+    ) -> Self:
+        """As :meth:`from_file`, from the content of a file."""
+        return cls(bytes(model_data), _resolve(options, hardware_accel), environment, **choices)
+
+    def explain(self) -> str:
+        """Explain which devices each accelerator has, and which of them runs which operation, and why."""
+        asked = f"asked for {self._asked.name}, {'' if self.is_fully_accelerated() else 'not '}fully accelerated"
+        found = [f"{each.name}: {', '.join(_list_devices(each)) or 'no device'}" for each in HardwareAccelerator]
+        graphs = [f"signature {each.key}\n{each.session.allocate().explain()}" for each in self._open()]
+        return "\n\n".join(("\n".join((asked, *found, *self._refusals)), *graphs))
+
+    def is_fully_accelerated(self) -> bool:
+        """Return whether the accelerators asked for run all operations; the CPU counts if it is the only one."""
+        used = {name for each in self._open() for name in each.session.allocate().devices}
+        return bool(used) and used <= {*_list_devices(self._asked & ~CPU or CPU)}
+
+    def get_signature_list(self) -> dict[str, dict[str, list[str]]]:
+        return {each.key: {"inputs": [*each.inputs], "outputs": [*each.outputs]} for each in self._open()}
+
+    def get_signature_by_index(self, index: int) -> dict[str, Any]:
+        key = self._at(index).key
+        return {"key": key, **self.get_signature_list()[key]}
+
+    def get_num_signatures(self) -> int:
+        return len(self._open())
+
+    def get_signature_index(self, key: str) -> int:
+        """Return the index of a signature, -1 if there is none of this key."""
+        return next((n for n, each in enumerate(self._open()) if each.key == key), -1)
+
+    def get_input_tensor_details(self, signature_key: str) -> dict[str, Any]:
+        signature = self._named(signature_key)
+        return signature.describe(signature.inputs, signature.list_inputs())
+
+    def get_output_tensor_details(self, signature_key: str) -> dict[str, Any]:
+        signature = self._named(signature_key)
+        return signature.describe(signature.outputs, signature.list_outputs())
+
+    def get_input_buffer_requirements(self, input_index: int, signature_index: int = 0) -> dict[str, Any]:
+        return _require(self.create_input_buffers(signature_index), input_index, "input")
+
+    def get_output_buffer_requirements(self, output_index: int, signature_index: int = 0) -> dict[str, Any]:
+        return _require(self.create_output_buffers(signature_index), output_index, "output")
+
+    def create_input_buffer_by_name(self, signature_key: str, input_name: str) -> ArrayBuffer:
+        return ArrayBuffer(_pick(self._named(signature_key).list_inputs(), input_name, "input"))
+
+    def create_output_buffer_by_name(self, signature_key: str, output_name: str) -> ArrayBuffer:
+        return ArrayBuffer(_pick(self._named(signature_key).list_outputs(), output_name, "output"))
+
+    def create_input_buffers(self, signature_index: int = 0) -> list[ArrayBuffer]:
+        return [ArrayBuffer(array) for array in self._at(signature_index).list_inputs().values()]
+
+    def create_output_buffers(self, signature_index: int = 0) -> list[ArrayBuffer]:
+        return [ArrayBuffer(array) for array in self._at(signature_index).list_outputs().values()]
+
+    def resize_input_tensor(
+        self, input_index: int, dims: Sequence[int], signature_index: int = 0, strict: bool = True
+    ) -> None:
+        signature = self._at(signature_index)
+        signature.resize(_pick([*signature.inputs], input_index, "input"), dims, strict=strict)
+
+    def run_by_name(self, signature_key: str, input_map: Mapping[str, Any], output_map: Mapping[str, Any]) -> None:
+        """As LiteRT's, but each input needs a buffer."""
+        signature = self._named(signature_key)
+        inputs = [_pick(input_map, name, "buffer for input") for name in signature.inputs]
+        signature.run(inputs, [_pick(output_map, name, "buffer for output") for name in signature.outputs])
+
+    def run_by_index(self, signature_index: int, input_buffers: Sequence[Any], output_buffers: Sequence[Any]) -> None:
+        self._at(signature_index).run(input_buffers, output_buffers)
+
+    def _at(self, index: int) -> Signature:
+        return _pick(self._open(), index, "signature")
+
+    def _named(self, key: str) -> Signature:
+        return _pick({each.key: each for each in self._open()}, key, "signature")
+
+    def _open(self) -> list[Signature]:
+        """Return the signatures; RuntimeError if the model is closed."""
+        if self._model is None:
+            raise RuntimeError("the model is closed")
+        return self._model
+
+    def _prepare(
+        self,
+        source: str | bytes,
+        threads: int | None,
+        *,
+        devices: Sequence[str] | str | None = None,
+        fallback: bool = True,
+        cache: Any = None,
+    ) -> list[Signature]:
+        """Compile all signatures without the CPU, if other accelerators are asked for and take everything, else with
+        it."""
+        path, content = (source, None) if isinstance(source, str) else (None, source)
+        for accelerators in dict.fromkeys((self._asked & ~CPU or CPU, self._asked)):
+            names = _list_devices(accelerators, [devices] if isinstance(devices, str) else devices)
+            options = {"devices": names, "fallback": fallback and CPU in accelerators, "cache": cache}
+            try:
+                signatures = list_signatures(Interpreter(path, content, num_threads=threads, **options))
+            except (NnapiError, OSError, ValueError) as error:
+                raise RuntimeError(f"{path or 'the model'} cannot be loaded: {error}") from error
+            try:
+                if not names:
+                    raise RuntimeError("there is no such device")
+                for each in signatures:
+                    each.session.allocate()
+                return signatures
+            except RuntimeError as error:
+                self._refusals.append(f"{accelerators.name} alone does not run the model: {error}")
+        hint = "" if CPU in self._asked else ". HardwareAccelerator.CPU lets the CPU compute the rest"
+        raise RuntimeError(f"{self._refusals[-1]}{hint}")
+
+
+def _resolve(options: Options | None, accelerators: HardwareAccelerator | None) -> Options:
+    if options is not None and accelerators is not None:
+        raise ValueError("Pass either options or hardware_accel, not both.")
+    options = options or Options(CPU if accelerators is None else accelerators)
+    if not options.hardware_accelerators:
+        raise RuntimeError("no accelerator is asked for: pass at least HardwareAccelerator.CPU")
+    return options
+
+
+def _list_devices(accelerators: HardwareAccelerator, names: Sequence[str] | None = None) -> list[str]:
+    """List the names of an accelerator's devices, among ``names`` if given."""
+    found = [device.name for device in devices() if _find_accelerator(device) in accelerators]
+    return [name for name in found if names is None or name in names]
+
+
+def _find_accelerator(device: Device) -> HardwareAccelerator:
+    if device.type == DeviceTypeCode.DEVICE_GPU:
+        return GPU
+    is_npu = device.type == DeviceTypeCode.DEVICE_ACCELERATOR and not device.name.endswith(ON_PROCESSOR)
+    return NPU if is_npu else CPU
+
+
+def _require(buffers: Sequence[ArrayBuffer], index: int, noun: str) -> dict[str, Any]:
+    return {"buffer_size": _pick(buffers, index, noun).array.nbytes, "supported_types": [HOST_MEMORY]}
+
+
+def _pick(found: Sequence[V] | Mapping[str, V], key: Any, noun: str) -> V:
+    """Return an item of a sequence or mapping; RuntimeError if there is none."""
+    keys = found if isinstance(found, Mapping) else range(len(found))
+    if key not in keys:
+        raise RuntimeError(f"there is no {noun} {key!r}, only {', '.join(map(str, keys)) or 'none'}")
+    return found[key]

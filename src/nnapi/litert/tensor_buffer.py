@@ -1,0 +1,40 @@
+"""LiteRT's buffers of tensors, in memory that NumPy shares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from ai_edge_litert.tensor_buffer import TensorBuffer
+
+from nnapi.model.operand import Array
+
+ALIGNMENT = 64
+"""Bytes to which LiteRT aligns memory that it shares."""
+
+
+class ArrayBuffer(TensorBuffer):  # type: ignore[misc]  # LiteRT has no types
+    """A buffer of LiteRT's, zeros at first, of the type and shape of an array. ``array`` are its elements."""
+
+    def __init__(self, like: Array) -> None:
+        memory = np.zeros(like.nbytes + ALIGNMENT, np.uint8)
+        begin = -memory.ctypes.data % ALIGNMENT
+        stored = memory[begin : begin + like.nbytes]
+        self.array: Array = stored.view(like.dtype).reshape(like.shape)
+        super().__init__(TensorBuffer.create_from_host_memory(stored).capsule)
+
+    def get_tensor_details(self) -> dict[str, Any]:
+        return describe_array(self.array)
+
+
+def find_elements(buffer: Any) -> Array:
+    """Return the elements of a buffer of LiteRT's: a copy if it is not a :class:`ArrayBuffer`."""
+    if buffer.capsule is not None and isinstance(buffer, ArrayBuffer):  # a ValueError if it is destroyed
+        return buffer.array
+    details = buffer.get_tensor_details()
+    elements: Array = buffer.read(int(np.prod(details["shape"])), details["dtype"])
+    return elements.reshape(details["shape"])
+
+
+def describe_array(array: Array) -> dict[str, Any]:
+    return {"dtype": array.dtype.name, "shape": [*array.shape]}
