@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -34,10 +36,15 @@ FINE = re.compile(
 """Matches that are plain English all the same."""
 
 
+@cache
+def parse(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def list_texts() -> Iterator[tuple[str, int, str]]:
     """Yield name, line and text of every docstring and string of the source, and of every line of the pages."""
     for path in sorted(SOURCE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parse(path)):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
                 yield path.relative_to(SOURCE).as_posix(), node.lineno, " ".join(node.value.split())
     pages = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")]
@@ -49,7 +56,7 @@ def list_texts() -> Iterator[tuple[str, int, str]]:
 def list_docstrings() -> Iterator[tuple[str, int, str]]:
     """Yield name, line and text of every docstring of source, tests and tools, those of attributes included."""
     for path in (path for path in size.sources() if path.suffix == ".py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parse(path)):
             body = getattr(node, "body", None)
             for each in body if isinstance(body, list) else []:
                 if (

@@ -13,7 +13,7 @@ PLURALS = {"entry": "entries", "person": "people", "sheep": "sheep", "mouse": "m
 
 
 def printable(text: str, *, keeps_lines: bool = False) -> str:
-    """Escape control characters as Python does: ESC as ``\\x1b``, RIGHT-TO-LEFT OVERRIDE as ``\\u202e``.
+    r"""Escape control characters as Python does: ESC as ``\x1b``, RIGHT-TO-LEFT OVERRIDE as ``\u202e``.
 
     With ``keeps_lines`` line feeds stay.
     """

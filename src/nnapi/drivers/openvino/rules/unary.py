@@ -44,7 +44,7 @@ def abs_(context: Context, input: Value) -> Value:
 
 @lower(elementwise.EXP)
 def exp(context: Context, input: Value) -> Value:
-    """Compute exp(x / 2)²: the engine's own is infinite where the result is finite, but large."""
+    """Square the exponential of x / 2: the engine's own is infinite where the result is finite, but large."""
     first = input.is_channels_first
     root = op.exp(op.multiply(input.real(first), number(0.5)))
     return context.result(op.multiply(root, root), first=first)
