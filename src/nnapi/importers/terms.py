@@ -11,6 +11,7 @@ from nnapi.codes import OperationCode as O
 from nnapi.importers.arithmetic import broadcast, broadcast_shape
 from nnapi.importers.graph import BOOL8, FLOAT32, QUANT8, Value
 from nnapi.importers.node import Node
+from nnapi.lowering.error_function import ERROR_FUNCTION, SCALE
 from nnapi.model.operand import OperandType, Shape
 
 FUSING = (O.ADD, O.SUB, O.MUL, O.DIV)
@@ -94,13 +95,9 @@ def cosine(x: Term) -> Term:
     return sin(x + math.pi / 2)
 
 
-ERROR_FUNCTION = (4.51351881, 6.5769906, -0.188809052, -10.2517853, 23.5175648, -25.1055794, 10.6673126)
-"""Coefficients of u, u³, u⁵, …: erf(4u) is about the hyperbolic tangent of their sum, u from -1 to 1."""
-
-
 def error_function(x: Term, scale: float = 1.0) -> Term:
     """Approximate erf(``scale`` x) by the hyperbolic tangent of a polynomial, at most 1.5e-7 off."""
-    u = (x * (scale / 4)).apply(O.RELU1)
+    u = (x * (scale / SCALE)).apply(O.RELU1)
     square = u * u
     *rest, last = ERROR_FUNCTION
     total = square * last

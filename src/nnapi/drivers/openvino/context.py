@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode
 from nnapi.drivers.openvino.api import op, ov
+from nnapi.drivers.openvino.patterns import find_wrapped_index
 from nnapi.drivers.openvino.value import Node, Value, encode, number
 from nnapi.lowering import lower as lowering
 from nnapi.lowering.lower import NHWC_TO_NCHW, Rules, Unsupported, require
@@ -32,16 +33,17 @@ lower = RULES.lower
 
 
 class Range:
-    """Indices in a model input, which the engine does not check: each must be in ``0..limit - 1``."""
+    """Indices in a model input, which the engine does not check: each must be in ``least..limit - 1``."""
 
-    def __init__(self, operand: int, name: str, limit: int) -> None:
-        self.operand, self.name, self.limit = operand, name, limit
+    def __init__(self, operand: int, name: str, limit: int, least: int = 0) -> None:
+        self.operand, self.name, self.limit, self.least = operand, name, limit, least
 
 
 class Context(lowering.Context):
-    """One call being lowered; ``inputs`` are the model's, ``is_quantized`` whether any of its operands is quantized."""
+    """One call being lowered; ``inputs`` are the model's by operand, ``is_quantized`` whether any of its operands is
+    quantized."""
 
-    def __init__(self, call: Call, inputs: Sequence[int], is_quantized: bool) -> None:
+    def __init__(self, call: Call, inputs: Mapping[int, Node], is_quantized: bool) -> None:
         super().__init__(call)
         self.is_quantized = is_quantized
         self.ranges: list[Range] = []
@@ -63,11 +65,15 @@ class Context(lowering.Context):
             low, high = int(value.array.min()), int(value.array.max())
             require(low >= 0 and high < limit, f"{name} holds {low}..{high}, must be in 0..{limit - 1}")
             return
-        (operand,) = self.call.operands[name]
+        (operand,), least = self.call.operands[name], 0
+        found = None if operand in self._inputs else find_wrapped_index(value.node("stored"))
+        if found is not None and found[1] == limit:
+            names = {node.get_name(): index for index, node in self._inputs.items()}
+            operand, least = names.get(found[0].get_name(), operand), -limit
         require(
             operand in self._inputs, f"{name} is computed, and the engine does not test indices against 0..{limit - 1}"
         )
-        self.ranges.append(Range(operand, name, limit))
+        self.ranges.append(Range(operand, name, limit, least))
 
     # Results
 

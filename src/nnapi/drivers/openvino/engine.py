@@ -78,7 +78,9 @@ def _compile(model: Model, shapes: Sequence[Shape], device: str, properties: Map
         need(
             given == right, f"OpenVINO gives {model.operands[index]} the dimensions {given}, not {right}", OpFailedError
         )
-    bounds = [Bounds(model.inputs.index(range.operand), range.name, range.limit) for range in result.ranges]
+    bounds = [
+        Bounds(model.inputs.index(range.operand), range.name, range.limit, range.least) for range in result.ranges
+    ]
     prepared = _make_prepared(model, shapes, device, properties, compiled, bounds)
     prepared.mapped = mappings(value for value in constants(model) if value.nbytes > SHARED)
     return prepared

@@ -89,7 +89,7 @@ class Lowered(Lowering[Value, Context]):
         return RULES[call.code].__module__.endswith(ELEMENTWISE)
 
     def context(self, call: Call) -> Context:
-        checked = () if self.depth else self.model.inputs  # the inputs of a decomposition may be computed
+        checked = {} if self.depth else self.parameters  # the inputs of a decomposition may be computed
         return Context(call, checked, self._is_quantized)
 
     def _lower_as_parts(self, call: OperationCall, refusal: Exception) -> None:

@@ -33,18 +33,22 @@ class BadIndexError(OpFailedError):
 
 
 class Bounds(NamedTuple):
-    """Indices that the engine does not check: those of the model input at ``position`` must be in ``0..limit - 1``."""
+    """Indices that the engine does not check: those of the model input at ``position`` must be in
+    ``least..limit - 1``."""
 
     position: int
     name: str
     limit: int
+    least: int = 0
 
     def check(self, indices: Array) -> None:
         """Raise BadIndexError unless all of these, which are unsigned, are in range."""
-        if np.maximum.reduce(indices) >= self.limit:
-            signed = indices.view(np.int32)
+        if self.least:
+            indices = indices - np.uint32(self.least % (1 << 32))
+        if np.maximum.reduce(indices) >= self.limit - self.least:
+            signed = indices.view(np.int32) + np.int32(self.least)
             low, high = int(signed.min()), int(signed.max())
-            raise BadIndexError(f"{self.name} holds {low}..{high}, must be in 0..{self.limit - 1}")
+            raise BadIndexError(f"{self.name} holds {low}..{high}, must be in {self.least}..{self.limit - 1}")
 
 
 class PreparedOpenVino:

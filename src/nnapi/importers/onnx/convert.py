@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from nnapi.errors import BadDataError, NnapiError, need
 from nnapi.importers.graph import Graph
 from nnapi.importers.onnx import functions
+from nnapi.importers.onnx.dynamic_quantization import join_products
 from nnapi.importers.onnx.folding import KNOWN, compute_constants
 from nnapi.importers.onnx.fusion import Readers
 from nnapi.importers.onnx.node import Node
@@ -50,6 +51,8 @@ class Conversion(Scope):
         self, nodes: Sequence[onnx.NodeProto], outputs: Iterable[str], outer: functions.Attributes | None = None
     ) -> None:
         """Convert nodes in their order; ``outputs`` are read from outside."""
+        outputs = list(outputs)
+        nodes = join_products(nodes, outputs)
         self.readers = Readers(nodes, outputs)
         for proto in nodes:
             self.state.nodes_left -= 1

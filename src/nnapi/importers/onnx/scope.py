@@ -29,6 +29,8 @@ class ImportState:
         self.notes: dict[str, None] = {}
         self.functions = {(each.domain, each.name): each for each in file.proto.functions}
         self.nodes_left = MOST_NODES
+        self.dynamic_range = False
+        """Whether the file has products that quantize their inputs at each run."""
 
 
 class Scope:

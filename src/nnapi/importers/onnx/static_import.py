@@ -70,6 +70,7 @@ def _import(file: File, name: str, shapes: Shapes) -> Model:
     Absorption(conversion.graph, outputs).run()
     model = Model(os.path.splitext(name)[0])
     model.notes = tuple(state.notes)
+    model.permit_dynamic_range(state.dynamic_range)
     return build(conversion.graph, model, inputs, outputs)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from nnapi.codes import FuseCode
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, activate, lower
+from nnapi.drivers.openvino.patterns import find_error_function
 from nnapi.drivers.openvino.rules.binary import align
 from nnapi.drivers.openvino.rules.unary import lower_each
 from nnapi.drivers.openvino.value import Value, number
@@ -34,7 +35,7 @@ def _limit(operation: Operation, to: FuseCode) -> None:
 lower_each(activation.RELU, op.relu)
 _limit(activation.RELU1, FuseCode.FUSED_RELU1)
 _limit(activation.RELU6, FuseCode.FUSED_RELU6)
-lower_each(activation.TANH, op.tanh)
+lower_each(activation.TANH, lambda x: find_error_function(x) or op.tanh(x))
 lower_each(activation.LOGISTIC, op.sigmoid)
 lower_each(activation.HARD_SWISH, op.hswish)
 

@@ -9,6 +9,7 @@ import numpy as np
 from nnapi.codes import FuseCode
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, activate, computes_first, integers, lower
+from nnapi.drivers.openvino.patterns import multiply
 from nnapi.drivers.openvino.value import NHWC_TO_NCHW, Node, Value, number
 from nnapi.lowering.lower import require
 from nnapi.model.operation import Operation
@@ -77,7 +78,7 @@ def add(context: Context, lhs: Value, rhs: Value) -> Value:
     )
 
 
-_scaling(broadcast.MUL, op.multiply)
+_scaling(broadcast.MUL, multiply)
 _scaling(broadcast.SUB, op.subtract)
 
 

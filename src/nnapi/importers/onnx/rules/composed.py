@@ -10,11 +10,14 @@ from nnapi.errors import BadDataError, need
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.results import apply_rule, apply_rules, compose
 from nnapi.importers.onnx.rules import Result, rule
+from nnapi.importers.onnx.rules.matmul import multiply_dynamic_range
 from nnapi.importers.onnx.tensors import FLOAT, Tensor, constant
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array
 
 FLOAT_INPUTS = "inputs are not quantized: results are closer to float32 than ONNX Runtime's"
+
+ROWS_OR_FLOAT = "inputs are quantized by rows or not at all: results are closer to float32 than ONNX Runtime's"
 
 FUSED_ATTRIBUTES = {
     "Conv": ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"),
@@ -127,9 +130,12 @@ def _unpack(packed: Array, bits: int) -> Array:
 
 @rule("com.microsoft:DynamicQuantizeMatMul")
 def dynamic_quantize_matmul(node: Node) -> Result:
-    node.note(f"DynamicQuantizeMatMul: {FLOAT_INPUTS}")
+    """Multiply by weights that stay quantized where an engine takes those, which quantizes inputs by rows."""
+    node.note(f"DynamicQuantizeMatMul: {ROWS_OR_FLOAT}")
     weights = compose(node, "DequantizeLinear", node.tensor(1), node.tensor(2), node.given(3), axis=-1)
-    return add(node, compose(node, "MatMul", node.tensor(0), weights), node.given(4))
+    node.conversion.state.dynamic_range = True
+    product = multiply_dynamic_range(node, node.tensor(0), weights) or compose(node, "MatMul", node.tensor(0), weights)
+    return add(node, product, node.given(4))
 
 
 @rule("com.microsoft:MatMulIntegerToFloat")

@@ -10,7 +10,7 @@ import numpy as np
 from nnapi.codes import OperationCode, PaddingCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.arithmetic import add, broadcast, broadcast_shape, multiply, times
-from nnapi.importers.graph import Value
+from nnapi.importers.graph import QUANT8, Value
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.movement import permute_axes
@@ -90,6 +90,19 @@ def fully_connected(node: Node, x: Value, shape: Shape, weights: Array, bias: Va
     if bias is None:
         bias = node.graph.full(OperandType(x.type.code, (units,)), name=f"{node.name}:bias")
     return node.apply(OperationCode.FULLY_CONNECTED, matrix, constant, bias, node.i32(0))
+
+
+def multiply_dynamic_range(node: Node, tensor: Tensor, weights: Tensor) -> Tensor | None:
+    """Multiply floats by a constant matrix that the model stores quantized; return None where it has a zero point."""
+    matrix, shape = weights.quantized, tensor.dims
+    if matrix is None or matrix.rank != 2 or matrix.type.code == QUANT8 or matrix.type.zero_point or not shape:
+        return None
+    rearranged = rearrange(matrix, matrix.shape, (1, 0))
+    units, depth = rearranged.shape
+    x = node.view(tensor.materialize(), (_count_rows(shape), depth))
+    bias = node.graph.full(OperandType(x.type.code, (units,)), name=f"{node.name}:bias")
+    real = node.graph.real_at_run(rearranged)
+    return node.result(node.apply(OperationCode.FULLY_CONNECTED, x, real, bias, node.i32(0)), (*shape[:-1], units))
 
 
 def _count_rows(shape: Shape) -> int:

@@ -1,0 +1,98 @@
+"""Patterns of a graph written as the engine's own passes look for them: layer normalization, erf in GELU, indices."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nnapi.drivers.openvino.api import op, ov
+from nnapi.drivers.openvino.value import Node, number
+from nnapi.lowering.error_function import ERROR_FUNCTION, SCALE
+
+
+def multiply(x: Node, y: Node) -> Node:
+    """Multiply. A square is a power, and a product with the reciprocal of a root is a quotient, which the engine fuses
+    with the means around them."""
+    if _is_same(_node(x), _node(y)):
+        return op.power(x, number(2))
+    divisor = _find_divisor(y)
+    return op.multiply(x, y) if divisor is None else op.divide(x, divisor)
+
+
+def _find_divisor(x: Node) -> Node | None:
+    """Return y where a value is 1 / y and y is a square root, else None."""
+    node = _node(x)
+    if node.get_type_name() != "Divide" or _number(node, 0) != 1:
+        return None
+    divisor = node.input_value(1)
+    return divisor if divisor.get_node().get_type_name() == "Sqrt" else None
+
+
+def find_error_function(x: Node) -> Node | None:
+    """Return erf of y where ``x`` is the importers' polynomial of y, whose hyperbolic tangent approximates it."""
+    node, factors = _node(x), list[float]()
+    if node.get_type_name() != "Multiply":
+        return None
+    bounded, node = (node.input_value(i).get_node() for i in (0, 1))
+    while node.get_type_name() == "Add" and (factor := _number(node, 1)) is not None:
+        factors.append(factor)
+        node = node.input_value(0).get_node()
+        last = _number(node, 1) if node.get_type_name() == "Multiply" else None
+        square = node.input_value(0 if last is not None else 1).get_node()
+        if not _is_square(square, bounded):
+            return None
+        if last is not None:
+            factors.append(last)
+            break
+        node = node.input_value(0).get_node()
+    if not np.array_equal(np.asarray(factors, np.float32), np.asarray(ERROR_FUNCTION, np.float32)):
+        return None
+    return _find_argument(bounded)
+
+
+def _is_square(node: Node, root: Node) -> bool:
+    is_power = node.get_type_name() == "Power" and _number(node, 1) == 2
+    return is_power and _is_same(node.input_value(0).get_node(), root)
+
+
+def _is_same(a: Node, b: Node) -> bool:
+    return bool(a.get_name() == b.get_name())
+
+
+def _find_argument(bounded: Node) -> Node | None:
+    """Return erf of the value that is clamped to -1 to 1, times SCALE."""
+    if bounded.get_type_name() != "Clamp" or bounded.get_attributes() != {"min": -1.0, "max": 1.0}:
+        return None
+    scaled = bounded.input_value(0)
+    node = scaled.get_node()
+    factor = _number(node, 1) if node.get_type_name() == "Multiply" else None
+    if factor is None:
+        return op.erf(op.multiply(scaled, number(SCALE)))
+    argument = node.input_value(0)
+    return op.erf(argument if factor * SCALE == 1 else op.divide(argument, number(1 / (factor * SCALE))))
+
+
+def find_wrapped_index(indices: Node) -> tuple[Node, int] | None:
+    """Return x and n where indices are x, or x + n where x is negative, as importers write negative indices."""
+    select = _node(indices)
+    if select.get_type_name() != "Select":
+        return None
+    is_negative, wrapped, x = (select.input_value(i).get_node() for i in range(3))
+    if is_negative.get_type_name() != "Less" or wrapped.get_type_name() != "Add" or _number(is_negative, 1) != 0:
+        return None
+    count = _number(wrapped, 1)
+    if count is None or not all(_is_same(each.input_value(0).get_node(), x) for each in (is_negative, wrapped)):
+        return None
+    return x, int(count)
+
+
+def _node(x: Node) -> Node:
+    return x.get_node() if isinstance(x, ov.Output) else x
+
+
+def _number(node: Node, position: int) -> float | None:
+    """Return an input that is a constant of one value, None for others."""
+    if node.get_input_size() <= position:
+        return None
+    given = node.input_value(position).get_node()
+    values = np.asarray(given.data).reshape(-1) if given.get_type_name() == "Constant" else np.zeros(0)
+    return float(values[0]) if values.size == 1 else None

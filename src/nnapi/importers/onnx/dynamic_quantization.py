@@ -1,0 +1,94 @@
+"""Join the nodes of a dynamically quantized matrix product, as ONNX Runtime's tool writes it, into one operator.
+
+DynamicQuantizeLinear, MatMulInteger, Cast and Mul by both scales become DynamicQuantizeMatMul of com.microsoft.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from nnapi.importers.onnx.reader import DEFAULT
+from nnapi.importers.onnx.tensors import FLOAT
+
+if TYPE_CHECKING:
+    import onnx
+
+
+class Product(NamedTuple):
+    """The nodes of a product: quantization of the input, product, cast, product of the scales, scaling."""
+
+    quantization: onnx.NodeProto
+    matmul: onnx.NodeProto
+    cast: onnx.NodeProto
+    scales: onnx.NodeProto
+    scaling: onnx.NodeProto
+
+    def join(self) -> onnx.NodeProto:
+        from onnx import helper
+
+        _, weights, _, *point = self.matmul.input
+        scale = _other(self.scales, self.quantization.output[1])
+        inputs = [self.quantization.input[0], weights, scale, *point]
+        name = self.matmul.name
+        return helper.make_node("DynamicQuantizeMatMul", inputs, self.scaling.output, name, domain="com.microsoft")
+
+
+def join_products(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> Sequence[onnx.NodeProto]:
+    """Return the nodes of a graph with such products joined; ``outputs`` are read from outside."""
+    if not any(node.op_type == "MatMulInteger" for node in nodes):
+        return nodes
+    makers = {name: node for node in nodes for name in node.output}
+    readers: dict[str, list[onnx.NodeProto | None]] = defaultdict(list)
+    for name in outputs:
+        readers[name].append(None)
+    for node in nodes:
+        for name in node.input:
+            readers[name].append(node)
+    found = [product for node in nodes if (product := _find(node, makers, readers))]
+    joined = {id(each.scaling): each.join() for each in found}
+    replaced = {id(node) for each in found for node in (each.matmul, each.cast)}
+    kept = [joined.get(id(node), node) for node in nodes if id(node) not in replaced]
+    for kind in ("scales", "quantization"):
+        candidates = {id(getattr(each, kind)) for each in found}
+        read = {name for node in kept for name in node.input}.union(outputs)
+        kept = [node for node in kept if id(node) not in candidates or not read.isdisjoint(node.output)]
+    return kept
+
+
+def _find(
+    matmul: onnx.NodeProto, makers: dict[str, onnx.NodeProto], readers: dict[str, list[onnx.NodeProto | None]]
+) -> Product | None:
+    if matmul.op_type != "MatMulInteger" or len(matmul.input) < 3:
+        return None
+    quantization = makers.get(matmul.input[0])
+    if quantization is None or not _is(quantization, "DynamicQuantizeLinear"):
+        return None
+    if matmul.input[2] != quantization.output[2] or matmul.input[1] in quantization.output:
+        return None
+    cast = _only_reader(readers, matmul)
+    if cast is None or not _is(cast, "Cast") or [each.i for each in cast.attribute if each.name == "to"] != [FLOAT]:
+        return None
+    scaling = _only_reader(readers, cast)
+    if scaling is None or not _is(scaling, "Mul"):
+        return None
+    scales = makers.get(_other(scaling, cast.output[0]))
+    if scales is None or not _is(scales, "Mul") or quantization.output[1] not in scales.input:
+        return None
+    return Product(quantization, matmul, cast, scales, scaling)
+
+
+def _is(node: onnx.NodeProto, kind: str) -> bool:
+    return node.op_type == kind and node.domain in DEFAULT
+
+
+def _only_reader(readers: dict[str, list[onnx.NodeProto | None]], node: onnx.NodeProto) -> onnx.NodeProto | None:
+    found = readers[node.output[0]]
+    return found[0] if len(found) == 1 else None
+
+
+def _other(node: onnx.NodeProto, name: str) -> str:
+    """Return the input of a node of two inputs that is not ``name``."""
+    first, second = map(str, node.input)
+    return second if first == name else first
