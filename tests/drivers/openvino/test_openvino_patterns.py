@@ -17,6 +17,7 @@ pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: 
 
 from nnapi.drivers.openvino import OpenVinoDriver, patterns
 from nnapi.drivers.openvino.engine import core, lower_model
+from nnapi.lowering.error_function import ERROR_FUNCTION
 
 pytestmark = pytest.mark.engine
 
@@ -68,7 +69,7 @@ def test_the_polynomial_of_importers_is_erf(name: str) -> None:
 
 
 def test_other_polynomials_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "ERROR_FUNCTION", (*patterns.ERROR_FUNCTION[:-1], 1.0))
+    monkeypatch.setattr(patterns, "ERROR_FUNCTION", (*ERROR_FUNCTION[:-1], 1.0))
     kinds = kinds_of(read(GELUS["operator"], X))
     assert "Tanh" in kinds
     assert "Erf" not in kinds
