@@ -13,6 +13,7 @@ from setuptools.command.build_ext import build_ext
 sys.path.insert(0, "native")
 
 ABI = sysconfig.get_config_var("SOABI")
+AGENT = "nnapi.drivers.foreign.nnapi-agent"
 FOLDER = f"nnapi.capi.{ABI}"  # one for each Python: one checkout may serve several
 LIBRARY, DELEGATE = f"{FOLDER}.libneuralnetworks", f"{FOLDER}.libnnapi_delegate"
 # Before 2.34 glibc had dlopen in a library of its own, and later ones still have its name.
@@ -49,12 +50,28 @@ class BuildNative(build_ext):
             compileall.compile_dir("src/nnapi", quiet=2)
 
     def get_ext_filename(self, fullname):
+        if fullname == AGENT or AGENT.endswith(f".{fullname}"):
+            return fullname.replace(".", "/")
         name = super().get_ext_filename(fullname)
         is_library = fullname.startswith(("lib", FOLDER))
         return name.removesuffix(sysconfig.get_config_var("EXT_SUFFIX")) + ".so" if is_library else name
 
     def get_export_symbols(self, ext):
         return []
+
+    def build_extension(self, ext):
+        if ext.name != AGENT:
+            super().build_extension(ext)
+            return
+        made = self.compiler.compile(
+            ext.sources,
+            output_dir=self.build_temp,
+            include_dirs=ext.include_dirs,
+            extra_postargs=ext.extra_compile_args,
+        )
+        path = Path(self.get_ext_fullpath(ext.name))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.compiler.link_executable(made, path.name, str(path.parent), extra_postargs=ext.extra_link_args)
 
     def copy_extensions_to_source(self):
         Path(self.get_finalized_command("build_py").get_package_dir(FOLDER)).mkdir(exist_ok=True)
@@ -87,7 +104,7 @@ class BuildNative(build_ext):
             extension.include_dirs += [str(made), "native", "src/nnapi/capi/include"]
             if extension.name.startswith(FOLDER):
                 extension.define_macros += list(macros.items())
-            else:
+            elif extension.name != AGENT:
                 extension.sources = [str(made / "_bridge.c")]
                 extension.define_macros += [("_CFFI_NO_LIMITED_API", "1")]  # it starts the interpreter
         # The folder of the Python that builds is nothing to the one that runs.
@@ -112,6 +129,13 @@ setup(
             optional=True,
             extra_compile_args=["-fvisibility=hidden"],
             extra_link_args=["-Wl,-soname,libnnapi_delegate.so", "-Wl,-z,nodelete", *LIBDL],
+        ),
+        Extension(
+            AGENT,
+            sorted(map(str, Path("native/agent").glob("*.c"))),
+            optional=True,
+            extra_compile_args=["-std=gnu11", "-D_GNU_SOURCE", "-fPIE"],
+            extra_link_args=["-pie", *LIBDL],
         ),
     ],
     cmdclass={"build_ext": BuildNative},

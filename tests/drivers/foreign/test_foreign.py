@@ -1,9 +1,7 @@
 """Devices of another NNAPI library: ours as the other one, and small ones that lie, hang, die or lack symbols."""
 
-import ctypes
-import shutil
-import subprocess
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,62 +9,29 @@ import pytest
 
 from nnapi import Builder, Device, Model, OperationCode, compile, tensor
 from nnapi.capi import installation
-from nnapi.capi.functions import FUNCTIONS as OURS
 from nnapi.drivers.base import PrepareOptions, Request
 from nnapi.drivers.foreign import find_drivers
 from nnapi.drivers.foreign.discovery import ForeignDevice, list_devices
 from nnapi.drivers.foreign.driver import load_driver, read_level
-from nnapi.drivers.foreign.functions import FUNCTIONS, NAMES, PREFIX, TABLE
-from nnapi.drivers.foreign.library import Library
 from nnapi.drivers.isolated import Isolated
 from nnapi.drivers.isolated.probing import Unusable
 from nnapi.errors import BadDataError, DeadObjectError, NnapiError, OpFailedError, UnavailableDeviceError
 from nnapi.testing.conformance import Status, match_name, run
 from nnapi.testing.corpus import PUBLISHED, Corpus
+from tests.drivers.foreign.library_cases import (
+    FUNCTIONS,
+    HEADER,
+    PREFIX,
+    TABLE,
+    TAKING,
+    build,
+    build_source,
+    describe_names,
+    needs_compiler,
+    needs_library,
+)
 
-COMPILER = shutil.which("gcc") or shutil.which("cc")
-needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
-needs_library = pytest.mark.skipif(installation.library_problem() is not None, reason="the C library is not built")
 X = np.array([1, 2, 3], np.float32)
-WIDTHS = {"int": ctypes.c_int, "bool": ctypes.c_bool, "size_t": ctypes.c_size_t, "uint64_t": ctypes.c_uint64}
-WIDTHS |= {"int32_t": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "ANeuralNetworksOperationType": ctypes.c_int32}
-
-DEVICE = """
-#include <stdint.h>
-#include <stdlib.h>
-#include <unistd.h>
-static int made;
-int ANeuralNetworks_getDeviceCount(uint32_t* n) { COUNT *n = 1; return 0; }
-int ANeuralNetworks_getDevice(uint32_t i, void** d) { *d = (void*)1; return 0; }
-int ANeuralNetworksDevice_getName(void* d, const char** s) { *s = "chip"; return 0; }
-int ANeuralNetworksDevice_getVersion(void* d, const char** s) { *s = "0.9"; return 0; }
-int ANeuralNetworksDevice_getType(void* d, int32_t* t) { *t = 4; return 0; }
-int ANeuralNetworksDevice_getFeatureLevel(void* d, int64_t* level) { *level = LEVEL; return 0; }
-"""
-
-
-def build(folder: Path, level: str = "29", count: str = "", **bodies: str) -> str:
-    """A library with one device and the functions up to level 3, which answer with 7 unless a body says otherwise."""
-    return build_source(folder, describe_names(level, count, 3, "", bodies))
-
-
-def describe_names(level: str, count: str, highest: int, storage: str, bodies: Mapping[str, str]) -> str:
-    parts = [DEVICE.replace("LEVEL", level).replace("COUNT", count).replace("\nint ", f"\n{storage}int ")]
-    for name, signature in FUNCTIONS.items():
-        if PREFIX + name + "(" not in DEVICE and signature.level <= highest:
-            result = "void" if name.endswith("_free") else "int"
-            body = bodies.get(name, "" if result == "void" else "return 7;")
-            parts.append(f"{storage}{result} {PREFIX}{name}(void* a, void** b, void* c, void* d, void* e) {{ {body} }}")
-    return "\n".join(parts)
-
-
-def build_source(folder: Path, source: str) -> str:
-    made = folder / "libneuralnetworks.so"
-    assert COMPILER
-    subprocess.run(
-        [COMPILER, "-shared", "-fPIC", "-w", "-x", "c", "-", "-o", made], input=source, text=True, check=True
-    )
-    return str(made)
 
 
 def make_model() -> Model:
@@ -109,14 +74,6 @@ def test_an_output_without_elements(own: Device) -> None:
     assert {result.status for result in results} == {Status.PASSED}
 
 
-TAKING = {name: "return 0;" for name in FUNCTIONS if not name.endswith("_free")} | {
-    "Model_create": "*(void**)a = &made; return 0;",
-    "Model_getSupportedOperationsForDevices": "*(_Bool*)d = 1; return 0;",
-    "Compilation_createForDevices": "*(void**)d = &made; return 0;",
-    "Execution_create": "*b = &made; return 0;",
-    "Memory_createFromFd": "*(void**)e = &made; return 0;",
-}
-"""Bodies of a library that takes whatever it is given, and computes nothing."""
 LYING = {
     "ranks": ("*(uint32_t*)c = 3000000000u; return 0;", "return 0;", "is said to have 3000000000 dimensions"),
     "dimensions": ("*(uint32_t*)c = 2; return 0;", "return 0;", r"gives TENSOR_FLOAT32\[.*declared is TENSOR_FLOAT32"),
@@ -159,22 +116,12 @@ def test_a_device_whose_process_was_closed_is_there_again(own: Device) -> None:
     np.testing.assert_array_equal(compiled.run(X)[0], 2 * X)
 
 
-def test_functions_are_called_as_the_headers_declare_them() -> None:
-    ours = {function.name: function for function in OURS}
-    assert set(NAMES.split()) == set(FUNCTIONS), "the header has all of them"
-    assert tuple(name for name in TABLE if name in ours) == TABLE
-    for name, signature in FUNCTIONS.items():
-        declared = ours[PREFIX + name]
-        wanted = [ctypes.c_void_p if p.is_pointer else WIDTHS[p.type] for p in declared.parameters]
-        assert list(signature.type._argtypes_) == wanted, name
-        assert (signature.type._restype_ is None) == declared.frees, name
-    levels = {
-        1: "Model_create",
-        2: "Model_relaxComputationFloat32toFloat16",
-        3: "_getDevice",
-        4: "Execution_setTimeout",
-    }
-    assert {level: FUNCTIONS[name].level for level, name in levels.items()} == {level: level for level in levels}
+def test_functions_are_required_from_the_level_of_the_header() -> None:
+    """Or later: the agent calls functions of level 3 only where the library has them."""
+    found = re.findall(r"Since\s+feature\s+level\s+(\d)\.\s+\*/\n\w[\w *]* (\w+)\(", HEADER)
+    levels = {name: int(level) for level, name in found}
+    for name, level in FUNCTIONS.items():
+        assert not level or levels[PREFIX + name] <= level, name
 
 
 @needs_compiler
@@ -202,30 +149,28 @@ def test_levels_that_there_are_not_are_refused(number: int) -> None:
 
 @needs_compiler
 def test_a_support_library_gives_its_table(tmp_path: Path) -> None:
-    plain = describe_names("29", "", 8, "static ", {})
+    plain = describe_names("1000007", "", 8, "static ", {})
     entries = ", ".join(
-        f"(void*){PREFIX}{n}" if (n := name.removeprefix(PREFIX)) in FUNCTIONS else "0" for name in TABLE
+        f"(void*){PREFIX}{n}" if FUNCTIONS.get(n := name.removeprefix(PREFIX)) else "0" for name in TABLE
     )
     source = f"{plain}\nstruct {{ int64_t level; void* functions[{len(TABLE)}]; }} table = {{1000007, {{{entries}}}}};"
-    library = Library(
-        build_source(tmp_path, f"{source}\nvoid* ANeuralNetworks_getSLDriverImpl(void) {{ return &table; }}")
-    )
-    assert library.level == 8
-    with pytest.raises(NnapiError, match="ANeuralNetworksModel_create of .* gives UNMAPPABLE"):
-        library.make("Model_create")
+    path = build_source(tmp_path, f"{source}\nvoid* ANeuralNetworks_getSLDriverImpl(void) {{ return &table; }}")
+    driver = load_driver("board", path, 0)
+    assert driver.info.feature_level == 7
+    (verdict,) = driver.verdicts(make_model())
+    assert re.search("ANeuralNetworksModel_create of .* gives UNMAPPABLE", verdict.reason)
 
 
 @needs_compiler
 def test_a_library_that_is_none_says_what_it_lacks(tmp_path: Path) -> None:
     with pytest.raises(UnavailableDeviceError, match="not an NNAPI library: it has no ANeuralNetworks_getDeviceCount"):
-        Library(build_source(tmp_path, "int nothing;"))
+        load_driver("board", build_source(tmp_path, "int nothing;"), 0)
 
 
 @needs_compiler
 def test_result_codes_that_nobody_knows_are_general_failures(tmp_path: Path) -> None:
-    library = Library(build(tmp_path, Model_create="return 99;"))
-    with pytest.raises(NnapiError, match="gives result code 99, which NNAPI does not have"):
-        library.make("Model_create")
+    (verdict,) = load_driver("board", build(tmp_path, Model_create="return 99;"), 0).verdicts(make_model())
+    assert "gives result code 99, which NNAPI does not have" in verdict.reason
 
 
 @needs_compiler

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from nnapi.drivers.base import Driver
 from nnapi.drivers.isolated.probing import PATIENCE, Unusable, probe
+from nnapi.drivers.output import Output, collect_output
 from nnapi.errors import BadDataError, NnapiError, UnavailableDeviceError, need
 
 
@@ -20,7 +23,17 @@ class ForeignDevice(NamedTuple):
     def __call__(self) -> list[Driver]:
         from nnapi.drivers.foreign.driver import load_driver  # never in the application
 
-        return [load_driver(*self)]
+        return [load_driver(*self, end_process)]
+
+
+def end_process(reason: str, by_itself: bool) -> None:
+    """End this process, which is a device's own: the next use of the device starts another, with a new connection.
+    SIGTERM is not blamed on the model that ran."""
+    with collect_output(Output()):  # where the application reads the reason
+        os.write(2, f"{reason}\n".encode())
+        if not by_itself:
+            os.kill(os.getpid(), signal.SIGTERM)
+        os._exit(1)
 
 
 def list_drivers(said: str, variable: str) -> list[Driver | Unusable]:
@@ -29,7 +42,11 @@ def list_drivers(said: str, variable: str) -> list[Driver | Unusable]:
     for setting in filter(None, map(str.strip, said.split(","))):
         name, _, path = setting.partition("=")
         try:
-            need(name and path, f"{variable}: {setting!r} must be NAME=PATH", BadDataError)
+            need(
+                name and path,
+                f"{variable}: {setting!r} must be NAME=PATH or NAME=ADDRESS",
+                BadDataError,
+            )
             found += list_devices(name, path)
         except NnapiError as error:
             reason = str(error)

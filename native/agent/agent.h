@@ -1,0 +1,78 @@
+/* The agent: a program that calls an NNAPI library for one client at the other end of a byte stream (docs/phones.md).
+
+   A message is a header, a head of 32-bit words and text, and data. Every length is checked against the bytes that have
+   come; nothing of a message is executed, and no pointer travels. Everything is little-endian. */
+
+#ifndef NNAPI_AGENT_H
+#define NNAPI_AGENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__ANDROID__) && !__has_include(<unistd.h>)
+#include "bionic.h"
+#else
+#include "system.h"
+#endif
+
+#include "functions.h" /* the functions that are called */
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && sizeof(void *) == 8, "messages are in the host's order");
+
+enum { MAGIC = 0x41414e4e, VERSION = 1 };
+enum { MOST_HEAD = 64 << 20, MOST_DATA = 1 << 30, MOST_OBJECTS = 1 << 16, MOST_DEVICES = 256, MOST_RANK = 32 };
+enum { ALIGNMENT = 64, TOKEN = 32, GREETING_SECONDS = 10 };
+enum request { HELLO = 1, DEVICES, CONSTANTS, MODEL, SUPPORTED, COMPILE, BURST, RUN, RELEASE };
+enum answer { ANSWER, ERROR, ENDED };
+
+/* Result codes of NNAPI that the agent itself gives. */
+enum { OUT_OF_MEMORY = 1, BAD_DATA = 4, OP_FAILED = 5, BAD_STATE = 6, OUTPUT_INSUFFICIENT_SIZE = 8, UNAVAILABLE = 9 };
+
+struct header { uint32_t kind, head; uint64_t data; };
+
+/* The part of a head that is not read yet. Once too few bytes are left, `is_short` is set and all reads give 0. */
+struct reader { const uint8_t *at, *end; bool is_short; };
+
+/* Bytes of an answer's head; `is_full` is set if memory ran out. */
+struct writer { uint8_t *start; size_t size, capacity; bool is_full; };
+
+struct message { struct header header; struct reader head; uint8_t *data; };
+
+uint32_t read_word(struct reader *reader);
+uint64_t read_long(struct reader *reader);
+/* Return that many words where they are; NULL for none. */
+const void *read_words(struct reader *reader, uint64_t count);
+
+void write_bytes(struct writer *writer, const void *bytes, size_t size);
+void write_word(struct writer *writer, uint32_t value);
+void write_long(struct writer *writer, uint64_t value);
+void write_text(struct writer *writer, const char *text);
+
+/* Receive a message; false at the end of the stream or for lengths that are not possible. */
+bool receive(int from, struct message *message);
+/* Claim the data of the last message, which the caller frees. */
+uint8_t *claim_data(struct message *message);
+bool transmit(int to, uint32_t kind, const void *head, size_t head_size, const void *data, size_t data_size);
+
+/* Load a library; NULL, or the reason why it cannot be used. */
+const char *load_library(const char *path);
+/* The highest feature level of which the library has all functions that are called. */
+int find_level(void);
+
+/* Handle a request; return a result code. `where` is then the function of the library, or a sentence. */
+int handle(struct message *message, struct writer *answer, uint8_t **data, size_t *data_size, const char **where);
+/* The folder in which compilations are cached; NULL for none. */
+extern const char *cache_folder;
+
+/* Serve one client until it leaves; return the exit status of the process. */
+int serve(int from, int to, const char *library, const char *token);
+
+/* Return a socket that listens at `@name`, a path, a port of this machine or `address:port`. Ends the program if that
+   fails. */
+int listen_at(const char *address, bool is_tcp);
+/* Return whether the other end of a Unix socket has this user or is root. */
+bool is_trusted(int connection);
+void die(const char *what, const char *which);
+
+#endif

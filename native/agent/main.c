@@ -1,0 +1,122 @@
+/* The program: it accepts clients, and serves each in a process of its own, whose end it reports to the client. */
+
+#include "agent.h"
+
+static const char USAGE[] =
+    "usage: nnapi-agent [--library PATH] [--cache FOLDER] --stdio | --unix PATH [--daemon] | --tcp [ADDRESS:]PORT\n"
+    "Calls an NNAPI library for nnapi on another machine. A PATH that begins with @ is an abstract name.\n"
+    "The client's token is NNAPI_AGENT_TOKEN; beyond 127.0.0.1 it is required.\n";
+
+enum { MOST_CLIENTS = 16, GRACE_MS = 2000, IDLE_MS = 3600 * 1000 };
+
+/* A client: its connection, the pipe that ends with the process that serves it, and that process. */
+struct client { int from, to, life; pid_t worker; bool has_left; };
+
+static const char *path = "libneuralnetworks.so", *token = "";
+static struct client clients[MOST_CLIENTS];
+static int client_count, listener = -1;
+
+static void start(int from, int to) {
+    int life[2];
+    if (pipe2(life, O_CLOEXEC)) die("cannot serve", "a client");
+    pid_t worker = fork();
+    if (worker < 0) die("cannot serve", "a client");
+    if (!worker) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        close(life[0]);
+        if (listener >= 0) close(listener);
+        for (int i = 0; i < client_count; i++) close(clients[i].from), close(clients[i].life);
+        _exit(serve(from, to, path, token));
+    }
+    close(life[1]);
+    clients[client_count++] = (struct client){from, to, life[0], worker, false};
+}
+
+/* The process has ended: tell the client its exit status, negative for a signal, unless the client has left. */
+static void finish(struct client *client) {
+    int status = 0;
+    waitpid(client->worker, &status, 0);
+    int32_t end = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+    fcntl(client->to, F_SETFL, O_NONBLOCK); /* a client that does not read holds up no other */
+    if (end && !client->has_left) transmit(client->to, ENDED, &end, sizeof end, NULL, 0);
+    close(client->from);
+    if (client->to != client->from) close(client->to);
+    close(client->life);
+    *client = clients[--client_count];
+}
+
+static void accept_one(bool is_unix) {
+    int connection = accept4(listener, NULL, NULL, SOCK_CLOEXEC), yes = 1;
+    if (connection < 0) return;
+    if (client_count == MOST_CLIENTS || (is_unix && !is_trusted(connection))) {
+        close(connection);
+        return;
+    }
+    if (!is_unix) setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    if (!is_unix) setsockopt(connection, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
+    start(connection, connection);
+}
+
+/* Watch all clients until there is none and none can come. A worker whose client has left has GRACE_MS to end. */
+static void supervise(bool is_unix, bool is_daemon) {
+    while (client_count || listener >= 0) {
+        struct pollfd polled[2 * MOST_CLIENTS + 1];
+        int count = client_count, timeout = client_count || !is_daemon ? -1 : IDLE_MS;
+        for (int i = 0; i < count; i++) {
+            polled[2 * i] = (struct pollfd){clients[i].has_left ? -1 : clients[i].from, POLLRDHUP, 0};
+            polled[2 * i + 1] = (struct pollfd){clients[i].life, 0, 0};
+            if (clients[i].has_left) timeout = GRACE_MS;
+        }
+        polled[2 * count] = (struct pollfd){listener, POLLIN, 0};
+        int found = poll(polled, 2 * count + 1, timeout);
+        if (found < 0 && errno != EINTR) die("cannot", "wait");
+        if (!found && !client_count) return;
+        for (int i = count; found >= 0 && i--;) {
+            if (!found && clients[i].has_left) kill(clients[i].worker, SIGKILL);
+            if (found && polled[2 * i].revents) clients[i].has_left = true;
+            if (found && polled[2 * i + 1].revents) finish(&clients[i]);
+        }
+        if (found > 0 && polled[2 * count].revents) accept_one(is_unix);
+    }
+}
+
+static void leave_terminal(void) {
+    pid_t child = fork();
+    if (child < 0) die("cannot", "start");
+    if (child) exit(0);
+    setsid();
+    int none = open("/dev/null", O_RDWR);
+    for (int i = 0; i < 3; i++) dup2(none, i);
+}
+
+static void serve_streams(void) {
+    int to = dup(1);
+    dup2(2, 1); /* where a library may print */
+    if (to < 0) die("cannot", "start");
+    start(0, to);
+}
+
+int main(int count, char **words) {
+    const char *at = NULL, *kind = "";
+    bool is_daemon = false;
+    for (int i = 1; i < count; i++) {
+        const char *word = words[i], *next = i + 1 < count ? words[i + 1] : NULL;
+        if (!strcmp(word, "--stdio")) kind = word;
+        else if (!strcmp(word, "--daemon")) is_daemon = true;
+        else if (next && !strcmp(word, "--library")) path = next, i++;
+        else if (next && !strcmp(word, "--cache")) cache_folder = next, i++;
+        else if (next && (!strcmp(word, "--unix") || !strcmp(word, "--tcp"))) kind = word, at = next, i++;
+        else kind = "", i = count;
+    }
+    if (!*kind) {
+        fputs(USAGE, stderr);
+        return 2;
+    }
+    if (getenv("NNAPI_AGENT_TOKEN")) token = getenv("NNAPI_AGENT_TOKEN");
+    signal(SIGPIPE, SIG_IGN);
+    if (!at) serve_streams();
+    else listener = listen_at(at, !strcmp(kind, "--tcp"));
+    if (is_daemon && at) leave_terminal();
+    supervise(!strcmp(kind, "--unix"), is_daemon);
+    return 0;
+}

@@ -1,0 +1,47 @@
+/* What a client has made, by number. */
+
+#ifndef NNAPI_AGENT_OBJECTS_H
+#define NNAPI_AGENT_OBJECTS_H
+
+#include "agent.h"
+
+enum kind { NOTHING, IS_CONSTANTS, IS_MODEL, IS_COMPILATION, IS_BURST };
+
+/* An object is only released when none that needs it is left: libraries rely on that order. */
+struct object {
+    enum kind kind;
+    uint32_t uses, need_count, *needs;
+    void *handle;
+    uint8_t *data; /* constants, which the library reads where they are */
+    uint64_t size;
+    uint32_t operations, inputs, outputs;
+};
+
+/* Return the object of a number; NULL if there is none of that kind. */
+struct object *find(uint32_t number, enum kind kind);
+/* Return a new object's number, 0 if there are too many. */
+uint32_t add(enum kind kind);
+/* Note that an object needs another until it is released; false without memory. */
+bool need(uint32_t number, uint32_t needed);
+/* Release an object and count down what it needs; false if it is in use. */
+bool release(uint32_t number);
+
+#define CALL(name, ...) \
+    do { \
+        int code = library.name(__VA_ARGS__); \
+        if (code) return fail(code, "ANeuralNetworks" #name); \
+    } while (0)
+
+int fail(int code, const char *where);
+ANeuralNetworksDevice *find_device(uint32_t index);
+
+/* The requests; each returns a result code and writes its answer. */
+int list_devices(struct writer *answer);
+int make_constants(struct message *message, struct writer *answer);
+int make_model(struct reader *reader, struct writer *answer);
+int ask_supported(struct reader *reader, struct writer *answer);
+int compile(struct reader *reader, struct writer *answer);
+int make_burst(struct reader *reader, struct writer *answer);
+int run(struct message *message, struct writer *answer, uint8_t **data, size_t *data_size);
+
+#endif

@@ -1,0 +1,64 @@
+"""The agent on a phone, by Android's ``adb``."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from nnapi.errors import UnavailableDeviceError
+
+FOLDER = "/data/local/tmp/nnapi"
+AGENT = f"{FOLDER}/nnapi-agent"
+SOCKET = "nnapi-agent"
+START = f"{AGENT} --unix @{SOCKET} --cache {FOLDER}/cache --daemon"
+PATIENCE = 60.0
+"""Seconds for a command of adb."""
+
+
+def adb(serial: str, *words: str) -> str:
+    """Run a command of adb for a phone and return its output; UnavailableDeviceError with the reason if it fails."""
+    try:
+        done = subprocess.run(
+            ["adb", "-s", serial, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE
+        )
+    except FileNotFoundError:
+        raise UnavailableDeviceError("the program adb is not installed") from None
+    except subprocess.TimeoutExpired:
+        raise UnavailableDeviceError(f"adb {words[0]} took longer than {PATIENCE:g} s for {serial}") from None
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip().rpartition("\n")[2]
+        raise UnavailableDeviceError(f"adb {words[0]} for {serial} fails: {said or f'status {done.returncode}'}")
+    return done.stdout.strip()
+
+
+def start_agent(serial: str) -> None:
+    """Start the agent on a phone unless it runs."""
+    told = adb(serial, "shell", f"test -x {AGENT} || echo missing; pidof nnapi-agent > /dev/null || {START}")
+    if "missing" in told:
+        raise UnavailableDeviceError(f"the agent is not on {serial}: run `nnapi phone push {serial}`")
+
+
+def push_agent(serial: str, file: str) -> None:
+    """Copy the agent to a phone, in place of one that runs there, and start it."""
+    remove_agent(serial)
+    adb(serial, "shell", f"mkdir -p {FOLDER}/cache")
+    adb(serial, "push", file, AGENT)
+    adb(serial, "shell", f"chmod 755 {AGENT}")
+    start_agent(serial)
+
+
+def remove_agent(serial: str) -> None:
+    """End the agent on a phone and remove its files."""
+    adb(serial, "shell", f"kill $(pidof nnapi-agent) 2> /dev/null; rm -rf {FOLDER}")
+
+
+@contextmanager
+def forward(serial: str) -> Iterator[int]:
+    """Forward a port of this machine to the agent; connections outlive the forwarding."""
+    port = adb(serial, "forward", "tcp:0", f"localabstract:{SOCKET}")
+    try:
+        yield int(port)
+    finally:
+        with suppress(UnavailableDeviceError):
+            adb(serial, "forward", "--remove", f"tcp:{port}")

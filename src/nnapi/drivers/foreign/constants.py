@@ -1,0 +1,78 @@
+"""The constants of models that an agent keeps: each is sent once in a session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from nnapi.drivers.foreign.wire import MOST_DATA, align
+from nnapi.errors import OpFailedError, need
+from nnapi.model.operand import Array
+from nnapi.store.digest import digest
+
+Send = Callable[[Sequence[Array]], tuple[int, Sequence[int]]]
+"""Sends a block and returns its number and the offsets in it."""
+KEPT = 256 << 20
+"""Bytes that stay at the other end although no model there uses them."""
+
+
+class Block:
+    """Constants that were sent together."""
+
+    def __init__(self, number: int, size: int, digests: Sequence[bytes]) -> None:
+        self.number, self.size, self.digests, self.uses = number, size, digests, 0
+
+
+class Constants:
+    """Offsets in blocks, by digest."""
+
+    def __init__(self) -> None:
+        self._found: dict[bytes, tuple[Block, int]] = {}
+        self._unused: dict[Block, None] = {}
+
+    def place(self, arrays: Iterable[Array], send: Send) -> list[tuple[bytes, Block, int]]:
+        """Return digest, block and offset of each array; send those that are not there. The blocks are used now."""
+        given = [(digest(array), array) for array in map(np.ascontiguousarray, arrays)]
+        waiting: dict[bytes, Array] = {}
+        for key, array in given:
+            need(
+                array.nbytes <= MOST_DATA,
+                f"a constant has {array.nbytes} bytes, at most {MOST_DATA} are possible",
+                OpFailedError,
+            )
+            if key in self._found:
+                continue
+            if sum(align(each.nbytes) for each in waiting.values()) + array.nbytes > MOST_DATA:
+                self._add(waiting, send)
+                waiting = {}
+            waiting[key] = array
+        if waiting:
+            self._add(waiting, send)
+        placed = [(key, *self._found[key]) for key, _ in given]
+        for block in {block for _, block, _ in placed}:
+            block.uses += 1
+            self._unused.pop(block, None)
+        return placed
+
+    def leave(self, blocks: Iterable[Block]) -> list[int]:
+        """Count down the uses of blocks; return the numbers of those to release, which are forgotten."""
+        for block in blocks:
+            block.uses -= 1
+            if not block.uses:
+                self._unused[block] = None
+        dropped = []
+        while sum(block.size for block in self._unused) > KEPT:
+            block = next(iter(self._unused))
+            del self._unused[block]
+            dropped.append(block.number)
+            for key in block.digests:
+                del self._found[key]
+        return dropped
+
+    def _add(self, arrays: dict[bytes, Array], send: Send) -> None:
+        number, offsets = send([*arrays.values()])
+        block = Block(number, sum(array.nbytes for array in arrays.values()), [*arrays])
+        self._unused[block] = None
+        for key, offset in zip(arrays, offsets, strict=True):
+            self._found[key] = block, offset

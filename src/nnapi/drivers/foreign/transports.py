@@ -1,0 +1,110 @@
+"""Connections to agents: Unix sockets, TCP, the standard streams of ssh, and adb's forwarding."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+from nnapi.drivers.foreign import adb
+from nnapi.drivers.output import read_last_words
+from nnapi.errors import UnavailableDeviceError, need
+
+PATIENCE = 10.0
+"""Seconds for a connection."""
+LOST = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 2, "TCP_KEEPCNT": 5, "TCP_USER_TIMEOUT": 15_000}
+"""Options by which a silent connection is given up after 15 seconds."""
+AGENT = Path(__file__).parent / "nnapi-agent"
+SSH = ("ssh", "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
+
+
+class Stream:
+    """A connected socket, and the output of the process at its other end."""
+
+    def __init__(
+        self, connection: socket.socket, process: subprocess.Popen[bytes] | None = None, output: int | None = None
+    ) -> None:
+        self.socket, self._process, self._output = connection, process, output
+
+    def read_last_words(self) -> str:
+        """Return the last line that the process wrote to its output, once it has ended."""
+        if self._process is None or self._output is None:
+            return ""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(1)
+        return read_last_words(self._output)
+
+    def close(self) -> None:
+        self.socket.close()
+        if self._process is not None:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(PATIENCE)
+            self._process.kill()
+            self._process.wait()
+        if self._output is not None:
+            os.close(self._output)
+            self._output = None
+
+
+def connect(address: str) -> Stream:
+    """Connect to an agent, or start one here for a library; UnavailableDeviceError, with the reason, if that fails."""
+    kind, _, rest = address.partition(":")
+    try:
+        return CONNECT[kind](rest) if kind in CONNECT else _start_here(address)
+    except OSError as error:
+        raise UnavailableDeviceError(f"nothing answers at {address}: {error.strerror or error}") from None
+
+
+def _connect_unix(path: str) -> Stream:
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.connect("\0" + path[1:] if path.startswith("@") else path)
+    except BaseException:
+        connection.close()
+        raise
+    return Stream(connection)
+
+
+def _connect_tcp(where: str) -> Stream:
+    host, _, port = where.rpartition(":")
+    need(host and port.isdecimal(), f"tcp:{where} must be tcp:HOST:PORT", UnavailableDeviceError)
+    connection = socket.create_connection((host.strip("[]"), int(port)), PATIENCE)
+    connection.settimeout(None)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in LOST.items():
+        connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return Stream(connection)
+
+
+def _connect_ssh(host: str) -> Stream:
+    need(host and not host.startswith("-"), f"ssh:{host} must be ssh:USER@HOST", UnavailableDeviceError)
+    return start([*SSH, host, "PATH=$PATH:$HOME nnapi-agent --stdio"], os.memfd_create("nnapi-ssh"))
+
+
+def _connect_adb(serial: str) -> Stream:
+    adb.start_agent(serial)
+    with adb.forward(serial) as port:
+        return _connect_tcp(f"127.0.0.1:{port}")
+
+
+def _start_here(path: str) -> Stream:
+    need(AGENT.exists(), "nnapi was built without a C compiler, so it has no agent", UnavailableDeviceError)
+    return start([str(AGENT), "--library", path, "--stdio"])
+
+
+def start(command: list[str], output: int | None = None) -> Stream:
+    """Start a process that speaks the protocol on its standard input and output, and writes errors to a file."""
+    ours, theirs = socket.socketpair()
+    try:
+        with theirs:
+            process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=theirs.fileno(), stderr=output)
+    except BaseException:
+        ours.close()
+        raise
+    return Stream(ours, process, output)
+
+
+CONNECT = {"unix": _connect_unix, "tcp": _connect_tcp, "ssh": _connect_ssh, "adb": _connect_adb}

@@ -1,0 +1,146 @@
+"""Messages between this package and an agent (native/agent/agent.h): a header, a head of 32-bit words, and data."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections import deque
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from nnapi.errors import OpFailedError
+from nnapi.model.operand import Array, OperandType
+
+VERSION = 1
+MAGIC = 0x41414E4E
+HEADER = struct.Struct("<IIQ")
+MOST_HEAD = 64 << 20
+MOST_DATA = 1 << 30
+ALIGNMENT = 64
+MOST_PARTS = 512
+"""Buffers of one call of sendmsg."""
+
+
+class Ask(IntEnum):
+    HELLO = 1
+    DEVICES = 2
+    CONSTANTS = 3
+    MODEL = 4
+    SUPPORTED = 5
+    COMPILE = 6
+    BURST = 7
+    RUN = 8
+    RELEASE = 9
+
+
+class Told(IntEnum):
+    ANSWER = 0
+    ERROR = 1
+    ENDED = 2
+
+
+class Garbage(OpFailedError):
+    """A message that breaks the protocol."""
+
+
+class Answer(NamedTuple):
+    kind: Told
+    head: Reader
+    data: Array
+
+
+class Reader:
+    """The words of a head, in order. Raises Garbage if it is too short."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content, self._at = content, 0
+
+    def read(self, format: str) -> tuple[Any, ...]:
+        """Return the values of a format of :mod:`struct`."""
+        size = struct.calcsize("<" + format)
+        if size > len(self._content) - self._at:
+            raise Garbage("a message is too short")
+        found = struct.unpack_from("<" + format, self._content, self._at)
+        self._at += size
+        return found
+
+    def read_word(self) -> int:
+        return int(self.read("I")[0])
+
+    def read_text(self) -> str:
+        length = self.read_word()
+        return str(self.read(f"{length}s{-length % 4}x")[0], "utf-8", "replace")
+
+    def rest(self) -> str:
+        return self._content[self._at :].decode("utf-8", "replace")
+
+
+def pack_list(numbers: Sequence[int]) -> bytes:
+    """Return a count and that many words."""
+    return struct.pack(f"<{1 + len(numbers)}I", len(numbers), *numbers)
+
+
+def pack_text(text: bytes) -> bytes:
+    return struct.pack(f"<I{len(text)}s{-len(text) % 4}x", len(text), text)
+
+
+def pack_type(type: OperandType) -> bytes:
+    """Return code, scale, zero point and dimensions."""
+    return struct.pack("<ifi", type.code, type.scale, type.zero_point) + pack_list(type.dimensions)
+
+
+def align(size: int) -> int:
+    return size + -size % ALIGNMENT
+
+
+def lay_out(arrays: Iterable[Array]) -> tuple[list[int], list[Any], int]:
+    """Return the offsets of contiguous arrays in a message's data, the data's parts, and its size."""
+    offsets: list[int] = []
+    parts: list[Any] = []
+    size = 0
+    for array in arrays:
+        gap = -size % ALIGNMENT
+        parts += [bytes(gap), array] if gap else [array]
+        offsets.append(size + gap)
+        size += gap + array.nbytes
+    return offsets, parts, size
+
+
+def send(connection: socket.socket, kind: Ask, head: bytes, data: Sequence[Any] = (), size: int = 0) -> None:
+    """Send a message. Raises OSError."""
+    parts = (HEADER.pack(kind, len(head), size), head, *data)
+    waiting = deque(view for part in parts if (view := memoryview(part).cast("B")))
+    while waiting:
+        sent = connection.sendmsg([*islice(waiting, MOST_PARTS)])
+        while sent:
+            first = waiting.popleft()
+            if sent < len(first):
+                waiting.appendleft(first[sent:])
+            sent -= min(sent, len(first))
+
+
+def receive(connection: socket.socket) -> Answer | None:
+    """Return the next message, None at the end of the stream. Raises OSError and Garbage."""
+    header = _read(connection, HEADER.size)
+    if header is None:
+        return None
+    kind, head, size = HEADER.unpack(header.data)
+    if kind not in Told.__members__.values() or head > MOST_HEAD or size > MOST_DATA:
+        raise Garbage(f"a message of kind {kind} has {head} and {size} bytes")
+    words, data = _read(connection, head), _read(connection, size)
+    return None if words is None or data is None else Answer(Told(kind), Reader(words.tobytes()), data)
+
+
+def _read(connection: socket.socket, size: int) -> Array | None:
+    content = np.empty(size, np.uint8)
+    view = content.data
+    while view:
+        count = connection.recv_into(view, 0, socket.MSG_WAITALL)
+        if not count:
+            return None
+        view = view[count:]
+    return content

@@ -1,0 +1,324 @@
+"""Agents at Unix sockets and TCP: what they call, what they keep, and how they end."""
+
+import socket
+import struct
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nnapi import Device, compile
+from nnapi.capi import installation
+from nnapi.drivers.base import PrepareOptions, Request
+from nnapi.drivers.foreign.agent import Agent
+from nnapi.drivers.foreign.built import Built
+from nnapi.drivers.foreign.compiled import Compiled
+from nnapi.drivers.foreign.constants import KEPT, Constants
+from nnapi.drivers.foreign.discovery import list_devices
+from nnapi.drivers.foreign.driver import ForeignDriver, load_driver
+from nnapi.drivers.foreign.transports import AGENT
+from nnapi.drivers.foreign.wire import MAGIC, Ask, Garbage, Reader, pack_text
+from nnapi.drivers.isolated import Isolated
+from nnapi.errors import (
+    BadDataError,
+    BadStateError,
+    DeadObjectError,
+    MissedDeadlineTransientError,
+    NnapiError,
+    OpFailedError,
+    UnavailableDeviceError,
+)
+from nnapi.testing.conformance import Status, match_name, run
+from nnapi.testing.corpus import PUBLISHED, Corpus
+from tests.drivers.foreign.agent_cases import Relay, add_constant, needs_agent, serve, serve_tcp
+from tests.drivers.foreign.library_cases import (
+    FUNCTIONS,
+    TAKING,
+    build,
+    build_adder,
+    build_level,
+    needs_compiler,
+    needs_library,
+)
+from tests.drivers.foreign.random_cuts import cut_at_random
+from tests.waiting import comes_true
+
+pytestmark = [needs_agent, needs_compiler]
+X = np.arange(64, dtype=np.float32)
+
+
+@pytest.fixture
+def taking(tmp_path: Path) -> Iterator[str]:
+    """The address of an agent whose library takes everything."""
+    with serve(tmp_path, build(tmp_path, **TAKING)) as address:
+        yield address
+
+
+@needs_library
+@pytest.mark.parametrize("transport", ["unix", "tcp"])
+def test_our_own_library_passes_examples(tmp_path: Path, transport: str) -> None:
+    library = str(installation.library())
+    with serve(tmp_path, library) if transport == "unix" else serve_tcp(library) as address:
+        (driver,) = [each for each in list_devices("phone", address) if each.info.name == "phone-nnapi-reference"]
+        with Device(driver) as device:
+            results = list(run(Corpus(PUBLISHED), [device], ["plain", "dynamic", "burst"], match_name("if_simple_u*")))
+    assert results
+    assert not [result for result in results if result.status is not Status.PASSED]
+
+
+def test_constants_are_sent_once(taking: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    agent, sent = Agent(taking), list[int]()
+    send = agent.send_constants
+    monkeypatch.setattr(agent, "send_constants", lambda arrays: sent.append(len(arrays)) or send(arrays))
+    for _ in range(3):
+        with closing(Built(agent, add_constant())) as built:
+            assert built.ask(0) == [True]
+    assert sent == [2], "the constant and the activation"
+
+
+def test_the_oldest_unused_constants_are_dropped() -> None:
+    numbers = iter(range(9))
+    constants, large = Constants(), np.zeros(KEPT // 2 + 1, np.uint8)
+    blocks = []
+    for filling in (0, 1, 2):
+        large[:] = filling
+        ((_, block, _),) = constants.place([large], lambda arrays: (next(numbers), [0]))
+        blocks.append(block)
+    assert constants.leave(blocks[1:2]) == []
+    assert constants.leave(blocks[:1]) == [1]
+    large[:] = 0
+    assert constants.place([large], lambda arrays: (9, [0]))[0][1] is blocks[0]
+    large[:] = 1
+    assert constants.place([large], lambda arrays: (9, [0]))[0][1].number == 9
+
+
+def test_what_is_needed_is_not_released(taking: str) -> None:
+    agent = Agent(taking)
+    built = Built(agent, add_constant())
+    compiled = built.compile(0, PrepareOptions())
+    for number in (1, 2):
+        with pytest.raises(BadStateError, match="the object is in use"):
+            agent.release(number)
+    compiled.close()
+    built.close()
+    agent.release(1)
+    with pytest.raises(BadDataError, match="no object has that number"):
+        agent.release(1)
+
+
+def test_requests_that_are_none(taking: str) -> None:
+    agent = Agent(taking)
+    for kind in (0, 77):
+        with pytest.raises(BadDataError, match="there is no such request"):
+            agent.ask(kind, b"")  # type: ignore[arg-type]
+    with pytest.raises(BadDataError, match="ends too early"):
+        agent.ask(Ask.MODEL, struct.pack("<IIIII", 1 << 31, 0, 0, 1 << 31, 0))
+    assert len(agent.list_devices()) == 1
+
+
+def test_lengths_that_are_not_possible_end_the_connection(taking: str) -> None:
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(taking.removeprefix("unix:"))
+        connection.sendall(struct.pack("<IIQ", Ask.HELLO, 1 << 31, 1 << 62))
+        assert not connection.recv(1)
+
+
+def test_another_version_is_refused(taking: str) -> None:
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(taking.removeprefix("unix:"))
+        head = struct.pack("<II", MAGIC, 7) + pack_text(b"")
+        connection.sendall(struct.pack("<IIQ", Ask.HELLO, len(head), 0) + head)
+        assert b"speaks version 1 of the protocol, the client 7" in connection.recv(1000)
+
+
+def test_a_token_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serve_tcp(build(tmp_path, **TAKING), environment={"NNAPI_AGENT_TOKEN": "0123456789abcdef"}) as address:
+        for token in ("", "0123456789abcdeF", "0123456789abcdef0"):
+            monkeypatch.setenv("NNAPI_AGENT_TOKEN", token)
+            with pytest.raises(UnavailableDeviceError, match="the token is missing or wrong"):
+                Agent(address)
+        monkeypatch.setenv("NNAPI_AGENT_TOKEN", "0123456789abcdef")
+        assert Agent(address).level == 8
+
+
+@pytest.mark.parametrize("token", ["", "short"])
+def test_other_machines_need_a_token(token: str) -> None:
+    command = [str(AGENT), "--tcp", "0.0.0.0:0"]
+    ended = subprocess.run(command, env={"NNAPI_AGENT_TOKEN": token}, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert "NNAPI_AGENT_TOKEN must have at least 16 characters" in ended.stderr
+
+
+def test_bad_words_print_the_usage() -> None:
+    ended = subprocess.run([str(AGENT), "--unix"], capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("usage: nnapi-agent")
+
+
+def test_a_second_agent_does_not_take_the_socket(taking: str) -> None:
+    command = [str(AGENT), "--unix", taking.removeprefix("unix:")]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "cannot listen at" in ended.stderr
+    assert Agent(taking).level == 8
+
+
+def prepare(path: str) -> tuple[ForeignDriver, Compiled]:
+    driver = load_driver("phone", path, 0)
+    prepared = driver.prepare(add_constant(), PrepareOptions())
+    return driver, prepared._compiled
+
+
+LEVEL_3 = {name: body for name, body in TAKING.items() if FUNCTIONS[name] <= 3}
+
+
+@pytest.mark.parametrize(("highest", "bodies"), [(3, LEVEL_3), (4, TAKING)])
+def test_a_library_without_the_functions_of_later_levels(
+    tmp_path: Path, highest: int, bodies: Mapping[str, str]
+) -> None:
+    """All that is called of levels 5 to 8 is there from level 4 on."""
+    driver, compiled = prepare(build_level(tmp_path, highest, bodies))
+    assert driver.info.feature_level == {3: 3, 4: 8}[highest]
+    assert compiled.open_burst() is None
+    assert compiled.run(Request([X]), [(64,)], measure=True).buffers[0].shape == (64,)
+
+
+def test_durations_are_the_driver_s_own(tmp_path: Path) -> None:
+    library = build(
+        tmp_path,
+        **TAKING,
+        Execution_setMeasureTiming="return 0;",
+        Execution_getDuration="*(uint64_t*)c = (int32_t)(intptr_t)b ? ~0ull : 4321; return 0;",
+    )
+    prepared = load_driver("phone", library, 0).prepare(add_constant(), PrepareOptions())
+    outcome = prepared.execute(Request([X]))
+    assert (outcome.hardware_ns, outcome.driver_ns) == (4321, None)
+
+
+def test_bursts_and_time_limits_are_passed_on(tmp_path: Path) -> None:
+    library = build_level(
+        tmp_path,
+        4,
+        TAKING
+        | {
+            "Burst_create": "*b = &made; return 0;",
+            "Burst_free": "",
+            "Execution_burstCompute": "return 6;",
+            "Execution_setTimeout": "return (uint64_t)b > 0 && (uint64_t)b <= 50000000000 ? 10 : 0;",
+        },
+    )
+    prepared = load_driver("phone", library, 0).prepare(add_constant(), PrepareOptions())
+    session = prepared.session()
+    with pytest.raises(BadStateError, match="ANeuralNetworksExecution_burstCompute of .* gives BAD_STATE"):
+        session.execute(Request([X]))
+    assert prepared.execute(Request([X])).outputs[0].shape == (64,)
+    with pytest.raises(MissedDeadlineTransientError, match="Execution_setTimeout"):
+        prepared.execute(Request([X], deadline=time.monotonic_ns() + 50_000_000_000))
+    prepared.close()
+    session.close()
+    with pytest.raises(OpFailedError, match="closed"):
+        prepared.execute(Request([X]))
+
+
+WRITING = """
+    char path[4096];
+    snprintf(path, sizeof path, "%s/tokens", (char*)b);
+    void* file = fopen(path, "a");
+    fwrite(c, 1, 32, file);
+    fclose(file);
+    return 0;
+"""
+
+
+def test_compilations_of_one_model_have_one_caching_token(tmp_path: Path) -> None:
+    library = build(tmp_path, **TAKING, Compilation_setCaching=WRITING)
+    with serve(tmp_path, library, "--cache", str(tmp_path)) as address:
+        driver = load_driver("phone", address, 0)
+        for constant in (1, 1, 2):
+            driver.prepare(add_constant(constant), PrepareOptions()).close()
+    content = (tmp_path / "tokens").read_bytes()
+    first, second, other = (content[at : at + 32] for at in (0, 32, 64))
+    assert first == second != other
+    assert len(content) == 96
+
+
+def test_a_library_that_dies_is_named(tmp_path: Path) -> None:
+    with serve(tmp_path, build(tmp_path, **TAKING | {"Execution_compute": "abort();"})) as address:
+        driver, compiled = prepare(address)
+        with pytest.raises(DeadObjectError, match=r"libneuralnetworks.so at unix:.*was ended by SIGABRT"):
+            compiled.run(Request([X]), [(64,)], measure=False)
+        with pytest.raises(DeadObjectError, match="SIGABRT"):
+            driver.verdicts(add_constant())
+
+
+def test_a_lost_connection_is_a_dead_object_and_is_made_again(tmp_path: Path) -> None:
+    with serve(tmp_path, build_adder(tmp_path)) as address, closing(Relay(tmp_path, address)) as relay:
+        (driver,) = list_devices("phone", relay.address)
+        assert isinstance(driver, Isolated)
+        with Device(driver) as device, compile(add_constant(), [device]) as compiled:
+            np.testing.assert_array_equal(compiled.run(X)[0], X + 1)
+            before = driver.pid
+            relay.cut()
+            with pytest.raises(DeadObjectError, match="the connection to unix:.*relay was lost"):
+                compiled.run(X)
+            np.testing.assert_array_equal(compiled.run(X)[0], X + 1)
+            assert driver.pid not in (None, before)
+
+
+def test_connections_cut_at_random_moments(tmp_path: Path) -> None:
+    """Five of them; ``python -m tests.drivers.foreign.random_cuts 100`` for more."""
+    assert cut_at_random(tmp_path, 5) > 5
+
+
+def test_a_hanging_library_ends_with_its_client(tmp_path: Path) -> None:
+    library = build(tmp_path, **TAKING | {"Execution_compute": "for (;;) pause();"})
+    with serve(tmp_path, library) as address:
+        agent = Agent(address)
+        compiled = Built(agent, add_constant()).compile(0, PrepareOptions())
+        hanging = threading.Thread(target=swallow, args=(compiled,), daemon=True)
+        hanging.start()
+        agent._stream.socket.shutdown(socket.SHUT_RDWR)
+        hanging.join()
+        assert comes_true(lambda: not Path(f"/proc/{agent.pid}/cmdline").exists() or is_zombie(agent.pid))
+
+
+def swallow(compiled: Compiled) -> None:
+    with suppress(NnapiError):
+        compiled.run(Request([X]), [(64,)], measure=False)
+
+
+def is_zombie(pid: int) -> bool:
+    with suppress(OSError):
+        return ") Z " in Path(f"/proc/{pid}/stat").read_text()
+    return True
+
+
+@pytest.mark.parametrize(
+    "answer", [b"\7" * 64, struct.pack("<IIQ", 0, 1 << 30, 0), struct.pack("<IIQ", 0, 2, 0) + b"ab"]
+)
+def test_an_agent_that_sends_garbage(tmp_path: Path, answer: bytes) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"{tmp_path}/agent")
+        listener.listen()
+        liar = threading.Thread(target=lambda: send_to(listener.accept()[0], answer))
+        liar.start()
+        with pytest.raises(UnavailableDeviceError, match="sent garbage|too short"):
+            Agent(f"unix:{tmp_path}/agent")
+        liar.join()
+
+
+def send_to(connection: socket.socket, content: bytes) -> None:
+    with connection:
+        connection.recv(1000)
+        connection.sendall(content)
+
+
+def test_a_head_that_is_too_short() -> None:
+    reader = Reader(b"\1\0\0\0\7\0")
+    assert reader.read_word() == 1
+    with pytest.raises(Garbage, match="too short"):
+        reader.read_word()
