@@ -29,6 +29,7 @@ TESTED_BY = {
     "capi/diagnostics.py": "clients/test_clients.py",
     "capi/raw_arguments.py": "capi/test_strace.py",
     "capi/support_answers.py": "clients/test_clients.py",
+    "cli/accelerators.py": "cli/test_migrate.py",
     "cli/lib.py": "capi/test_installation.py",
     "delegate": "delegate/test_delegate.py",
     "drivers/delegate": "drivers/delegate/test_delegates.py",

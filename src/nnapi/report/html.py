@@ -57,6 +57,11 @@ def comparison_page(graph: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]
     return render("compare.html.jinja", title=title, plan=plan, steps=steps, device_color=VERDICTS)
 
 
+def migration_page(models: Sequence[Mapping[str, Any]], unavailable: Sequence[Mapping[str, str]]) -> str:
+    """Return the page of models that leave NNAPI for LiteRT."""
+    return render("migrate.html.jinja", models=models, unavailable=unavailable)
+
+
 def _section(model: ModelResult, color: charts.Colors) -> dict[str, Any]:
     measured = [m for m in model.measurements if m.latency or m.load or m.peak]
     best = model.best(ours=False)

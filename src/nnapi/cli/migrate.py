@@ -1,0 +1,224 @@
+"""``nnapi migrate``: an application's models as .tflite files, and the accelerators of LiteRT that take them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+import nnapi
+from nnapi.cli.accelerators import Accelerator, DeviceAccelerator, Xnnpack
+from nnapi.cli.edits import list_edits
+from nnapi.cli.exit_code import ExitCode
+from nnapi.cli.file_driver import FileDriver
+from nnapi.cli.info import EXAMPLES, examples_by_model
+from nnapi.cli.inputs import read_inputs
+from nnapi.cli.options import Json, ModelFiles, Names, Seed, device_option, load
+from nnapi.cli.progress import progress
+from nnapi.cli.text import console, indent, print_json, size, table
+from nnapi.cli.vendor_compilers import Answer, ask_compilers
+from nnapi.errors import NnapiError
+from nnapi.model.model import Model
+from nnapi.model.operand import Array
+from nnapi.report.engines import OTHERS, UnsuitableError
+from nnapi.report.html import migration_page
+from nnapi.runtime.choice.judge import Distance
+from nnapi.runtime.device import REFERENCE, unavailable_devices
+from nnapi.testing.build import build
+from nnapi.testing.divergence import Divergence, Verdict, each_alone, find_divergence, measure_outputs
+from nnapi.testing.example import Example
+from nnapi.vision.pictures import Pixels
+
+GPU = "webgpu"
+
+
+@dataclass(frozen=True)
+class Operation:
+    """``refusals`` and ``edits`` by accelerator; those that take the operation are absent."""
+
+    number: int
+    operation: str
+    verdict: str
+    reason: str
+    refusals: dict[str, str]
+    edits: dict[str, list[str]]
+
+
+@dataclass
+class Migration:
+    """One model: its file, or the reason why there is none; how far LiteRT is from the reference, and who takes it."""
+
+    model: str
+    file: str | None = None
+    bytes: int = 0
+    problem: str = ""
+    distance: Distance | None = None
+    is_equal: bool = False
+    accelerators: list[Answer] = field(default_factory=list)
+    operations: list[Operation] = field(default_factory=list)
+
+    @property
+    def summary(self) -> str:
+        if self.distance is None or not self.is_equal:
+            return "not the same results in LiteRT"
+        off = f"{self.distance.largest:.3g}{' steps' if self.distance.in_steps else ''}"
+        return f"each operation gives the same in LiteRT within rounding, the whole model is off by {off}"
+
+
+def migrate(
+    models: ModelFiles,
+    report: Annotated[Path | None, typer.Option("--report", metavar="PAGE.html", help="Write one page.")] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder for the .tflite files.")] = Path("migrated"),
+    device: Annotated[
+        Names, device_option("Also this device: a profile (.toml), or one of a phone. Repeat it for more.")
+    ] = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Write models as .tflite, compare them in LiteRT with the reference, and list which accelerators take them.
+
+    MODEL may be a recording (.npz) of an application, as NNAPI_RECORD writes it: then all its models are written, and
+    run on the recorded inputs. Exit code 1 if a file computes something else than its model, 3 if one is not written.
+    """
+    accelerators: list[Accelerator] = [Xnnpack(), *map(DeviceAccelerator, _find_devices(device))]
+    terminal, found = console(), []
+    out.mkdir(parents=True, exist_ok=True)
+    subjects = [subject for file in models for subject in _read(file, seed)]
+    with progress(terminal, len(subjects)) as step:
+        for name, model, inputs in subjects:
+            step(f"migrating {name}")
+            migration = Migration(name)
+            if isinstance(model, str):
+                migration.problem = model
+            else:
+                _migrate(migration, model, inputs, out / f"{name}.tflite", accelerators)
+            found.append(migration)
+            if not as_json:
+                _show(terminal, migration)
+    described = [{**asdict(each), "summary": each.summary} for each in found]
+    data = {"models": described, "unavailable": _explain_gpu()}
+    if report:
+        report.write_text(migration_page(**data), encoding="utf-8", errors="replace")
+    if as_json:
+        print_json("migrate", data)
+    if any(each.file and not each.is_equal for each in found):
+        raise typer.Exit(ExitCode.DIFFERENT)
+    if any(each.problem for each in found):
+        raise typer.Exit(ExitCode.REFUSED)
+
+
+def _find_devices(names: Sequence[str] | None) -> list[str]:
+    here = [GPU] if any(each.name == GPU for each in nnapi.devices()) else []
+    return list(dict.fromkeys([*here, *(names or ())]))
+
+
+def _explain_gpu() -> list[dict[str, str]]:
+    return [{"name": each.name, "reason": each.reason} for each in unavailable_devices() if each.name == GPU]
+
+
+def _read(file: Path, seed: int) -> Iterator[tuple[str, Model | str, list[Array | None]]]:
+    """Yield the name of each model in a file, the model or the reason why there is none, and its inputs."""
+    if file.suffix != EXAMPLES:
+        model = load(file)
+        yield file.stem, model, [given.array for given in read_inputs(model, [], Pixels(), seed)]
+        return
+    for number, (example, *_) in enumerate(examples_by_model(file)):
+        name = f"{file.stem}-{number}"
+        try:
+            yield name, build(example), [example.inputs[index] for index in example.main.inputs]
+        except NnapiError as error:
+            yield name, str(error), []
+
+
+def _migrate(
+    migration: Migration,
+    model: Model,
+    inputs: Sequence[Array | None],
+    file: Path,
+    accelerators: Sequence[Accelerator],
+) -> None:
+    try:
+        nnapi.export(model, file)
+        migration.file, migration.bytes = str(file), file.stat().st_size
+        found = find_divergence(model, inputs, nnapi.Device(FileDriver(OTHERS["litert"], ".tflite")))
+        migration.distance = _measure(model, inputs, file)
+        migration.is_equal = found.first is None and found.is_complete
+        migration.problem = found.failure
+    except (NnapiError, UnsuitableError) as error:
+        migration.problem = str(error)
+        return
+    parts = [part for _, part in each_alone(model, inputs)]
+    refusals = {each.name: each.list_refusals(model, list(map(build, parts))) for each in accelerators}
+    migration.accelerators = [
+        Answer(each.name, refused.count(""), len(refused), each.count_partitions(model, refused))
+        for each, refused in zip(accelerators, refusals.values(), strict=True)
+    ]
+    migration.accelerators += ask_compilers(file, file.with_suffix(".partitioned"))
+    file.with_suffix(".partitioned").unlink(missing_ok=True)
+    migration.operations = list(_describe(found, parts, accelerators, refusals))
+
+
+def _measure(model: Model, inputs: Sequence[Array | None], file: Path) -> Distance:
+    (run,) = OTHERS["litert"].open(file, 1).prepare(1)
+    given = [array for array in inputs if array is not None]
+    return measure_outputs(model, nnapi.compile(model, REFERENCE).run(*inputs), run(given))
+
+
+def _describe(
+    found: Divergence,
+    parts: Sequence[Example],
+    accelerators: Sequence[Accelerator],
+    refusals: dict[str, list[str]],
+) -> Iterator[Operation]:
+    for index, (step, part) in enumerate(zip(found.steps, parts, strict=True)):
+        call = f"{step.operation} (#{step.number})"
+        refused = {
+            name: reasons[index].removeprefix(call).lstrip(": ") for name, reasons in refusals.items() if reasons[index]
+        }
+        edited = list(list_edits(part)) if refused else []
+        edits = {
+            each.name: [words for words, model in edited if _takes(each, model)]
+            for each in accelerators
+            if each.name in refused
+        }
+        yield Operation(step.number, step.operation, str(step.verdict), step.reason, refused, edits)
+
+
+def _takes(accelerator: Accelerator, model: Model) -> bool:
+    parts = [model] * len(model.operations)
+    return not any(accelerator.list_refusals(model, parts))
+
+
+def _show(out: Console, migration: Migration) -> None:
+    if migration.file is None:
+        out.print(Text(f"{migration.model}: not written: {migration.problem}", "yellow"))
+        return
+    out.print(Text(f"{migration.file}: {size(migration.bytes)}, {migration.summary}", "bold"))
+    rows = table("accelerator", "takes", "partitions", "", right=["takes", "partitions"])
+    for each in migration.accelerators:
+        counts = (f"{each.taken} of {each.total}", str(each.partitions)) if not each.problem else ("", "")
+        rows.add_row(each.name, *counts, Text(each.problem))
+    out.print(indent(rows))
+    if migration.problem:
+        out.print(Text(f"  {migration.problem}", "yellow"))
+    for operation in migration.operations:
+        if operation.verdict in (Verdict.DIFFERS, Verdict.FAILED, Verdict.UNJUDGED):
+            title = f"{operation.operation} (#{operation.number})"
+            out.print(Text(f"  {title} {operation.verdict}: {operation.reason}", "red"))
+    for (name, *words), numbers in _group(migration.operations).items():
+        more = f" and {len(numbers) - 1} more" if numbers[1:] else ""
+        out.print(Text(f"  {name} (#{numbers[0]}{more}): {'; '.join(words)}"))
+
+
+def _group(operations: Sequence[Operation]) -> dict[tuple[str, ...], list[int]]:
+    """Return the numbers of the operations that are refused for the same reason."""
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for each in operations:
+        for name, reason in each.refusals.items():
+            groups.setdefault((each.operation, f"{name}: {reason}", *each.edits[name]), []).append(each.number)
+    return groups

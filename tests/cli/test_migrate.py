@@ -1,0 +1,115 @@
+"""`nnapi migrate`: files, verdicts of accelerators, the page, and exit codes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import nnapi
+from nnapi.cli import app
+from nnapi.report.engines import OTHERS, Array, File, LiteRT, Opened, Run
+from nnapi.testing.corpus import write
+from tests.cli.test_check import relu
+
+pytest.importorskip("ai_edge_litert")
+pytestmark = pytest.mark.usefixtures("without_compilers")
+
+
+@pytest.fixture
+def without_compilers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The vendors' compilers take seconds, and tests of their own."""
+    monkeypatch.setattr("nnapi.cli.migrate.ask_compilers", lambda file, output: iter(()))
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A float ADD, which XNNPACK takes, and an integer one, which it leaves to LiteRT's kernels."""
+    builder = nnapi.Builder()
+    x = builder.input(nnapi.tensor("float32", (2, 3)), name="x")
+    n = builder.input(nnapi.tensor("int32", (2, 3)), name="n")
+    builder.output(builder.add(x, x, name="sum"), builder.add(n, n, name="count"))
+    nnapi.export(builder.finish(), path := tmp_path / "two.tflite")
+    return path
+
+
+def migrate(*arguments: object) -> tuple[int, list[dict[str, Any]]]:
+    result = CliRunner().invoke(app, ["migrate", *map(str, arguments), "--json"])
+    return result.exit_code, json.loads(result.stdout)["models"]
+
+
+def test_a_file_and_its_accelerators(file: Path, tmp_path: Path) -> None:
+    code, (model,) = migrate(file, "--out", tmp_path / "out")
+    assert (code, model["model"], model["is_equal"], model["problem"]) == (0, "two", True, "")
+    x, n = np.ones((2, 3), np.float32), np.full((2, 3), 2, np.int32)
+    total, count = nnapi.compile(nnapi.load(model["file"])).run(x, n)
+    assert (total == 2).all()
+    assert (count == 4).all()
+    assert model["accelerators"] == [{"name": "LiteRT XNNPACK", "taken": 1, "total": 2, "partitions": 1, "problem": ""}]
+    refusals = [operation["refusals"] for operation in model["operations"]]
+    assert sorted(refusals, key=len) == [{}, {"LiteRT XNNPACK": "LiteRT computes ADD without XNNPACK"}]
+
+
+def test_the_page_names_refusals(file: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    result = CliRunner().invoke(app, ["migrate", str(file), "--out", str(tmp_path / "out"), "--report", str(page)])
+    assert result.exit_code == 0, result.output
+    assert ": LiteRT XNNPACK: LiteRT computes ADD without XNNPACK\n" in result.stdout
+    for words in ("1 of 2", "LiteRT computes ADD without XNNPACK", "two.tflite"):
+        assert words in page.read_text()
+
+
+def test_a_profile_is_asked_too(file: Path, tmp_path: Path) -> None:
+    profile = tmp_path / "npu.toml"
+    profile.write_text('name = "npu"\n[operations.ADD]\ntypes = ["TENSOR_INT32"]\n')
+    _, (model,) = migrate(file, "--out", tmp_path / "out", "--device", profile)
+    assert [(each["taken"], each["partitions"]) for each in model["accelerators"]] == [(1, 1), (1, 1)]
+    reasons = [operation["refusals"].get(str(profile)) for operation in model["operations"]]
+    assert set(reasons) == {None, "npu takes lhs as TENSOR_INT32, not as TENSOR_FLOAT32"}
+
+
+def test_models_of_a_recording_run_on_what_was_recorded(tmp_path: Path) -> None:
+    write(tmp_path / "app.npz", [relu("relu_one", 0, 2), relu("relu_two", 0, 2)])
+    code, models = migrate(tmp_path / "app.npz", "--out", tmp_path)
+    assert code == 0
+    assert [Path(model["file"]).name for model in models] == ["app-0.tflite", "app-1.tflite"]
+    assert all(model["is_equal"] for model in models)
+
+
+def test_a_model_that_cannot_be_written(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(model: nnapi.Model, path: Path) -> None:
+        raise nnapi.BadDataError("TOPK_V2 (#0): LiteRT has no operator with this meaning")
+
+    monkeypatch.setattr(nnapi, "export", refuse)
+    code, (model,) = migrate(file, "--out", tmp_path / "out")
+    assert (code, model["file"]) == (3, None)
+    assert model["problem"] == "TOPK_V2 (#0): LiteRT has no operator with this meaning"
+
+
+def test_other_results_in_litert(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(OTHERS, "litert", Wrong())
+    code, (model,) = migrate(file, "--out", tmp_path / "out")
+    assert (code, model["is_equal"]) == (1, False)
+    assert {operation["verdict"] for operation in model["operations"]} == {"differs"}
+
+
+class Wrong(LiteRT):
+    """LiteRT, with results that are one too large."""
+
+    def open(self, path: File, threads: int) -> Opened:
+        prepare = super().open(path, threads).prepare
+
+        def prepare_wrong(count: int) -> list[Run]:
+            return [partial(add_one, run) for run in prepare(count)]
+
+        return Opened(prepare_wrong)
+
+
+def add_one(run: Run, inputs: Sequence[Array]) -> list[Array]:
+    return [array + 1 for array in run(inputs)]
