@@ -117,6 +117,7 @@ def install(there: Emulated) -> None:
     needed = [*own, *project["build-system"]["requires"]]
     subprocess.run([*pip, *where, *(f"--platform={name}" for name in platforms), *needed], check=True)
     subprocess.run([sys.executable, "-m", "zipfile", "-e", build(there), there.packages], check=True)
+    shutil.copytree(REPOSITORY / "conformance" / "nnapi_conformance", there.packages / "nnapi_conformance")
 
 
 def build(there: Emulated) -> Path:

@@ -21,14 +21,14 @@ SOME = "CONV_2D"
 """Examples that each wheel runs; the first runs all of them."""
 
 
-def prove(sdist: Path, wheels: Mapping[Path, Path]) -> None:
+def prove(sdist: Path, wheels: Mapping[Path, Path], examples: Path) -> None:
     """Install each wheel and use it; install the source distribution without a compiler, and for editing."""
     with tempfile.TemporaryDirectory(prefix="nnapi-wheels-") as name:
         folder = Path(name)
         environments = []
         for number, (python, wheel) in enumerate(wheels.items()):
             environment = Environment.new(folder / f"first_{number}", python)
-            prove_wheel(environment, wheel, "*" if number == 0 else SOME)
+            prove_wheel(environment, wheel, examples, "*" if number == 0 else SOME)
             environments.append(environment.moved(folder / f"second_{number}"))
             prove_moved(environments[-1])
             print(f"  proved: {wheel.name}", flush=True)
@@ -38,11 +38,13 @@ def prove(sdist: Path, wheels: Mapping[Path, Path]) -> None:
         print(f"  proved for editing by {len(environments)} Pythons: {sdist.name}", flush=True)
 
 
-def prove_wheel(environment: Environment, wheel: Path, examples: str) -> None:
-    """The demo, the conformance examples, and a program in C, linked in both ways."""
+def prove_wheel(environment: Environment, wheel: Path, examples: Path, chosen: str) -> None:
+    """The demo, the conformance examples once they are installed, and a program in C, linked in both ways."""
     environment.pip(wheel)
     demo(environment)
-    print(check(environment, examples), flush=True)
+    fails(environment, ["check"], "pip install nnapi-conformance")
+    environment.pip(examples)
+    print(check(environment, chosen), flush=True)
     for options in (environment.run("nnapi", "lib", "--cflags", "--libs").split(), by_pkg_config(environment)):
         client = compiled(environment.folder / "client", *options)
         devices_seen(output([client]))
@@ -58,13 +60,18 @@ def prove_without_compiler(environment: Environment, sdist: Path) -> None:
     """Everything of Python works, and what is missing is said once, plainly."""
     environment.pip("--force-reinstall", "--no-deps", "--no-cache-dir", sdist)
     demo(environment)
+    fails(environment, ["lib"], "pip found no C compiler")
+
+
+def fails(environment: Environment, words: list[str], message: str) -> None:
+    """Raise FailedError unless the command fails with the message."""
     try:
-        environment.run("python", "-m", "nnapi", "lib")
+        environment.run("python", "-m", "nnapi", *words)
     except FailedError as error:
-        if "pip found no C compiler" not in str(error):
+        if message not in str(error):
             raise
     else:
-        raise FailedError("`nnapi lib` finds a library though there was no compiler")
+        raise FailedError(f"`nnapi {' '.join(words)}` succeeds, but should print {message!r}")
 
 
 def prove_editable(environments: list[Environment], sdist: Path, checkout: Path) -> None:

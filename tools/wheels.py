@@ -46,9 +46,10 @@ def build_and_prove(pythons: Sequence[Path]) -> list[Path]:
     tools = Environment.new(WORK / "tools", Path(sys.executable))
     tools.pip(*TOOLS)
     sdist = build_sdist(tools)
+    examples = build_examples(tools)
     wheels = {python: build_wheel(tools, sdist, python) for python in pythons}
-    proofs.prove(sdist, wheels)
-    return [sdist, *wheels.values()]
+    proofs.prove(sdist, wheels, examples[0])
+    return [*examples, sdist, *wheels.values()]
 
 
 def build_sdist(tools: Environment) -> Path:
@@ -61,6 +62,14 @@ def build_sdist(tools: Environment) -> Path:
             raise FailedError(f"{sdist.name} holds {', '.join(compiled)}")
     print(f"{sdist.relative_to(REPOSITORY)}", flush=True)
     return sdist
+
+
+def build_examples(tools: Environment) -> list[Path]:
+    """Build nnapi-conformance, and return its wheel, for every Python, and its source distribution."""
+    tools.run("python", "-m", "build", "--outdir", DIST, where=REPOSITORY / "conformance")
+    made = [*DIST.glob("nnapi_conformance-*.whl"), *DIST.glob("nnapi_conformance-*.tar.gz")]
+    print(*(path.relative_to(REPOSITORY) for path in made), sep="\n", flush=True)
+    return made
 
 
 def build_wheel(tools: Environment, sdist: Path, python: Path) -> Path:

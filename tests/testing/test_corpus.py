@@ -1,6 +1,7 @@
 """Reading and writing the corpus format."""
 
 import json
+import tomllib
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nnapi.testing import corpus as corpus_module
 from nnapi.testing.corpus import INDEX, Corpus, CorpusError, entry_of, write
 from nnapi.testing.example import ChannelSpec, Criterion, Example, Graph, OperandSpec, OperationSpec, Source
 from tests.testing.testing_cases import add, constant, endless, given, relu, taken, tensor
+from tools.size import REPOSITORY
 
 
 def rich() -> Example:
@@ -166,3 +169,17 @@ def test_the_published_index_agrees_with_its_files(corpus: Corpus) -> None:
     entries = corpus.select(lambda entry: entry.file.startswith("V1_3/w"))
     assert len(corpus.entries) == 9374
     assert [entry_of(example) for example in corpus.examples(lambda entry: entry in entries)] == entries
+
+
+def test_missing_public_examples_name_their_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus_module, "PUBLISHED", tmp_path / "nnapi_conformance")
+    with pytest.raises(CorpusError, match="pip install nnapi-conformance"):
+        corpus_module.open_published()
+
+
+def test_the_version_of_the_examples_is_the_one_of_the_project() -> None:
+    project, examples = (
+        tomllib.loads((REPOSITORY / folder / "pyproject.toml").read_text())["project"] for folder in ("", "conformance")
+    )
+    assert project["optional-dependencies"]["conformance"] == [f"{examples['name']}=={examples['version']}"]
+    assert project["version"] == examples["version"]

@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from functools import cache
+from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -20,8 +21,17 @@ from nnapi.testing.example import ChannelSpec, Criterion, Example, Graph, Harnes
 INDEX = "index.jsonl"
 PLAIN = ("name", "spec", "min_feature", "expect_failure", "relaxed", "multinomial_tolerance")
 """The fields of an example that JSON holds as they are."""
-PUBLISHED = Path(__file__).with_name("published")
-"""The folder of the examples that come with this package; its NOTICE says where they are from."""
+
+
+def _find_published() -> Path:
+    """Return the folder of the public examples: the checkout's, or that of the package nnapi-conformance."""
+    name = "nnapi_conformance"
+    checkout = Path(__file__).resolve().parents[3] / "conformance" / name
+    spec = None if checkout.is_dir() else find_spec(name)
+    return Path(spec.origin).parent if spec and spec.origin else checkout
+
+
+PUBLISHED = _find_published()
 
 
 class CorpusError(Mistake, ValueError):
@@ -51,7 +61,8 @@ class Corpus:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         if not self.path.exists():
-            raise CorpusError(f"{self.path}: no such file or folder")
+            missing = "the public examples are not installed: pip install nnapi-conformance"
+            raise CorpusError(missing if self.path == PUBLISHED else f"{self.path}: no such file or folder")
         self.root = self.path if self.path.is_dir() else self.path.parent
         self._entries: list[Entry] | None = None
 
@@ -110,7 +121,7 @@ class Corpus:
 
 
 def open_published() -> Corpus:
-    """Open the public conformance examples, which come with this package."""
+    """Open the public conformance examples. Raises CorpusError where nnapi-conformance is not installed."""
     return Corpus(PUBLISHED)
 
 
