@@ -7,7 +7,7 @@ import nnapi
 from nnapi.codes import FuseCode, OperandCode, OperationCode
 from nnapi.compiling import compile
 from nnapi.model.model import Model
-from nnapi.model.operand import OperandType, tensor
+from nnapi.model.operand import ChannelQuantization, OperandType, tensor
 from nnapi.runtime.device import Device, device
 
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
@@ -240,6 +240,67 @@ def test_axes_are_dropped_as_they_are_reduced(axes: list[int], keep_dims: int, i
         assert "Reshape" not in list_operations(model)
     (ours,), (right,) = (compile(model, [which]).run(image) for which in (ENGINE, REFERENCE))
     np.testing.assert_allclose(ours, right, rtol=1e-5, atol=1e-6)
+
+
+def need_equal(builder: nnapi.Builder, *inputs: np.ndarray) -> None:
+    model = builder.finish()
+    for ours, right in zip(*(compile(model, [which]).run(*inputs) for which in (ENGINE, REFERENCE)), strict=True):
+        np.testing.assert_array_equal(ours, right)
+
+
+def test_a_reshape_behind_dropped_axes_counts() -> None:
+    """The engine gave the dimensions [2, 1]."""
+    builder = nnapi.Builder()
+    x = builder.input(tensor("float32", (1, 1, 2, 1)))
+    total = builder.reduce_sum(x, np.array([0, 1], np.int32), False)
+    builder.output(builder.reshape(total, np.array([1, 2], np.int32)))
+    need_equal(builder, np.array([2, 3], np.float32).reshape(1, 1, 2, 1))
+
+
+def test_a_relu_stays_behind_the_zero_point() -> None:
+    """Between a minimum and a pooling the engine made 0 of the quantized values, the float value 192."""
+    builder = nnapi.Builder()
+    least = builder.reduce_min(builder.input(tensor("int8", (1, 3, 1, 1), 1.5, -128)), np.array([3], np.int32), True)
+    builder.output(builder.max_pool_2d(builder.relu(least), 0, 0, 0, 0, 2, 1, 1, 3, 0))
+    need_equal(builder, np.array([-128, -128, -128], np.int8).reshape(1, 3, 1, 1))
+
+
+def test_limits_of_floats_that_were_quantized_by_channel() -> None:
+    """The engine limited the quantized values: −1 became −3 · 0.324."""
+    type = OperandType(
+        OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL, (1, 1, 1, 4), channel=ChannelQuantization(0, (0.324,))
+    )
+    builder = nnapi.Builder()
+    limited = builder.relu1(builder.dequantize(builder.input(type), out=tensor("float32", (1, 1, 1, 4))))
+    builder.output(limited)
+    builder.output(builder.quantize(limited, out=tensor("uint8", (1, 1, 1, 4), 1 / 128, 128)))
+    need_equal(builder, np.array([-128, 127, 0, 3], np.int8).reshape(1, 1, 1, 4))
+
+
+def test_sums_far_beyond_the_scale_of_their_result() -> None:
+    """The engine adds the limits of the result to sums with zero points, where float32 has coarser steps."""
+    random = np.random.default_rng(21)
+    codes, factors = random.integers(0, 256, (1, 3, 12, 9)), random.integers(12, 249, (1, 81))
+    builder = nnapi.Builder()
+    x = builder.space_to_depth(builder.input(tensor("uint8", codes.shape, 1.0, 128)), 3, False)
+    builder.output(x)
+    weights = builder.constant(factors.astype(np.uint8), tensor("uint8", factors.shape, 2.0, 128))
+    bias = builder.constant(np.array([-45], np.int32), tensor("int32", (1,), 2.0))
+    builder.output(builder.fully_connected(x, weights, bias, 2, out=tensor("uint8", (4, 1), 1 / 256, 128)))
+    need_equal(builder, codes.astype(np.uint8))
+
+
+@pytest.mark.parametrize("factor", [0.0, -0.0])
+def test_limits_of_a_product_with_zero_are_refused(factor: float) -> None:
+    """Beside quantized operands the engine divided the limits by the factor, and could not compile the model."""
+    builder = nnapi.Builder()
+    x, codes = builder.input(tensor("float32", (2,))), builder.input(tensor("int8", (2,), 0.5, 3))
+    builder.output(builder.mul(x, np.full(2, factor, np.float32), FuseCode.FUSED_RELU6))
+    builder.output(builder.relu(codes))
+    model = builder.finish()
+    verdicts = {call.name: verdict for call, verdict in zip(model.operations, lower_model(model).verdicts, strict=True)}
+    assert verdicts["RELU"].supported
+    assert "divides an activation's limits by a factor 0" in verdicts["MUL"].reason
 
 
 @pytest.mark.parametrize(("code", "is_rounded"), [(255, False), (127, True)])

@@ -134,7 +134,17 @@ def clamp(real: Node, low: float, high: float) -> Node:
         return op.minimum(real, number(high))
     if high == np.inf:
         return op.maximum(real, number(low))
+    node = real.get_node() if isinstance(real, ov.Output) else real
+    if node.get_type_name() == "Multiply":
+        require(
+            not any(map(_is_nothing, node.input_values())), "the engine divides an activation's limits by a factor 0"
+        )
     return op.clamp(real, low, high)
+
+
+def _is_nothing(factor: Node) -> bool:
+    node = factor.get_node()
+    return node.get_type_name() == "Constant" and not node.get_data().any()
 
 
 def find_maximum(x: Node, compute: Callable[[Node], Node]) -> Node:

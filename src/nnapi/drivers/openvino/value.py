@@ -224,10 +224,9 @@ def decode_exactly(quantized: Node, type: OperandType) -> Node:
     The pattern of :func:`decode` the engine computes as a product and a sum of rounded constants; or it lets what
     follows work on the quantized values, which goes wrong where floats are added that have none.
     """
-    if type.channel:
-        return decode(quantized, type)
+    scale = constant(type.channel.broadcast(type.rank)) if type.channel else number(type.scale)
     difference = op.subtract(op.convert(quantized, "i32"), op.constant(np.int32(type.zero_point)))
-    return op.multiply(op.convert(difference, "f32"), number(type.scale))
+    return op.multiply(op.convert(difference, "f32"), scale)
 
 
 def round_to_quantized(real: Node, type: OperandType) -> Node:

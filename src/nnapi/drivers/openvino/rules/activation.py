@@ -32,7 +32,13 @@ def _limit(operation: Operation, to: FuseCode) -> None:
         return Value.of(op.minimum(quantized, op.constant(high)), input.type, "stored", first=first)
 
 
-lower_each(activation.RELU, op.relu)
+@lower(activation.RELU)
+def relu(context: Context, input: Value) -> Value:
+    """Between quantized values and a MAX_POOL_2D, the engine moves a RELU before the zero point, which is not 0."""
+    first = input.is_channels_first
+    return context.result(op.relu(input.before_rounding(first)), first=first)
+
+
 _limit(activation.RELU1, FuseCode.FUSED_RELU1)
 _limit(activation.RELU6, FuseCode.FUSED_RELU6)
 lower_each(activation.TANH, lambda x: find_error_function(x) or op.tanh(x))

@@ -17,7 +17,7 @@ NUDGE = 1 + 2.0**-18
 @lower(FULLY_CONNECTED)
 def fully_connected(context: Context, input: Value, weights: Value, bias: Value) -> Value:
     units, width = weights.type.dimensions
-    x = input.real()
+    x = input.before_rounding() if _sums_are_coarse(context, input, weights) else input.real()
     if input.type.dimensions[1:] != (width,):
         x = op.reshape(x, integers([input.type.size // width, width]), False)
     if input.array is None:
@@ -33,6 +33,15 @@ def fully_connected(context: Context, input: Value, weights: Value, bias: Value)
 def batch_matmul(context: Context, lhs: Value, rhs: Value, adj_x: bool, adj_y: bool) -> Value:
     require(lhs.type.code != INT32, f"{lhs.name} is TENSOR_INT32, of which the engine's products are not exact")
     return context.result(op.matmul(lhs.real(), rhs.real(), adj_x, adj_y))
+
+
+def _sums_are_coarse(context: Context, input: Value, weights: Value) -> bool:
+    """Whether float32 loses steps of the result in sums with zero points, to which the engine adds its limits."""
+    if not input.type.is_quantized:
+        return False
+    largest = max(weights.type.channel.scales if weights.type.channel else [weights.type.scale])
+    step = context.type().scale / (input.type.scale * largest)
+    return weights.type.dimensions[1] * 2.0**15 > 2.0**22 * step
 
 
 def _needs_no_scaling(context: Context, input: Value, weights: Value) -> bool:

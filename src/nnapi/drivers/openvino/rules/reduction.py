@@ -70,11 +70,14 @@ def _axes(input: Value, axes: Array) -> list[int]:
 
 
 def _reduce(context: Context, input: Value, axes: Array, function: Callable[..., Node]) -> tuple[Node, bool]:
-    """Return the reduction of the float values, and whether it is NCHW: as the input, where no axis is dropped."""
+    """Return the reduction of the float values, and whether it is NCHW: as the input, where no axis is dropped.
+
+    Several axes, the first among them, are dropped by a reshape: the engine ignores a reshape that follows the sum.
+    """
     first, along, rank = input.is_channels_first, _axes(input, axes), input.type.rank
     left = [axis_in(first, axis) for axis in range(rank) if axis not in along]
     are_dropped = context.type().rank < rank
-    at_once = are_dropped and left != [] and left == sorted(left)
+    at_once = are_dropped and left != [] and left == sorted(left) and (len(along) == 1 or left[0] == 0)
     y = function(input.real(first), integers([axis_in(first, axis) for axis in along]), not at_once)
     if at_once or not are_dropped:
         return y, first and not are_dropped
