@@ -53,7 +53,7 @@ def batch_matmul(b: Decomposition, lhs: Tensor, rhs: Tensor, adj_x: bool, adj_y:
     numbers = np.arange(math.prod(batch)).reshape(batch or (1,))
     of_left, of_right = (_matrix_numbers(x.shape[:-2], numbers.shape) for x in (lhs, rhs))
     if type.code == OperandCode.TENSOR_INT32:
-        return _multiply_integers(b, left, right, list(zip(of_left, of_right, strict=True)))
+        return _multiply_integers(b, left, right, of_left, of_right)
     bias = _zeros(b, columns, lhs, rhs)
     parts = [
         b.fully_connected(
@@ -68,19 +68,18 @@ def batch_matmul(b: Decomposition, lhs: Tensor, rhs: Tensor, adj_x: bool, adj_y:
     return b.restate(b.join(parts, 0), type.dimensions)
 
 
-def _multiply_integers(b: Decomposition, left: Tensor, right: Tensor, pairs: list[tuple[int, int]]) -> Tensor:
-    """Multiply all rows by all columns and add along the last axis."""
+def _multiply_integers(
+    b: Decomposition, left: Tensor, right: Tensor, of_left: list[int], of_right: list[int]
+) -> Tensor:
+    """Multiply all rows by all columns of each pair of matrices and add along the last axis."""
     *_, rows, columns = b.call.results[0].dimensions
-    depth = left.shape[1]
+    count, depth = len(of_left), left.shape[1]
     require(depth <= MOST_PRODUCTS, f"its {depth} products of integers are too many to decompose")
-    parts = []
-    for i, j in pairs:
-        row = b.restate(b.block(left, 0, i * rows, rows), (rows, 1, depth))
-        column = b.restate(b.block(right, 0, j * columns, columns), (1, columns, depth))
-        products = b.mul(row, column, 0)
-        terms = [b.restate(b.block(products, 2, k, 1), (rows, columns)) for k in range(depth)]
-        parts.append(reduce(lambda x, y: b.add(x, y, 0), terms))
-    return b.restate(b.join(parts, 0), b.call.results[0].dimensions)
+    x = b.pick(b.restate(left, (left.shape[0] // rows, rows, depth)), 0, of_left)
+    y = b.pick(b.restate(right, (right.shape[0] // columns, columns, depth)), 0, of_right)
+    products = b.mul(b.restate(x, (count, rows, 1, depth)), b.restate(y, (count, 1, columns, depth)), 0)
+    terms = [b.block(products, 3, k, 1) for k in range(depth)]
+    return b.restate(reduce(lambda x, y: b.add(x, y, 0), terms), b.call.results[0].dimensions)
 
 
 def _flat(b: Decomposition, x: Tensor) -> Tensor:
