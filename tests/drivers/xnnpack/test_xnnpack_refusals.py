@@ -83,6 +83,21 @@ def test_computed_filters_whose_sums_float_cannot_hold() -> None:
     assert "filter is computed, and its sums may reach 1300500 LSB: too many" in refusal(model)
 
 
+@pytest.mark.parametrize(
+    ("channels", "constant", "taken"), [(4833, True, True), (4832, False, True), (4833, False, False)]
+)
+def test_depthwise_channels_for_which_the_engine_has_no_memory(channels: int, constant: bool, taken: bool) -> None:
+    """With a computed filter or bias LiteRT's own kernel computes, which never returned."""
+    image = tensor("float32", (1, 1, 1, channels))
+    ints = [scalar(OperandCode.INT32, value) for value in (2, 1, 1, 1, 0)]
+    inputs = [zeros(image), zeros(image), zeros(tensor("float32", (channels,))), *ints]
+    model = one(OperationCode.DEPTHWISE_CONV_2D, inputs, image, constant=constant)
+    if taken:
+        assert engine().driver.verdicts(model)[0].supported
+    else:
+        assert "filter and bias computed, for 4833 channels, at most 4832 are possible so" in refusal(model)
+
+
 def test_computed_filters_of_which_a_run_decides_how_large_they_are() -> None:
     x, w = tensor("uint8", (1, 1, 1, 0), 1, 0), tensor("uint8", (1, 1, 1, 0), 1, 128)
     b, y = tensor("int32", (1,), 1), tensor("uint8", (1, 1, 1, 1), 2, 0)

@@ -1,6 +1,8 @@
-"""Limits of transposed convolutions."""
+"""Limits of depthwise and transposed convolutions."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.windows import too_wide
@@ -12,6 +14,18 @@ from nnapi.model.operand import OperandType
 from nnapi.ops.shapes import Padding, Pair
 
 LONGEST_STEP = 2**15 - 1
+MOST_CHANNELS = 4832
+"""Channels of a depthwise result for which LiteRT's own kernel has memory; with more it never returns."""
+
+
+@lower(Op.DEPTHWISE_CONV_2D)
+def depthwise_conv_2d(context: Context, input: Tensor, filter: OperandType, **how: Any) -> Tensor:
+    computed = [name for name in ("filter", "bias") if context.is_computed(name)]
+    require(
+        not computed or filter.shape[3] <= MOST_CHANNELS,
+        f"{' and '.join(computed)} computed, for {filter.shape[3]} channels, at most {MOST_CHANNELS} are possible so",
+    )
+    return canonical.convolve(context, input, filter, **how)
 
 
 @lower(Op.TRANSPOSE_CONV_2D)
