@@ -156,6 +156,16 @@ def test_what_is_denormal_may_be_nothing_on_both_sides_of_a_division() -> None:
     assert (allowance[1:] < 1e-2).all()
 
 
+def test_what_is_denormal_may_be_nothing_in_ordinary_examples_too() -> None:
+    """A cell may give a denormal number; 1e-40 / 0 is infinite, 0 / 0 is NaN."""
+    operands = (taken(FLOATS), taken(FLOATS), constant("INT32", np.int32(2)), given(FLOATS))
+    data = {0: np.array([1e-40, 0.5, 0.25, 1.0], np.float32), 1: np.array([0.0, 0.5, 0.25, 1.0], np.float32)}
+    example = Example("quotient", Graph(operands, (OperationSpec("DIV", (0, 1, 2), (3,)),), (0, 1), (3,)), data, {})
+    allowance = computed(example).expect(3).allowance
+    assert np.isinf(allowance[0])
+    assert (allowance[1:] < 1e-3).all()
+
+
 def test_a_hidden_divisor_that_may_be_zero_permits_any_quotient() -> None:
     """x / x is 1 for every perturbed x, but an engine that finds exactly 0 has NaN. Only that element is lost."""
     hidden = replace(FLOATS, lifetime=Source.TEMPORARY_VARIABLE)

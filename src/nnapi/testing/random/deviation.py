@@ -116,7 +116,7 @@ class Computation:
         exact = {index for index in scales if not self._value(index).ndim}  # they determine the dimensions
         for turn, other in enumerate(self.others):
             given: Values = {index: other[index] for index in inputs}
-            if self.special and turn % 2:
+            if turn % 2:
                 given = {index: _without_denormals(array) for index, array in given.items()}
             if name not in CHOOSING:
                 given |= {index: self._nudge(given[index], turn, factor) for index in inputs if index not in exact}
