@@ -85,9 +85,10 @@ def test_a_buffer_by_name(made_by: Any) -> None:
     entry = model.create_input_buffer_by_name("add", "add_b")
     entry.write(np.array([2], np.float32))
     one = model.create_input_buffer_by_name("add", "add_a")
+    one.write(np.array([0.5], np.float32))
     result = model.create_output_buffer_by_name("add", "add_c")
     model.run_by_name("add", {"add_a": one, "add_b": entry}, {"add_c": result})
-    assert read(result) == [2]
+    assert read(result) == [2.5]
 
 
 @both
