@@ -6,9 +6,12 @@ import shutil
 import sys
 import sysconfig
 from pathlib import Path
+from zipfile import ZipFile
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
+from setuptools.command.editable_wheel import editable_wheel
 
 sys.path.insert(0, "native")
 
@@ -16,6 +19,7 @@ ABI = sysconfig.get_config_var("SOABI")
 AGENT = "nnapi.drivers.foreign.nnapi-agent"
 FOLDER = f"nnapi.capi.{ABI}"  # one for each Python: one checkout may serve several
 LIBRARY, DELEGATE = f"{FOLDER}.libneuralnetworks", f"{FOLDER}.libnnapi_delegate"
+PTH = Path("native/nnapi.pth")  # starts drop-in replacements in processes with NNAPI_DROPIN; lies beside the package
 # Before 2.34 glibc had dlopen in a library of its own, and later ones still have its name.
 LIBDL = ["-Wl,--no-as-needed", "-l:libdl.so.2"] if platform.libc_ver()[0] == "glibc" else ["-ldl"]
 
@@ -37,6 +41,21 @@ LITERT = [
 # To markers a Python of 32 bits on a kernel of 64, and one on musl, look like those that it has wheels for. A wheel of
 # this package is for one kind of Python, so what is said when it is built holds where it is installed.
 LITERT_HAS_WHEELS = ABI.endswith(("-x86_64-linux-gnu", "-aarch64-linux-gnu", "-darwin"))
+
+
+class BuildPython(build_py):
+    def run(self):
+        super().run()
+        if not self.editable_mode:
+            self.copy_file(str(PTH), self.build_lib)
+
+
+class EditableWheel(editable_wheel):
+    def run(self):
+        super().run()
+        for wheel in Path(self.dist_dir).glob("*.whl"):
+            with ZipFile(wheel, "a") as file:
+                file.write(PTH, PTH.name)
 
 
 class BuildNative(build_ext):
@@ -138,5 +157,5 @@ setup(
             extra_link_args=["-pie", *LIBDL],
         ),
     ],
-    cmdclass={"build_ext": BuildNative},
+    cmdclass={"build_ext": BuildNative, "build_py": BuildPython, "editable_wheel": EditableWheel},
 )

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from nnapi import drop_in
+from nnapi.drop_in import DropInFinder, Package, start
 from tests.tflite_writer import T, single
+from tools import size
 
 PROGRAM = """
 import importlib.util
@@ -49,7 +52,8 @@ def test_tensorflow_that_is_installed_gets_our_interpreter_inside_too(tmp_path: 
     (lite / "python").mkdir(parents=True)
     (lite / "python" / "interpreter.py").write_text("class Interpreter: ...\nkept = 1\n")
     (lite / "experimental.py").write_text("")
-    (lite / "__init__.py").write_text("from tensorflow.lite import experimental\n")
+    names = "from tensorflow.lite import experimental\nfrom tensorflow.lite.python.interpreter import Interpreter\n"
+    (lite / "__init__.py").write_text(names)
     (lite.parent / "__init__.py").write_text("from tensorflow import lite\n")
     (tmp_path / "program.py").write_text(
         "import tensorflow as tf\nfrom tensorflow.lite.python.interpreter import Interpreter, kept\n"
@@ -61,46 +65,113 @@ def test_tensorflow_that_is_installed_gets_our_interpreter_inside_too(tmp_path: 
     assert ran.stdout == "nnapi.litert.interpreter 1\n", ran.stderr
 
 
-def test_a_module_that_is_not_installed_has_our_names_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "no_such", None)
-    monkeypatch.delitem(sys.modules, "no_such")
-    drop_in.replace_module("no_such.inner", {"answer": 42})
-    from no_such.inner import answer  # type: ignore[import-not-found]
-
-    assert answer == 42
-    with pytest.raises(AttributeError, match="'no_such.inner' is replaced by nnapi, which has no 'question' for it"):
-        sys.modules["no_such.inner"].question  # noqa: B018
-
-
-def test_the_library_itself_gets_the_module_s_own() -> None:
-    own = drop_in.DropIn("json", {"dumps": "ours"})
-    names = {"__name__": "nnapi.drivers.some", "module": own}
-    assert eval("module.dumps", names) is __import__("json").dumps
-    assert own.dumps == "ours"
-    assert own.loads is __import__("json").loads
-
-
-def test_a_module_is_changed_after_its_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "changes_later.py").write_text("value = 1\n")
+@pytest.fixture
+def replaced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Package:
+    """Replace the answers of three modules by 42, for the duration of a test."""
+    package = Package(("its_module", "no_such.inner"), ("its_parent.absent",))
+    for name in ("its_module", "its_parent"):
+        (tmp_path / f"{name}.py").write_text("answer, question = 1, 2\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
-
-    def change(module: object) -> None:
-        module.value += 1  # type: ignore[attr-defined]
-
-    sys.meta_path.insert(0, drop_in.AfterImport("changes_later", change))
-    import changes_later  # type: ignore[import-not-found]
-
-    assert changes_later.value == 2
-    monkeypatch.delitem(sys.modules, "changes_later")
+    monkeypatch.setattr(sys, "modules", sys.modules.copy())
+    return package
 
 
-def test_a_program_sees_its_arguments(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "argv", [])
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    (tmp_path / "program.py").write_text("import sys\nprint(__name__, sys.argv[1:])\n")
-    drop_in.run_program(str(tmp_path / "program.py"), ["-x", "1"])
-    assert capsys.readouterr().out == "__main__ ['-x', '1']\n"
-    assert sys.path[0] == str(tmp_path)
+def test_a_module_that_is_not_installed_has_our_names_only(replaced: Package) -> None:
+    sys.meta_path.insert(0, DropInFinder(replaced, lambda name: {"answer": name}))
+    inner = import_module("no_such.inner")
+    assert inner.answer == "no_such.inner"
+    assert import_module("no_such").inner is inner
+    assert import_module("its_parent").answer == 1, "installed, and not replaced itself"
+    with pytest.raises(AttributeError, match="'no_such.inner' is replaced by nnapi, which has no 'question' for it"):
+        inner.question  # noqa: B018
+
+
+def test_our_names_come_before_the_module_s_own(replaced: Package) -> None:
+    asked = []
+    finder = DropInFinder(replaced, lambda name: asked.append(name) or {"answer": 42})
+    sys.meta_path.insert(0, finder)
+    module = import_module("its_module")
+    names = {"__name__": "nnapi.drivers.some", "module": module}
+    assert eval("module.answer", names) == 1, "what this library itself gets"
+    assert not asked, "our names are found when a program uses them"
+    assert (module.answer, module.question, module.answer) == (42, 2, 42)
+    assert asked == ["its_module"]
+
+
+def test_a_module_that_is_imported_already_is_replaced(replaced: Package) -> None:
+    own = import_module("its_module")
+    DropInFinder(replaced, lambda _: {"answer": 42}).replace_imported()
+    assert (own.answer, sys.modules["its_module"].answer) == (1, 42)
+
+
+def test_a_wrong_name_is_reported(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for value in ("", "tflite --explain"):
+        monkeypatch.setenv("NNAPI_DROPIN", value)
+        start()
+        word = value.partition(" ")[0]
+        assert capsys.readouterr().err == f"nnapi: NNAPI_DROPIN is {word!r}, must begin with litert or onnx\n"
+
+
+def test_a_program_sees_its_arguments(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("import os, sys\nprint(__name__, sys.argv, os.environ['NNAPI_DROPIN'])\n")
+    command = [sys.executable, "-m", "nnapi.onnx", "program.py", "-x", "1"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert ran.stdout == "__main__ ['program.py', '-x', '1'] onnx\n"
+
+
+PARENT = """
+import multiprocessing, subprocess, sys
+
+def detect(results, path):
+    from tflite_runtime.interpreter import Interpreter
+    interpreter = Interpreter(model_path=path, num_threads=3)
+    interpreter.allocate_tensors()
+    interpreter.set_tensor(0, numpy.full((2, 2), 3, numpy.float32))
+    interpreter.invoke()
+    results.put((Interpreter.__mro__[1].__module__, interpreter.get_tensor(1).tolist()))
+
+import numpy
+
+if __name__ == "__main__":
+    for way in sys.argv[2:]:
+        context = multiprocessing.get_context(way)
+        results = context.Queue()
+        child = context.Process(target=detect, args=(results, sys.argv[1]))
+        child.start()
+        print(way, *results.get(timeout=100))
+        child.join()
+    code = "from ai_edge_litert.compiled_model import CompiledModel as Model; print(Model.__mro__[1].__module__)"
+    print(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout, end="")
+"""
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("is_command", [True, False])
+def test_child_processes_have_it_too(is_command: bool, tmp_path: Path) -> None:
+    """As a detector of a video recorder runs: in processes that spawn and forkserver start."""
+    pytest.importorskip("ai_edge_litert.compiled_model", reason="ai-edge-litert is not installed")
+    shutil.copy(size.REPOSITORY / "native" / "nnapi.pth", tmp_path)
+    (tmp_path / "sitecustomize.py").write_text(f"import site\nsite.addsitedir({str(tmp_path)!r})\n")
+    (tmp_path / "program.py").write_text(PARENT)
+    (tmp_path / "model.tflite").write_bytes(single("RELU", [T("FLOAT32", (2, 2))], T("FLOAT32", (2, 2))))
+    command = [
+        sys.executable,
+        *["-m", "nnapi.litert"] * is_command,
+        "program.py",
+        "model.tflite",
+        "spawn",
+        "forkserver",
+    ]
+    there = os.environ | {"PYTHONPATH": str(tmp_path)} | ({} if is_command else {"NNAPI_DROPIN": "litert"})
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=there, check=False)
+    result = "nnapi.litert.interpreter [[3.0, 3.0], [3.0, 3.0]]"
+    assert ran.stdout == f"spawn {result}\nforkserver {result}\nnnapi.litert.compiled_model\n", ran.stderr
+
+
+def test_processes_without_the_variable_import_nothing(tmp_path: Path) -> None:
+    line = (size.REPOSITORY / "native" / "nnapi.pth").read_text()
+    code = f"{line}\nimport sys\nprint('nnapi' in sys.modules)"
+    there = {name: value for name, value in os.environ.items() if name != "NNAPI_DROPIN"}
+    ran = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, env=there, check=True)
+    assert ran.stdout == "False\n"

@@ -28,10 +28,11 @@ ROWS = [
     {"runtime"},
     {"importers"},
     {"compiling"},
-    {"exporters", "report", "drop_in", "testing", "vision"},
+    {"exporters", "report", "testing", "vision"},
     {"capi", "cluster", "onnx"},
     {"delegate", "litert", "torch"},
     {"nnapi"},
+    {"drop_in"},
     {"cli"},
 ]
 RANK = {layer: rank for rank, row in enumerate(ROWS) for layer in row}
@@ -55,7 +56,6 @@ ALIASES = {
     "drivers.null": "drivers.wrappers",
     "drivers.profiles": "drivers.wrappers",
     "drivers.webgpu": "drivers.xnnpack",  # the same rules, for another engine of LiteRT
-    "__main__": "cli",
 }
 
 # Layers of the same row that a driver may import nevertheless.
@@ -73,6 +73,8 @@ LONG_FILES: dict[str, str] = {
 def layer(module: str) -> str:
     """The layer a module of nnapi belongs to."""
     _, *parts = module.split(".")
+    if parts[-1:] == ["__main__"]:
+        return "cli"
     name = ".".join(parts[: 2 if parts[:1] == ["drivers"] else 1]) or "nnapi"
     return ALIASES.get(name, name)
 

@@ -50,3 +50,10 @@ def test_sources_that_are_used_where_they_lie_are_compiled(tmp_path: Path) -> No
     without_compiler = {**os.environ, "CC": "no-compiler", "PYTHONDONTWRITEBYTECODE": "1"}
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, env=without_compiler)  # type: ignore[arg-type]
     assert Path(cache_from_source(source)).exists()
+
+
+def test_the_file_that_starts_drop_in_replacements_lies_beside_the_package(tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "ignore", "setup.py", "-q", "build_py", "--build-lib", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    assert "NNAPI_DROPIN" in (tmp_path / "nnapi.pth").read_text()
+    assert (tmp_path / "nnapi" / "drop_in.py").is_file()

@@ -1,76 +1,151 @@
-"""Run a program with this library's modules instead of those that it imports."""
+"""Run a program with this library's modules instead of those that it imports, in its child processes too.
+
+The variable NNAPI_DROPIN holds what follows ``python -m nnapi.``: a name of :data:`PACKAGES` and its options. The file
+nnapi.pth beside the installed package calls :func:`start` in each Python process that has the variable.
+"""
 
 from __future__ import annotations
 
-import importlib
 import os
 import runpy
+import shlex
 import sys
+from argparse import REMAINDER, ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from importlib.abc import MetaPathFinder
+from functools import cache
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
-from typing import Any
+from typing import NamedTuple
+
+VARIABLE = "NNAPI_DROPIN"
+Names = Mapping[str, object]
+
+
+class Package(NamedTuple):
+    """Modules that one of our packages replaces: always, or only where they are not installed."""
+
+    always: tuple[str, ...]
+    if_absent: tuple[str, ...] = ()
+
+
+PACKAGES = {
+    "litert": Package(
+        (
+            *("ai_edge_litert.interpreter", "ai_edge_litert.compiled_model", "tflite_runtime.interpreter"),
+            "tensorflow.lite.python.interpreter",  # from which TensorFlow takes the names of tensorflow.lite
+        ),
+        ("tensorflow.lite", "tensorflow.lite.experimental"),
+    ),
+    "onnx": Package(("onnxruntime", "onnxruntime.capi.onnxruntime_pybind11_state")),
+}
 
 
 class DropIn(ModuleType):
     """A drop-in replacement of a module: our names, else its own. This library itself gets only the module's own."""
 
-    def __init__(self, name: str, ours: Mapping[str, object]) -> None:
+    def __init__(self, name: str, own: ModuleType | None, find_names: Callable[[], Names]) -> None:
+        """``own`` is the module, None if it is not installed. ``find_names`` is called at the first use."""
         super().__init__(name)
-        self._ours = ours
-        self._own: ModuleType | None = None
-        with suppress(ImportError):
-            self._own = importlib.import_module(name)
-        self.__path__ = list(getattr(self._own, "__path__", []))
-        self.__spec__ = getattr(self._own, "__spec__", None) or ModuleSpec(name, None, is_package=True)
+        self._own, self._find_names = own, cache(find_names)
+        self.__path__ = list(getattr(own, "__path__", []))
+        self.__spec__ = getattr(own, "__spec__", None) or ModuleSpec(name, None, is_package=True)
 
     def __getattr__(self, name: str) -> object:
-        asking = sys._getframe(1).f_globals.get("__name__", "")
-        if name in self._ours and asking.partition(".")[0] != "nnapi":
-            return self._ours[name]
-        if self._own is None:
-            raise AttributeError(f"module {self.__name__!r} is replaced by nnapi, which has no {name!r} for it")
-        return getattr(self._own, name)
-
-
-def replace_module(name: str, ours: Mapping[str, object]) -> None:
-    """Replace the module ``name``, installed or not, for every later import."""
-    parent, _, last = name.rpartition(".")
-    module = sys.modules[name] = DropIn(name, ours)
-    if parent:
+        asking = sys._getframe(1).f_globals.get("__name__", "").partition(".")[0]
+        if asking not in ("nnapi", "importlib") and name in self._find_names():  # importlib asks for anyone
+            return self._find_names()[name]
+        if self._own is not None:
+            return getattr(self._own, name)
         with suppress(ImportError):
-            importlib.import_module(parent)
-        if parent not in sys.modules:
-            replace_module(parent, {})
-        setattr(sys.modules[parent], last, module)
+            return import_module(f"{self.__name__}.{name}")
+        raise AttributeError(f"module {self.__name__!r} is replaced by nnapi, which has no {name!r} for it")
 
 
-class AfterImport(MetaPathFinder):
-    """Patch a module right after its import."""
+class DropInFinder(MetaPathFinder, Loader):
+    """Import drop-in replacements, and empty packages for their parents that are not installed."""
 
-    def __init__(self, name: str, change: Callable[[ModuleType], None]) -> None:
-        self._name, self._change = name, change
+    def __init__(self, package: Package, find_names: Callable[[str], Names]) -> None:
+        """``find_names`` returns our names for a module."""
+        self._always, self._named, self._find_names = package.always, {*package.always, *package.if_absent}, find_names
+        parents = {each[:end] for each in self._named for end, letter in enumerate(each) if letter == "."}
+        self._if_absent = {*package.if_absent, *parents}.difference(package.always)
+        self._importing: set[str] = set()
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        spec = PathFinder.find_spec(name, path, target) if name == self._name else None
-        loader: Any = spec.loader if spec else None
-        if loader is not None:
-            execute = loader.exec_module
+        if name in self._importing:
+            return None
+        is_absent = name in self._if_absent and PathFinder.find_spec(name, path) is None
+        return ModuleSpec(name, self, is_package=True) if is_absent or name in self._always else None
 
-            def exec_module(module: ModuleType) -> None:
-                execute(module)
-                self._change(module)
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        self._importing.add(spec.name)
+        own = None
+        try:
+            with suppress(ImportError):
+                own = import_module(spec.name)
+        finally:
+            self._importing.remove(spec.name)
+        return self._replace(spec.name, own)
 
-            loader.exec_module = exec_module
-        return spec
+    def exec_module(self, module: ModuleType) -> None:
+        """Do nothing: names are found when they are used."""
+
+    def replace_imported(self) -> None:
+        """Replace the modules that are imported already."""
+        for name in self._always:
+            if (own := sys.modules.get(name)) is not None and not isinstance(own, DropIn):
+                sys.modules[name] = module = self._replace(name, own)
+                parent, _, last = name.rpartition(".")
+                if parent:
+                    setattr(sys.modules[parent], last, module)
+
+    def _replace(self, name: str, own: ModuleType | None) -> DropIn:
+        return DropIn(name, own, lambda: self._find_names(name) if name in self._named else {})
 
 
-def run_program(program: str, arguments: Sequence[str]) -> None:
-    """Run a Python program as ``python program arguments…`` does."""
-    sys.argv = [program, *arguments]
-    sys.path[0] = os.path.dirname(os.path.abspath(program))
-    runpy.run_path(program, run_name="__main__")
+def start() -> None:
+    """Replace the modules that NNAPI_DROPIN asks for, in this process. A wrong name is reported on stderr."""
+    name, *arguments = shlex.split(os.environ.get(VARIABLE, "")) or [""]
+    if name not in PACKAGES:
+        print(f"nnapi: {VARIABLE} is {name!r}, must begin with {' or '.join(PACKAGES)}", file=sys.stderr)
+        return
+
+    def find_names(module: str) -> Names:
+        parser, replacing = _make_parser(name)
+        names: Names = replacing.find_names(module, **vars(parser.parse_args(arguments)))
+        return names
+
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, DropInFinder)]
+    finder = DropInFinder(PACKAGES[name], find_names)
+    sys.meta_path.insert(0, finder)
+    finder.replace_imported()
+
+
+def main(name: str) -> None:
+    """Run the command ``python -m nnapi.NAME``."""
+    parser, _ = _make_parser(name)
+    parser.add_argument("program")
+    parser.add_argument("arguments", nargs=REMAINDER)
+    options = parser.parse_args()
+    program = [options.program, *options.arguments]
+    os.environ[VARIABLE] = shlex.join([name, *sys.argv[1 : len(sys.argv) - len(program)]])
+    start()
+    sys.argv = program
+    sys.path[0] = os.path.dirname(os.path.abspath(program[0]))
+    runpy.run_path(program[0], run_name="__main__")
+
+
+def _make_parser(name: str) -> tuple[ArgumentParser, ModuleType]:
+    """Return the parser of a package's options, and the module that has its names."""
+    if name == "litert":
+        replacing = import_module("nnapi.litert.replacing")
+    else:
+        replacing = import_module("nnapi.onnx.replacing")
+    parser = ArgumentParser(f"python -m nnapi.{name}", description=replacing.__doc__)
+    replacing.add_options(parser)
+    return parser, replacing

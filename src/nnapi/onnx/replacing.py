@@ -1,0 +1,23 @@
+"""Run an unchanged Python program for ONNX Runtime, with this library's session."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Mapping
+
+from nnapi import onnx
+
+INSIDE = (
+    *("Fail", "InvalidArgument", "InvalidProtobuf", "NoSuchFile", "NotImplemented"),
+    *("OrtMemoryInfo", "OrtValueVector"),
+)
+"""Names that programs import from ONNX Runtime's compiled module."""
+
+
+def add_options(parser: ArgumentParser) -> None:
+    """Add none."""
+
+
+def find_names(module: str) -> Mapping[str, object]:
+    """Return our names for a module of ONNX Runtime's."""
+    return {name: getattr(onnx, name) for name in (onnx.__all__ if module == "onnxruntime" else INSIDE)}
