@@ -29,7 +29,7 @@ TURN = 10
 def serve(connection: Connection, path: str, threads: int) -> None:
     """Answer a number of detections with the seconds of each, and the class of the interpreter."""
     try:
-        from tflite_runtime.interpreter import Interpreter
+        from tflite_runtime.interpreter import Interpreter  # type: ignore[import-not-found]
     except ModuleNotFoundError:
         from ai_edge_litert.interpreter import Interpreter
     interpreter: Any = Interpreter(model_path=path, num_threads=threads)
