@@ -45,7 +45,7 @@ class FileFormat(NamedTuple):
 
 
 def _read_tflite(memory: Memory, path: str, options: ImportOptions) -> Model:
-    need(not options.shapes, "shapes are for .onnx; a .tflite file says which dimensions are open", BadDataError)
+    need(not options.shapes, "shapes are for .onnx; a .tflite file says which dimensions are dynamic", BadDataError)
     from nnapi.importers import tflite  # on demand: reading the schema takes as long as a small model
 
     dynamic_range = is_dynamic_range(options.weights)

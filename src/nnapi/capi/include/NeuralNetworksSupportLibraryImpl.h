@@ -150,7 +150,7 @@ bool SL_ANeuralNetworksDiagnosticCompilationInfo_isCachingEnabled(
 bool SL_ANeuralNetworksDiagnosticCompilationInfo_isControlFlowUsed(
     const ANeuralNetworksDiagnosticCompilationInfo* diagnosticCompilationInfo);
 
-/* Has the model tensors between operations whose dimensions are open? */
+/* Has the model tensors between operations whose dimensions are dynamic? */
 bool SL_ANeuralNetworksDiagnosticCompilationInfo_areDynamicTensorsUsed(
     const ANeuralNetworksDiagnosticCompilationInfo* diagnosticCompilationInfo);
 
@@ -206,7 +206,7 @@ bool SL_ANeuralNetworksDiagnosticExecutionInfo_isCachingEnabled(
 bool SL_ANeuralNetworksDiagnosticExecutionInfo_isControlFlowUsed(
     const ANeuralNetworksDiagnosticExecutionInfo* diagnosticExecutionInfo);
 
-/* Has the model tensors between operations whose dimensions are open? */
+/* Has the model tensors between operations whose dimensions are dynamic? */
 bool SL_ANeuralNetworksDiagnosticExecutionInfo_areDynamicTensorsUsed(
     const ANeuralNetworksDiagnosticExecutionInfo* diagnosticExecutionInfo);
 

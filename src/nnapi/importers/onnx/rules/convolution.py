@@ -68,7 +68,7 @@ def _two(values: Sequence[T], missing: T) -> tuple[T, T]:
 
 def same_padding(size: int, kernel: int, stride: int, dilation: int, mode: str) -> Pair:
     """Return the pads for ceil(size / stride) results."""
-    expressible(size != DYNAMIC, "it pads an axis that is open; fix it by load(shapes=…)")
+    expressible(size != DYNAMIC, "it pads a dynamic axis; fix it by load(shapes=…)")
     total = max((-(-size // stride) - 1) * stride + (kernel - 1) * dilation + 1 - size, 0)
     return (total // 2, total - total // 2) if mode == "SAME_UPPER" else (total - total // 2, total // 2)
 
@@ -200,7 +200,7 @@ def _windows_of_transpose(node: Node, kernel: Shape, size: Shape) -> tuple[Windo
     for i, (before, behind) in enumerate(around):
         behind -= added[i]
         if wanted or mode.startswith("SAME"):
-            expressible(size[i] != DYNAMIC, "its image is open; fix it by load(shapes=…)")
+            expressible(size[i] != DYNAMIC, "its image is dynamic; fix it by load(shapes=…)")
             target = wanted[-axes:][i] if wanted else size[i] * stride[i]
             total = stride[i] * (size[i] - 1) + added[i] + (kernel[i] - 1) * dilation[i] + 1 - target
             before = total // 2 if mode == "SAME_UPPER" else total - total // 2

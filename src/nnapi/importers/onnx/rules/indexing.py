@@ -97,7 +97,7 @@ def normalize_indices(node: Node, i: int, size: int) -> Value:
     """Return input ``i``, indices, with negative ones counted from the end."""
     if node.tensor(i).array is not None:
         array = node.array(i)
-        need(not array.size or array.min() >= 0 or size != DYNAMIC, "indices count from an open end", BadDataError)
+        need(not array.size or array.min() >= 0 or size != DYNAMIC, "indices count from a dynamic end", BadDataError)
         return node.constant((array if size == DYNAMIC else count_from_start(array, size)).astype(np.int32))
     value = node.input(i)
     if size == DYNAMIC or not value.type.is_known:

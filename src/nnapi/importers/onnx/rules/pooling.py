@@ -50,7 +50,7 @@ def pool_windows(node: Node) -> Windows:
     size = shape[2:] if len(shape) == 4 else (1, *shape[2:])
     pads = []
     for i, (low, high) in enumerate(window.pads):
-        expressible(size[i] != DYNAMIC, "it rounds the size of an open image up; fix it by load(shapes=…)")
+        expressible(size[i] != DYNAMIC, "it rounds the size of a dynamic image up; fix it by load(shapes=…)")
         span, stride, whole = window.span[i], window.stride[i], size[i] + low + high
         steps = -(-(whole - span) // stride)
         if steps * stride >= size[i] + low:
