@@ -13,10 +13,11 @@ from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 from setuptools.command.editable_wheel import editable_wheel
 
-sys.path.insert(0, "native")
+sys.path[:0] = ["native", "native/agent"]
 
 ABI = sysconfig.get_config_var("SOABI")
 AGENT = "nnapi.drivers.foreign.nnapi-agent"
+ANDROID_AGENT = f"{AGENT}-android"
 FOLDER = f"nnapi.capi.{ABI}"  # one for each Python: one checkout may serve several
 LIBRARY, DELEGATE = f"{FOLDER}.libneuralnetworks", f"{FOLDER}.libnnapi_delegate"
 PTH = Path("native/nnapi.pth")  # starts drop-in replacements in processes with NNAPI_DROPIN; lies beside the package
@@ -69,7 +70,7 @@ class BuildNative(build_ext):
             compileall.compile_dir("src/nnapi", quiet=2)
 
     def get_ext_filename(self, fullname):
-        if fullname == AGENT or AGENT.endswith(f".{fullname}"):
+        if fullname.endswith(("nnapi-agent", "nnapi-agent-android")):
             return fullname.replace(".", "/")
         name = super().get_ext_filename(fullname)
         is_library = fullname.startswith(("lib", FOLDER))
@@ -79,17 +80,24 @@ class BuildNative(build_ext):
         return []
 
     def build_extension(self, ext):
-        if ext.name != AGENT:
+        path = Path(self.get_ext_fullpath(ext.name))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if ext.name == ANDROID_AGENT:
+            from android import build
+
+            build(path)
+        elif ext.name == AGENT:
+            self.build_program(ext, path)
+        else:
             super().build_extension(ext)
-            return
+
+    def build_program(self, ext, path):
         made = self.compiler.compile(
             ext.sources,
             output_dir=self.build_temp,
             include_dirs=ext.include_dirs,
             extra_postargs=ext.extra_compile_args,
         )
-        path = Path(self.get_ext_fullpath(ext.name))
-        path.parent.mkdir(parents=True, exist_ok=True)
         self.compiler.link_executable(made, path.name, str(path.parent), extra_postargs=ext.extra_link_args)
 
     def copy_extensions_to_source(self):
@@ -123,12 +131,18 @@ class BuildNative(build_ext):
             extension.include_dirs += [str(made), "native", "src/nnapi/capi/include"]
             if extension.name.startswith(FOLDER):
                 extension.define_macros += list(macros.items())
-            elif extension.name != AGENT:
+            elif extension.name not in (AGENT, ANDROID_AGENT):
                 extension.sources = [str(made / "_bridge.c")]
                 extension.define_macros += [("_CFFI_NO_LIMITED_API", "1")]  # it starts the interpreter
         # The folder of the Python that builds is nothing to the one that runs.
         self.compiler.linker_so = [word for word in self.compiler.linker_so if not word.startswith("-Wl,-rpath")]
         super().build_extensions()
+
+
+def android_agents():
+    from android import find_compiler
+
+    return [Extension(ANDROID_AGENT, [], optional=True)] if find_compiler() else []
 
 
 setup(
@@ -156,6 +170,7 @@ setup(
             extra_compile_args=["-std=gnu11", "-D_GNU_SOURCE", "-fPIE"],
             extra_link_args=["-pie", *LIBDL],
         ),
+        *android_agents(),
     ],
     cmdclass={"build_ext": BuildNative, "build_py": BuildPython, "editable_wheel": EditableWheel},
 )

@@ -38,6 +38,7 @@ ROWS = [
 RANK = {layer: rank for rank, row in enumerate(ROWS) for layer in row}
 ALIASES = {
     "drivers": "drivers.base",
+    "drivers.adb": "drivers.base",
     "drivers.answers": "drivers.base",
     "drivers.hardware_files": "drivers.base",
     "drivers.installed": "drivers.base",

@@ -18,18 +18,6 @@ static bool has_token(struct reader *reader, const char *token) {
     return !*token || (given && !differs);
 }
 
-static void describe_system(struct writer *answer) {
-    static const char *const names[] = {"ro.product.model", "ro.build.version.release", "ro.build.fingerprint"};
-    char text[1024], value[128];
-    struct utsname system = {0};
-    uname(&system);
-    size_t at = snprintf(text, sizeof text, "%s %s %s", system.sysname, system.release, system.machine);
-    int (*get)(const char *, char *) = (int (*)(const char *, char *))dlsym(RTLD_DEFAULT, "__system_property_get");
-    for (size_t i = 0; get && i < sizeof names / sizeof *names && at < sizeof text; i++)
-        if (get(names[i], value) > 0) at += snprintf(text + at, sizeof text - at, "; %s %s", names[i], value);
-    write_text(answer, text);
-}
-
 static bool greet(int from, int to, const char *path, const char *token) {
     struct timeval limit = {GREETING_SECONDS, 0}, none = {0, 0};
     setsockopt(from, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
@@ -51,7 +39,6 @@ static bool greet(int from, int to, const char *path, const char *token) {
     write_word(&answer, find_level());
     write_word(&answer, library.Burst_create && library.Burst_free && library.Execution_burstCompute);
     write_text(&answer, path);
-    describe_system(&answer);
     bool is_sent = !answer.is_full && transmit(to, ANSWER, answer.start, answer.size, NULL, 0);
     free(answer.start);
     return is_sent;

@@ -18,6 +18,7 @@ from nnapi.drivers.isolated.probing import Unusable
 from nnapi.errors import BadDataError, DeadObjectError, NnapiError, OpFailedError, UnavailableDeviceError
 from nnapi.testing.conformance import Status, match_name, run
 from nnapi.testing.corpus import PUBLISHED, Corpus
+from tests.drivers.foreign.agent_cases import needs_agent
 from tests.drivers.foreign.library_cases import (
     FUNCTIONS,
     HEADER,
@@ -31,6 +32,7 @@ from tests.drivers.foreign.library_cases import (
     needs_library,
 )
 
+pytestmark = needs_agent
 X = np.array([1, 2, 3], np.float32)
 
 

@@ -8,8 +8,10 @@ from nnapi import Device
 from nnapi.capi import installation
 from nnapi.drivers.foreign.discovery import list_devices
 from tests.drivers.driver_suite import DriverSuite
+from tests.drivers.foreign.agent_cases import needs_agent
 
 pytestmark = [
+    needs_agent,
     pytest.mark.skipif(installation.library_problem() is not None, reason="the C library is not built"),
     pytest.mark.slow,
 ]

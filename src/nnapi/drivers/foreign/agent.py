@@ -74,7 +74,7 @@ class Agent:
         try:
             head = self.ask(Ask.HELLO, struct.pack("<II", MAGIC, VERSION) + pack_text(token)).head
             version, self.pid, self.level, has_bursts = head.read("4I")
-            library, self.system = head.read_text(), head.read_text()
+            library = head.read_text()
             need(version == VERSION, f"the agent speaks version {version}, not {VERSION}", UnavailableDeviceError)
         except NnapiError as error:
             self.close()

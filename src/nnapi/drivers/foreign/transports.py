@@ -8,7 +8,7 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 
-from nnapi.drivers.foreign import adb
+from nnapi.drivers import adb
 from nnapi.drivers.output import read_last_words
 from nnapi.errors import UnavailableDeviceError, need
 

@@ -5,19 +5,24 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
-from nnapi.errors import UnavailableDeviceError
+from nnapi.errors import UnavailableDeviceError, need
 
 FOLDER = "/data/local/tmp/nnapi"
 AGENT = f"{FOLDER}/nnapi-agent"
 SOCKET = "nnapi-agent"
 START = f"{AGENT} --unix @{SOCKET} --cache {FOLDER}/cache --daemon"
+BUILT = Path(__file__).parent / "foreign" / "nnapi-agent-android"
 PATIENCE = 60.0
 """Seconds for a command of adb."""
 
 
 def adb(serial: str, *words: str) -> str:
     """Run a command of adb for a phone and return its output; UnavailableDeviceError with the reason if it fails."""
+    need(
+        serial and not serial.startswith("-"), f"{serial!r} is not the serial number of a phone", UnavailableDeviceError
+    )
     try:
         done = subprocess.run(
             ["adb", "-s", serial, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE
@@ -34,16 +39,18 @@ def adb(serial: str, *words: str) -> str:
 
 def start_agent(serial: str) -> None:
     """Start the agent on a phone unless it runs."""
-    told = adb(serial, "shell", f"test -x {AGENT} || echo missing; pidof nnapi-agent > /dev/null || {START}")
-    if "missing" in told:
-        raise UnavailableDeviceError(f"the agent is not on {serial}: run `nnapi phone push {serial}`")
+    told = adb(serial, "shell", f"test -x {AGENT} || echo missing")
+    need(not told, f"the agent is not on {serial}: run `nnapi phone push {serial}`", UnavailableDeviceError)
+    adb(serial, "shell", f"pidof nnapi-agent > /dev/null || {START}")
 
 
-def push_agent(serial: str, file: str) -> None:
+def push_agent(serial: str, file: Path = BUILT) -> None:
     """Copy the agent to a phone, in place of one that runs there, and start it."""
+    said = f"{file} does not exist: it is built with the package where clang and lld are, or ANDROID_NDK names an NDK"
+    need(file.exists(), said, UnavailableDeviceError)
     remove_agent(serial)
     adb(serial, "shell", f"mkdir -p {FOLDER}/cache")
-    adb(serial, "push", file, AGENT)
+    adb(serial, "push", str(file), AGENT)
     adb(serial, "shell", f"chmod 755 {AGENT}")
     start_agent(serial)
 

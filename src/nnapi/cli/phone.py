@@ -1,0 +1,55 @@
+"""``nnapi phone``: put the agent on a phone, and list the phone's NNAPI devices."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import nnapi
+from nnapi.cli.text import console
+from nnapi.drivers import adb
+from nnapi.errors import UnavailableDeviceError
+
+app = typer.Typer(help="Put the agent on a phone, and list the phone's NNAPI devices.", no_args_is_help=True)
+
+Serial = Annotated[str, typer.Argument(metavar="SERIAL", help="The phone, as `adb devices` names it.")]
+Name = Annotated[str, typer.Option(help="The beginning of the devices' names.")]
+
+
+@app.command()
+def push(
+    serial: Serial,
+    agent: Annotated[Path, typer.Option(metavar="FILE", help="The agent for the phone's processor.")] = adb.BUILT,
+    name: Name = "phone",
+) -> None:
+    """Copy the agent to a phone, start it, and list the phone's devices."""
+    adb.push_agent(serial, agent)
+    connect(serial, name)
+
+
+@app.command()
+def connect(serial: Serial, name: Name = "phone") -> None:
+    """Start the agent if it does not run, and list the phone's devices and how programs find them."""
+    setting = f"{name}=adb:{serial}"
+    os.environ["NNAPI_FOREIGN"] = setting
+    found = [device for device in nnapi.devices() if device.name.startswith(f"{name}-")]
+    reasons = [each.reason for each in nnapi.unavailable_devices() if each.name == name]
+    if reasons:
+        raise UnavailableDeviceError(reasons[0])
+    out = console()
+    for fact in ("ro.product.model", "ro.build.version.release", "ro.build.fingerprint"):
+        out.print(f"{fact}: {adb.adb(serial, 'shell', f'getprop {fact}')}", markup=False)
+    for device in found:
+        kind = device.type.name.removeprefix("DEVICE_")
+        level = device.feature_level.level
+        out.print(f"{device.name}: {kind}, version {device.version}, feature level {level}", markup=False)
+    out.print(f"export NNAPI_FOREIGN={setting}", markup=False)
+
+
+@app.command()
+def remove(serial: Serial) -> None:
+    """End the agent on a phone, and remove its files."""
+    adb.remove_agent(serial)

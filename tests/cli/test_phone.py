@@ -1,0 +1,82 @@
+"""``nnapi phone``, with a program that answers as adb does, and an agent of this machine's processor."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nnapi.drivers import adb
+from nnapi.drivers.foreign.driver import load_driver
+from nnapi.drivers.foreign.transports import AGENT
+from nnapi.errors import UnavailableDeviceError
+from tests.drivers.foreign import stand_in_adb
+from tests.drivers.foreign.agent_cases import needs_agent
+from tests.drivers.foreign.library_cases import build_adder, needs_compiler
+
+pytestmark = [needs_agent, needs_compiler]
+
+
+@pytest.fixture
+def phone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of a phone whose NNAPI library is the adder."""
+    folder = tmp_path / "phone"
+    (folder / "data/local/tmp").mkdir(parents=True)
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "adb").write_text(f'#!/bin/sh\nexec {sys.executable} {stand_in_adb.__file__} "$@"\n')
+    (programs / "adb").chmod(0o755)
+    build_adder(programs)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(programs))
+    monkeypatch.setenv("PHONE", str(folder))
+    yield folder
+    adb.remove_agent("SERIAL")
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "nnapi", "phone", *words]
+    environment = {**os.environ, "DEBUG_NN_CPUONLY": "0"}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+
+def test_an_agent_is_pushed_connected_and_removed(phone: Path) -> None:
+    pushed = run("push", "SERIAL", "--agent", str(AGENT), "--name", "pixel")
+    assert pushed.returncode == 0, pushed.stderr
+    assert "ro.product.model: Stand-in" in pushed.stdout
+    assert "pixel-adder: ACCELERATOR, version 1, feature level 8" in pushed.stdout
+    assert pushed.stdout.endswith("export NNAPI_FOREIGN=pixel=adb:SERIAL\n")
+    assert (phone / "data/local/tmp/nnapi/nnapi-agent").exists()
+    assert "pixel-adder" in run("connect", "SERIAL", "--name", "pixel").stdout
+    assert run("remove", "SERIAL").returncode == 0
+    assert not (phone / "data/local/tmp/nnapi").exists()
+    missing = run("connect", "SERIAL")
+    assert missing.returncode != 0
+    assert "run `nnapi phone push SERIAL`" in missing.stderr
+
+
+def test_an_agent_that_has_ended_is_started_again(phone: Path) -> None:
+    adb.push_agent("SERIAL", AGENT)
+    assert load_driver("pixel", "adb:SERIAL", 0).info.name == "pixel-adder"
+    adb.adb("SERIAL", "shell", "kill $(pidof nnapi-agent)")
+    assert load_driver("pixel", "adb:SERIAL", 0).info.name == "pixel-adder"
+
+
+def test_a_phone_that_is_not_there(phone: Path) -> None:
+    with pytest.raises(UnavailableDeviceError, match="adb shell for OTHER fails: adb: device 'OTHER' not found"):
+        load_driver("pixel", "adb:OTHER", 0)
+    with pytest.raises(UnavailableDeviceError, match="'-x' is not the serial number"):
+        load_driver("pixel", "adb:-x", 0)
+
+
+def test_an_agent_that_was_not_built(phone: Path) -> None:
+    with pytest.raises(UnavailableDeviceError, match="none does not exist: it is built with the package where clang"):
+        adb.push_agent("SERIAL", phone / "none")
+
+
+def test_without_adb(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(UnavailableDeviceError, match="the program adb is not installed"):
+        adb.adb("SERIAL", "shell", "true")

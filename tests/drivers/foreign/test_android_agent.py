@@ -1,0 +1,94 @@
+"""The agent for Android: the file, and what it does on an emulated processor, with a C library of Android's names."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nnapi.capi import installation
+from nnapi.drivers.base import PrepareOptions, Request
+from nnapi.drivers.foreign import transports
+from nnapi.drivers.foreign.driver import load_driver
+from tests.drivers.foreign.agent_cases import add_constant
+from tests.drivers.foreign.library_cases import AGENT_SOURCES
+
+sys.path.append(str(AGENT_SOURCES))
+android = __import__("android")
+
+CROSS, EMULATOR = shutil.which("aarch64-linux-gnu-gcc"), shutil.which("qemu-aarch64")
+ROOT = "/usr/aarch64-linux-gnu"
+needs_emulator = pytest.mark.skipif(not (CROSS and EMULATOR), reason="no compiler for aarch64, or no qemu-aarch64")
+pytestmark = pytest.mark.skipif(android.find_compiler() is None, reason="no clang with lld")
+
+SHIM = """
+#include <errno.h>
+#include <stdlib.h>
+int *__errno(void) { return &errno; }
+void __libc_init(long *raw, void (*none)(void), int (*start)(int, char **, char **), const void *functions) {
+    exit(start(*raw, (char **)raw + 1, NULL));
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def agent(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("android") / "nnapi-agent"
+    android.build(made)
+    return made
+
+
+@pytest.mark.skipif(not shutil.which("readelf"), reason="no readelf")
+def test_the_file_is_one_for_android(agent: Path) -> None:
+    told = subprocess.run(["readelf", "-hldW", str(agent)], capture_output=True, text=True, check=True).stdout
+    assert "Position-Independent Executable" in told
+    assert "AArch64" in told
+    assert "[Requesting program interpreter: /system/bin/linker64]" in told
+    assert sorted(re.findall(r"NEEDED.*\[(.*)\]", told)) == ["libc.so", "libdl.so"]
+    alignments = re.findall(r"^  LOAD .*(0x\w+)$", told, re.MULTILINE)
+    assert alignments
+    assert all(int(number, 16) % (16 << 10) == 0 for number in alignments)
+    assert "BIND_NOW" in told
+
+
+def compile_for_aarch64(made: Path, source: str, *words: str) -> None:
+    command = [str(CROSS), "-shared", "-fPIC", "-w", f"-I{installation.include()}", *words, "-x", "c", "-"]
+    subprocess.run([*command, "-o", str(made)], input=source, text=True, check=True)
+
+
+@pytest.fixture
+def emulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the libraries of an emulated phone, for the address emulated:AGENT."""
+    compile_for_aarch64(tmp_path / "libc.so", SHIM, "-Wl,-soname,libc.so")
+    compile_for_aarch64(tmp_path / "libdl.so", "", "-Wl,-soname,libdl.so")
+    adder = Path(__file__).with_name("adder.c").read_text(encoding="utf-8")
+    compile_for_aarch64(tmp_path / "libneuralnetworks.so", adder)
+    linker = f"{ROOT}/lib/ld-linux-aarch64.so.1"
+    start = [str(EMULATOR), "-L", ROOT, linker, "--library-path", f"{tmp_path}:{ROOT}/lib"]
+    monkeypatch.setitem(transports.CONNECT, "emulated", lambda path: transports.start([*start, path, "--stdio"]))
+    return tmp_path
+
+
+@needs_emulator
+def test_it_computes_on_an_emulated_processor(agent: Path, emulated: Path) -> None:
+    check_computes(agent)
+
+
+@needs_emulator
+def test_the_agent_for_linux_computes_there_too(emulated: Path) -> None:
+    made = emulated / "nnapi-agent"
+    flags = ["-std=gnu11", "-D_GNU_SOURCE", f"-I{installation.include()}"]
+    subprocess.run([str(CROSS), *flags, *map(str, AGENT_SOURCES.glob("*.c")), "-o", str(made)], check=True)
+    check_computes(made)
+
+
+def check_computes(agent: Path) -> None:
+    driver = load_driver("phone", f"emulated:{agent}", 0)
+    assert driver.info[:2] == ("phone-adder", "1")
+    prepared = driver.prepare(add_constant(), PrepareOptions())
+    given = np.arange(64, dtype=np.float32)
+    for session in (prepared, prepared.session()):
+        np.testing.assert_array_equal(session.execute(Request([given])).outputs[0], given + 1)
