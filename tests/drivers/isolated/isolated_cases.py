@@ -111,6 +111,19 @@ def fault() -> None:
     ctypes.string_at(0)
 
 
+def fragment() -> None:
+    """Take and free 64 MiB in small pieces, with a used one behind them."""
+    library = ctypes.CDLL(None)
+    library.malloc.restype, library.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+    library.free.argtypes = [ctypes.c_void_p]
+    pieces = [library.malloc(1 << 16) for _ in range(1 << 10)]
+    for piece in pieces:
+        ctypes.memset(piece, 1, 1 << 16)
+    library.malloc(1 << 16)
+    for piece in pieces:
+        library.free(piece)
+
+
 HARMS = {
     "abort": os.abort,
     "fault": fault,
@@ -120,6 +133,7 @@ HARMS = {
     "stop": lambda: (os.kill(os.getpid(), signal.SIGSTOP), time.sleep(0.2)),
     "late": lambda: time.sleep(2.0),
     "raise": lambda: 1 // 0,
+    "fragment": fragment,
     "noise": lambda: garbage(b"\0garbage" * 20),
     "wrong": lambda: garbage(b"NNIP" + bytes([1, 0, 0, 0]) + b"\2\0\0\0{}"),
     "deep": lambda: garbage(b"NNIP" + bytes([1, 0, 0, 0]) + (20_000).to_bytes(4, "little") + b"[" * 20_000),
@@ -146,6 +160,19 @@ def on_a_thread(_: str) -> None:
         pool.submit(lambda: socket.socket().close()).result()
 
 
+def trace_nobody(_: str) -> None:
+    """Attach to process 0, which does not exist."""
+    if ctypes.CDLL(None, use_errno=True).ptrace(16, 0, None, None) < 0:
+        raise OSError(ctypes.get_errno(), "ptrace")
+
+
+def take_descriptor(_: str) -> None:
+    """Take a descriptor of this process by the call for those of others."""
+    process = os.pidfd_open(os.getpid())
+    if ctypes.CDLL(None, use_errno=True).syscall(438, process, 0, 0) < 0:
+        raise OSError(ctypes.get_errno(), "pidfd_getfd")
+
+
 ATTEMPTS: dict[str, Callable[[str], object]] = {
     "socket": lambda _: socket.socket().close(),
     "thread's": on_a_thread,
@@ -157,6 +184,14 @@ ATTEMPTS: dict[str, Callable[[str], object]] = {
     "remove": os.unlink,
     "rename": lambda file: os.rename(file, file + "3"),
     "cut": lambda file: os.truncate(file, 1),
+    "fifo": lambda file: os.mkfifo(file + "4"),
+    "node": lambda file: os.mknod(file + "5"),
+    "mode": lambda file: os.chmod(file, 0o600),
+    "owner": lambda file: os.chown(file, os.getuid(), -1),
+    "times": os.utime,
+    "attribute": lambda file: os.setxattr(file, "user.test", b"x"),
+    "trace": trace_nobody,
+    "descriptor": take_descriptor,
     "take": lambda megabytes: bytearray(int(megabytes) << 20),
 }
 

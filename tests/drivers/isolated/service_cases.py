@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from nnapi import Device, Model
+from nnapi import Device, Model, device
 from nnapi.drivers.isolated import Isolated, plain_values
 from nnapi.drivers.isolated.allowance import Allowance
 from nnapi.drivers.isolated.channel import ANSWER, BINDING, REQUEST, SIZE
@@ -21,7 +21,7 @@ from nnapi.drivers.isolated.constants import lay_out
 from nnapi.drivers.isolated.descriptors import shared_file
 from nnapi.drivers.isolated.protocol import Body, Message, receive, send
 from nnapi.drivers.isolated.service import Service
-from tests.drivers.isolated.isolated_cases import Misbehaving, is_running, reference
+from tests.drivers.isolated.isolated_cases import Misbehaving, is_running
 
 OPTIONS = [1, 100, None, None, [], ""]
 """Of a preparation."""
@@ -53,12 +53,12 @@ def workers(pid: int) -> list[int]:
     return [int(child) for file in tasks for child in file.read_text().split() if is_running(int(child))]
 
 
-def application(path: Path, device: str = "nnapi-reference") -> Device:
-    return Device(Isolated(device, service=path))
+def application(path: Path, name: str = "nnapi-reference") -> Device:
+    return Device(Isolated(name, service=path))
 
 
-def pid_of(device: Device) -> int:
-    pid: int = device.driver.pid  # type: ignore[attr-defined]
+def pid_of(found: Device) -> int:
+    pid: int = found.driver.pid  # type: ignore[attr-defined]
     return pid
 
 
@@ -70,15 +70,15 @@ def counted(pid: int) -> int:
 class RawClient:
     """A connection to a service without any of the care of the library."""
 
-    def __init__(self, path: Path, device: str = "nnapi-reference") -> None:
-        """Say hello; no ``device`` is not to."""
+    def __init__(self, path: Path, name: str = "nnapi-reference") -> None:
+        """Say hello; no ``name`` of a device is not to."""
         self.channels: list[RawChannel] = []
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.socket.settimeout(120)
         self.socket.connect(os.fspath(path))
         self.greeting: Body = {}
-        if device:
-            send(self.socket, {"kind": "hello", "device": device, "nice": 0})
+        if name:
+            send(self.socket, {"kind": "hello", "device": name, "nice": 0})
             message = receive(self.socket)
             self.greeting = message.body if message else {}
 
@@ -176,13 +176,12 @@ def error_of(body: Body) -> str:
 
 
 def main() -> None:
-    """Serve until SIGTERM: ``PATH HARM PHASE [NAME=VALUE…]``, limits as of an allowance, and ``applications``."""
+    """Serve until SIGTERM: ``PATH HARM PHASE [NAME=VALUE…]``, limits, ``applications`` and ``devices``."""
     path, harm, phase, *options = sys.argv[1:]
-    values = {
-        name: float(value) if name == "seconds" else int(value) for name, value in (o.split("=") for o in options)
-    }
+    said = dict(option.split("=") for option in options)
+    drivers = {name: device(name).driver for name in said.pop("devices", "nnapi-reference").split(",")}
+    values = {name: float(value) if name == "seconds" else int(value) for name, value in said.items()}
     applications = int(values.pop("applications", 64))
-    drivers = {"nnapi-reference": reference()}
     if harm:
         drivers["misbehaving"] = Misbehaving(harm, phase)
     service = Service(path, drivers, allowance=Allowance()._replace(**values), applications=applications)  # type: ignore[arg-type]

@@ -325,7 +325,7 @@ def test_a_service_without_descriptors_goes_on(tmp_path: Path) -> None:
     with serving(path) as process, application(path) as first:
         compiled = compile(model(), first)
         before = counted(process.pid)
-        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (before + 3, 4096))
+        resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (before + 4, 4096))
         clients = []
         for _ in range(3):
             client = RawClient(path, "")

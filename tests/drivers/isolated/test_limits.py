@@ -35,7 +35,10 @@ def test_sockets(what: str) -> None:
     assert "PermissionError" in refused
 
 
-@pytest.mark.parametrize("what", ["write {}", "append {}", "make {}", "remove {}", "rename {}", "cut {}"])
+CHANGES = ["fifo {}", "node {}", "mode {}", "owner {}", "times {}"]
+
+
+@pytest.mark.parametrize("what", ["write {}", "append {}", "make {}", "remove {}", "rename {}", "cut {}", *CHANGES])
 def test_files(what: str, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("kept")
@@ -45,6 +48,20 @@ def test_files(what: str, tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["file"]
     assert tried(f"read {file}", files=False) == ""
     assert tried(what.format(file)) == ""
+
+
+def test_attributes(tmp_path: Path) -> None:
+    """Not every file system has them; where they are refused, none is asked."""
+    assert "PermissionError" in tried(f"attribute {tmp_path}", files=False)
+    assert "PermissionError" not in tried(f"attribute {tmp_path}")
+
+
+@pytest.mark.parametrize("limit", ["network", "files"])
+@pytest.mark.parametrize(("what", "otherwise"), [("trace", "ProcessLookupError"), ("descriptor", "")])
+def test_other_processes(what: str, otherwise: str, limit: str) -> None:
+    assert otherwise in tried(what)
+    assert "PermissionError" not in tried(what)
+    assert "PermissionError" in tried(what, **{limit: False})
 
 
 def taken(driver: Isolated) -> int:
@@ -58,7 +75,9 @@ def taken(driver: Isolated) -> int:
 def test_memory() -> None:
     memory = taken(Isolated(Trying("take 1"))) + (200 << 20)
     assert tried("take 400") == ""
-    assert "no memory left" in tried("take 400", memory=memory)
+    refused = tried("take 400", memory=memory)
+    assert "no memory left" in refused
+    assert f"its memory is limited to {memory / (1 << 20):g} MiB (memory={memory})" in refused
     assert tried("take 1", memory=memory) == ""
     with pytest.raises(BadDataError, match="memory is 0, must be above 0"):
         Isolated("nnapi-reference", memory=0)

@@ -3,7 +3,7 @@
 import os
 import socket
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ import pytest
 
 import nnapi
 from nnapi import Device, PriorityCode, compile
-from nnapi.drivers.base import CacheEntry, PrepareOptions, Request
+from nnapi.drivers.base import CacheEntry, PrepareOptions, Request, Verdict
 from nnapi.drivers.isolated import Isolated
 from nnapi.drivers.isolated.allowance import Allowance
 from nnapi.drivers.isolated.limits import NICE
@@ -19,9 +19,10 @@ from nnapi.drivers.isolated.service import Service
 from nnapi.errors import (
     BadDataError,
     DeadObjectError,
+    OpFailedError,
     UnavailableDeviceError,
 )
-from tests.drivers.isolated.isolated_cases import is_running, kill, model, reference
+from tests.drivers.isolated.isolated_cases import Misbehaving, is_running, kill, model, reference
 from tests.drivers.isolated.service_cases import (
     application,
     counted,
@@ -78,6 +79,30 @@ def test_a_worker_s_end_is_an_error_once_and_says_why(tmp_path: Path) -> None:
             compiled.run(X)
         assert compiled.run(X)[0].tolist() == [-1, 2, -3, 4]
         assert pid_of(honest) != killed
+
+
+def test_engines_that_start_slowly_are_loaded_before_the_first_application(tmp_path: Path) -> None:
+    """So that workers share their memory."""
+    slow, quick = Asked("slow"), Asked("quick")
+    slow.starts_slowly = True
+    service = Service(tmp_path / "socket", {"slow": slow, "quick": quick})
+    service.close()
+    service.run()
+    assert (slow.times, quick.times) == (1, 0)
+
+
+class Asked(Misbehaving):
+    """The reference, which counts how often it is asked for verdicts."""
+
+    starts_slowly = False
+
+    def __init__(self, harm: str) -> None:
+        super().__init__(harm, "never")
+        self.times = 0
+
+    def verdicts(self, model: nnapi.Model) -> Sequence[Verdict]:
+        self.times += 1
+        raise OpFailedError("a driver that fails is served nevertheless")
 
 
 def test_priorities_are_the_system_s(path: Path) -> None:

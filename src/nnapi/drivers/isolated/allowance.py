@@ -1,14 +1,19 @@
-"""Limits of each application of a service, enforced by its worker process."""
+"""Limits of each application of a service, enforced by its worker process and the service."""
 
 from __future__ import annotations
 
 import os
+import resource
+from contextlib import suppress
 from errno import EMFILE
 from typing import NamedTuple
 
+from nnapi.drivers.isolated.limits import limit_memory
 from nnapi.errors import BadDataError, OutOfMemoryError, ResourceExhaustedPersistentError, need
 
 LARGEST_MEMORY = 4 << 30
+EXPENDABLE = 500
+"""Added to a worker's score for the out-of-memory killer."""
 
 
 class Allowance(NamedTuple):
@@ -28,6 +33,16 @@ class Allowance(NamedTuple):
         """Raise BadDataError for a limit that is not positive."""
         for name, value in self._asdict().items():
             need(value > 0, f"{name} is {value}, must be above 0", BadDataError)
+
+    def enforce(self) -> None:
+        """Limit the memory and the descriptors of this process."""
+        with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
+            score.write(str(EXPENDABLE))
+        limit_memory(private_bytes() + self.memory)
+        for kind, most in ((resource.RLIMIT_NOFILE, self.descriptors), (resource.RLIMIT_CORE, 0)):
+            hard = resource.getrlimit(kind)[1]
+            wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.setrlimit(kind, (wanted, wanted))
 
     def need_fewer(self, number: int, name: str) -> None:
         """Raise ResourceExhaustedPersistentError if the limit of that name is reached."""
@@ -52,3 +67,9 @@ class Allowance(NamedTuple):
 
 
 UNLIMITED = Allowance(memory=1 << 62, models=1 << 30, threads=1 << 12, descriptors=1 << 20, seconds=float("inf"))
+
+
+def private_bytes() -> int:
+    """Return the private bytes of this process."""
+    with open("/proc/self/status") as status:
+        return int(next(line.split()[1] for line in status if line.startswith("VmData"))) << 10

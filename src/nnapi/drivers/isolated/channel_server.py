@@ -11,9 +11,9 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from nnapi.codes import CONTROL_FLOW
-from nnapi.drivers.base import CacheEntry, Caches, Direct, Inference, Request, Sessions
+from nnapi.drivers.base import CacheEntry, Caches, Direct, Inference, Prepared, PrepareOptions, Request, Sessions
 from nnapi.drivers.isolated import plain_values
-from nnapi.drivers.isolated.arena import KEPT, Arena, copy_in
+from nnapi.drivers.isolated.arena import KEPT, Arena, copy_in, new_arena
 from nnapi.drivers.isolated.channel import (
     ANSWER,
     BINDING,
@@ -30,10 +30,11 @@ from nnapi.drivers.isolated.constants import map_constants, map_file
 from nnapi.drivers.isolated.descriptors import memory_file, need_bell, need_shared
 from nnapi.drivers.isolated.entry_seal import open_entry, seal_entry
 from nnapi.drivers.isolated.plain_values import ATTRIBUTES, to_value
-from nnapi.drivers.isolated.protocol import Body, Message, Violation, receive, refuse, send
-from nnapi.drivers.isolated.session import PreparedModel, Session
+from nnapi.drivers.isolated.protocol import Body, Message, receive, refuse, send
+from nnapi.drivers.isolated.session import PreparedModel, Session, free_memory
 from nnapi.errors import BadDataError, OpFailedError, need
-from nnapi.model.operand import Array, Shape
+from nnapi.model.model import Model
+from nnapi.model.operand import Shape
 from nnapi.trace import spans
 
 
@@ -61,7 +62,6 @@ class ChannelServer:
         self._arena: Arena | None = None
         self._bindings: dict[int, Binding] = {}
         self._numbers = itertools.count(1)
-        self._undelivered: tuple[list[Array], Body] = [], {}
         self._spin = SPIN
 
     def run(self) -> None:
@@ -79,10 +79,9 @@ class ChannelServer:
                     return
         except OSError:
             pass
-        except Violation as error:
-            self._refuse(BadDataError(str(error)))
-        except Exception as error:  # no memory is left even for a message
-            self._refuse(error)
+        except Exception as error:  # a Violation, or no memory is left even for a message
+            with suppress(Exception):
+                refuse(channel.socket, self._session.describe_error(error) | {"closed": True})
         finally:
             self._bindings.clear()
             channel.close()
@@ -93,10 +92,6 @@ class ChannelServer:
         for place, binding in list(self._bindings.items()):
             if binding.prepared == prepared:
                 self._bindings.pop(place, None)
-
-    def _refuse(self, error: Exception) -> None:
-        with suppress(Exception):
-            refuse(self._channel.socket, self._session.describe_error(error) | {"closed": True})
 
     def _serve_message(self) -> bool:
         """Answer the next message; return whether there was one."""
@@ -135,42 +130,50 @@ class ChannelServer:
                 self._arena = Arena(message.descriptors[0], body["arena"])
             self._session.recording.follow(body.get("trace"))
             with self._session.trace(body):
-                answer = HANDLERS[body["kind"]](self, body, message.descriptors)
+                answer = getattr(self, f"answer_{body['kind']}")(body, message.descriptors)
             return answer if isinstance(answer, tuple) else (answer, [])
         except Exception as error:
             return self._session.describe_error(error), []
         finally:
             message.close()
 
-    def _model(self, body: Body, descriptors: Sequence[int]) -> Body:
-        self._session.check_count(self._session.models)
-        constant = map_constants(body["layout"], descriptors)
-        return {"model": self._session.add(self._session.models, plain_values.to_model(body["model"], constant))}
+    def answer_model(self, body: Body, descriptors: Sequence[int]) -> Body:
+        session = self._session
+        session.check_count(session.models)
+        constant = map_constants(body["layout"], descriptors, session.map_constants)
+        return {"model": session.add(session.models, plain_values.to_model(body["model"], constant))}
 
-    def _verdicts(self, body: Body, descriptors: Sequence[int]) -> Body:
+    def answer_verdicts(self, body: Body, descriptors: Sequence[int]) -> Body:
         model = self._session.models[body["model"]]
         return {"verdicts": plain_values.of_verdicts(model, self._session.driver.verdicts(model))}
 
-    def _prepare(self, body: Body, descriptors: Sequence[int]) -> Body:
-        self._session.check_count(self._session.prepared)
-        model, options = self._session.models[body["model"]], self._session.to_options(body["options"])
-        prepared = PreparedModel(self._session.driver.prepare(model, options), model)
-        return {"prepared": self._session.add(self._session.prepared, prepared)}
+    def answer_prepare(self, body: Body, descriptors: Sequence[int]) -> Body:
+        return self._prepare(body, self._session.driver.prepare)
 
-    def _restore(self, body: Body, descriptors: Sequence[int]) -> Body:
-        self._session.check_count(self._session.prepared)
-        model, options = self._session.models[body["model"]], self._session.to_options(body["options"])
-        driver, key = self._session.driver, self._session.key
-        need(isinstance(driver, Caches), "the driver keeps nothing", OpFailedError)
-        assert isinstance(driver, Caches)
-        file = map_file(body["size"], descriptors[0])
-        content = file.view(0, body["length"]).data
-        # A stranger may change the file at any time: what is checked, and then restored, is a copy.
-        entry = CacheEntry(memoryview(open_entry(key, model, bytes(content)))) if key else CacheEntry(content, file)
-        prepared = PreparedModel(driver.restore(model, entry, options), model)
-        return {"prepared": self._session.add(self._session.prepared, prepared)}
+    def answer_restore(self, body: Body, descriptors: Sequence[int]) -> Body:
+        driver, key, length = self._session.driver, self._session.key, body["length"]
+        if not isinstance(driver, Caches):
+            raise OpFailedError("the driver keeps nothing")
 
-    def _cache_entry(self, body: Body, descriptors: Sequence[int]) -> tuple[Body, list[int]]:
+        def restore(model: Model, options: PrepareOptions) -> Prepared:
+            file = map_file(body["size"], descriptors[0])
+            content = file.view(0, length).data
+            # A stranger may change the file at any time: what is checked, and then restored, is a copy.
+            entry = CacheEntry(memoryview(open_entry(key, model, bytes(content)))) if key else CacheEntry(content, file)
+            return driver.restore(model, entry, options)
+
+        return self._prepare(body, restore)
+
+    def _prepare(self, body: Body, prepare: Callable[[Model, PrepareOptions], Prepared]) -> Body:
+        session = self._session
+        session.check_count(session.prepared)
+        model, options = session.models[body["model"]], session.to_options(body["options"])
+        try:
+            return {"prepared": session.add(session.prepared, PreparedModel(prepare(model, options), model))}
+        finally:
+            free_memory()
+
+    def answer_cache_entry(self, body: Body, descriptors: Sequence[int]) -> tuple[Body, list[int]]:
         held, driver, key = self._session.prepared[body["prepared"]], self._session.driver, self._session.key
         content = driver.cache_entry(held.prepared) if isinstance(driver, Caches) else None
         if content is None:
@@ -179,7 +182,7 @@ class ChannelServer:
             content = seal_entry(key, held.model, content)
         return {"length": len(content)}, [memory_file([content] if content else [], "nnapi-cache-entry")]
 
-    def _session_of(self, body: Body, descriptors: Sequence[int]) -> Body:
+    def answer_session(self, body: Body, descriptors: Sequence[int]) -> Body:
         self._session.check_count(self._session.prepared)
         held = self._session.prepared[body["prepared"]]
         if isinstance(held.prepared, Sessions):
@@ -188,7 +191,7 @@ class ChannelServer:
             held = held._replace(is_burst=True, is_shared=True)
         return {"prepared": self._session.add(self._session.prepared, held)}
 
-    def _execute(self, body: Body, descriptors: Sequence[int]) -> Body:
+    def answer_execute(self, body: Body, descriptors: Sequence[int]) -> tuple[Body, list[int]]:
         held, arena = self._session.prepared[body["prepared"]], self._arena
         assert arena is not None
         types = [held.model.operands[index].type for index in held.model.inputs]
@@ -200,31 +203,24 @@ class ChannelServer:
         begin = time.monotonic_ns()
         outcome = held.prepared.execute(Request(inputs, *limits, held.is_borrowing, attributes))
         took = time.monotonic_ns() - begin
-        for array, index in zip(outcome.outputs, held.model.outputs, strict=True):
+        outputs = list(outcome.outputs)
+        for array, index in zip(outputs, held.model.outputs, strict=True):
             stored = held.model.operands[index].type.dtype
             need(array.dtype.itemsize == stored.itemsize, f"the driver gave {array.dtype} for {stored}", OpFailedError)
         times = {"driver_ns": outcome.driver_ns or took, "hardware_ns": outcome.hardware_ns}
-        return self._deliver(list(outcome.outputs), times, body["free"])
-
-    def _deliver_rest(self, body: Body, descriptors: Sequence[int]) -> Body:
-        return self._deliver(*self._undelivered, 0)
-
-    def _deliver(self, outputs: list[Array], times: Body, free: int) -> Body:
-        """Copy outputs into the arena from ``free`` on; if it is too small, answer with the size needed."""
-        arena = self._arena
-        assert arena is not None
-        places, end = copy_in(arena, outputs, free)
-        self._undelivered = (outputs, times) if places is None else ([], {})
-        if places is None:
-            return {"needs": end}
+        places, end = copy_in(arena, outputs, body["free"])
         if arena.size > KEPT:
             self._arena = None
-        return {"outputs": places, **times}
+        if places is not None:
+            return {"outputs": places, **times}, []
+        with new_arena(end) as (larger, descriptor):  # for dynamic outputs
+            places, _ = copy_in(larger, outputs, 0)
+            return {"outputs": places, "arena": end, **times}, [os.dup(descriptor)]
 
-    def _spans(self, body: Body, descriptors: Sequence[int]) -> Body:
+    def answer_spans(self, body: Body, descriptors: Sequence[int]) -> Body:
         return {"spans": [plain_values.of_span(span) for span in self._session.recording.read(body["first"])]}
 
-    def _bind(self, body: Body, descriptors: Sequence[int]) -> Body:
+    def answer_bind(self, body: Body, descriptors: Sequence[int]) -> Body:
         number, (input_places, output_places) = body["prepared"], body["places"]
         held, arena = self._session.prepared[number], Arena(descriptors[0], body["size"])
         shapes = [tuple(shape) for _, shape in input_places]
@@ -253,17 +249,3 @@ def _inference(held: PreparedModel, shapes: Sequence[Shape]) -> Inference | None
     if any(call.code in CONTROL_FLOW for call in held.model.operations):
         return None
     return lambda inputs: list(prepared.execute(Request(inputs)).outputs)
-
-
-HANDLERS: dict[str, Callable[[ChannelServer, Body, Sequence[int]], Body | tuple[Body, list[int]]]] = {
-    "model": ChannelServer._model,
-    "verdicts": ChannelServer._verdicts,
-    "prepare": ChannelServer._prepare,
-    "restore": ChannelServer._restore,
-    "cache_entry": ChannelServer._cache_entry,
-    "session": ChannelServer._session_of,
-    "execute": ChannelServer._execute,
-    "deliver": ChannelServer._deliver_rest,
-    "bind": ChannelServer._bind,
-    "spans": ChannelServer._spans,
-}

@@ -22,7 +22,7 @@ from nnapi.drivers.isolated.peer import Peer
 from nnapi.drivers.isolated.process import PATIENCE, Process, background
 from nnapi.drivers.isolated.protocol import Body, Message, Violation, receive, send
 from nnapi.drivers.isolated.recording import SPANS
-from nnapi.errors import NnapiError, OutOfMemoryError, UnavailableDeviceError
+from nnapi.errors import BadDataError, NnapiError, OutOfMemoryError, UnavailableDeviceError
 from nnapi.model.model import Model
 from nnapi.trace import spans
 from nnapi.trace.recorder import Recorder, Span
@@ -57,6 +57,7 @@ class Connection:
         self._released: deque[tuple[str, int]] = deque()
         self._active: list[None] = []
         self._end: tuple[str, bool] | None = None
+        background.start()
         self._process = start()
         self.pid = self._process.pid
         self._finalizer = weakref.finalize(self, _abandon, self._process, self._channels)
@@ -169,9 +170,9 @@ class Connection:
     ) -> Message | None:
         """Return the driver's answer; None if it did not come in time."""
         message = None
+        with suppress(OSError):  # the other side may have said why it closed the channel
+            send(channel.socket, body, descriptors)
         try:
-            with suppress(BrokenPipeError):  # the other side has said why it closed the channel
-                send(channel.socket, body, descriptors)
             ready = channel.wait_for_message(deadline / 1e9 + LATE if deadline is not None else self._patience_ends())
             if ready is None and deadline is not None:
                 return None
@@ -190,20 +191,18 @@ class Connection:
         return message
 
     def _read(self, answer: Message, read: Read[T]) -> T:
-        """Read an answer and close it. An error in it is raised; a malformed one ends the process."""
+        """Read an answer and close it. An error in it is raised, with the memory limit that may have caused it; a
+        malformed answer ends the process."""
         try:
-            if "error" in answer.body:
-                raise self._explain(plain_values.to_error(answer.body["error"]))
-            return read(answer)
-        except plain_values.WRONG as error:
-            raise self.end(f"it sent garbage: {type(error).__name__}: {error}") from None
+            if "error" not in answer.body:
+                return read(answer)
+            error = plain_values.to_error(answer.body["error"])
+        except (BadDataError, *plain_values.WRONG) as wrong:
+            raise self.end(f"it sent garbage: {type(wrong).__name__}: {wrong}") from None
         finally:
             answer.close()
-
-    def _explain(self, error: NnapiError) -> NnapiError:
-        """Add the memory limit to an error that it may have caused."""
         lacks_memory = isinstance(error, OutOfMemoryError | UnavailableDeviceError) and self._limited
-        return type(error)(f"{error}; {self._limited}") if lacks_memory else error
+        raise type(error)(f"{error}; {self._limited}") if lacks_memory else error
 
     def run(self, channel: ClientChannel, binding: Binding, is_burst: bool) -> bool:
         """Run a binding; return whether it succeeded."""
@@ -338,7 +337,7 @@ class Connection:
     def note_death(self) -> DriverDiedError:
         """Return the error to raise when the process has ended."""
         if self._end is None:
-            self._process.has_ended(PATIENCE / 10)  # it may still be on its way
+            self._process.await_end(PATIENCE / 10)  # it may still be on its way
             return self.end("")
         return self._error(*self._end, was_alone=False)
 

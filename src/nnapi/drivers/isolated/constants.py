@@ -15,6 +15,7 @@ from nnapi.errors import BadDataError, need
 from nnapi.model.memory import Memory, mappings
 from nnapi.model.operand import Array
 
+MapFile = Callable[[int, int], Memory]
 ALIGNED = 64
 SMALL = 256
 """Maximum bytes of a constant that is copied without searching its file."""
@@ -58,11 +59,19 @@ def _in_file(array: Array, files: dict[int, int | None], descriptors: list[int])
     return None if number is None else [number, mapping.offset_of(array), array.nbytes]
 
 
-def map_constants(layout: dict[str, Any], descriptors: Sequence[int]) -> Callable[[int], Array]:
-    """Return a function from a constant's number to its bytes; BadDataError for files that must not be mapped."""
+def map_file(size: int, descriptor: int) -> Memory:
+    """Map constants for reading; BadDataError for a file that must not be mapped."""
+    need_constants(descriptor, size)
+    return Memory.from_fd(size, mmap.PROT_READ, descriptor)
+
+
+def map_constants(
+    layout: dict[str, Any], descriptors: Sequence[int], map_one: MapFile = map_file
+) -> Callable[[int], Array]:
+    """Return a function from a constant's number to its bytes."""
     sizes, places = layout["sizes"], layout["places"]
     need(len(sizes) == len(descriptors), f"{len(descriptors)} files came, {len(sizes)} are described", BadDataError)
-    files = [map_file(size, descriptor) for size, descriptor in zip(sizes, descriptors, strict=True)]
+    files = [map_one(size, descriptor) for size, descriptor in zip(sizes, descriptors, strict=True)]
 
     def constant(number: int) -> Array:
         file, offset, length = places[number]
@@ -71,8 +80,3 @@ def map_constants(layout: dict[str, Any], descriptors: Sequence[int]) -> Callabl
         return view[offset : offset + length]
 
     return constant
-
-
-def map_file(size: int, descriptor: int) -> Memory:
-    need_constants(descriptor, size)
-    return Memory.from_fd(size, mmap.PROT_READ, descriptor)

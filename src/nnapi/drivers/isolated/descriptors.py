@@ -54,9 +54,9 @@ def write_at(file: int, part: Any, at: int) -> int:
     return at
 
 
-def is_sealed(file: int) -> bool:
+def is_sealed(file: int, seal: int = fcntl.F_SEAL_SHRINK) -> bool:
     try:
-        return bool(fcntl.fcntl(file, fcntl.F_GET_SEALS) & fcntl.F_SEAL_SHRINK)
+        return bool(fcntl.fcntl(file, fcntl.F_GET_SEALS) & seal)
     except OSError:  # not a memory file
         return False
 

@@ -38,7 +38,7 @@ class Peer:
 
     def end(self) -> tuple[str, bool]:
         """Disconnect; return how the worker ended, and whether by itself."""
-        self.has_ended(0)
+        self.await_end(0)
         with suppress(OSError):
             self.connection.shutdown(socket.SHUT_RDWR)
         return self._end or ("the service has ended the connection", False)
@@ -47,8 +47,8 @@ class Peer:
         """Return nothing: the service does not pass on what its engines write."""
         return ""
 
-    def has_ended(self, seconds: float) -> bool:
-        """Return whether the worker ends in that time, and record the service's report."""
+    def await_end(self, seconds: float) -> None:
+        """Wait so long for the service's report of the worker's end."""
         if self._end is None and self.connection.fileno() >= 0:
             poll = select.poll()
             poll.register(self.connection, select.POLLIN)
@@ -57,7 +57,6 @@ class Peer:
                     message.close()
                     words, by_itself = message.body["end"]
                     self._end = str(words), bool(by_itself)
-        return self._end is not None
 
     def close(self) -> None:
         self.connection.close()

@@ -17,7 +17,7 @@ from nnapi.drivers.isolated.connection import Connection
 from nnapi.drivers.isolated.plain_values import of_value
 from nnapi.drivers.isolated.protocol import Message
 from nnapi.drivers.prepared import check_deadline
-from nnapi.errors import BadDataError, OpFailedError
+from nnapi.errors import OpFailedError
 from nnapi.locks import make_lock
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, Shape, combine
@@ -93,33 +93,27 @@ class RemotePrepared:
             "attributes": of_value(request.attributes),
         }
 
-        def read(answer: Message) -> Outcome | int:
-            return int(answer.body["needs"]) if "needs" in answer.body else self._read_outcome(channel, answer)
-
+        read = partial(self._read_outcome, channel)
         if places is not None:
-            outcome = connection.ask_on(channel, {**body, "inputs": places}, read, (), request.deadline)
-        else:
-            size = free + sum(round_up(type.nbytes) for type in self._outputs) + 1
-            with new_arena(size) as (channel.arena, descriptor):
-                places, _ = copy_in(channel.arena, request.inputs, 0)
-                body |= {"inputs": places, "arena": size}
-                outcome = connection.ask_on(channel, body, read, [descriptor], request.deadline)
-        if isinstance(outcome, Outcome):
-            return outcome
-        with new_arena(outcome) as (channel.arena, descriptor):
-            body = {"kind": "deliver", "arena": outcome}
-            rest = partial(self._read_outcome, channel)
-            return connection.ask_on(channel, body, rest, [descriptor], request.deadline)
+            return connection.ask_on(channel, {**body, "inputs": places}, read, (), request.deadline)
+        size = free + sum(round_up(type.nbytes) for type in self._outputs) + 1
+        with new_arena(size) as (channel.arena, descriptor):
+            places, _ = copy_in(channel.arena, request.inputs, 0)
+            return connection.ask_on(
+                channel, {**body, "inputs": places, "arena": size}, read, [descriptor], request.deadline
+            )
 
     def _read_outcome(self, channel: ClientChannel, message: Message) -> Outcome:
-        """Copy the outputs; ValueError for types or shapes that the model cannot produce."""
+        """Copy the outputs, from an arena of their own if they did not fit the channel's; ValueError or BadDataError if
+        the model cannot produce them."""
         assert channel.arena is not None
         answer, outputs = message.body, []
+        arena = Arena(message.descriptors[0], int(answer["arena"])) if "arena" in answer else channel.arena
         for type, (offset, dimensions) in zip(self._outputs, answer["outputs"], strict=True):
             shape = tuple(map(int, dimensions))
             if not type.is_scalar and combine(type.dimensions, shape) is None:
                 raise ValueError(f"an output of shape {shape} where the model has {type}")
-            outputs.append(_inside(channel.arena, offset, shape, type).copy())
+            outputs.append(arena.view(offset, shape, type.dtype).copy())
         if channel.arena.size > KEPT:
             channel.arena = None
         return Outcome(outputs, _count(answer["hardware_ns"]), _count(answer["driver_ns"]))
@@ -257,13 +251,6 @@ def _lay_out(shapes: Sequence[Shape], types: Sequence[OperandType], free: int) -
         places.append((free, shape))
         free += round_up(math.prod(shape) * type.dtype.itemsize)
     return places, free
-
-
-def _inside(arena: Arena, offset: int, shape: Shape, type: OperandType) -> Array:
-    try:
-        return arena.view(offset, shape, type.dtype)
-    except BadDataError as error:
-        raise ValueError(str(error)) from None
 
 
 def _read_binding(answer: Message) -> int | None:

@@ -69,11 +69,10 @@ class Process:
                     return -signal.SIGKILL
             return self._process.returncode or 0
 
-    def has_ended(self, seconds: float) -> bool:
-        """Return whether it ends by itself in that time."""
+    def await_end(self, seconds: float) -> None:
+        """Wait so long for its own end, which :meth:`end` then describes."""
         with self._lock, suppress(subprocess.TimeoutExpired):
             self._process.wait(seconds)
-        return self._process.returncode is not None
 
     def close(self) -> None:
         self.connection.close()
@@ -124,16 +123,19 @@ class Background:
         self._is_started = False
         self._lock = threading.Lock()
 
-    def do(self, work: Callable[[], None]) -> None:
-        """Run a function that must not raise on the thread; may be called from a finalizer."""
-        self._queue.put(work)
-
-    def call(self, work: Callable[[], T]) -> T:
-        """Run a function on the thread, and return or raise its outcome."""
+    def start(self) -> None:
         with self._lock:
             if not self._is_started:
                 self._is_started = True
                 threading.Thread(target=_work, args=(self._queue,), name="nnapi-drivers", daemon=True).start()
+
+    def do(self, work: Callable[[], None]) -> None:
+        """Run a function that must not raise on the thread, once that is started; may be called from a finalizer."""
+        self._queue.put(work)
+
+    def call(self, work: Callable[[], T]) -> T:
+        """Run a function on the thread, and return or raise its outcome."""
+        self.start()
         answer: Future[T] = Future()
         self.do(lambda: answer_with(answer, work))
         return answer.result()

@@ -15,8 +15,9 @@ from contextlib import suppress
 from typing import Any, NamedTuple, TypeAlias
 
 from nnapi.drivers.isolated.descriptors import memory_file
+from nnapi.errors import BadDataError, need
 
-VERSION = 3
+VERSION = 4
 """The version of everything in this package that both sides share."""
 
 HEADER = struct.Struct("<4sHHI")
@@ -34,7 +35,7 @@ INT = array("i")
 Body: TypeAlias = dict[str, Any]
 
 
-class Violation(Exception):
+class Violation(BadDataError):
     """A message that breaks the protocol."""
 
 
@@ -62,8 +63,7 @@ class Message(NamedTuple):
 def send(connection: socket.socket, body: Body, descriptors: Sequence[int] = ()) -> None:
     """Send a message; OSError without a receiver, Violation if it is too long."""
     text = json.dumps(body, separators=(",", ":")).encode()
-    if len(text) > MOST:
-        raise Violation(f"a message has {len(text)} bytes, {MOST} are possible")
+    _need_possible(len(text))
     if len(text) <= PACKET:
         packet = HEADER.pack(MAGIC, VERSION, 0, len(text)) + text
         socket.send_fds(connection, [packet], list(descriptors))
@@ -96,43 +96,42 @@ def receive(connection: socket.socket) -> Message | None:
     try:
         if not packet and not descriptors:
             return None
-        if flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC):
-            raise Violation("a packet is too long, or brings more descriptors than may be open")
+        is_whole = not flags & (socket.MSG_TRUNC | socket.MSG_CTRUNC)
+        need(is_whole, "a packet is too long, or brings more descriptors than may be open", Violation)
         return Message(_body(packet, descriptors), descriptors)
     except Violation:
         Message({}, descriptors).close()
         raise
 
 
+def _need_possible(length: int) -> None:
+    need(length <= MOST, f"a message has {length} bytes, {MOST} are possible", Violation)
+
+
 def _body(packet: bytes, descriptors: list[int]) -> Body:
-    if len(packet) < HEADER.size:
-        raise Violation(f"a packet of {len(packet)} bytes is not a message")
+    need(len(packet) >= HEADER.size, f"a packet of {len(packet)} bytes is not a message", Violation)
     magic, version, flags, length = HEADER.unpack_from(packet)
-    if magic != MAGIC:
-        raise Violation("a packet does not begin as a message does")
-    if version != VERSION:
-        raise Violation(f"a message has version {version}, ours is {VERSION}")
+    need(magic == MAGIC, "a packet does not begin as a message does", Violation)
+    need(version == VERSION, f"a message has version {version}, ours is {VERSION}", Violation)
     text = packet[HEADER.size :]
     if flags & IN_FILE:
-        if length > MOST:
-            raise Violation(f"a message has {length} bytes, {MOST} are possible")
-        if not descriptors:
-            raise Violation(f"a message of {length} bytes came without its file")
-        file = descriptors.pop(0)
-        try:
-            if not stat.S_ISREG(os.fstat(file).st_mode):
-                raise Violation("a message cannot be read: its descriptor is not a file")
-            text = os.pread(file, length, 0)
-        except OSError as error:
-            raise Violation(f"a message cannot be read: {error}") from None
-        finally:
-            os.close(file)
-    if len(text) != length:
-        raise Violation(f"a message has {len(text)} bytes where it says {length}")
+        _need_possible(length)
+        need(descriptors, f"a message of {length} bytes came without its file", Violation)
+        text = _read_file(descriptors.pop(0), length)
+    need(len(text) == length, f"a message has {len(text)} bytes where it says {length}", Violation)
     try:
-        body = json.loads(text)
+        body: Body = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise Violation(f"a message is not JSON: {error}") from None
-    if not isinstance(body, dict):
-        raise Violation("a message is not an object")
+    need(isinstance(body, dict), "a message is not an object", Violation)
     return body
+
+
+def _read_file(file: int, length: int) -> bytes:
+    try:
+        need(stat.S_ISREG(os.fstat(file).st_mode), "a message cannot be read: its descriptor is not a file", Violation)
+        return os.pread(file, length, 0)
+    except OSError as error:
+        raise Violation(f"a message cannot be read: {error}") from None
+    finally:
+        os.close(file)

@@ -12,7 +12,7 @@ from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.channel_server import ChannelServer, make_channel
 from nnapi.drivers.isolated.descriptors import need_socket
 from nnapi.drivers.isolated.protocol import Body, Message, Violation, receive, refuse, send
-from nnapi.drivers.isolated.session import Session
+from nnapi.drivers.isolated.session import Session, free_memory
 from nnapi.errors import NnapiError, OutOfMemoryError
 
 Find = Callable[[Body], Driver]
@@ -47,6 +47,7 @@ class Server:
                     self._session.models.pop(number, None)
                 for number in body["prepared"]:
                     self._session.release(number)
+                free_memory()
         finally:
             message.close()
 

@@ -1,8 +1,9 @@
-"""A service: a process that forks a worker for each application, ends workers whose runs take too long, and reports how
-they ended. It reads nothing that an application sends."""
+"""A service: a process that forks a worker for each connection of an application, ends workers whose runs take too
+long, and reports how they ended. It reads nothing that an application sends."""
 
 from __future__ import annotations
 
+import gc
 import mmap
 import os
 import select
@@ -11,24 +12,42 @@ import socket
 import stat
 import struct
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from errno import EADDRINUSE, EEXIST
-from typing import NamedTuple, NoReturn
+from functools import partial
+from math import inf
+from typing import NoReturn
 
 from nnapi.drivers.base import Driver
 from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.allowance import Allowance
+from nnapi.drivers.isolated.child import end_with
+from nnapi.drivers.isolated.limits import lower_priority
+from nnapi.drivers.isolated.limits import refuse as refuse_calls
 from nnapi.drivers.isolated.process import describe_end
-from nnapi.drivers.isolated.protocol import refuse
-from nnapi.drivers.isolated.worker import serve
-from nnapi.errors import DeadObjectError, ResourceExhaustedTransientError
+from nnapi.drivers.isolated.protocol import Body, refuse
+from nnapi.drivers.isolated.server import Server
+from nnapi.drivers.isolated.session import Session
+from nnapi.drivers.isolated.shared_constants import Offers, Shelf
+from nnapi.errors import (
+    DeadObjectError,
+    NnapiError,
+    OpFailedError,
+    ResourceExhaustedTransientError,
+    UnavailableDeviceError,
+)
+from nnapi.model.builder import Builder
+from nnapi.model.operand import tensor
 from nnapi.trace.log import Log
 
 log = Log("nnapi.Service")
 
 CREDENTIALS = struct.Struct("3i")
 """Process, user and group IDs of the peer."""
+PATIENCE = 10.0
+"""Seconds for an application's first message."""
 WAITING = 64
 """Length of the queue of connections."""
 APPLICATIONS = 64
@@ -40,18 +59,25 @@ GRACE = 5.0
 """Seconds for a worker to end by itself after its application."""
 
 
-class Worker(NamedTuple):
+@dataclass(eq=False)
+class Worker:
     pid: int
     process: int
     """Readable once the process has ended."""
     connection: socket.socket
+    offers: Offers
     clock: memoryview
     """The start of each channel's run: monotonic nanoseconds, 0 between two runs."""
     client: int
     """The ID of the application's process."""
+    deadline: float = inf
+    """The time to end it, once its application has gone."""
+    reason: str = ""
+    """Why the service has ended it."""
 
     def close(self) -> None:
         self.connection.close()
+        self.offers.close()
         os.close(self.process)
 
 
@@ -71,11 +97,10 @@ class Service:
         self._allowance, self._applications = allowance or Allowance(), applications
         self._allowance.check()
         self._key = os.urandom(32)
-        self._workers: dict[int, Worker] = {}
-        self._reasons: dict[int, str] = {}
-        self._abandoned: dict[int, float] = {}
-        """Deadlines of the workers whose applications have gone."""
+        self._workers: list[Worker] = []
         self._poll = select.poll()
+        self._handlers: dict[int, Callable[[], None]] = {}
+        """By the descriptor that is watched."""
         self._is_closed = False
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
@@ -92,24 +117,30 @@ class Service:
             self._listener.close()
             raise
         self._identity = _identify(self._path)
+        for driver in drivers.values():
+            if getattr(driver, "starts_slowly", False):
+                _load_engine(driver)
 
     def run(self) -> None:
         """Serve until :meth:`close`, then end all workers."""
-        self._poll.register(self._listener, select.POLLIN)
+        self._watch(self._listener, select.POLLIN, self._let_in)
         while not self._is_closed:
             for descriptor, _ in self._poll.poll(TICK * 1e3 if self._workers else None):
-                if descriptor == self._listener.fileno():
-                    self._let_in()
-                elif worker := self._workers.get(descriptor):
-                    self._note_end(worker)
-                else:
-                    self._note_departure(descriptor)
+                if handle := self._handlers.get(descriptor):  # else its worker has ended in the same moment
+                    handle()
             self._end_late_workers()
         self._listener.close()
-        for worker in list(self._workers.values()):
-            os.kill(worker.pid, signal.SIGKILL)
-            os.waitpid(worker.pid, 0)
+        for worker in self._workers:
+            _end(worker.pid)
             worker.close()
+
+    def _watch(self, file: int | socket.socket, events: int, handler: Callable[[], None]) -> None:
+        self._poll.register(file, events)
+        self._handlers[file if isinstance(file, int) else file.fileno()] = handler
+
+    def _ignore(self, file: int | socket.socket) -> None:
+        if self._handlers.pop(file if isinstance(file, int) else file.fileno(), None):
+            self._poll.unregister(file)
 
     def close(self) -> None:
         """Accept no more connections, remove the socket, and let :meth:`run` return."""
@@ -145,65 +176,107 @@ class Service:
         if len(self._workers) >= self._applications:
             limit = "as many as it may have at a time (nnapi serve --applications)"
             return f"the service has {len(self._workers)} applications, {limit}"
-        own = sum(worker.client == client for worker in self._workers.values())
+        own = sum(worker.client == client for worker in self._workers)
         most = max(1, self._applications // SHARE)
         return f"process {client} has {own} connections, one process may have {most}" if own >= most else ""
 
     def _start(self, connection: socket.socket, client: int) -> None:
         clock = memoryview(mmap.mmap(-1, 8 * self._allowance.threads)).cast("Q")
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         parent = os.getpid()
-        pid = os.fork()
-        if not pid:
-            self._be_worker(connection, clock, parent)
-        worker = Worker(pid, os.pidfd_open(pid), connection, clock, client)
-        self._workers[worker.process] = worker
-        self._poll.register(worker.process, select.POLLIN)
-        self._poll.register(connection, select.POLLRDHUP)
+        with ExitStack() as undo:
+            undo.callback(ours.close)
+            with theirs:
+                pid = os.fork()
+                if not pid:
+                    ours.close()
+                    self._be_worker(connection, theirs, clock, parent)
+            undo.callback(_end, pid)
+            worker = Worker(pid, os.pidfd_open(pid), connection, Offers(ours), clock, client)
+            undo.pop_all()
+        self._workers.append(worker)
+        self._watch(worker.process, select.POLLIN, partial(self._note_end, worker))
+        self._watch(connection, select.POLLRDHUP, partial(self._note_departure, worker))
+        self._watch(ours, select.POLLIN, partial(self._share, worker))
         log.debug("worker %d serves process %d", pid, client)
 
-    def _be_worker(self, connection: socket.socket, clock: memoryview, parent: int) -> NoReturn:
+    def _be_worker(self, connection: socket.socket, service: socket.socket, clock: memoryview, parent: int) -> NoReturn:
+        """Serve the connection until the application is gone, within the allowance."""
         try:
             self._listener.close()
-            for other in self._workers.values():
+            for other in self._workers:
                 other.close()
-            serve(connection, self._drivers, self._allowance, clock, self._key, parent)
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a whole group of processes: the service decides
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            end_with(parent)
+            self._allowance.enforce()
+            gc.freeze()  # collections need not visit what all workers share
+            connection.settimeout(PATIENCE)
+            session = Session(self._allowance, clock, self._key, Shelf(service).map)
+            with suppress(Exception):
+                Server(connection, self._find, session).run()
+            os._exit(0)  # threads of the engine may be computing
         except Exception as error:
             log.warning("a worker has failed: %r", error)
         finally:
             os._exit(1)
 
-    def _note_departure(self, descriptor: int) -> None:
+    def _find(self, body: Body) -> Driver:
+        """Return the driver that an application asks for. From now on the worker has no sockets and writes no files,
+        where the system can forbid that."""
+        driver = self._drivers.get(str(body["device"]))
+        if driver is None:
+            raise UnavailableDeviceError(f"{body['device']} is not served; there are: {', '.join(self._drivers)}")
+        if not getattr(driver, "is_remote", False):  # which starts a process of its own
+            with suppress(OpFailedError):  # a processor whose system calls nobody has listed
+                refuse_calls(sockets=True, writing=True)
+        lower_priority(min(max(0, int(body["nice"])), 19))
+        return driver
+
+    def _share(self, worker: Worker) -> None:
+        with suppress(OSError):
+            if not worker.offers.answer([each.offers for each in self._workers]):
+                self._ignore(worker.offers.worker)
+
+    def _note_departure(self, worker: Worker) -> None:
         """Set the deadline of a worker whose application has disconnected."""
-        found = next((each for each in self._workers.values() if each.connection.fileno() == descriptor), None)
-        if found is not None:  # else its worker has ended in the same moment
-            self._poll.unregister(descriptor)
-            self._abandoned[found.process] = time.monotonic() + GRACE
+        self._ignore(worker.connection)
+        worker.deadline = time.monotonic() + GRACE
 
     def _note_end(self, worker: Worker) -> None:
         """Report the end of a worker to its application."""
-        status = os.waitstatus_to_exitcode(os.waitpid(worker.pid, 0)[1])
-        words, by_itself = describe_end(status)
-        reason = self._reasons.pop(worker.process, "")
-        self._poll.unregister(worker.process)
-        if self._abandoned.pop(worker.process, None) is None:
-            self._poll.unregister(worker.connection)
-        del self._workers[worker.process]
-        os.close(worker.process)
-        error = DeadObjectError(f"the worker of a service has died: {reason or words}")
-        told = {"end": [reason or words, by_itself and not reason], "error": plain_values.of_error(error, "")}
-        refuse(worker.connection, told)
+        words, by_itself = describe_end(os.waitstatus_to_exitcode(os.waitpid(worker.pid, 0)[1]))
+        by_itself, words = by_itself and not worker.reason, worker.reason or words
+        for file in (worker.process, worker.connection, worker.offers.worker):
+            self._ignore(file)
+        self._workers.remove(worker)
+        error = DeadObjectError(f"the worker of a service has died: {words}")
+        refuse(worker.connection, {"end": [words, by_itself], "error": plain_values.of_error(error, "")})
+        worker.close()
 
     def _end_late_workers(self) -> None:
-        now = time.monotonic()
-        seconds = self._allowance.seconds
+        now, seconds = time.monotonic(), self._allowance.seconds
         earliest = int((now - seconds) * 1e9)
-        for worker in self._workers.values():
+        for worker in self._workers:
             if any(0 < begun < earliest for begun in worker.clock.tolist()):
                 allowed = f"the service allows {seconds:g} (nnapi serve --seconds)"
-                self._reasons[worker.process] = f"a run took longer than {seconds:g} s: {allowed}"
+                worker.reason = f"a run took longer than {seconds:g} s: {allowed}"
                 os.kill(worker.pid, signal.SIGKILL)
-            elif now > self._abandoned.get(worker.process, now):
+            elif now > worker.deadline:
                 os.kill(worker.pid, signal.SIGKILL)
+
+
+def _load_engine(driver: Driver) -> None:
+    """Load an engine, whose memory workers then share. It starts threads, which a fork loses, when it compiles."""
+    builder = Builder("load")
+    builder.output(builder.relu(builder.input(tensor("float32", (1,)))))
+    with suppress(NnapiError):
+        driver.verdicts(builder.finish())
+
+
+def _end(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
 
 
 def _identify(path: str) -> tuple[int, int]:
