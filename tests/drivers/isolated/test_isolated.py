@@ -65,19 +65,6 @@ def test_it_is_a_driver_like_the_one_inside(isolated: Isolated) -> None:
     assert list(isolated.verdicts(model("abs", "neg"))) == list(inner.verdicts(model("abs", "neg")))
 
 
-def test_memory_that_preparing_frees_goes_back() -> None:
-    def resident(pid: int | None) -> int:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * mmap.PAGESIZE
-
-    driver = Isolated(Misbehaving("fragment", "prepare"))
-    with Device(driver) as found:
-        driver.verdicts(model())
-        before = resident(driver.pid)
-        compiled = compile(model(), found)
-        assert resident(driver.pid) < before + (32 << 20)
-        assert compiled.run(X)[0].tolist() == [1, 2, 3, 4]
-
-
 def test_runs_and_bursts(isolated: Isolated) -> None:
     compiled = compile(model(), Device(isolated))
     assert isinstance(compiled.prepared, Direct)
