@@ -4,9 +4,10 @@
 
 Needs torch, transformers and onnxruntime. PyTorch exports each network as .onnx, ONNX Runtime's tool quantizes its
 weights (dynamic) or its weights and activations (static), and nnapi exports each .onnx as .tflite. The engines run in
-turns in one process. ``ratio`` is the time of the fastest other engine over ours, of the medians and of the minima:
-above 1 nnapi is faster. ``error`` is the largest difference from ONNX Runtime, relative to its largest value.
-Files are cached in FOLDER, by default the folder nnapi-transformers in the folder for temporary files.
+turns in one process; with one thread processor time counts, which other processes disturb less. ``ratio`` is the time
+of the fastest other engine over ours, of the medians and of the minima: above 1 nnapi is faster. ``error`` is the
+largest difference from ONNX Runtime, relative to its largest value. Files are cached in FOLDER, by default the folder
+nnapi-transformers in the folder for temporary files.
 """
 
 from __future__ import annotations
@@ -31,7 +32,6 @@ SECONDS, LEAST = 4.0, 12
 """Seconds that all engines together run, and runs of each at least."""
 WORDS, HEADS, WIDTH, LAYERS = 1000, 4, 256, 4
 """The sizes of the decoder."""
-LENGTHS = 50
 
 Feed = dict[str, Any]
 Run = Callable[[], Sequence[Any]]
@@ -296,7 +296,7 @@ def export(path: Path, feed: Feed) -> Path:
     return made
 
 
-def measure(runs: Mapping[str, Run]) -> dict[str, list[float]]:
+def measure(runs: Mapping[str, Run], clock: Callable[[], float]) -> dict[str, list[float]]:
     """Return the seconds of each run, taken in turns."""
     times: dict[str, list[float]] = {name: [] for name in runs}
     for run in runs.values():
@@ -304,9 +304,9 @@ def measure(runs: Mapping[str, Run]) -> dict[str, list[float]]:
     end = time.perf_counter() + SECONDS
     while time.perf_counter() < end or len(times["nnapi"]) < LEAST:
         for name, run in runs.items():
-            begin = time.perf_counter()
+            begin = clock()
             run()
-            times[name].append(time.perf_counter() - begin)
+            times[name].append(clock() - begin)
     return times
 
 
@@ -337,7 +337,8 @@ def compare(name: str, variant: str, threads: int, folder: Path) -> None:
             runs[label] = run
         except Exception as error:  # an engine that fails is reported, and the others run
             failed.append(f"{label}: {str(error).strip().splitlines()[0][:90] if str(error) else type(error).__name__}")
-    times = measure(runs) if "nnapi" in runs else {}
+    clock = time.process_time if threads == 1 else time.perf_counter
+    times = measure(runs, clock) if "nnapi" in runs else {}
     cells = [f"{name:13} {variant:8} {threads}"]
     if times and "onnxruntime" in runs:
         cells.append(f"error {distance(runs['nnapi'](), runs['onnxruntime']()):.0e}")

@@ -3,11 +3,8 @@
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
-from onnx import helper, numpy_helper
 
-import nnapi
 from nnapi.compiling import compile
 from nnapi.errors import NnapiError
 from nnapi.model.model import Model
@@ -18,22 +15,11 @@ pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: 
 from nnapi.drivers.openvino import OpenVinoDriver, patterns
 from nnapi.drivers.openvino.engine import core, lower_model
 from nnapi.lowering.error_function import ERROR_FUNCTION
+from tests.drivers.transformer_cases import GELUS, NODE, X, normalize, read
 
 pytestmark = pytest.mark.engine
 
 ENGINE, REFERENCE = Device(OpenVinoDriver(threads=1)), device("nnapi-reference")
-X = np.random.default_rng(2).normal(0, 3, (2, 7, 16)).astype(np.float32)
-ROOT = np.float32(np.sqrt(2))
-
-
-def read(nodes: list[onnx.NodeProto], x: Any, **constants: Any) -> Model:
-    """The model of nodes that compute y from x."""
-    kind = helper.np_dtype_to_tensor_dtype(x.dtype)
-    given = helper.make_tensor_value_info("x", kind, x.shape)
-    held = [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
-    graph = helper.make_graph(nodes, "g", [given], [onnx.ValueInfoProto(name="y")], held)
-    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=8)
-    return nnapi.load(proto.SerializeToString())
 
 
 def kinds_of(model: Model) -> list[str]:
@@ -45,23 +31,9 @@ def need_same(model: Model, x: Any) -> None:
     np.testing.assert_allclose(ours, expected, 1e-5, 1e-5)
 
 
-NODE = helper.make_node
-GELUS = {
-    "operator": [NODE("Gelu", ["x"], ["y"])],
-    "divided": [
-        NODE("Div", ["x", "root"], ["a"]),
-        NODE("Erf", ["a"], ["b"]),
-        NODE("Add", ["b", "one"], ["c"]),
-        NODE("Mul", ["x", "c"], ["d"]),
-        NODE("Mul", ["d", "half"], ["y"]),
-    ],
-    "alone": [NODE("Erf", ["x"], ["y"])],
-}
-
-
-@pytest.mark.parametrize("name", GELUS)
-def test_the_polynomial_of_importers_is_erf(name: str) -> None:
-    model = read(GELUS[name], X, root=ROOT, one=np.float32(1), half=np.float32(0.5))
+@pytest.mark.parametrize("nodes", [*GELUS.values(), [NODE("Erf", ["x"], ["y"])]])
+def test_the_polynomial_of_importers_is_erf(nodes: Any) -> None:
+    model = read(nodes, X)
     kinds = kinds_of(model)
     assert "Erf" in kinds
     assert "Tanh" not in kinds
@@ -77,8 +49,7 @@ def test_other_polynomials_stay(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_layer_normalization_divides_by_a_root_of_squares() -> None:
     """The engine's MVN is found where a square is a power and 1 / root is not a factor."""
-    scale = np.arange(1, 17, dtype=np.float32)
-    model = read([NODE("LayerNormalization", ["x", "scale", "shift"], ["y"])], X, scale=scale, shift=scale / 3)
+    model = normalize(X)
     kinds = kinds_of(model)
     assert {"Power", "Sqrt"} <= {*kinds}
     assert kinds.count("Divide") == 1
@@ -103,6 +74,6 @@ def test_negative_indices_in_an_input_are_tested_when_the_model_runs() -> None:
 
 
 def test_other_computed_indices_are_refused() -> None:
-    model = read([NODE("Add", ["x", "one"], ["i"]), NODE("Gather", ["rows", "i"], ["y"])],
-                 np.array([1, 2], np.int64), rows=ROWS, one=np.int64(1))  # fmt: skip
+    model = read([NODE("Add", ["x", "step"], ["i"]), NODE("Gather", ["rows", "i"], ["y"])],
+                 np.array([1, 2], np.int64), rows=ROWS, step=np.int64(1))  # fmt: skip
     assert "does not test indices" in str([verdict.reason for verdict in lower_model(model).verdicts])

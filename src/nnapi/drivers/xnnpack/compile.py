@@ -9,6 +9,7 @@ from nnapi.drivers.xnnpack.lowering import is_static
 from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
 from nnapi.drivers.xnnpack.passes.dynamic_range import use_faster_weights, use_float_weights
 from nnapi.drivers.xnnpack.passes.lstm_unroll import unroll_lstm
+from nnapi.drivers.xnnpack.passes.normalization import divide_by_roots
 from nnapi.drivers.xnnpack.passes.quantized_reductions import reduce_quantized
 from nnapi.drivers.xnnpack.passes.recompose import recompose
 from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import NOMINAL, KernelTimings, count_macs, use_timings
@@ -30,6 +31,7 @@ LARGE = 1024
 Pass = Callable[[Graph], Graph]
 PASSES: tuple[Pass, ...] = (
     recompose,
+    divide_by_roots,
     reduce_quantized,
     fuse_lstm_steps,
     unroll_lstm,

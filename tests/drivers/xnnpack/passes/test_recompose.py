@@ -13,6 +13,8 @@ from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
 from nnapi.drivers.xnnpack.passes.recompose import recompose
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.runtime.device import Device, device
+from tests.drivers.transformer_cases import GELUS, NODE, read
+from tests.drivers.transformer_cases import X as ROWS
 from tests.importers.tflite.against_litert import case
 from tests.tflite_writer import T, f32, flags, i32
 
@@ -121,3 +123,25 @@ def test_truth_that_was_computed_is_cast_to_integers_as_the_byte_it_is() -> None
     select = Operator("SELECT", [truth, number(1, "i32"), number(0, "i32")], [y])
     operators = [Operator("GREATER", [x, number(0)], [truth]), select]
     assert kinds(Graph(operators, [x], [y])) == ["GREATER", "CAST"]
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("name", GELUS)
+def test_gelu_is_one_operator(name: str) -> None:
+    model = read(GELUS[name], ROWS)
+    assert kinds(lower_model(model).graph) == ["GELU"]
+    np.testing.assert_allclose(run(model, ROWS), run(model, ROWS, device("nnapi-reference")), 1e-6, 3e-6)
+
+
+@pytest.mark.engine
+def test_gelu_of_reshaped_values_is_reshaped() -> None:
+    reshape = NODE("Reshape", ["x", "shape"], ["z"])
+    nodes = [reshape, NODE("Div", ["z", "root"], ["a"]), *GELUS["divided"][1:3], NODE("Mul", ["z", "c"], ["d"])]
+    model = read([*nodes, GELUS["divided"][-1]], ROWS, shape=np.array([14, 16]))
+    assert kinds(lower_model(model).graph) == ["GELU", "RESHAPE"]
+    np.testing.assert_allclose(run(model, ROWS), run(model, ROWS, device("nnapi-reference")), 1e-6, 3e-6)
+
+
+def test_another_factor_is_not_gelu() -> None:
+    model = read(GELUS["divided"], ROWS, root=np.float32(1.5))
+    assert "GELU" not in kinds(lower_model(model).graph)

@@ -1,12 +1,15 @@
-"""Replace the importer's decompositions of ROUND, SIGN and casts by operators; the sign of 0 and NaN may differ."""
+"""Replace the importer's decompositions of ROUND, SIGN, GELU and casts by operators; sign of 0 and NaN may differ."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import TypeAlias
 
-from nnapi.formats.tflite.graph import Graph, Operator, Tensor
+from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.formats.tflite.schema import ELEMENTS
+from nnapi.lowering.error_function import ERROR_FUNCTION, SCALE
 
 Pattern: TypeAlias = "str | float | tuple[Pattern, ...]"
 """The input, a constant of one value, or an operator's kind and patterns of its inputs."""
@@ -21,29 +24,63 @@ ROUND = ("SELECT", ("EQUAL", REST, 0.5), EVEN, ("SELECT", ("GREATER", REST, 0.5)
 SIGN = ("SELECT", ("GREATER", X, 0), 1, ("SELECT", ("LESS", X, 0), -1, 0))
 TRUTH = ("SELECT", X, 1, 0)
 BYTE = ("CAST", ("DEQUANTIZE", X))
-LAST = {"SELECT": (ROUND, SIGN, TRUTH), "CAST": (BYTE,)}
+
+
+def _error_function(argument: Pattern) -> Pattern:
+    """Return the pattern of erf of 4 times an argument."""
+    u: Pattern = ("RELU_N1_TO_1", argument)
+    square = ("MUL", u, u)
+    *rest, last = ERROR_FUNCTION
+    total: Pattern = ("MUL", square, last)
+    for factor in rest[:0:-1]:
+        total = ("MUL", ("ADD", total, factor), square)
+    return "TANH", ("MUL", u, ("ADD", total, rest[0]))
+
+
+def _gelus() -> Iterator[Pattern]:
+    """List the ways to write x (1 + erf(x / √2)) / 2."""
+    root = math.sqrt(2)
+    for argument in (
+        ("MUL", X, 1 / root / SCALE),
+        ("MUL", ("DIV", X, root), 1 / SCALE),
+        ("MUL", ("MUL", X, 1 / root), 1 / SCALE),
+    ):
+        above = ("ADD", _error_function(argument), 1)
+        yield "MUL", ("MUL", X, 0.5), above
+        yield "MUL", ("MUL", X, above), 0.5
+        yield "MUL", X, ("MUL", above, 0.5)
+
+
+GELUS = tuple(_gelus())
+LAST = {"SELECT": (ROUND, SIGN, TRUTH), "CAST": (BYTE,), "MUL": GELUS}
 """The patterns by the kind of their last operator."""
 
 
 def recompose(graph: Graph) -> Graph:
     makers: Makers = {output: operator for operator in graph.operators for output in operator.outputs}
-    return graph.with_operators([_join(operator, makers) or operator for operator in graph.operators])
+    return graph.with_operators(list(chain.from_iterable(_join(operator, makers) for operator in graph.operators)))
 
 
-def _join(operator: Operator, makers: Makers) -> Operator | None:
+def _join(operator: Operator, makers: Makers) -> list[Operator]:
     y = operator.output
     for pattern in LAST.get(operator.kind, ()):
         found: set[Tensor] = set()
         if _is_match(y, pattern, makers, found):
             (x,) = found
-            return _replace(pattern, x, y, x in makers) if x.shape == y.shape else None
-    return None
+            same = y if x.shape == y.shape else y.like(shape=x.shape)
+            replaced = _replace(pattern, x, same, x in makers) if x.size == y.size else None
+            if replaced is None:
+                break
+            return [replaced] if same is y else [replaced, Operator("RESHAPE", [same, constant(y.shape)], [y])]
+    return [operator]
 
 
 def _replace(pattern: Pattern, x: Tensor, y: Tensor, is_computed: bool) -> Operator | None:
     """Return the operator that computes ``y`` from ``x``. A computed boolean is stored as 1, so it can be cast."""
     if pattern in (ROUND, SIGN):
         return Operator("ROUND" if pattern is ROUND else "SIGN", [x], [y]) if x.type == "f32" else None
+    if pattern in GELUS:
+        return Operator("GELU", [x], [y], {"approximate": False}) if x.type == "f32" else None
     is_truth = x.type == "bool" and (y.type == "f32" or (y.type == "i32" and is_computed))
     is_byte = x.type == "i8" and y.type == "i32" and (x.scale, x.zero_point) == (1.0, 0)
     if is_truth if pattern is TRUTH else is_byte:
