@@ -22,7 +22,7 @@ def divide_by_roots(graph: Graph) -> Graph:
     operators: list[Operator] = []
     for operator in graph.operators:
         root = _maker(operator, "RSQRT", makers) if operator.kind == "RESHAPE" else None
-        variance = root and _find_variance(root, makers)
+        variance = None if root is None else _find_variance(root, makers)
         y = operator.output
         if variance is not None and variance.shape == y.shape:
             operators += _divide(variance, y)
