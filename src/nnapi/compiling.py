@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from typing import Literal
 
+from nnapi.errors import BadDataError, need
 from nnapi.model.dynamic_model import DynamicModel
 from nnapi.model.model import Model
 from nnapi.runtime.cache.compilation_cache import CacheLocation
@@ -25,6 +27,7 @@ def compile(
     threads: int | None = None,
     relaxed: bool | None = None,
     cache: CacheLocation | None = None,
+    dynamic: Literal["bucket"] | None = None,
 ) -> Compilation:
     """Choose devices for a model, prepare it, and return the compilation (``ANeuralNetworksCompilation_finish``).
 
@@ -44,7 +47,9 @@ def compile(
     ``settings(tuning=False)`` prevent that; ``settings(tuning=True)`` waits for the decision.
 
     A model whose operations depend on dynamic dimensions is compiled for the shapes of each run; the last few
-    compilations are cached, and :meth:`Compilation.explain` gives the cost of each.
+    compilations are cached, and :meth:`Compilation.explain` gives the cost of each. With ``dynamic="bucket"`` its
+    inputs of one dynamic length are padded with zeros to a multiple of 64: a run raises BadDataError where that changes
+    results, which is exact if an input masks the padding.
 
     BadDataError if no device accepts some operation, with the reasons, or for an option that is not valid.
     """
@@ -58,14 +63,19 @@ def compile(
         None if timeout is None else read_seconds(timeout, "timeout"),
         threads,
     )
+    need(dynamic in (None, "bucket"), f"dynamic is {dynamic!r}, must be 'bucket' or None", BadDataError)
+    if isinstance(model, DynamicModel) or dynamic:
+
+        def compile_static(static: Model, device: str | None) -> Compilation:
+            return _compile(static, device or devices, options, relaxed, cache)
+
+        return DynamicCompilation(model, compile_static, in_buckets=dynamic is not None)
     return _compile(model, devices, options, relaxed, cache)
 
 
 def _compile(
     model: Model, devices: Devices | None, options: Options, relaxed: bool | None, cache: CacheLocation | None
 ) -> Compilation:
-    if isinstance(model, DynamicModel):
-        return DynamicCompilation(model, lambda static: _compile(static, devices, options, relaxed, cache))
     if relaxed is not None and relaxed != model.relaxed and model.is_finished:
         model = model.with_precision(relaxed)
     return compile_with(model, devices, options, cache)

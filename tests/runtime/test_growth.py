@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnapi.runtime.growth import BUCKET, Axis, bucket_for, find_growth, try_padding
+from nnapi.errors import BadDataError
+from nnapi.runtime.growth import BUCKET, Axis, bucket_for, find_growth, find_lengths, shorten, try_padding
 
 Arrays = list[np.ndarray[Any, Any]]
 
@@ -76,6 +77,25 @@ def test_padding_that_shows_is_refused(function: Any) -> None:
     growth = find_growth(shapes(step(5)), shapes(step(6)))
     assert growth is not None
     assert try_padding(growth, step(6), function, function, BUCKET) is None
+
+
+def test_inputs_are_shortened_along_all_growing_axes() -> None:
+    growth = find_growth(shapes(step(5)), shapes(step(6)))
+    assert growth is not None
+    assert shapes(shorten(growth, step(6))) == shapes(step(5))
+
+
+def test_one_length_behind_the_batch_is_found() -> None:
+    declared = ((0, 0, 4), (1, 4), (0,))
+    growth = find_lengths(declared, ((1, 6, 4), (1, 4), (7,)))
+    assert growth.axes == (Axis(0, 1, 0), Axis(2, 0, 1))
+    assert growth.at(64) == ((1, 64, 4), (1, 4), (65,))
+
+
+@pytest.mark.parametrize("shape", [(1, 6, 9), (1, 3, 4)])
+def test_several_lengths_are_refused(shape: Any) -> None:
+    with pytest.raises(BadDataError, match="one dynamic length behind the batch; the lengths are"):
+        find_lengths(((1, 0, 0), (0, 4)) if shape[2] == 9 else ((1, 3, 4), (0, 4)), (shape, (1, 4)))
 
 
 def test_a_bucket_has_room_for_the_tokens_that_follow() -> None:

@@ -1,11 +1,14 @@
 """Compilations by shapes: made once each, the last few kept, one of them for many lengths where padding is exact."""
 
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
+from nnapi.errors import BadDataError
+from nnapi.runtime.growth import BUCKET, find_lengths
 from nnapi.runtime.specializations import MOST_SHAPES, Specializations
 
 
@@ -14,6 +17,10 @@ class Compiled:
 
     def __init__(self, function: Any) -> None:
         self.run = lambda *inputs: [function(*inputs)]
+        self.is_pinned = False
+
+    def pin(self) -> None:
+        self.is_pinned = True
 
     def explain(self) -> str:
         return "all of it here"
@@ -27,7 +34,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def specialized(function: Any, made: list[Any]) -> Specializations:
-    def compile(shapes: Any) -> Any:
+    def compile(shapes: Any, like: Any) -> Any:
         made.append(shapes)
         return Compiled(function)
 
@@ -74,3 +81,49 @@ def test_a_length_that_runs_for_long_gets_its_own(made: list[Any], monkeypatch: 
     for _ in range(3):
         found.run([np.ones(2, np.float32)])
     assert made == [((1,),), ((64,),), ((2,),)]
+
+
+def test_similar_shapes_may_take_the_same_device() -> None:
+    """The compilation with about as many elements, and for padding the one without."""
+    found: list[Any] = []
+
+    def compile(shapes: Any, like: Any) -> Any:
+        found.append(like)
+        return Compiled(np.negative)
+
+    made = Specializations(compile)
+    first = made.at(((10,),))
+    made.at(((30,),))
+    made.at(((500,),))
+    made.at(((9,),))
+    assert found[:3] == [None, first, None]
+    made.clear()
+    for size in (1, 2):
+        made.run([np.ones(size, np.float32)])
+    assert found[-1] is not None
+    assert found[-1].is_pinned
+
+
+def add_masked(values: Any, mask: Any) -> Any:
+    return np.sum(values * mask)
+
+
+def bucketed(function: Any, made: list[Any]) -> Specializations:
+    found = specialized(function, made)
+    found._bucket = partial(find_lengths, ((0,), (0,)))
+    return found
+
+
+def test_lengths_are_padded_to_buckets(made: list[Any]) -> None:
+    """The first is compiled exactly too, to try whether padding is exact."""
+    found = bucketed(add_masked, made)
+    for size in (BUCKET, 5, 9, 70, 33):
+        arrays = [np.full(size, 2, np.float32), np.ones(size, np.int32)]
+        assert found.run(arrays)[0] == 2 * size
+    assert made == [((64,), (64,)), ((5,), (5,)), ((128,), (128,))]
+
+
+def test_padding_that_no_input_masks_is_refused(made: list[Any]) -> None:
+    found = bucketed(lambda values, mask: np.sum(values), made)
+    with pytest.raises(BadDataError, match="no input masks the padding of inputs"):
+        found.run([np.ones(5, np.float32), np.ones(5, np.int32)])

@@ -33,6 +33,11 @@ def static_shape(end: NodeArg) -> Shape:
     return tuple(size for size in end.shape if isinstance(size, int)) or (1,)
 
 
+def dynamic_shape(end: NodeArg) -> Shape:
+    """Return the shape in NNAPI, with 0 for dynamic dimensions."""
+    return tuple(size if isinstance(size, int) else 0 for size in end.shape) or (1,)
+
+
 def as_stored(array: Array) -> Array:
     """Return an array in NNAPI's types: 32 bits for 64, at least one dimension."""
     if not array.shape:

@@ -7,7 +7,8 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from nnapi import trace
 from nnapi.compiling import compile
 from nnapi.errors import BadStateError, NnapiError
 from nnapi.model.operand import Array, Shape
-from nnapi.onnx.arrays import as_described, as_stored, check_input, static_shape
+from nnapi.onnx.arrays import as_described, as_stored, check_input, dynamic_shape, static_shape
 from nnapi.onnx.failures import Fail, InvalidArgument
 from nnapi.onnx.io_binding import IOBinding
 from nnapi.onnx.options import RunOptions, SessionOptions, read_stored_options
@@ -23,6 +24,8 @@ from nnapi.onnx.ort_value import OrtMemoryInfo, OrtValue
 from nnapi.onnx.providers import choose, list_unknown
 from nnapi.onnx.session_file import ModelMetadata, NodeArg, SessionFile, is_fixed
 from nnapi.runtime.compilation import Compilation
+from nnapi.runtime.dynamic_compilation import compile_like
+from nnapi.runtime.growth import find_lengths
 from nnapi.runtime.specializations import Specializations
 
 
@@ -37,8 +40,9 @@ class InferenceSession:
         provider_options: Sequence[Mapping[str, Any]] | None = None,
         *,
         cache: str | os.PathLike[str] | None = None,
+        dynamic: Literal["bucket"] | None = None,
     ) -> None:
-        """``providers`` are names of devices, or ONNX Runtime's for their engines; ``cache`` is as in
+        """``providers`` are names of devices, or ONNX Runtime's for their engines; ``cache`` and ``dynamic`` are as in
         :func:`nnapi.compile`. ``provider_options`` have no effect."""
         self._options = sess_options or SessionOptions()
         self._providers, self._devices = choose(providers)
@@ -47,7 +51,10 @@ class InferenceSession:
         stored = self._file.metadata.custom_metadata_map.get("ort_config")
         if stored and os.environ.get("ORT_LOAD_CONFIG_FROM_MODEL") == "1":
             self._options = read_stored_options(stored)
-        self._specializations = Specializations(self._compile)
+        declared = tuple(dynamic_shape(end) for end in self._file.inputs)
+        self._specializations = Specializations(
+            self._compile, bucket=partial(find_lengths, declared) if dynamic == "bucket" else None
+        )
         if all(is_fixed(end) for end in self._file.inputs):
             self._specializations.at(tuple(static_shape(end) for end in self._file.inputs))
         if self._options.optimized_model_filepath:
@@ -197,10 +204,12 @@ class InferenceSession:
             raise InvalidArgument(f"there is no input {', '.join(sorted(unknown))}")
         return [check_input(end, feed[end.name]) for end in ends]
 
-    def _compile(self, shapes: tuple[Shape, ...]) -> Compilation:
+    def _compile(self, shapes: tuple[Shape, ...], like: Compilation | None = None) -> Compilation:
         model, threads = self._file.model(shapes), self._options.intra_op_num_threads or None
         try:
-            return compile(model, self._devices, threads=threads, cache=self._cache)
+            return compile_like(
+                lambda device: compile(model, device or self._devices, threads=threads, cache=self._cache), like
+            )
         except NnapiError as error:
             raise Fail(str(error)) from error
 

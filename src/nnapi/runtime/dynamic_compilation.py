@@ -3,17 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
-from nnapi.errors import BadDataError, need
+from nnapi.errors import BadDataError, NnapiError, need
 from nnapi.model.dynamic_model import DynamicModel, Shapes
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.event import Result
 from nnapi.runtime.executors.parts import ReadyPlan
+from nnapi.runtime.growth import find_lengths
 from nnapi.runtime.inputs import check_inputs
 from nnapi.runtime.specializations import Specializations
+
+
+def specialize(model: Model, shapes: Shapes) -> Model:
+    """Return the model for shapes; one whose dimensions NNAPI can express as dynamic is compiled as it is."""
+    return model.specialize(shapes) if isinstance(model, DynamicModel) else model
+
+
+def compile_like(compile: Callable[[str | None], Compilation], like: Compilation | None) -> Compilation:
+    """Compile for the one device that another compilation runs on, if that takes the model, else for all devices."""
+    if like is not None and len(like.plan.devices) == 1:
+        with suppress(NnapiError):
+            return compile(like.plan.devices[0])
+    return compile(None)
 
 
 class DynamicCompilation(Compilation):
@@ -22,9 +38,17 @@ class DynamicCompilation(Compilation):
     Where inputs grow by one at each run and a mask makes padding exact, one compilation serves many lengths.
     """
 
-    def __init__(self, model: DynamicModel, compile: Callable[[Model], Compilation]) -> None:
+    def __init__(
+        self, model: Model, compile: Callable[[Model, str | None], Compilation], *, in_buckets: bool = False
+    ) -> None:
+        """``compile`` gets a model and the name of the only device to ask, None for all. ``in_buckets``: lengths are
+        padded to multiples of 64."""
         super().__init__(model)
-        self._specializations = Specializations(lambda shapes: compile(model.specialize(shapes)))
+        declared = tuple(model.operands[index].type.dimensions for index in model.inputs)
+        self._specializations = Specializations(
+            lambda shapes, like: compile_like(partial(compile, specialize(model, shapes)), like),
+            bucket=partial(find_lengths, declared) if in_buckets else None,
+        )
         self.state.value = "ready"
 
     def at(self, shapes: Shapes) -> Compilation:

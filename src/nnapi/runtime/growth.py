@@ -1,4 +1,4 @@
-"""Inputs that grow by one at each run, as the past keys of a decoder: one compilation for many lengths, by padding.
+"""Inputs of many lengths, as the past keys of a decoder or sentences: one compilation for several lengths, by padding.
 
 Padding is exact where a mask removes it from every result, which is tested with large random values.
 """
@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nnapi.errors import BadDataError, need
 from nnapi.model.operand import Array, Shape
 
 Shapes = tuple[Shape, ...]
@@ -70,6 +71,25 @@ def find_growth(before: Shapes, now: Shapes) -> Growth | None:
     return Growth(tuple(Axis(i, axis, size - length) for i, axis, size, _ in pairs), now)
 
 
+def find_lengths(declared: Shapes, shapes: Shapes) -> Growth:
+    """Return the growth of inputs in one length; ``declared`` has 0 for dynamic dimensions, of which the first axis is
+    the batch. Raise BadDataError where there are several lengths."""
+    pairs = [
+        (i, axis, size)
+        for i, (dimensions, shape) in enumerate(zip(declared, shapes, strict=True))
+        for axis, (known, size) in enumerate(zip(dimensions, shape, strict=True))
+        if not known and (axis or len(shape) == 1)
+    ]
+    length = min((size for *_, size in pairs), default=0)
+    found = ", ".join(str(size) for *_, size in pairs) or "none"
+    need(
+        length and all(size - length <= 1 for *_, size in pairs),
+        f'dynamic="bucket" pads inputs of one dynamic length behind the batch; the lengths are {found}',
+        BadDataError,
+    )
+    return Growth(tuple(Axis(i, axis, size - length) for i, axis, size in pairs), shapes)
+
+
 def bucket_for(length: int) -> int:
     """Return the length to pad to: a decoder's next 62 tokens fit too."""
     return -(-(length + BUCKET - 2) // BUCKET) * BUCKET
@@ -81,6 +101,10 @@ class Padded:
     def __init__(self, growth: Growth, capacity: int, run: Run, outputs: tuple[Axis, ...]) -> None:
         self.growth, self.capacity = growth, capacity
         self._run, self._outputs = run, outputs
+
+    def widen(self, capacity: int, run: Run) -> Padded:
+        """Return the runs by a compilation of another length."""
+        return Padded(self.growth, capacity, run, self._outputs)
 
     def length_of(self, shapes: Shapes) -> int | None:
         """Return the length of shapes that fit, None for others."""
@@ -99,22 +123,27 @@ class Padded:
 
 
 def try_padding(growth: Growth, inputs: Sequence[Array], exact: Run, padded: Run, capacity: int) -> Padded | None:
-    """Return the padded runs of a growth, None where padding is not exact. ``exact`` takes inputs shorter by one."""
+    """Return the padded runs of a growth, None where padding is not exact. ``exact`` takes the inputs."""
     length = growth.length_of(tuple(array.shape for array in inputs))
     assert length is not None
-    sample = list(inputs)
-    for axis in growth.axes:
-        sample[axis.tensor] = _drop(sample[axis.tensor], axis.axis, length - 1, length)
-    expected = exact(sample)
+    expected = exact(inputs)
     rng = np.random.default_rng(length)
-    loud = Padded(growth, capacity, padded, ())
-    found = loud.run(sample, length - 1, rng)
-    outputs = _match(expected, found, length - 1, capacity)
+    outputs = _match(expected, Padded(growth, capacity, padded, ()).run(inputs, length, rng), length, capacity)
     if outputs is None:
         return None
     made = Padded(growth, capacity, padded, outputs)
-    again = made.run(sample, length - 1, rng)
+    again = made.run(inputs, length, rng)
     return made if all(map(_is_same, expected, again)) else None
+
+
+def shorten(growth: Growth, inputs: Sequence[Array]) -> list[Array]:
+    """Return inputs that are shorter by one."""
+    length = growth.length_of(tuple(array.shape for array in inputs))
+    assert length is not None
+    found = list(inputs)
+    for axis in growth.axes:
+        found[axis.tensor] = _drop(found[axis.tensor], axis.axis, length - 1, length)
+    return found
 
 
 def _match(exact: Sequence[Array], padded: Sequence[Array], length: int, capacity: int) -> tuple[Axis, ...] | None:

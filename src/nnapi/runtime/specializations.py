@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from nnapi.errors import BadDataError, need_value
 from nnapi.locks import make_lock
 from nnapi.model.operand import Array, Shape
-from nnapi.runtime.growth import Growth, Padded, bucket_for, find_growth, try_padding
+from nnapi.runtime.growth import BUCKET, Growth, Padded, Run, bucket_for, find_growth, shorten, try_padding
 
 Shapes = tuple[Shape, ...]
 
@@ -17,11 +19,15 @@ Shapes = tuple[Shape, ...]
 class Runs(Protocol):
     def run(self, *inputs: Array) -> list[Array]: ...
     def explain(self) -> str: ...
+    def pin(self) -> None: ...
 
 
 Made = TypeVar("Made", bound=Runs)
 MOST_SHAPES = 8
 """Specializations that are cached, the last used."""
+SIMILAR = 4
+"""Inputs with at most this many times the elements of others run best on the same device."""
+UNMASKED = 'dynamic="bucket" changes results: no input masks the padding of inputs'
 
 
 @dataclass
@@ -35,10 +41,20 @@ class Specialization(Generic[Made]):
 
 
 class Specializations(Generic[Made]):
-    """The compilations by shapes, which ``compile`` makes. Several threads may run."""
+    """The compilations by shapes, which ``compile`` makes. Several threads may run.
 
-    def __init__(self, compile: Callable[[Shapes], Made], most: int = MOST_SHAPES) -> None:
-        self._compile, self._most = compile, most
+    ``compile`` gets shapes, and a compilation for similar ones whose device it may take over. With ``bucket``, which
+    returns the growth of a run's shapes, lengths are padded to multiples of BUCKET.
+    """
+
+    def __init__(
+        self,
+        compile: Callable[[Shapes, Made | None], Made],
+        most: int = MOST_SHAPES,
+        bucket: Callable[[Shapes], Growth] | None = None,
+    ) -> None:
+        self._compile, self._most, self._bucket = compile, most, bucket
+        self._proven: Padded | None = None
         self._made: dict[Shapes, Specialization[Made]] = {}
         self._unpaddable: set[tuple[object, ...]] = set()
         self._last: Shapes | None = None
@@ -57,7 +73,7 @@ class Specializations(Generic[Made]):
         """Run by the compilation for the arrays' shapes, or by one for longer ones where padding is exact."""
         shapes = tuple(array.shape for array in arrays)
         with self._lock:
-            found, length = self._choose(shapes, arrays)
+            found, length = self._choose_bucket(shapes, arrays) if self._bucket else self._choose(shapes, arrays)
             found.runs += 1
             self._last = shapes
         if found.padded is None or length is None:
@@ -72,6 +88,7 @@ class Specializations(Generic[Made]):
             self._made.clear()
             self._spent.clear()
             self._unpaddable.clear()
+            self._proven = None
 
     def explain(self) -> str:
         """Return the cost, the number of runs and the explanation of each specialization."""
@@ -96,13 +113,38 @@ class Specializations(Generic[Made]):
                 self._unpaddable.add(growth.axes)
         return self._find(shapes), None
 
-    def _find(self, shapes: Shapes) -> Specialization[Made]:
+    def _choose_bucket(self, shapes: Shapes, arrays: Sequence[Array]) -> tuple[Specialization[Made], int | None]:
+        """Return the specialization for the next multiple of BUCKET, and the length; BadDataError where padding is not
+        exact, which is tried once."""
+        assert self._bucket is not None
+        growth = self._bucket(shapes)
+        length = need_value(growth.length_of(shapes), "the lengths of the inputs differ")
+        capacity = -(-length // BUCKET) * BUCKET
+        if capacity == length and self._proven is None:
+            return self._find(shapes), None
+        found = self._find(growth.at(capacity))
+        if found.padded is None:
+            run = _runs(found)
+            if self._proven is None:
+                exact = _runs(self._find(shapes))
+                tried = try_padding(growth, arrays, exact, run, capacity)
+                self._proven = need_value(tried, f"{UNMASKED} {list(map(list, shapes))} to {capacity}", BadDataError)
+            found.padded = self._proven.widen(capacity, run)
+        return found, length
+
+    def _find(self, shapes: Shapes, like: Made | None = None) -> Specialization[Made]:
         found = self._made.get(shapes)
         if found is None:
             begin = time.perf_counter()
-            compilation = self._compile(shapes)
+            compilation = self._compile(shapes, like or self._find_similar(shapes))
             found = Specialization(compilation, time.perf_counter() - begin)
         return self._keep(shapes, found)
+
+    def _find_similar(self, shapes: Shapes) -> Made | None:
+        """Return the last compilation for shapes of about as many elements."""
+        size = _count(shapes)
+        similar = [each.compilation for own, each in self._made.items() if 1 / SIMILAR <= _count(own) / size <= SIMILAR]
+        return similar[-1] if similar else None
 
     def _pad(self, growth: Growth, exact: Specialization[Made], arrays: Sequence[Array]) -> Specialization[Made] | None:
         """Return one specialization for the lengths of a growth, None where padding is not exact or fails."""
@@ -113,9 +155,9 @@ class Specializations(Generic[Made]):
         capacity = bucket_for(length)
         wide = growth.at(capacity)
         try:
-            found = self._find(wide)
-            run, before = found.compilation.run, exact.compilation.run
-            found.padded = try_padding(growth, arrays, lambda x: before(*x), lambda x: run(*x), capacity)
+            exact.compilation.pin()
+            found = self._find(wide, exact.compilation)
+            found.padded = try_padding(growth, shorten(growth, arrays), _runs(exact), _runs(found), capacity)
         except Exception:  # longer inputs are refused; those of their own length are compiled
             return None
         return found if found.padded is not None else None
@@ -126,6 +168,14 @@ class Specializations(Generic[Made]):
         if len(self._made) > self._most:
             del self._made[next(iter(self._made))]
         return found
+
+
+def _runs(found: Specialization[Made]) -> Run:
+    return lambda inputs: found.compilation.run(*inputs)
+
+
+def _count(shapes: Shapes) -> int:
+    return max(sum(map(math.prod, shapes)), 1)
 
 
 def _describe(padded: Padded | None) -> str:

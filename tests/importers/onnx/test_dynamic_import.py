@@ -13,6 +13,7 @@ from nnapi.errors import BadDataError  # noqa: E402
 from nnapi.importers.onnx.dynamic_import import GUESSES  # noqa: E402
 from nnapi.importers.refusals import UnsupportedOperationsError  # noqa: E402
 from nnapi.model.dynamic_model import DynamicModel  # noqa: E402
+from nnapi.onnx import InferenceSession  # noqa: E402
 from nnapi.runtime.dynamic_compilation import DynamicCompilation  # noqa: E402
 
 
@@ -138,3 +139,46 @@ def test_a_decoder_compiles_twice_for_64_tokens() -> None:
         past = found[1]
     assert compiled.explain().count("compiled in") == 2
     assert "padded from any length up to 64" in compiled.explain()
+
+
+def masked(*, uses_mask: bool = True) -> bytes:
+    """The mean of rows [1, length, 4] by a mask [1, length] of integers, in a shape that the file computes."""
+    nodes = [
+        node("Shape", "mask", "s"),
+        node("Concat", "s one", "wanted", axis=0),
+        node("Cast", "mask", "floats", to=TensorProto.FLOAT),
+        node("Reshape", "floats wanted", "column"),
+        node("Mul" if uses_mask else "Add", "x column", "rows"),
+        node("ReduceSum", "rows axes", "total", keepdims=0),
+        node("ReduceSum", "column axes", "count", keepdims=0),
+        node("Div", "total count", "y"),
+    ]
+    ends = {"x": [1, "length", 4], "mask": [1, "length"]}, {"y": [1, 4]}
+    proto = onnx.load_from_string(made(nodes, *ends, {"one": np.array([1]), "axes": np.array([1])}))
+    proto.graph.input[1].type.tensor_type.elem_type = TensorProto.INT32
+    content: bytes = proto.SerializeToString()
+    return content
+
+
+def test_lengths_are_padded_to_buckets_where_a_mask_makes_that_exact() -> None:
+    session = InferenceSession(masked(), dynamic="bucket")
+    with nnapi.compile(nnapi.load(masked()), "nnapi-reference", dynamic="bucket") as compiled:
+        for length in (5, 64, 40, 70, 3):
+            x = np.random.default_rng(length).normal(size=(1, length, 4)).astype(np.float32)
+            mask = np.ones((1, length), np.int32)
+            for (found,) in (compiled.run(x, mask), session.run(None, {"x": x, "mask": mask})):
+                np.testing.assert_allclose(found, x.mean(1), 1e-5, 1e-6)
+        for explained in (compiled.explain(), session.explain()):
+            assert explained.count("compiled in") == 3
+            assert "padded from any length up to 128" in explained
+
+
+def test_buckets_without_a_mask_are_refused() -> None:
+    x, mask = np.ones((1, 5, 4), np.float32), np.ones((1, 5), np.int32)
+    with (
+        nnapi.compile(nnapi.load(masked(uses_mask=False)), "nnapi-reference", dynamic="bucket") as compiled,
+        pytest.raises(BadDataError, match="no input masks the padding"),
+    ):
+        compiled.run(x, mask)
+    with pytest.raises(BadDataError, match="dynamic is 'open', must be 'bucket' or None"):
+        nnapi.compile(nnapi.load(masked()), dynamic="open")  # type: ignore[arg-type]
