@@ -23,6 +23,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.networks import NETWORKS
+
 VISION = {
     "torchvision": "alexnet vgg11 resnet18 resnet50 squeezenet1_1 densenet121 googlenet inception_v3 mobilenet_v2 "
     "mobilenet_v3_large shufflenet_v2_x1_0 mnasnet1_0 regnet_y_400mf resnext50_32x4d efficientnet_b0 convnext_tiny "
@@ -41,7 +43,7 @@ def list_names() -> list[str]:
     names = [f"{library}.{name}" for library, kinds in VISION.items() if find_spec(library) for name in kinds.split()]
     if find_spec("transformers"):
         names += [f"transformers.{name}" for name in TEXT.split()]
-    return [*names, "decoder"]
+    return [*names, *NETWORKS, "decoder"]
 
 
 def make(name: str) -> tuple[Any, list[Any]]:
@@ -49,6 +51,8 @@ def make(name: str) -> tuple[Any, list[Any]]:
     import torch
 
     torch.manual_seed(0)
+    if name in NETWORKS:
+        return NETWORKS[name]()
     library, _, kind = name.partition(".")
     if library == "transformers":
         import transformers
@@ -94,15 +98,12 @@ def save(module: Any, inputs: Sequence[Any], path: Path) -> None:
         warnings.simplefilter("ignore")
         logging.disable(logging.WARNING)
         names = [f"input{i}" for i in range(len(inputs))]
-        torch.onnx.export(
-            module.eval(),
-            tuple(inputs),
-            str(path),
-            input_names=names,
-            output_names=["output"],
-            opset_version=17,
-            dynamo=False,
-        )
+        options = {"input_names": names, "opset_version": 17, "dynamo": False}
+        try:
+            torch.onnx.export(module.eval(), tuple(inputs), str(path), **options)
+        except Exception:  # the older exporter does not trace it
+            options |= {"opset_version": 18, "dynamo": True, "verbose": False}
+            torch.onnx.export(module.eval(), tuple(inputs), str(path), **options)
 
 
 def try_one(name: str, folder: Path) -> dict[str, Any]:

@@ -222,8 +222,8 @@ tool, each of their operations agrees within one code.
 
 The table says what becomes of the tests of operators in onnx {version} on `nnapi-reference`: *passed* as they are,
 *frozen* once the inputs that say how an operator computes (shapes, axes, weights of recurrent cells, scales) are
-constants, as they are in networks, or refused. None is wrong. Where tests are refused, the most frequent reason
-follows.
+constants, as they are in networks, or refused. None is wrong, there or on the devices that are chosen by default. Where
+tests are refused, the most frequent reason follows.
 
 """
 

@@ -78,7 +78,7 @@ def compose(node: Node, kind: str, *tensors: Tensor | None, **attributes: Any) -
     """Apply an operator of the default domain under a new name; fold constants."""
     from onnx import helper
 
-    scope, name = node.conversion, f"{node.name}:{kind}{len(node.graph.steps)}"
+    scope, name = node.conversion, f"{node.name}:{kind}{next(node.conversion.state.numbers)}"
     proto = helper.make_node(kind, [tensor.name if tensor else "" for tensor in tensors], [name], **attributes)
     known = compute_constants(scope.state.file, proto, scope.opsets[""], tensors)
     if known is not None and known[0] is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from itertools import count
 from typing import Any
 
 from nnapi.importers.graph import Allowance, Graph, Value
@@ -29,6 +30,8 @@ class ImportState:
         self.notes: dict[str, None] = {}
         self.functions = {(each.domain, each.name): each for each in file.proto.functions}
         self.nodes_left = MOST_NODES
+        self.numbers = count()
+        """Distinguish the names of composed nodes."""
         self.dynamic_range = False
         """Whether the file has products that quantize their inputs at each run."""
 

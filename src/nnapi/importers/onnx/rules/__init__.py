@@ -31,6 +31,8 @@ def reason_without_rule(kind: str, domain: str) -> str:
 
 
 _NAMES = {
+    "attention": "com.microsoft:Attention com.microsoft:MultiHeadAttention com.microsoft:GroupQueryAttention "
+    "com.microsoft:RotaryEmbedding com.microsoft:EmbedLayerNormalization",
     "control_flow": "If Loop Scan",
     "binary": "Add And Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul Or Pow Sub Sum Xor",
     "convolution": "Conv ConvTranspose",

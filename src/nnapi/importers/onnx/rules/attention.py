@@ -1,0 +1,257 @@
+"""Attention as ONNX Runtime's transformer optimizer writes it, composed of ONNX's operators. Sizes must be static."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from nnapi.importers.onnx.node import Node
+from nnapi.importers.onnx.results import compose
+from nnapi.importers.onnx.rules import Result, rule
+from nnapi.importers.onnx.rules.composed import add, number
+from nnapi.importers.onnx.tensors import FLOAT, FLOAT16, INT32, Tensor, constant
+from nnapi.importers.refusals import expressible
+from nnapi.model.operand import Array
+
+LOWEST = {FLOAT16: -6e4}
+"""The score of a pair that takes no part, by type; by default -1e9. Its exponential is 0."""
+
+
+class Heads(NamedTuple):
+    """Queries, keys and values as [batches, heads, rows, width], keys and values with those of earlier runs."""
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+
+    @property
+    def past(self) -> int:
+        return self.key.dims[2] - self.query.dims[2]
+
+
+def _numbers(node: Node, values: Sequence[int] | Array) -> Tensor:
+    array = np.asarray(values, np.int64)
+    return constant(f"{node.name}:{array.tolist()}", array)
+
+
+def _reshape(node: Node, x: Tensor, *shape: int) -> Tensor:
+    return compose(node, "Reshape", x, _numbers(node, shape))
+
+
+def _part(node: Node, x: Tensor, begin: int, end: int, axis: int = -1, step: int = 1) -> Tensor:
+    whole = (begin, end, step) == (0, x.dims[axis], 1)
+    bounds = [_numbers(node, [each]) for each in (begin, end, axis % x.rank, step)]
+    return x if whole else compose(node, "Slice", x, *bounds)
+
+
+def _swap(node: Node, x: Tensor) -> Tensor:
+    return compose(node, "Transpose", x, perm=[0, 2, 1, 3])
+
+
+def _divide(node: Node, x: Tensor, heads: int) -> Tensor:
+    """Divide [batches, rows, heads × width] into heads."""
+    batches, rows, width = x.dims
+    return _swap(node, _reshape(node, x, batches, rows, heads, width // heads))
+
+
+def _refuse(node: Node, inputs: Sequence[int] = (), attributes: Sequence[str] = ()) -> None:
+    names = [each.name for each in node.schema.inputs] if node.schema else []
+    for i in inputs:
+        expressible(not node.has(i), f"its input {names[i] if i < len(names) else i} is not read")
+    for name in attributes:
+        expressible(not node.attribute(name, 0), f"its attribute {name} is not read")
+
+
+def _concatenate(node: Node, past: Tensor | None, now: Tensor) -> Tensor:
+    return compose(node, "Concat", past, now, axis=2) if past is not None and past.dims[2] else now
+
+
+def _mask(node: Node, kept: Tensor, filter: float, like: Tensor) -> Tensor:
+    """Return scores to add for a mask of ones and zeros: 0 and ``filter``."""
+    kept = compose(node, "Cast", kept, to=like.elem)
+    return compose(node, "Mul", compose(node, "Sub", number(node, 1, like), kept), number(node, filter, like))
+
+
+def _padding(node: Node, i: int, heads: Heads) -> Tensor | None:
+    """Return the scores of the mask in input ``i``: lengths, or ones and zeros for keys, or for pairs."""
+    if not node.has(i):
+        return None
+    mask, (batches, _, rows, _), keys = node.tensor(i), heads.query.dims, heads.key.dims[2]
+    shapes = {(batches, keys): (batches, 1, 1, keys), (batches, rows, keys): (batches, 1, rows, keys)}
+    shapes[batches, 1, rows, keys] = batches, 1, rows, keys
+    if mask.dims == (batches,):
+        line = constant(f"{node.name}:line", np.arange(keys, dtype=np.int32).reshape(1, 1, 1, keys))
+        kept = compose(node, "Less", line, compose(node, "Cast", _reshape(node, mask, batches, 1, 1, 1), to=INT32))
+    else:
+        expressible(mask.dims in shapes, f"its mask is {list(mask.dims)} for {batches} × {rows} rows and {keys} keys")
+        kept = _reshape(node, mask, *shapes[mask.dims])
+    return _mask(node, kept, float(node.attribute("mask_filter_value", -10000.0)), heads.query)
+
+
+def _causal(node: Node, heads: Heads, window: int = -1) -> Tensor:
+    """Return the scores that leave each row the keys up to its own, the last ``window`` of them."""
+    rows, keys = np.ogrid[: heads.query.dims[2], : heads.key.dims[2]]
+    ahead = keys - rows - heads.past
+    left = (ahead <= 0) & (ahead > -window if window > 0 else True)
+    dtype = np.float16 if heads.query.elem == FLOAT16 else np.float32
+    return constant(f"{node.name}:causal", np.where(left, 0, LOWEST.get(heads.query.elem, -1e9)).astype(dtype))
+
+
+def _attend(node: Node, heads: Heads, masks: Sequence[Tensor | None]) -> Tensor:
+    batches, count, rows, width = heads.query.dims
+    scale = float(node.attribute("scale", 0.0)) or width**-0.5
+    keys = compose(node, "Transpose", heads.key, perm=[0, 1, 3, 2])
+    query = compose(node, "Mul", heads.query, number(node, scale, heads.query))
+    scores, cap = compose(node, "MatMul", query, keys), float(node.attribute("softcap", 0.0))
+    if cap:
+        inner = compose(node, "Tanh", compose(node, "Div", scores, number(node, cap, scores)))
+        scores = compose(node, "Mul", inner, number(node, cap, scores))
+    for mask in masks:
+        scores = add(node, scores, mask)
+    found = compose(node, "MatMul", compose(node, "Softmax", scores, axis=3), heads.value)
+    return _reshape(node, _swap(node, found), batches, rows, count * found.dims[3])
+
+
+@rule("com.microsoft:Attention")
+def attention(node: Node) -> list[Result | None]:
+    """Lower attention with the projections of queries, keys and values."""
+    _refuse(node, (6,), ("do_rotary", "past_present_share_buffer"))
+    x, heads, past = node.tensor(0), int(node.attribute("num_heads")), node.given(4)
+    _, _, depth = node.static_shape(0)
+    total = node.shape(1)[1]
+    sizes = list(node.attribute("qkv_hidden_sizes") or [total // 3] * 3)
+    projected = add(node, compose(node, "MatMul", x, node.tensor(1)), node.given(2))
+    ends = np.cumsum([0, *sizes]).tolist()
+    expressible(ends[-1] == total, f"its sizes {sizes} do not make the {total} columns of its weights for {depth}")
+    query, *state = (_divide(node, _part(node, projected, ends[k], ends[k + 1]), heads) for k in range(3))
+    if past is not None:
+        earlier = [_reshape(node, _part(node, past, k, k + 1, 0), *past.dims[1:]) for k in range(2)]
+        state = [_concatenate(node, old, new) for old, new in zip(earlier, state, strict=True)]
+    given = Heads(query, *state)
+    masks = [_padding(node, 3, given), node.given(5)]
+    if node.attribute("unidirectional", 0):
+        masks.append(_causal(node, given))
+    present = None
+    if node.wants(1):
+        present = compose(node, "Concat", *(_reshape(node, each, 1, *each.dims) for each in state), axis=0)
+    return [_attend(node, given, masks), present]
+
+
+@rule("com.microsoft:MultiHeadAttention")
+def multi_head_attention(node: Node) -> list[Result | None]:
+    """Lower attention after the projections; queries, keys and values may lie in one tensor."""
+    _refuse(node, (8, 9))
+    heads, biases = int(node.attribute("num_heads")), node.given(3)
+    parts = [node.tensor(0), node.given(1), node.given(2)]
+    for first, count in ((0, 3), (1, 2)):
+        packed = parts[first]
+        if packed is not None and packed.rank == 5:
+            batches, rows, _, _, width = packed.dims
+            flat = _reshape(node, packed, batches * rows * heads, count, width)
+            split = [_part(node, flat, k, k + 1, 1) for k in range(count)]
+            parts[first:] = [_reshape(node, each, batches, rows, heads * width) for each in split]
+    divided, begin = [], 0
+    for part in parts:
+        assert part is not None
+        if biases is not None and part.rank == 3:
+            begin, end = begin + part.dims[2], begin
+            part = add(node, part, _part(node, biases, end, begin))
+        divided.append(part if part.rank == 4 else _divide(node, part, heads))
+    state = [_concatenate(node, node.given(i), each) for i, each in zip((6, 7), divided[1:], strict=True)]
+    given = Heads(divided[0], *state)
+    masks = [_padding(node, 4, given), node.given(5)]
+    if node.attribute("unidirectional", 0):
+        masks.append(_causal(node, given))
+    return [_attend(node, given, masks), *state]
+
+
+@rule("com.microsoft:GroupQueryAttention")
+def group_query_attention(node: Node) -> list[Result | None]:
+    """Lower causal attention whose keys and values several heads share."""
+    _refuse(node, range(11, 17), ("smooth_softmax",) if node.attribute("smooth_softmax", 0) > 0 else ())
+    heads, shared = int(node.attribute("num_heads")), int(node.attribute("kv_num_heads"))
+    parts = [node.tensor(0), node.given(1), node.given(2)]
+    batches, rows, width = node.static_shape(0)
+    if parts[1] is None:
+        width //= heads + 2 * shared
+        ends = [0, heads * width, (heads + shared) * width, (heads + 2 * shared) * width]
+        parts = [_part(node, node.tensor(0), ends[k], ends[k + 1]) for k in range(3)]
+    past = node.given(3).dims[2] if node.has(3) else 0  # type: ignore[union-attr]
+    expressible(int(node.array(6).reshape(())) == past + rows, "its past keys lie in a longer buffer")
+    expressible(batches == 1 or not past, "its batches may have past keys of several lengths")
+    query, key, value = (
+        _divide(node, part, count) for part, count in zip(parts, (heads, shared, shared), strict=True) if part
+    )
+    if node.attribute("do_rotary", 0):
+        given = np.arange(past, past + rows, dtype=np.int64)
+        positions = node.given(9) or _numbers(node, np.broadcast_to(given, (batches, rows)))
+        interleaved = bool(node.attribute("rotary_interleaved", 0))
+        query, key = (_rotate(node, each, positions, (7, 8), interleaved) for each in (query, key))
+    state = [_concatenate(node, node.given(i), each) for i, each in ((3, key), (4, value))]
+    order = _numbers(node, np.repeat(np.arange(shared), heads // shared))
+    spread = state if heads == shared else [compose(node, "Gather", each, order, axis=1) for each in state]
+    window = int(node.attribute("local_window_size", -1))
+    causal = _causal(node, Heads(query, *spread), window)
+    return [_attend(node, Heads(query, *spread), [causal, node.given(10)]), *state]
+
+
+def _rotate(
+    node: Node, x: Tensor, positions: Tensor, caches: tuple[int, int], interleaved: bool, size: int = 0
+) -> Tensor:
+    """Rotate pairs of the first ``size`` numbers of each head by the angles of positions [batches, rows]."""
+    batches, heads, rows, width = x.dims
+    cosine, sine = (
+        _reshape(node, compose(node, "Gather", node.tensor(i), positions, axis=0), batches * rows, 1, -1)
+        for i in caches
+    )
+    half = size // 2 or cosine.dims[2]
+    lines = _reshape(node, _swap(node, x), batches * rows, heads, width)
+    bounds = ((0, 2 * half, 2), (1, 2 * half, 2)) if interleaved else ((0, half, 1), (half, 2 * half, 1))
+    left, right = (_part(node, lines, begin, end, step=step) for begin, end, step in bounds)
+    turned = [
+        compose(node, kind, compose(node, "Mul", left, first), compose(node, "Mul", right, second))
+        for kind, first, second in (("Sub", cosine, sine), ("Add", sine, cosine))
+    ]
+    if interleaved:
+        turned = [_reshape(node, each, batches * rows, heads, half, 1) for each in turned]
+    found = compose(node, "Concat", *turned, axis=3 if interleaved else 2)
+    found = _reshape(node, found, batches * rows, heads, 2 * half)
+    if 2 * half < width:
+        found = compose(node, "Concat", found, _part(node, lines, 2 * half, width), axis=2)
+    return _swap(node, _reshape(node, found, batches, rows, heads, width))
+
+
+@rule("com.microsoft:RotaryEmbedding")
+def rotary_embedding(node: Node) -> Result:
+    _refuse(node, (), ("is_packed_batching",))
+    expressible(float(node.attribute("scale", 1.0)) == 1, "it scales its result")
+    shape, size = node.static_shape(0), int(node.attribute("rotary_embedding_dim", 0))
+    heads = int(node.attribute("num_heads", 0)) or shape[-1] // (2 * node.shape(2)[1])
+    x = node.tensor(0) if len(shape) == 4 else _divide(node, node.tensor(0), heads)
+    batches, _, rows, _ = x.dims
+    positions = node.tensor(1)
+    if positions.dims in ((), (1,)) and (batches, rows) != (1, 1):
+        line = _numbers(node, np.broadcast_to(np.arange(rows), (batches, rows)))
+        positions = compose(node, "Add", _reshape(node, positions, 1, 1), line)
+    found = _rotate(node, x, positions, (2, 3), bool(node.attribute("interleaved", 0)), size)
+    return found if len(shape) == 4 else _reshape(node, _swap(node, found), *shape)
+
+
+@rule("com.microsoft:EmbedLayerNormalization")
+def embed_layer_normalization(node: Node) -> list[Result | None]:
+    """Normalize the sum of the embeddings of words, positions and segments; count the mask's ones."""
+    batches, rows = node.static_shape(0)
+    positions = node.given(8) or _numbers(node, np.arange(rows).reshape(1, rows))
+    total = compose(node, "Gather", node.tensor(2), node.tensor(0), axis=0)
+    total = add(node, total, compose(node, "Gather", node.tensor(3), positions, axis=0))
+    if node.has(1):
+        total = add(node, total, compose(node, "Gather", node.tensor(4), node.tensor(1), axis=0))
+    epsilon = float(node.attribute("epsilon", 1e-12))
+    found = compose(node, "LayerNormalization", total, node.tensor(5), node.tensor(6), axis=2, epsilon=epsilon)
+    count: Tensor | None = constant(f"{node.name}:mask", np.zeros(batches, np.int32))
+    if node.has(7):
+        ones = compose(node, "Cast", node.tensor(7), to=FLOAT)
+        count = compose(node, "Cast", compose(node, "ReduceSum", ones, axes=[1], keepdims=0), to=INT32)
+    return [found, count if node.wants(1) else None, total]
