@@ -30,8 +30,17 @@ def test_key_points() -> None:
     assert found.picture.getpixel((50, 50)) == color_of(1)
     (person,) = found.data["people"]
     assert person["points"][5] == pytest.approx({"name": "left shoulder", "y": 0.5, "x": 0.2, "score": 0.9})
-    assert view_outputs(model, [points * 0], Task.POSE, Hints(), None).words == "nobody"
-    assert view_outputs(model, [points], Task.POSE, Hints(None, 0.95), None).words == "nobody"
+    assert view_outputs(model, [points * 0], Task.POSE, Hints(), None).words.startswith("nobody")
+    nobody = "nobody: the best point, left shoulder, scores 0.9 of 0.95"
+    assert view_outputs(model, [points], Task.POSE, Hints(None, 0.95), None).words == nobody
+
+
+def test_key_points_are_those_of_the_picture_between_the_bars() -> None:
+    points = np.full((1, 1, len(COCO.points), 3), (0.5, 0.75, 0.9), np.float32)
+    model = model_of(("float32", points.shape), picture=(1, 64, 64, 3))
+    found = view_outputs(model, [points], Task.POSE, Hints(), Image.new("RGB", (50, 100)))
+    (person,) = found.data["people"]
+    assert (person["points"][0]["y"], person["points"][0]["x"]) == (0.5, 1.0)
 
 
 @pytest.mark.shared

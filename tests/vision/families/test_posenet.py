@@ -66,4 +66,7 @@ def test_a_peak_near_the_same_point_of_a_known_person_is_not_another() -> None:
 def test_nobody() -> None:
     outputs = maps_of(())
     model = model_of(*(("float32", array.shape) for array in outputs), picture=(1, SIDE, SIDE, 3))
-    assert view_outputs(model, outputs, Task.POSE, Hints(), None).words == "nobody"
+    found = view_outputs(model, outputs, Task.POSE, Hints(), None)
+    assert found.words.startswith("nobody: the best point, ")
+    assert found.words.endswith(" scores 0.00012 of 0.5")
+    assert found.data["people"] == []

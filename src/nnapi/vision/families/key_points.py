@@ -9,8 +9,8 @@ import numpy as np
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.vision.drawing import draw_people
-from nnapi.vision.families.family import Family, names_of, output_shapes, takes_picture
-from nnapi.vision.pictures import Pixels
+from nnapi.vision.families.family import Family, input_shape, names_of, output_shapes, takes_picture
+from nnapi.vision.pictures import Pixels, fit_inside
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints, Picture, Point, View, describe_points, read_skeleton
 
@@ -34,12 +34,19 @@ def view_people(
         for seen in [[point.name for point in person if point.score >= least]]
     ]
     drawn = draw_people(picture, shown, bones, least) if picture else None
-    return View("; ".join(phrases) or "nobody", drawn, {"people": describe_points(shown)})
+    best = max((point for person in people for point in person), key=lambda point: point.score, default=None)
+    nobody = f"nobody: the best point, {best.name}, scores {best.score:.2g} of {least:g}" if best else "nobody"
+    return View("; ".join(phrases) or nobody, drawn, {"people": describe_points(shown)})
 
 
 def _view(model: Model, outputs: Sequence[Array], hints: Hints, picture: Picture | None) -> View:
-    rows = outputs[0].reshape(-1, len(COCO.points), 3).tolist()
-    people = [[Point(name, *row) for name, row in zip(COCO.points, person, strict=True)] for person in rows]
+    rows = outputs[0].reshape(-1, len(COCO.points), 3).astype(np.float64)
+    shape = input_shape(model)
+    if picture and len(shape) == 4:
+        height, width = shape[1:3]
+        left, top, inner_width, inner_height = fit_inside(picture.size, (width, height))
+        rows = (rows * (height, width, 1) - (top, left, 0)) / (inner_height, inner_width, 1)
+    people = [[Point(name, *row) for name, row in zip(COCO.points, person, strict=True)] for person in rows.tolist()]
     return view_people(people, COCO.bones, LEAST if hints.least is None else hints.least, picture)
 
 
@@ -48,7 +55,7 @@ def _recognizes(model: Model) -> bool:
     return len(shapes) == 1 and shapes[0][-2:] == (len(COCO.points), 3)
 
 
-KEY_POINTS = Family("MoveNet", Task.POSE, _recognizes, _view)
+KEY_POINTS = Family("MoveNet", Task.POSE, _recognizes, _view, Pixels(keeps_aspect=True))
 
 
 def find_peaks(maps: Array, names: Sequence[str]) -> list[Point]:

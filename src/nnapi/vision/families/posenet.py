@@ -101,7 +101,7 @@ def _view(model: Model, outputs: Sequence[Array], hints: Hints, picture: Picture
     least = LEAST if hints.least is None else hints.least
     people = [
         [Point(name, y / height, x / width, score) for name, (y, x, score) in zip(COCO.points, person, strict=True)]
-        for person in find_people(Maps(scores, offsets, first, second, stride), least)
+        for person in find_people(Maps(scores, offsets, first, second, stride), min(least, float(scores.max())))
     ]
     return view_people(people, COCO.bones, least, picture)
 
