@@ -44,6 +44,7 @@ ALIASES = {
     "drivers.installed": "drivers.base",
     "drivers.instruction_sets": "drivers.base",
     "drivers.output": "drivers.base",
+    "drivers.precision": "drivers.base",
     "drivers.prepared": "drivers.base",
     "drivers.profiling": "drivers.base",
     "drivers.timings": "drivers.base",

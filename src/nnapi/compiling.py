@@ -8,6 +8,7 @@ from typing import Literal
 from nnapi.errors import BadDataError, need
 from nnapi.model.dynamic_model import DynamicModel
 from nnapi.model.model import Model
+from nnapi.model.precision import Precision, PrecisionName, read_precision
 from nnapi.runtime.cache.compilation_cache import CacheLocation
 from nnapi.runtime.compilation import Compilation, Options, compile_with
 from nnapi.runtime.device import Devices
@@ -26,6 +27,7 @@ def compile(
     timeout: Duration | None = None,
     threads: int | None = None,
     relaxed: bool | None = None,
+    precision: PrecisionName | None = None,
     cache: CacheLocation | None = None,
     dynamic: Literal["bucket"] | None = None,
 ) -> Compilation:
@@ -35,8 +37,10 @@ def compile(
     Device, without fallback to others. ``preference`` is ``"fast"`` (one answer, the default), ``"sustained"`` or
     ``"low_power"``; ``priority`` is ``"low"``, ``"medium"`` (the default) or ``"high"``; the codes of the C API work
     too. ``timeout``, in seconds or as a timedelta, limits the preparation; it needs exactly one device. ``threads`` is
-    the number of threads of a run. ``relaxed`` permits or forbids to compute float32 as float16, whatever the model
-    says.
+    the number of threads of a run. ``precision``, which replaces the model's own permission, is the least precise
+    arithmetic for float32: ``"float32"``, ``"float16"`` or ``"bfloat16"``. A device that cannot use it computes in
+    float32, and :meth:`Compilation.explain` gives the reason. ``relaxed`` is another word for float16 or, if False,
+    for float32.
 
     ``cache`` is a directory for prepared models, made if necessary, or a directory and a 32-byte token as of
     :meth:`Compilation.set_caching`. By default, models from files are cached within limits in the user's cache
@@ -53,6 +57,10 @@ def compile(
 
     BadDataError if no device accepts some operation, with the reasons, or for an option that is not valid.
     """
+    need(relaxed is None or precision is None, "relaxed and precision are both given", BadDataError)
+    if relaxed is not None:
+        precision = "float16" if relaxed else "float32"
+    permitted = None if precision is None else read_precision(precision)
     if isinstance(model, str | os.PathLike):
         from nnapi.importers import load  # on demand: for files only
 
@@ -67,15 +75,16 @@ def compile(
     if isinstance(model, DynamicModel) or dynamic:
 
         def compile_static(static: Model, device: str | None) -> Compilation:
-            return _compile(static, device or devices, options, relaxed, cache)
+            return _compile(static, device or devices, options, permitted, cache)
 
         return DynamicCompilation(model, compile_static, in_buckets=dynamic is not None)
-    return _compile(model, devices, options, relaxed, cache)
+    return _compile(model, devices, options, permitted, cache)
 
 
 def _compile(
-    model: Model, devices: Devices | None, options: Options, relaxed: bool | None, cache: CacheLocation | None
+    model: Model, devices: Devices | None, options: Options, permitted: Precision | None, cache: CacheLocation | None
 ) -> Compilation:
-    if relaxed is not None and relaxed != model.relaxed and model.is_finished:
-        model = model.with_precision(relaxed)
+    if permitted is not None and permitted is not model.precision and model.is_finished:
+        cache = True if cache is None and model.origin is not None else cache
+        model = model.with_precision(permitted)
     return compile_with(model, devices, options, cache)

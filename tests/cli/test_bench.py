@@ -65,6 +65,14 @@ def test_json(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["out.json"]
 
 
+def test_a_row_for_each_precision(tmp_path: Path) -> None:
+    found = written("--precision", "float32,bfloat16", folder=tmp_path)
+    rows = [row["engine"] for row in found["models"][0]["measurements"]]
+    assert rows == ["nnapi nnapi-reference float32", "nnapi nnapi-reference bfloat16"]
+    result = call(MODEL, *QUICK, "--precision", "half")
+    assert "no precision half; there are: float32, float16, bfloat16" in result.stderr
+
+
 def test_several_models_are_summed_up() -> None:
     result = call(MODEL, FLOAT, *QUICK)
     assert result.exit_code == 0, result.output

@@ -48,3 +48,10 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         assert result.exit_code == code
         assert message in result.stderr
         assert result.stderr.count("\n") == 1
+
+
+def test_a_precision_is_explained() -> None:
+    result = call(MODEL, "--device", "nnapi-reference", "--precision", "bfloat16")
+    assert "nnapi-reference computes float32 in float32: it has no other precision" in result.stdout
+    assert json.loads(call(MODEL, "--precision", "float16", "--json").stdout)["notes"]
+    assert call(MODEL, "--precision", "half").exit_code == 2

@@ -9,6 +9,7 @@ import pytest
 from nnapi import BadDataError, BadStateError, Builder, Model, compile, load, tensor
 from nnapi.model.content_hash import hash_content
 from nnapi.model.pickling import build, describe
+from nnapi.model.precision import Precision
 
 FILE = Path(__file__).parents[2] / "examples" / "digits" / "digits_quant.tflite"
 X = np.array([[1, -2], [3, -4]], np.float32)
@@ -77,8 +78,8 @@ def test_constants_are_not_copied() -> None:
 
 
 def test_precision_goes_all_the_way_down() -> None:
-    model = branching().with_precision(True)
-    assert [each.relaxed for each in describe(model)] == [True, True, True]
+    model = branching().with_precision(Precision.FLOAT16)
+    assert [each.precision for each in describe(model)] == [Precision.FLOAT16] * 3
     assert compile(branching(), "nnapi-reference", relaxed=True).model.relaxed
     assert not compile(model, "nnapi-reference", relaxed=False).model.relaxed
     assert compile(model, "nnapi-reference").model is model
@@ -92,5 +93,5 @@ def test_what_is_permitted_goes_along() -> None:
     model = b.finish()
     assert pickle.loads(pickle.dumps(model)).dynamic_range
     assert pickle.loads(pickle.dumps(model)).rounded_states
-    assert model.with_precision(True).dynamic_range
+    assert model.with_precision(Precision.FLOAT16).dynamic_range
     assert [each.dynamic_range for each in describe(branching())] == [False] * 3

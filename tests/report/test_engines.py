@@ -36,7 +36,9 @@ def usable(engine: Engine) -> Engine:
 
 
 @pytest.mark.parametrize(
-    "engine", [*ALL, Nnapi("a:b", ("x", "y")), Nnapi("a:b", None, "dynamic-range")], ids=lambda engine: engine.name
+    "engine",
+    [*ALL, Nnapi("a:b", ("x", "y")), Nnapi("a:b", None, "dynamic-range", "bfloat16")],
+    ids=lambda engine: engine.name,
 )
 def test_there_and_back(engine: Engine) -> None:
     assert revive(describe(engine)) == engine

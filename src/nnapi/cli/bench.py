@@ -39,6 +39,7 @@ from nnapi.cli.progress import progress
 from nnapi.cli.text import console, print_json, table, to_json
 from nnapi.cluster.shards import Cluster
 from nnapi.errors import Mistake, NnapiError
+from nnapi.model.precision import Precision
 from nnapi.printable import pluralize
 from nnapi.report.benchmark import Settings, Step, Subject, available, measure, steps
 from nnapi.report.dataset import Example, read_dataset
@@ -92,6 +93,9 @@ def bench(
     labels: Annotated[Path | None, typer.Option(help="Names of the classes, one per line, for --dataset.")] = None,
     on: On = None,
     weights: AsWeights = None,
+    precision: Annotated[
+        str, typer.Option(help="A row for each of these permitted precisions, separated by commas.", show_default=False)
+    ] = "",
     only_latency: Annotated[bool, typer.Option("--only-latency", help="No memory, no throughput, no plan.")] = False,
     reference: Annotated[bool, typer.Option(help="Compare outputs with nnapi-reference.")] = True,
     seed: Annotated[int, typer.Option(min=0, help="Of the random inputs.")] = 0,
@@ -108,7 +112,8 @@ def bench(
     if on and (dataset is None or profile):
         raise Mistake("--on spreads the examples of --dataset over a cluster, and takes no --profile")
     others = [] if against == "none" else [OTHERS[name] for name in split_names(against, "engine", OTHERS)]
-    engines, absent = available([*_ours(device, profile, weights), *others])
+    precisions = split_names(precision, "precision", [*Precision])
+    engines, absent = available([*_ours(device, profile, weights, precisions), *others])
     settings = Settings(rounds=rounds, threads=threads, requests=requests or cores())
     settings = settings.only_latency() if only_latency else settings
     examples = read_dataset(dataset, read_labels(labels) if labels else None) if dataset else []
@@ -153,12 +158,15 @@ def _show_step(step: Step, title: str, text: str) -> None:
     step(f"{title}: {text}")
 
 
-def _ours(devices: Sequence[str] | None, profile: str | None, weights: Weights | None) -> list[Engine]:
+def _ours(
+    devices: Sequence[str] | None, profile: str | None, weights: Weights | None, precisions: Sequence[str]
+) -> list[Engine]:
     rows = [tuple(add_profile(profile, None) or ())] if profile else []
     rows += [(name,) for name in dict.fromkeys(devices or ())]
     for name in chain.from_iterable(rows):
         nnapi.device(name)  # which raises where there is none
-    return [Nnapi(LOADER, row, weights) for row in rows] or [Nnapi(LOADER, None, weights)]
+    chosen: list[tuple[str, ...] | None] = [*rows] or [None]
+    return [Nnapi(LOADER, row, weights, each) for row in chosen for each in precisions or (None,)]
 
 
 @dataclass(frozen=True)
@@ -229,7 +237,7 @@ def _type(model: nnapi.Model, index: int) -> str:
 def _trace_plan(
     model: nnapi.Model, engine: Nnapi, inputs: Sequence[Any], threads: int
 ) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    compilation = nnapi.compile(model, engine.devices, threads=threads)
+    compilation = nnapi.compile(model, engine.devices, threads=threads, precision=engine.precision)
     compilation.run(*inputs)
     with recording() as recorder:
         compilation.run(*inputs)

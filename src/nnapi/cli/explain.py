@@ -9,6 +9,7 @@ import typer
 
 import nnapi
 from nnapi.cli.options import (
+    AsPrecision,
     AsWeights,
     InputShapes,
     Int16AsFloat,
@@ -24,6 +25,7 @@ from nnapi.cli.progress import progress
 from nnapi.cli.text import console, print_json
 from nnapi.report.graph import graph_data
 from nnapi.report.html import explain_page
+from nnapi.runtime.planning.explain import add_precisions
 from nnapi.runtime.settings import tunes
 
 
@@ -34,6 +36,7 @@ def explain(
     html: Annotated[Path | None, typer.Option(help="Write a page with the graph, colored by device.")] = None,
     int16_as_float: Int16AsFloat = False,
     weights: AsWeights = None,
+    precision: AsPrecision = None,
     shapes: InputShapes = None,
     as_json: Json = False,
 ) -> None:
@@ -44,8 +47,8 @@ def explain(
         loaded = load(model, int16_as_float, shapes, weights)
         step("compiling")
         with nnapi.settings(tuning=tunes()):  # who wants to know waits for what is measured
-            compilation = nnapi.compile(loaded, add_profile(profile, device))
-    plan = compilation.plan
+            compilation = nnapi.compile(loaded, add_profile(profile, device), precision=precision)
+    plan = add_precisions(compilation.plan, compilation.devices)
     graph = graph_data(plan)
     if html:
         html.write_text(explain_page(graph), encoding="utf-8", errors="replace")

@@ -10,6 +10,7 @@ import typer
 
 import nnapi
 from nnapi.errors import Mistake
+from nnapi.model.precision import PrecisionName
 from nnapi.runtime.device import REFERENCE
 
 PROFILE = ".toml"
@@ -39,6 +40,10 @@ AsWeights = Annotated[
         help="Let devices compute with the 8- and 4-bit weights of float operations in a .tflite file as they are, and "
         "round the inputs beside them to 8 bits: faster, and less exact.",
     ),
+]
+AsPrecision = Annotated[
+    PrecisionName | None,
+    typer.Option("--precision", help="The least precise arithmetic for float32, for devices and processors with it."),
 ]
 InputShapes = Annotated[
     list[str] | None,

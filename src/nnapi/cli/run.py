@@ -48,7 +48,10 @@ def run(options: RunOptions) -> None:
         planned = [paths for paths in planned if log is None or paths not in log]
         step("compiling")
         compilation = nnapi.compile(
-            subject.model, add_profile(options.profile, options.device), threads=options.threads
+            subject.model,
+            add_profile(options.profile, options.device),
+            threads=options.threads,
+            precision=options.precision,
         )
         results = Results(options, subject, compilation, len(planned), log)
         if log:
@@ -70,7 +73,7 @@ def start(
 ) -> Iterator[FinishedRun | Failure]:
     if cluster:
         names = [each.name for each in compilation.devices]
-        return run_on(cluster, subject.model, names, planned, subject.pixels, options.seed)
+        return run_on(cluster, compilation.model, names, planned, subject.pixels, options.seed)
     if subject.task is Task.AUDIO_EVENTS and all(len(paths) == 1 and is_sound(paths[0]) for paths in planned):
         return run_windows(compilation, [paths[0] for paths in planned], subject.sample_rate)
     reader = partial(read_inputs, subject.model, pixels=subject.pixels, seed=options.seed)

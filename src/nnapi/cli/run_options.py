@@ -11,7 +11,17 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from nnapi.cli.cluster_runs import On
-from nnapi.cli.options import AsWeights, InputShapes, Int16AsFloat, ModelFile, Names, ProfileFile, Seed, device_option
+from nnapi.cli.options import (
+    AsPrecision,
+    AsWeights,
+    InputShapes,
+    Int16AsFloat,
+    ModelFile,
+    Names,
+    ProfileFile,
+    Seed,
+    device_option,
+)
 from nnapi.errors import Mistake
 from nnapi.vision.pictures import Pixels
 from nnapi.vision.task import Task
@@ -48,6 +58,7 @@ class RunOptions:
     seed: Seed = 0
     int16_as_float: Int16AsFloat = False
     weights: AsWeights = None
+    precision: AsPrecision = None
     shapes: InputShapes = None
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with everything that would be drawn.")] = False
     output: Annotated[

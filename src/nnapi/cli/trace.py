@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 import nnapi
 from nnapi import trace as tracing
 from nnapi.cli.inputs import input_operands, random_input
-from nnapi.cli.options import AsWeights, InputShapes, Int16AsFloat, ModelFile, Names, device_option, load
+from nnapi.cli.options import AsPrecision, AsWeights, InputShapes, Int16AsFloat, ModelFile, Names, device_option, load
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console
 from nnapi.errors import Mistake
@@ -55,6 +55,7 @@ def record(
     seed: Annotated[int, typer.Option(min=0, help="Of the random values.")] = 0,
     int16_as_float: Int16AsFloat = False,
     weights: AsWeights = None,
+    precision: AsPrecision = None,
     shapes: InputShapes = None,
 ) -> None:
     """Load, compile and run a model with tracing on. This is what `nnapi trace MODEL` does."""
@@ -67,7 +68,7 @@ def record(
         loaded = load(model, int16_as_float, shapes, weights)
         step("compiling")
         with tracing.section("[NN_LA_PC]compile"):
-            compilation = nnapi.compile(loaded, device)
+            compilation = nnapi.compile(loaded, device, precision=precision)
         with tracing.section("[NN_LA_PI]inputs"):
             inputs = [random_input(operand, seed).array for operand in input_operands(loaded)]
         for number in range(runs):

@@ -11,7 +11,7 @@ import typer
 
 import nnapi
 from nnapi.cli.inputs import read_inputs
-from nnapi.cli.options import AsWeights, Json, ModelFiles, Names, device_option, load
+from nnapi.cli.options import AsPrecision, AsWeights, Json, ModelFiles, Names, device_option, load
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, duration, print_json
 from nnapi.errors import Mistake
@@ -31,6 +31,7 @@ def tune(
         int | None, typer.Option("--threads", min=1, help="How many threads a run may use; by default that is chosen.")
     ] = None,
     weights: AsWeights = None,
+    precision: AsPrecision = None,
     as_json: Json = False,
 ) -> None:
     """Compare the plans of models now, and keep the fastest for later compilations.
@@ -48,7 +49,7 @@ def tune(
             begin = time.perf_counter()
             model = load(file, weights=weights)
             given = _read(model, inputs) if inputs else None
-            plan = nnapi.tune(model, device, threads=threads, inputs=given)
+            plan = nnapi.tune(model, device, threads=threads, precision=precision, inputs=given)
             seconds = time.perf_counter() - begin
             results.append({"file": str(file), "seconds": seconds, "plan": as_data(plan)})
             if not as_json:

@@ -21,6 +21,7 @@ from nnapi.locks import make_lock
 from nnapi.model.content_hash import hash_content
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
+from nnapi.model.precision import PrecisionName
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.device import Device
 from nnapi.runtime.run_many import RunMany
@@ -36,6 +37,7 @@ class Settings(NamedTuple):
     preference: PreferenceCode | None
     threads: int | None
     relaxed: bool | None
+    precision: PrecisionName | None
     cache: str | bool | None
 
 
@@ -91,6 +93,7 @@ class Predictor:
         preference: PreferenceCode | None = None,
         threads: int | None = 1,
         relaxed: bool | None = None,
+        precision: PrecisionName | None = None,
         cache: str | os.PathLike[str] | bool | None = None,
         columns: Sequence[str] | None = None,
         requests: int = 1,
@@ -99,7 +102,7 @@ class Predictor:
         names = None if several is None else tuple(one if isinstance(one, str) else one.name for one in several)
         cache_path = cache if cache is None or isinstance(cache, bool) else os.fspath(cache)
         self.source = _find_source(model)
-        self.settings = Settings(names, preference, threads, relaxed, cache_path)
+        self.settings = Settings(names, preference, threads, relaxed, precision, cache_path)
         self._columns = None if columns is None else tuple(columns)
         self._requests = requests
 

@@ -27,6 +27,7 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, Shape
 
 if TYPE_CHECKING:
+    from nnapi.drivers.precision import Offer
     from nnapi.drivers.workload import Work
 
 DEFAULT_LOOP_TIMEOUT = 2_000_000_000
@@ -250,6 +251,15 @@ class Variants(Protocol):
 
     def predict_variant(self, model: Model) -> str:
         """Return the variant that is predicted to be fastest on this processor; empty for the usual one."""
+        ...
+
+
+@runtime_checkable
+class Precise(Protocol):
+    """A driver that may compute float32 in the precision that a model permits."""
+
+    def offer_precision(self, model: Model) -> Offer:
+        """Return the precision of the usual variant, and that of another one, if any; it is cheap."""
         ...
 
 

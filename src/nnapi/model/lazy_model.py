@@ -70,4 +70,4 @@ class LazyOperands(Sequence[Operand]):
         return iter(self._describe())
 
 
-DESCRIBED = ("operations", "notes", "relaxed", "signature")
+DESCRIBED = ("operations", "notes", "precision", "signature")

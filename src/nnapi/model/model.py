@@ -16,6 +16,7 @@ from nnapi.model.memory import Memory, mappings, need_whole
 from nnapi.model.nesting import list_nested
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, check_type
 from nnapi.model.parts import Lifetime, Operand, OperationCall, Origin, Signature, Supports, constants
+from nnapi.model.precision import Precision
 from nnapi.model.tensor_info import TensorInfo, describe_tensors
 from nnapi.notebook_display import NotebookDisplay
 from nnapi.trace import Layer, Phase, Section
@@ -64,7 +65,7 @@ class Model(NotebookDisplay):
         """In the order of the addOperation calls; after finish in run order."""
         self.inputs: tuple[int, ...] = ()
         self.outputs: tuple[int, ...] = ()
-        self.relaxed = False
+        self.precision = Precision.FLOAT32
         self.dynamic_range = False
         self.rounded_states = False
         self.notes: tuple[str, ...] = ()
@@ -204,7 +205,12 @@ class Model(NotebookDisplay):
     def relax_computation_float32_to_float16(self, allow: bool) -> None:
         """Permit float32 to be computed as float16 (``..._relaxComputationFloat32toFloat16``); a permission only."""
         self.state.need("building", to="change precision")
-        self.relaxed = bool(allow)
+        self.precision = Precision.FLOAT16 if allow else Precision.FLOAT32
+
+    def permit_precision(self, precision: Precision) -> None:
+        """Permit float32 to be computed in this precision; the C API has no counterpart for bfloat16."""
+        self.state.need("building", to="change precision")
+        self.precision = precision
 
     def permit_dynamic_range(self, allow: bool) -> None:
         """Permit devices to compute with the quantized values of constant weights behind DEQUANTIZE.
@@ -255,6 +261,10 @@ class Model(NotebookDisplay):
         return EXTENSIONS.type(extension, code)
 
     @property
+    def relaxed(self) -> bool:
+        return self.precision is Precision.FLOAT16
+
+    @property
     def is_finished(self) -> bool:
         return self.state.value == "finished"
 
@@ -302,12 +312,14 @@ class Model(NotebookDisplay):
         self.need_mapped()
         return found or (build, (Model, describe(self)))
 
-    def with_precision(self, relaxed: bool) -> Model:
-        """Return the model, and those it refers to, with (``relaxed``) or without the float16 permission."""
+    def with_precision(self, precision: Precision) -> Model:
+        """Return the model, and those it refers to, with this ``precision`` permitted."""
         from nnapi.model.pickling import build, describe
 
+        if precision is self.precision:
+            return self
         self.need_mapped()
-        return build(Model, [each._replace(relaxed=relaxed) for each in describe(self)])
+        return build(Model, [each._replace(precision=precision) for each in describe(self)])
 
     def __repr__(self) -> str:
         counts = f"{len(self.operations)} operations, {len(self.operands)} operands"

@@ -11,6 +11,7 @@ import numpy as np
 from nnapi.errors import BadDataError, need
 from nnapi.model.extension import operation_name
 from nnapi.model.operand import Array, OperandType
+from nnapi.model.precision import Precision
 from nnapi.printable import printable
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class Graph(Protocol):
     operations: Sequence[OperationCall]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    relaxed: bool
+    precision: Precision
     dynamic_range: bool
     rounded_states: bool
     notes: tuple[str, ...]

@@ -9,6 +9,7 @@ from nnapi.model.extension import EXTENSIONS
 from nnapi.model.nesting import list_nested
 from nnapi.model.operand import OperandType
 from nnapi.model.parts import Graph, Lifetime
+from nnapi.model.precision import Precision
 
 M = TypeVar("M")
 Code = tuple[str | None, int]
@@ -23,7 +24,7 @@ class Description(NamedTuple):
     operations: Sequence[tuple[Code, tuple[int, ...], tuple[int, ...]]]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    relaxed: bool
+    precision: Precision
     notes: tuple[str, ...]
     dynamic_range: bool = False
     rounded_states: bool = False
@@ -43,7 +44,7 @@ def describe(model: Graph) -> list[Description]:
             [(_portable(c.code), c.inputs, c.outputs) for c in sorted(each.operations, key=lambda call: call.number)],
             each.inputs,
             each.outputs,
-            each.relaxed,
+            each.precision,
             each.notes,
             each.dynamic_range,
             each.rounded_states,
@@ -76,7 +77,7 @@ def build(make: Callable[[str], M], descriptions: Sequence[Description]) -> M:
         for code, inputs, outputs in description.operations:
             model.add_operation(_local(code), inputs, outputs)
         model.assign_roles(description.inputs, description.outputs)  # a partition of a plan may lack inputs
-        model.relax_computation_float32_to_float16(description.relaxed)
+        model.permit_precision(description.precision)
         model.permit_dynamic_range(description.dynamic_range)
         model.permit_rounded_states(description.rounded_states)
         model.finish()

@@ -70,7 +70,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class Nnapi:
-    """The engine nnapi itself; ``devices`` as for ``nnapi.compile``, ``weights`` as for ``nnapi.load``.
+    """The engine nnapi itself; ``devices`` and ``precision`` as for ``nnapi.compile``, ``weights`` as for ``nnapi.load``.
 
     ``loader`` names the function that loads files (``module:function``), as another process needs a name.
     """
@@ -78,10 +78,11 @@ class Nnapi:
     loader: str
     devices: tuple[str, ...] | None = None
     weights: str | None = None
+    precision: Any = None
 
     @property
     def name(self) -> str:
-        return "nnapi" if self.devices is None else f"nnapi {'+'.join(self.devices)}"
+        return " ".join(["nnapi", *(["+".join(self.devices)] if self.devices else []), *filter(None, [self.precision])])
 
     def version(self) -> str:
         return find_version("nnapi")
@@ -97,7 +98,7 @@ class Nnapi:
 
         def prepare(requests: int) -> list[Run]:
             with settings(tuning=tunes()):  # measure the plan that later processes have
-                compilation = compile(model, self.devices, threads=threads)
+                compilation = compile(model, self.devices, threads=threads, precision=self.precision)
             devices[:] = [device.name for device in compilation.devices]
             bursts = [compilation.burst() for _ in range(requests)]
             return [_take_list(burst.run) for burst in bursts]

@@ -37,7 +37,7 @@ from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.extension_attributes import Attributes
 from nnapi.runtime.inputs import check_inputs
 from nnapi.runtime.named import Outputs, order_inputs
-from nnapi.runtime.planning.explain import as_data, as_text, describe_wait, summary
+from nnapi.runtime.planning.explain import add_precisions, as_data, as_text, describe_wait, summary
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.settings import Partitioning, partitioning, tunes_first
 from nnapi.trace import Layer, Phase, Section, spans
@@ -352,13 +352,17 @@ class Compilation(NotebookDisplay):
     def explain(self) -> str:
         """Explain device, refusals and cost of each operation, the trials, and the time of finish."""
         trial = self._trial and self._trial.describe()
-        plan = self.plan.with_notes((*self.plan.notes, trial)) if trial else self.plan
+        plan = add_precisions(self.plan, self.devices)
+        plan = plan.with_notes((*plan.notes, trial)) if trial else plan
         return f"{as_text(plan)}\n\n{describe_wait(plan, self._waited)}"
 
     def explanation(self) -> dict[str, Any]:
         """The content of :meth:`explain` as plain values, ready for JSON."""
         trial = self._trial and self._trial.describe()
-        return as_data(self.plan) | {"waited_seconds": self._waited, "trial": trial or None}
+        return as_data(add_precisions(self.plan, self.devices)) | {
+            "waited_seconds": self._waited,
+            "trial": trial or None,
+        }
 
     def need_one_device(self, what: str) -> None:
         """Raise BadDataError unless the compilation was made for exactly one explicitly chosen device."""

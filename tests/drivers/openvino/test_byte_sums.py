@@ -50,7 +50,7 @@ def test_sums_of_the_largest_products_are_the_reference_s(
     engine = pytest.importorskip("nnapi.drivers.openvino.engine", reason="OpenVINO is an extra: nnapi[openvino]")
     if sets is not None:
         pretend(monkeypatch, sets)
-    chosen = engine.choose_properties("CPU", PrepareOptions(), 1)
+    chosen = engine.choose_properties("CPU", PrepareOptions(), 1, "f32")
     assert ("LP_TRANSFORMS_MODE" in chosen) is not byte_sums.are_exact()
     ours, right = convolve_extremes(type, stride=1)
     assert len(np.unique(right)) > 5

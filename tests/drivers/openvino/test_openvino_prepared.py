@@ -161,13 +161,13 @@ def test_one_model_is_enough_where_a_run_takes_all_threads(monkeypatch: pytest.M
 
 def test_threads_follow_the_preference() -> None:
     def threads(preference: Any, given: Any = None) -> Any:
-        chosen = engine.choose_properties("CPU", PrepareOptions(preference=preference), given)
+        chosen = engine.choose_properties("CPU", PrepareOptions(preference=preference), given, "f32")
         return chosen["INFERENCE_NUM_THREADS"], chosen["NUM_STREAMS"]
 
     assert threads(PreferenceCode.PREFER_LOW_POWER) == (1, 1)
     assert threads(PreferenceCode.PREFER_FAST_SINGLE_ANSWER, 3) == (3, 1)
     assert threads(PreferenceCode.PREFER_SUSTAINED_SPEED, 3) == (3, 3)
-    assert engine.choose_properties("CPU", PrepareOptions(), 1)["INFERENCE_PRECISION_HINT"] == "f32"
+    assert engine.choose_properties("CPU", PrepareOptions(), 1, "f32")["INFERENCE_PRECISION_HINT"] == "f32"
 
 
 def test_the_short_way_gives_what_the_general_one_gives() -> None:

@@ -5,6 +5,7 @@ import pytest
 
 from nnapi import Builder, Model, tensor
 from nnapi.model.operand import Array
+from nnapi.model.precision import Precision
 from nnapi.runtime.choice.judge import find_difference, measure
 
 RANDOM = np.random.default_rng(0)
@@ -30,6 +31,15 @@ def test_float_results_agree_to_50_decibels(error: float, is_same: bool) -> None
     said = find_difference(float_network(), [REAL], [found])
     assert (said is None) is is_same
     assert is_same or (said is not None and said.startswith("output 0"))
+
+
+@pytest.mark.parametrize(("permitted", "error"), [(Precision.FLOAT16, 1e-2), (Precision.BFLOAT16, 0.2)])
+def test_permitted_rounding_is_expected(permitted: Precision, error: float) -> None:
+    noise = RANDOM.normal(size=REAL.shape).astype(np.float32)
+    model = float_network().with_precision(permitted)
+    assert find_difference(model, [REAL], [REAL + np.float32(error) * noise]) is None
+    assert find_difference(model, [REAL], [REAL + 2 * noise]) is not None
+    assert find_difference(float_network(), [REAL], [REAL + np.float32(error) * noise]) is not None
 
 
 def test_infinite_values_are_rejected_where_there_was_none() -> None:

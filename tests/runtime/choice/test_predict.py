@@ -9,12 +9,14 @@ import pytest
 import nnapi
 from nnapi.codes import PreferenceCode
 from nnapi.drivers.base import PrepareOptions
+from nnapi.drivers.precision import Offer
 from nnapi.drivers.timings import Cost, Element, Timings
 from nnapi.model.facts import Kind
+from nnapi.model.precision import Precision
 from nnapi.runtime.choice import predict
 from nnapi.runtime.choice.predict import WORTH_SHARING, is_tiny, list_plans, look_up, predict_plan
 from nnapi.runtime.choice.question import Question
-from nnapi.runtime.costs.prices import find_tables
+from nnapi.runtime.costs.prices import GAINS, find_tables
 from tests.runtime.choice.trial_cases import Machine, network
 from tests.runtime.device_cases import chain
 
@@ -44,13 +46,24 @@ def test_long_runs_take_all_processors(
 
 def test_threads_share_amounts_of_work(machine: Machine) -> None:
     ship(machine, 1.0, 4e-9)
-    assert find_tables(machine.devices, 4)["first"].costs[CLASS] == Cost(1.0, 1e-9)
+    assert find_tables(machine.devices, 4, network())["first"].costs[CLASS] == Cost(1.0, 1e-9)
+
+
+def test_precision_divides_the_cost_of_floats(machine: Machine) -> None:
+    ship(machine, 1.0, 4e-9)
+    machine.first.offer_precision = lambda model: Offer(model.precision)  # type: ignore[attr-defined]
+    model = network().with_precision(Precision.BFLOAT16)
+    costs = {name: table.costs for name, table in find_tables(machine.devices, 1, model).items()}
+    assert costs["first"][CLASS] == Cost(1.0, 4e-9 / GAINS[Precision.BFLOAT16])
+    assert costs["second"][CLASS] == Cost(1.0, 4e-9)
+    signed = Kind.CONVOLUTION, Element.SIGNED
+    assert costs["first"][signed] == costs["second"][signed]
 
 
 def test_impossible_timings_are_discarded(machine: Machine, caplog: pytest.LogCaptureFixture) -> None:
     ship(machine, 1e-6, 1e-20)
     with caplog.at_level(logging.WARNING):
-        assert find_tables(machine.devices, 1) == {}
+        assert find_tables(machine.devices, 1, network()) == {}
     assert "the timings of first are discarded" in caplog.text
 
 

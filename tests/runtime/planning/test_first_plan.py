@@ -115,7 +115,7 @@ def test_one_that_decomposes_operations_costs_the_sum_of_their_parts(machine: li
     model = chain()
     of_one, of_parts = (dict(compilation.plan.decisions[0].costs)[device.name] for device in (REFERENCE, quick))
     work = find_work(model, model.operations[0])
-    (price, _) = list_prices(machine, find_tables(machine, 1))
+    (price, _) = list_prices(machine, find_tables(machine, 1, model))
     preference = PreferenceCode.PREFER_FAST_SINGLE_ANSWER
     seconds = price.seconds(model, model.operations[0], preference, work)
     assert of_parts == pytest.approx(PARTS * seconds)

@@ -10,7 +10,7 @@ from nnapi.drivers.base import CacheEntry
 from nnapi.model.memory import Memory
 from nnapi.model.operand import Shape
 
-VERSION = 8
+VERSION = 9
 """Of entries: increase it with every change of compiled graphs."""
 TAIL = struct.Struct("<II")
 """The version, and the bytes of JSON before it."""
@@ -21,7 +21,8 @@ class Compiled(NamedTuple):
 
     ``flipped``: for each input, then each output, whether the caller's values are unsigned and the engine's signed.
     ``shapes`` are those of the outputs, ``origins`` the operation of each operator, ``work`` is the number of MACs. A
-    dynamic graph was made for the input shapes ``assumed`` (None for an omitted one). ``file`` begins with the content.
+    dynamic graph was made for the input shapes ``assumed`` (None for an omitted one). XNNPACK computes ``in_float16``.
+    ``file`` begins with the content.
     """
 
     content: bytes | memoryview
@@ -30,6 +31,7 @@ class Compiled(NamedTuple):
     origins: tuple[int | None, ...]
     work: int
     assumed: tuple[Shape | None, ...] | None = None
+    in_float16: bool = False
     file: Memory | None = None
 
 

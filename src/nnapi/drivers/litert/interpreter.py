@@ -18,9 +18,12 @@ from nnapi.errors import OpFailedError, need
 from nnapi.model.memory import Memory
 from nnapi.model.operand import Array, Shape
 from nnapi.trace import Section, spans
+from nnapi.trace.log import Log
 
 if TYPE_CHECKING:
     from nnapi.trace.profile import Profile
+
+log = Log("nnapi.Driver")
 
 FLIP = np.array(128, np.uint8)
 """The mask that converts unsigned values to signed ones and back."""
@@ -36,9 +39,12 @@ class Program:
         shapes: tuple[Shape, ...],
         file: Memory | None = None,
         make_profile: Callable[[], Profile[Engine]] | None = None,
+        *,
+        in_float16: bool = False,
     ) -> None:
         """The arguments are those of :class:`nnapi.drivers.litert.artifact.Compiled`."""
         self.content, self.flipped, self.shapes, self.file = content, flipped, shapes, file
+        self.in_float16 = in_float16
         self._make_profile = make_profile
 
     @cached_property
@@ -55,22 +61,39 @@ class Instance:
 
     def __init__(self, program: Program, threads: int, make: MakeInterpreter | None = None) -> None:
         """``make`` makes another engine's interpreter; by default XNNPACK's."""
-        interpreter = (make or _interpreter)(program, threads)
-        native: Any = interpreter._interpreter
-        if threads > 1 and _has_loose_ends(native):
-            threads = 1
-            interpreter = _interpreter(program, threads)
-            native = interpreter._interpreter
-        self._interpreter = interpreter
         self._program = program
-        self._invoke = native.Invoke  # Interpreter.invoke forbids the views below
-        views = [native.tensor(native, index) for index in (*native.InputIndices(), *native.OutputIndices())]
+        native, views, threads = self._open_half(threads) or self._open(threads, make or _interpreter)
         shapes = tuple(view.shape for view in views[-len(program.shapes) :])
         need(shapes == program.shapes, f"LiteRT gives {shapes}, expected are {program.shapes}", OpFailedError)
         count = len(views) - len(shapes)
         self._engine = Engine(program.content, native, views[:count], views[count:], threads)
         ends = [(_caller_view(view, flip), flip) for view, flip in zip(views, program.flipped, strict=True)]
         self._inputs, self._outputs = ends[: -len(shapes)], ends[-len(shapes) :]
+
+    def _open(self, threads: int, make: MakeInterpreter) -> tuple[Any, list[Array], int]:
+        interpreter = make(self._program, threads)
+        native: Any = interpreter._interpreter
+        if threads > 1 and _has_loose_ends(native):
+            threads = 1
+            interpreter = _interpreter(self._program, threads)
+            native = interpreter._interpreter
+        self._owner: Any = interpreter
+        self._invoke = native.Invoke  # Interpreter.invoke forbids the views below
+        views = [native.tensor(native, index) for index in (*native.InputIndices(), *native.OutputIndices())]
+        return native, views, threads
+
+    def _open_half(self, threads: int) -> tuple[Any, list[Array], int] | None:
+        if not self._program.in_float16:
+            return None
+        from nnapi.drivers.litert.half import compile_in_float16  # on demand: it loads another library
+
+        try:
+            self._owner = model = compile_in_float16(bytes(self._program.content), threads)
+        except OpFailedError as error:
+            log.warning("%s; it computes in float32", error)
+            return None
+        self._invoke = model.invoke
+        return None, model.views, threads
 
     @cached_property
     def direct(self) -> Inference:

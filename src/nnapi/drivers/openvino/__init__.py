@@ -25,6 +25,8 @@ from nnapi.drivers.hardware_files import find_files
 from nnapi.drivers.installed import version
 from nnapi.drivers.openvino import byte_sums
 from nnapi.drivers.openvino.forks import engine_threads
+from nnapi.drivers.openvino.precision import offer_precision
+from nnapi.drivers.precision import Offer
 from nnapi.model.model import Model
 
 if TYPE_CHECKING:
@@ -62,6 +64,16 @@ class OpenVinoDriver(HostMemory):
         from nnapi.drivers.openvino.timings import find_timings  # on demand: only predictions need it
 
         return find_timings(self._device)
+
+    def offer_precision(self, model: Model) -> Offer:
+        return offer_precision(self._device, model)
+
+    def list_variants(self, model: Model) -> Sequence[str]:
+        """List the variant in another precision, if the model permits less than float32."""
+        return self.offer_precision(model).variants
+
+    def predict_variant(self, model: Model) -> str:
+        return ""
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
         verdicts: Sequence[Verdict] = _engine().verdicts(model)

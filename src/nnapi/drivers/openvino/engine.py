@@ -15,6 +15,7 @@ from nnapi.drivers.openvino import byte_sums, rules  # noqa: F401  (registers th
 from nnapi.drivers.openvino.api import ov
 from nnapi.drivers.openvino.forks import LOST, engine_threads
 from nnapi.drivers.openvino.lowering import lower_model
+from nnapi.drivers.openvino.precision import HINTS, offer_precision
 from nnapi.drivers.openvino.prepared import Bounds, OpenModel, PreparedOpenVino
 from nnapi.drivers.openvino.profile import Inputs, mark_nodes, profile
 from nnapi.drivers.openvino.value import SHARED
@@ -52,11 +53,13 @@ def prepare(model: Model, device: str, options: PrepareOptions, threads: int | N
     """Compile a model all of whose operations are supported; OpFailedError where it is not or the engine fails."""
     engine_threads.need()
 
+    hint = HINTS[offer_precision(device, model).choose(options.variant)]
+
     def compile_for(shapes: Sequence[Shape | None]) -> PreparedOpenVino:
         engine_threads.need()
         given = [shape for shape in shapes if shape is not None]
         need(len(given) == len(shapes), "an input is omitted")
-        return _compile(model, given, device, choose_properties(device, options, threads))
+        return _compile(model, given, device, choose_properties(device, options, threads, hint))
 
     shapes = assume_shapes(model)
     if all(model.operands[index].type.is_known for index in model.inputs):
@@ -121,10 +124,11 @@ def _make_profile(model: Model, shapes: Sequence[Shape], device: str, properties
 
 
 def dump(prepared: Prepared) -> bytes | None:
-    """Return the compiled model behind a line with the checks of indices; None where inputs have dynamic dimensions."""
+    """Return the compiled model behind a line with its precision and the checks of indices; None for dynamic inputs."""
     if not isinstance(prepared, PreparedOpenVino):
         return None
-    return json.dumps(prepared.bounds).encode() + b"\n" + _export(prepared.compiled)
+    hint = prepared.compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name()
+    return json.dumps([hint, *prepared.bounds]).encode() + b"\n" + _export(prepared.compiled)
 
 
 def _export(compiled: Any) -> bytes:
@@ -137,21 +141,22 @@ def load(model: Model, entry: bytes, device: str, options: PrepareOptions, threa
     """Restore what :func:`dump` gave."""
     engine_threads.need()
     head, _, blob = entry.partition(b"\n")
-    chosen = choose_properties(device, options, threads)
+    hint, *checks = json.loads(head)
+    chosen = choose_properties(device, options, threads, hint)
     compiled = core().import_model(io.BytesIO(blob), device, chosen)
     shapes = [model.operands[index].type.dimensions for index in model.inputs]
-    bounds = [Bounds(*values) for values in json.loads(head)]
+    bounds = [Bounds(*values) for values in checks]
     return _make_prepared(model, shapes, device, chosen, compiled, bounds)
 
 
-def choose_properties(device: str, options: PrepareOptions, threads: int | None) -> dict[str, Any]:
-    """Return the properties of a compilation: float32, as the engine's default is less precise than NNAPI allows.
+def choose_properties(device: str, options: PrepareOptions, threads: int | None, hint: str) -> dict[str, Any]:
+    """Return the properties of a compilation in the precision of the ``hint``: the engine's default is bfloat16.
 
     One answer at a time uses every processor, many in succession use one each, and saving power uses one. Threads are
     not bound to processors: the engine would bind those of several models to the same ones. It computes with quantized
     values where it does that right.
     """
-    chosen: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
+    chosen: dict[str, Any] = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": hint}
     if device != "CPU":
         return chosen
     chosen["ENABLE_CPU_PINNING"] = False

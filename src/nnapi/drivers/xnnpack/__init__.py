@@ -20,10 +20,12 @@ from nnapi.drivers.base import (
 )
 from nnapi.drivers.installed import version
 from nnapi.drivers.litert.artifact import unpack
+from nnapi.drivers.precision import Offer, offer, refuse
 from nnapi.drivers.xnnpack.prepared import DynamicGraph, PreparedGraph
 from nnapi.model.memory import release_pages
 from nnapi.model.model import Model
 from nnapi.model.operand import Shape
+from nnapi.model.precision import Precision
 from nnapi.trace.log import Log
 
 if TYPE_CHECKING:
@@ -94,13 +96,24 @@ class XnnpackDriver(HostMemory):
         if not is_static(model):
             return []
         graph = (self._find_asked(model) or lower_model(model, dynamic_range=model.dynamic_range)).graph
-        variants = [UNSIGNED] if has_unsigned_filters(graph) and can_be_unsigned(graph) else []
+        variants = [*self.offer_precision(model).variants]
+        variants += [UNSIGNED] if has_unsigned_filters(graph) and can_be_unsigned(graph) else []
         if any(facts(operator.kind).sums and operator.input(0).type == "i8" for operator in graph.operators):
             variants += [MIXED, IN_FLOAT] if find_kernel_timings().is_measured else [IN_FLOAT]
         return [*variants, FLOAT_WEIGHTS] if any(map(is_dynamic_range, graph.operators)) else variants
 
     def predict_variant(self, model: Model) -> str:
         return MIXED if MIXED in self.list_variants(model) else ""
+
+    def offer_precision(self, model: Model) -> Offer:
+        if model.precision is Precision.BFLOAT16:
+            return refuse("XNNPACK computes no networks in bfloat16")
+        if model.precision is Precision.FLOAT16:
+            from nnapi.operation_codes import FAMILIES  # on demand: few models permit it
+
+            if not {call.name for call in model.operations}.isdisjoint(FAMILIES["recurrent"].split()):
+                return refuse("LiteRT takes no recurrent operations in float16")
+        return offer(model)
 
     def timings(self) -> Timings:
         from nnapi.drivers.xnnpack.timings import find_timings  # on demand: only predictions need it
@@ -142,7 +155,8 @@ class XnnpackDriver(HostMemory):
         need_supported(result.verdicts)
         passes = {UNSIGNED: UNSIGNED_PASSES, FLOAT_WEIGHTS: FLOAT_PASSES}.get(options.variant, PASSES)
         timings = {MIXED: find_kernel_timings(), IN_FLOAT: ALL_FLOAT}.get(options.variant, ALL_SIGNED)
-        found = compile_graph(model, result.graph, shapes, assumed, passes, timings)
+        in_float16 = self.offer_precision(model).choose(options.variant) is Precision.FLOAT16
+        found = compile_graph(model, result.graph, shapes, assumed, passes, timings, in_float16=in_float16)
         release_pages(find_large_constants(model))
         del result  # and with it what was made of the constants
         return PreparedGraph(model, found, self._choose_threads(options, found.work))

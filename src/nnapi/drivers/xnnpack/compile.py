@@ -55,6 +55,8 @@ def compile_graph(
     assumed: Sequence[Shape | None],
     passes: Sequence[Pass] = PASSES,
     timings: KernelTimings = NOMINAL,
+    *,
+    in_float16: bool = False,
 ) -> Compiled:
     """Rewrite and serialize a graph for inputs of ``shapes`` (None if omitted); ``assumed`` are tried first."""
     with use_timings(timings):
@@ -69,6 +71,7 @@ def compile_graph(
         tuple(find_origins(graph)),
         count_macs(graph),
         None if is_static(model) else tuple(assumed),
+        in_float16,
     )
     return Compiled(serialize(graph, tail=write_facts(VERSION, *told)), *told)
 

@@ -29,7 +29,8 @@ class PreparedGraph:
             compiled.flipped,
             compiled.shapes,
             compiled.file,
-            partial(_profile, model, compiled.origins),
+            None if compiled.in_float16 else partial(_profile, model, compiled.origins),
+            in_float16=compiled.in_float16,
         )
         make = partial(Instance, self.program, threads)
         self._pool = Pool(make, make())

@@ -12,10 +12,11 @@ from nnapi.model.facts import Trait
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.model.operation import REGISTRY
+from nnapi.model.precision import Precision
 
-FLOAT, HALF, QUANTIZED = 50.0, 25.0, 6.0
-"""Least decibels of results that agree: float32 networks, float16 or relaxed ones, quantized ones. Measured: engines
-agree to 8 or more, unrelated results to 3 or less."""
+FLOAT, HALF, BFLOAT, QUANTIZED = 50.0, 25.0, 6.0, 6.0
+"""Least decibels of results that agree: networks in float32, float16, bfloat16, quantized ones. Measured: engines agree
+to 8 or more, unrelated results to 3 or less."""
 STEPS = 2.0
 """Quantization steps that a quantized result may differ by."""
 TINY = 1e-5
@@ -85,7 +86,9 @@ def _find_tolerance(model: Model) -> float:
     codes = {operand.type.code for operand in model.operands}
     if model.dynamic_range or any(operand.type.scale for operand in model.operands):
         return QUANTIZED
-    return HALF if model.relaxed or OperandCode.TENSOR_FLOAT16 in codes else FLOAT
+    if model.precision is Precision.BFLOAT16:
+        return BFLOAT
+    return HALF if model.precision is Precision.FLOAT16 or OperandCode.TENSOR_FLOAT16 in codes else FLOAT
 
 
 def _find_unstable(model: Model) -> set[int]:

@@ -40,7 +40,7 @@ def look_up(question: Question) -> Prediction:
     model, options = question.model, question.options
     if not question.has_choice or len(question.usable) < 2:
         return Prediction({}, options.threads)
-    tables = find_tables(question.usable, options.threads or 1)
+    tables = find_tables(question.usable, options.threads or 1, model)
     if is_tiny(model):
         return Prediction(tables, options.threads or 1, is_tiny=True)
     processors = len(os.sched_getaffinity(0))
@@ -49,7 +49,7 @@ def look_up(question: Question) -> Prediction:
         return Prediction(tables, options.threads)
     if not is_fast or processors == 1 or _predict_least(model, tables) < WORTH_SHARING:
         return Prediction(tables, 1)
-    return Prediction(find_tables(question.usable, processors), processors)
+    return Prediction(find_tables(question.usable, processors, model), processors)
 
 
 def is_tiny(model: Model) -> bool:
@@ -79,7 +79,7 @@ def predict_plan(question: Question, found: Prediction, claims: Sequence[Claimed
 
 def list_plans(question: Question, threads: int | None) -> list[Plan]:
     """List the plans worth a trial: as much as possible on each device, other divisions and variants."""
-    tables = find_tables(question.usable, threads or 1)
+    tables = find_tables(question.usable, threads or 1, question.model)
     survey = Survey(question.model, question.usable, question.options.preference, None, tables)
     return [plan.on_threads(threads) for plan in make_plans(survey)]
 

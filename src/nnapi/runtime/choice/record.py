@@ -81,7 +81,7 @@ def _explain(question: Question, device: str, threads: int | None) -> Explanatio
 
     model, devices = question.model, question.devices
     index = [each.name for each in devices].index(device)
-    tables = find_tables(devices, threads or 1) if tunes() and len(devices) > 1 else {}
+    tables = find_tables(devices, threads or 1, model) if tunes() and len(devices) > 1 else {}
     survey = Survey(model, devices, question.options.preference, None, tables)
     return survey.explain([index] * len(model.operations))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from nnapi.drivers.base import PrepareOptions
 from nnapi.model.model import Model
+from nnapi.model.precision import PrecisionName, read_precision
 from nnapi.runtime.cache.compilation_cache import open_cache, open_own_cache
 from nnapi.runtime.choice.challenger import Inputs
 from nnapi.runtime.choice.knowledge import Fixed
@@ -33,14 +34,18 @@ def tune(
     devices: Devices | None = None,
     *,
     threads: int | None = None,
+    precision: PrecisionName | None = None,
     inputs: Sequence[Any] | None = None,
     progress: Progress = lambda text: None,
 ) -> Plan:
-    """Compare the plans of a model now; record the fastest for compilations with the same devices and threads.
+    """Compare the plans of a model now; record the fastest for compilations with the same devices, threads and
+    precision.
 
     ``inputs`` are arrays as :meth:`Compilation.run` takes them; by default zeros. An earlier record is forgotten.
     ``progress`` is called with the number of pairs so far, in words. Returns the plan.
     """
+    if precision is not None:
+        model = model.with_precision(read_precision(precision))
     candidates = list_candidates(devices)
     arrays = None if inputs is None else check_inputs(model, inputs)
     with settings(tuning=True):

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
+from nnapi.codes import DeviceTypeCode
+from nnapi.drivers.base import Precise
 from nnapi.model.model import DYNAMIC_RANGE
+from nnapi.model.precision import Precision
+from nnapi.runtime.device import Device
 from nnapi.runtime.planning.plan import Alternative, Decision, If, Plan, Run, Step
 
 
@@ -79,6 +84,24 @@ def as_text(plan: Plan) -> str:
 
 def list_notes(plan: Plan) -> list[str]:
     return [DYNAMIC_RANGE, *plan.notes] if plan.model.dynamic_range else list(plan.notes)
+
+
+def add_precisions(plan: Plan, devices: Sequence[Device]) -> Plan:
+    """Return the plan with a note on the precision of each device, if the model permits less than float32."""
+    permitted = plan.model.precision
+    if permitted is Precision.FLOAT32:
+        return plan
+    notes = []
+    for device in devices:
+        driver = device.driver
+        if isinstance(driver, Precise):
+            found = driver.offer_precision(plan.model).describe(plan.variant)
+        elif device.type == DeviceTypeCode.DEVICE_CPU:
+            found = "computes float32 in float32: it has no other precision"
+        else:
+            found = f"computes float32 in {permitted} or better, as its driver decides"
+        notes.append(f"{device.name} {found}")
+    return plan.with_notes((*plan.notes, *notes))
 
 
 def describe_wait(plan: Plan, seconds: float) -> str:

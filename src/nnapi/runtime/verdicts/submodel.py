@@ -35,7 +35,7 @@ def make_submodel(
     for call in calls:
         part.add_operation(call.code, [indices[i] for i in call.inputs], [indices[i] for i in call.outputs])
     part.assign_roles([indices[i] for i in inputs], [indices[i] for i in outputs])
-    part.relax_computation_float32_to_float16(model.relaxed)
+    part.permit_precision(model.precision)
     part.permit_dynamic_range(model.dynamic_range)
     part.permit_rounded_states(model.rounded_states)
     part.freeze()

@@ -17,7 +17,7 @@ from tests.stacks import convolutions
 
 pytest.importorskip("ai_edge_litert", reason="LiteRT has no wheel for this platform")
 
-from nnapi.drivers.litert.profiler import litert
+from nnapi.drivers.litert import c_api
 from nnapi.drivers.litert.profiler.align import Node, align, find_owners, fits
 from nnapi.drivers.litert.profiler.litert import Event, Profiled
 from nnapi.drivers.xnnpack.compile import find_origins
@@ -118,9 +118,9 @@ def test_a_file_that_the_profiler_does_not_take() -> None:
 
 @pytest.mark.parametrize(("status", "words"), [(1, "invalid argument"), (5, "unsupported"), (99, "status 99")])
 def test_failures_are_named(status: int, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(litert, "_library", lambda: SimpleNamespace(LiteRtStartProfiler=lambda profiler: status))
+    monkeypatch.setattr(c_api, "_library", lambda: SimpleNamespace(LiteRtStartProfiler=lambda profiler: status))
     with pytest.raises(RuntimeError, match=f"LiteRtStartProfiler fails: {words}"):
-        litert._call("StartProfiler", None)
+        c_api.call("StartProfiler", None)
 
 
 # In traces

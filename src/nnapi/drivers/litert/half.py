@@ -1,0 +1,25 @@
+"""XNNPACK in float16: by LiteRT's C API, as the interpreter has no switch for it on x86."""
+
+from __future__ import annotations
+
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+from nnapi.drivers.litert.c_api import CompiledModel
+from nnapi.errors import OpFailedError
+
+FORCE_FP16 = 4
+"""The flag of LiteRT's XNNPACK delegate; operators without a kernel for float16 stay in float32."""
+
+
+def compile_in_float16(content: bytes, threads: int) -> CompiledModel:
+    """Compile a graph with XNNPACK in float16; OpFailedError where LiteRT refuses."""
+    plain = Interpreter(
+        model_content=content, experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    )
+    sides = plain.get_input_details(), plain.get_output_details()
+    ends = [[np.zeros(detail["shape"], detail["dtype"]) for detail in side] for side in sides]
+    try:
+        return CompiledModel(content, ends, {b"xnnpack": b"num_threads = %d\nflags = %d\n" % (threads, FORCE_FP16)})
+    except (RuntimeError, KeyError) as error:
+        raise OpFailedError(f"LiteRT refuses the graph in float16: {error}") from None

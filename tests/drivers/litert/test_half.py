@@ -1,0 +1,116 @@
+"""XNNPACK in float16."""
+
+import logging
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nnapi import Builder, Model, compile, tensor
+from nnapi.drivers import precision
+from nnapi.drivers.base import CacheEntry, PrepareOptions, Request
+from nnapi.drivers.instruction_sets import find_instruction_sets
+from nnapi.drivers.precision import ARITHMETIC
+from nnapi.model.precision import Precision
+
+pytest.importorskip("ai_edge_litert", reason="LiteRT has no wheel for this platform")
+
+from nnapi.drivers.litert import half
+from nnapi.drivers.litert.c_api import CompiledModel
+from nnapi.drivers.xnnpack import XnnpackDriver
+from tests.drivers.xnnpack.engine_cases import engine
+
+pytestmark = pytest.mark.engine
+
+X = np.random.default_rng(0).normal(size=(8, 256)).astype(np.float32)
+ABLE = ARITHMETIC[Precision.FLOAT16] | {"f16c"}
+needs_float16 = pytest.mark.skipif(find_instruction_sets().isdisjoint(ABLE), reason="needs a processor with float16")
+
+
+@pytest.fixture(autouse=True)
+def _processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(precision, "find_instruction_sets", lambda: ARITHMETIC[Precision.FLOAT16])
+
+
+def network(permitted: Precision = Precision.FLOAT16) -> Model:
+    b, random = Builder(), np.random.default_rng(1)
+    weights, bias = random.normal(size=(64, 256)).astype(np.float32) / 16, np.zeros(64, np.float32)
+    b.output(b.fully_connected(b.input(tensor("float32", X.shape)), weights, bias, 0))
+    return b.finish().with_precision(permitted)
+
+
+def run(prepared: Any) -> Any:
+    return prepared.execute(Request([X])).outputs[0]
+
+
+@needs_float16
+@pytest.mark.parametrize("threads", [1, 2])
+def test_results_are_rounded_to_float16(threads: int) -> None:
+    driver = XnnpackDriver(threads)
+    rounded, exact = (driver.prepare(network(), PrepareOptions(variant=each)) for each in ("", "in float32"))
+    assert (run(rounded) != run(exact)).any()
+    np.testing.assert_allclose(run(rounded), run(exact), atol=0.05)
+    np.testing.assert_array_equal(run(rounded), run(rounded).astype(np.float16))
+
+
+@needs_float16
+def test_fast_paths_give_the_same() -> None:
+    prepared: Any = XnnpackDriver(1).prepare(network(), PrepareOptions())
+    expected = run(prepared)
+    np.testing.assert_array_equal(prepared.direct([X.shape], False)([X])[0], expected)
+    session = prepared.session()
+    bound = session.bind([X.shape])
+    bound.inputs[0][...] = X
+    np.testing.assert_array_equal(bound.run()[0], expected)
+    session.close()
+    prepared.close()
+
+
+@needs_float16
+def test_a_cache_entry_keeps_the_precision() -> None:
+    driver = XnnpackDriver(1)
+    prepared = driver.prepare(network(), PrepareOptions())
+    entry = driver.cache_entry(prepared)
+    assert entry is not None
+    restored: Any = driver.restore(network(), CacheEntry(entry), PrepareOptions())
+    assert restored.program.in_float16
+    np.testing.assert_array_equal(run(restored), run(prepared))
+
+
+def test_a_refused_graph_is_computed_in_float32(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*arguments: Any) -> CompiledModel:
+        raise RuntimeError("no")
+
+    monkeypatch.setattr(half, "CompiledModel", refuse)
+    driver = XnnpackDriver(1)
+    prepared, exact = (driver.prepare(network(), PrepareOptions(variant=each)) for each in ("", "in float32"))
+    np.testing.assert_array_equal(run(prepared), run(exact))
+    assert "LiteRT refuses the graph in float16: no; it computes in float32" in caplog.text
+
+
+def test_xnnpack_explains_why_it_computes_in_float32() -> None:
+    assert XnnpackDriver().offer_precision(network(Precision.BFLOAT16)).reason.startswith("XNNPACK computes no")
+    b = Builder()
+    state, weights, bias = np.zeros((1, 2), np.float32), np.zeros((2, 2), np.float32), np.zeros(2, np.float32)
+    hidden = b.input(tensor("float32", state.shape))
+    b.output(*b.rnn(b.input(tensor("float32", (1, 2))), weights, weights, bias, hidden, 0))
+    recurrent = b.finish().with_precision(Precision.FLOAT16)
+    assert "recurrent" in XnnpackDriver().offer_precision(recurrent).reason
+
+
+def test_explanations_name_the_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    notes = [compile(network(each), [engine()]).explanation()["notes"] for each in Precision]
+    assert notes[0] == []
+    assert notes[1] == ["xnnpack-cpu computes float32 in float16"]
+    assert notes[2] == ["xnnpack-cpu computes float32 in float32: XNNPACK computes no networks in bfloat16"]
+    assert "computes float32 in float16" in compile(network(), [engine()]).explain()
+
+
+def test_nothing_changes_without_arithmetic(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(precision, "find_instruction_sets", frozenset)
+    with caplog.at_level(logging.WARNING):
+        prepared: Any = XnnpackDriver(1).prepare(network(), PrepareOptions())
+    assert not prepared.program.in_float16
+    assert "no float16 arithmetic" in compile(network(), [engine()]).explain()
