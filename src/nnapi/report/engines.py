@@ -70,7 +70,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class Nnapi:
-    """The engine nnapi itself; ``devices`` and ``precision`` as for ``nnapi.compile``, ``weights`` as for ``nnapi.load``.
+    """The engine nnapi itself; ``devices`` and ``precision`` as for ``nnapi.compile``, ``weights`` as for ``load``.
 
     ``loader`` names the function that loads files (``module:function``), as another process needs a name.
     """

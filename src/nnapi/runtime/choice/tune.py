@@ -41,7 +41,8 @@ def tune(
     """Compare the plans of a model now; record the fastest for compilations with the same devices, threads and
     precision.
 
-    ``inputs`` are arrays as :meth:`Compilation.run` takes them; by default zeros. An earlier record is forgotten.
+    ``precision`` is as for :func:`nnapi.compile`. ``inputs`` are arrays as :meth:`Compilation.run` takes them; by
+    default zeros. An earlier record is forgotten.
     ``progress`` is called with the number of pairs so far, in words. Returns the plan.
     """
     if precision is not None:
