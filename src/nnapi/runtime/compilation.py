@@ -351,18 +351,14 @@ class Compilation(NotebookDisplay):
 
     def explain(self) -> str:
         """Explain device, refusals and cost of each operation, the trials, and the time of finish."""
-        trial = self._trial and self._trial.describe()
-        plan = add_precisions(self.plan, self.devices)
-        plan = plan.with_notes((*plan.notes, trial)) if trial else plan
+        trial = self._trial.describe() if self._trial else None
+        plan = add_precisions(self.plan, self.devices, trial)
         return f"{as_text(plan)}\n\n{describe_wait(plan, self._waited)}"
 
     def explanation(self) -> dict[str, Any]:
         """The content of :meth:`explain` as plain values, ready for JSON."""
-        trial = self._trial and self._trial.describe()
-        return as_data(add_precisions(self.plan, self.devices)) | {
-            "waited_seconds": self._waited,
-            "trial": trial or None,
-        }
+        trial, plan = self._trial and self._trial.describe(), add_precisions(self.plan, self.devices)
+        return as_data(plan) | {"waited_seconds": self._waited, "trial": trial or None}
 
     def need_one_device(self, what: str) -> None:
         """Raise BadDataError unless the compilation was made for exactly one explicitly chosen device."""

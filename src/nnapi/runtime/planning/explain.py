@@ -86,13 +86,11 @@ def list_notes(plan: Plan) -> list[str]:
     return [DYNAMIC_RANGE, *plan.notes] if plan.model.dynamic_range else list(plan.notes)
 
 
-def add_precisions(plan: Plan, devices: Sequence[Device]) -> Plan:
-    """Return the plan with a note on the precision of each device, if the model permits less than float32."""
-    permitted = plan.model.precision
-    if permitted is Precision.FLOAT32:
-        return plan
-    notes = []
-    for device in devices:
+def add_precisions(plan: Plan, devices: Sequence[Device], trial: str | None = None) -> Plan:
+    """Return the plan with the ``trial`` as a note, and one on the precision of each device if the model permits less
+    than float32."""
+    permitted, notes = plan.model.precision, [trial] if trial else []
+    for device in devices if permitted is not Precision.FLOAT32 else ():
         driver = device.driver
         if isinstance(driver, Precise):
             found = driver.offer_precision(plan.model).describe(plan.variant)
@@ -101,7 +99,7 @@ def add_precisions(plan: Plan, devices: Sequence[Device]) -> Plan:
         else:
             found = f"computes float32 in {permitted} or better, as its driver decides"
         notes.append(f"{device.name} {found}")
-    return plan.with_notes((*plan.notes, *notes))
+    return plan.with_notes((*plan.notes, *notes)) if notes else plan
 
 
 def describe_wait(plan: Plan, seconds: float) -> str:
