@@ -8,6 +8,7 @@ from nnapi.testing.random.graphs import (
     JOINABLE,
     READERS,
     VIEWS,
+    find_image_readers,
     find_readers,
     random_graph,
     random_readers,
@@ -66,6 +67,26 @@ def test_several_operations_read_one_result() -> None:
         counts.append(max(sum(index in call.inputs for call in main.operations) for index in made.outputs))
     assert len(counts) > 40
     assert sum(count > 2 for count in counts) > 20
+
+
+def test_images_of_a_pooling_are_normalized_as_nchw_beside_quantized_values() -> None:
+    """Every turn of an operation offers its result to all operations that have a layout."""
+    turn = next(turn for turn, each in enumerate(JOINABLE) if each.name == "MAX_POOL_2D")
+    first, readers = find_image_readers(turn + len(JOINABLE))
+    assert first.name == "MAX_POOL_2D"
+    assert {"CONV_2D", "INSTANCE_NORMALIZATION", "RESIZE_BILINEAR"} < {each.name for each in readers}
+    found = 0
+    for seed in range(40):
+        main = random_readers(np.random.default_rng([8, seed]), first, readers).main
+        pooled = {index for call in main.operations if call.type == "MAX_POOL_2D" for index in call.outputs}
+        found += any(operand.scale for operand in main.operands) and any(
+            call.type == "INSTANCE_NORMALIZATION"
+            and call.inputs[0] in pooled
+            and len(call.inputs) > 4
+            and bool(main.operands[call.inputs[4]].data)
+            for call in main.operations
+        )
+    assert found > 0
 
 
 def largest(x: np.ndarray) -> Example:

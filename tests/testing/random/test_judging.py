@@ -240,6 +240,17 @@ def test_data_for_other_dimensions_than_declared_is_invalid() -> None:
     assert "BOX_WITH_NMS_LIMIT gives #9 other dimensions than [3]" in judgement.reason
 
 
+@pytest.mark.parametrize(("other", "same"), [([np.nan, 2], True), ([np.inf, 3], False)])
+def test_variants_are_not_judged_where_the_result_is_infinite(
+    monkeypatch: pytest.MonkeyPatch, other: list[float], same: bool
+) -> None:
+    """−0 is 0 to a fused RELU, and 1 / 0 and 1 / −0 differ."""
+    example = add()
+    monkeypatch.setattr(judging, "run_example", lambda example, device: [np.array(other, np.float32)])
+    change = judging._find_change(example, {3: np.array([np.inf, 2], np.float32)}, REFERENCE)
+    assert (change is None) == same
+
+
 def test_control_flow_is_judged_as_a_whole() -> None:
     example = replace(endless(), inputs={2: np.array([False])})
     assert judge(example, REFERENCE).outcome == Outcome.AGREED

@@ -44,6 +44,10 @@ CALLABLE = tuple(sorted(REGISTRY.values(), key=lambda operation: operation.name)
 JOINABLE = tuple(each for each in CALLABLE if not is_control_flow(each) and each.name not in UNSURE)
 VIEWS = tuple(each for each in JOINABLE if each.name in ("EXPAND_DIMS", "RESHAPE", "SQUEEZE"))
 """Operations that an engine may answer with the memory of their input."""
+IMAGES = tuple(
+    each for each in JOINABLE if any(slot.name == "layout" for call in each.overloads for slot in call.inputs)
+)
+"""Operations whose images may be NCHW, which engines compute by other rules in models with quantized values."""
 VIEWED = 0.2
 """Share of the graphs that show a view of a value that other operations read, too."""
 PAIRED = 4
@@ -94,6 +98,12 @@ def find_readers(turn: int) -> tuple[Operation, tuple[Operation, ...]]:
     position = turn % count
     start = turn // count * READERS + position
     return JOINABLE[position], tuple(JOINABLE[(start + offset) % count] for offset in range(READERS))
+
+
+def find_image_readers(turn: int) -> tuple[Operation, tuple[Operation, ...]]:
+    """Return an operation, and the operations on images, which read its result beside a QUANTIZE."""
+    (beside,) = (each for each in JOINABLE if each.name == "QUANTIZE")
+    return JOINABLE[turn % len(JOINABLE)], (*IMAGES, beside)
 
 
 def random_readers(

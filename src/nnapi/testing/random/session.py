@@ -16,7 +16,7 @@ from nnapi.testing.corpus import write
 from nnapi.testing.example import Example, Harness, with_expected
 from nnapi.testing.fuzz import NoCall
 from nnapi.testing.random.child import Child
-from nnapi.testing.random.graphs import PAIRED, find_readers, random_example, random_readers
+from nnapi.testing.random.graphs import PAIRED, find_image_readers, find_readers, random_example, random_readers
 from nnapi.testing.random.judging import Judgement, Outcome
 from nnapi.testing.random.shrinking import LIMIT, shrink
 
@@ -63,6 +63,8 @@ def example_of(seed: int, number: int, values: str = "ordinary", only: tuple[Ope
         turn, rest = divmod(number, PAIRED)
         if rest == PAIRED - 1 and not only:
             example = random_readers(rng, *find_readers(seed + turn), VALUES[values])
+        elif number % (2 * PAIRED) == 1 and not only:
+            example = random_readers(rng, *find_image_readers(seed + turn // 2), VALUES[values])
         else:
             example = random_example(rng, VALUES[values], only)
     except NoCall:
