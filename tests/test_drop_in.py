@@ -103,6 +103,8 @@ def test_a_module_that_is_imported_already_is_replaced(replaced: Package) -> Non
     own = import_module("its_module")
     DropInFinder(replaced, lambda _: {"answer": 42}).replace_imported()
     assert (own.answer, sys.modules["its_module"].answer) == (1, 42)
+    DropInFinder(replaced, lambda _: {"answer": 43}).replace_imported()
+    assert (sys.modules["its_module"].answer, sys.modules["its_module"].question) == (43, 2)
 
 
 def test_a_wrong_name_is_reported(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,7 +49,7 @@ class DropIn(ModuleType):
     def __init__(self, name: str, own: ModuleType | None, find_names: Callable[[], Names]) -> None:
         """``own`` is the module, None if it is not installed. ``find_names`` is called at the first use."""
         super().__init__(name)
-        self._own, self._find_names = own, cache(find_names)
+        self.own, self._find_names = own, cache(find_names)
         self.__path__ = list(getattr(own, "__path__", []))
         self.__spec__ = getattr(own, "__spec__", None) or ModuleSpec(name, None, is_package=True)
 
@@ -57,8 +57,8 @@ class DropIn(ModuleType):
         asking = sys._getframe(1).f_globals.get("__name__", "").partition(".")[0]
         if asking not in ("nnapi", "importlib") and name in self._find_names():  # importlib asks for anyone
             return self._find_names()[name]
-        if self._own is not None:
-            return getattr(self._own, name)
+        if self.own is not None:
+            return getattr(self.own, name)
         with suppress(ImportError):
             return import_module(f"{self.__name__}.{name}")
         raise AttributeError(f"module {self.__name__!r} is replaced by nnapi, which has no {name!r} for it")
@@ -98,8 +98,8 @@ class DropInFinder(MetaPathFinder, Loader):
     def replace_imported(self) -> None:
         """Replace the modules that are imported already."""
         for name in self._always:
-            if (own := sys.modules.get(name)) is not None and not isinstance(own, DropIn):
-                sys.modules[name] = module = self._replace(name, own)
+            if (module := sys.modules.get(name)) is not None:
+                sys.modules[name] = module = self._replace(name, getattr(module, "own", module))
                 parent, _, last = name.rpartition(".")
                 if parent:
                     setattr(sys.modules[parent], last, module)

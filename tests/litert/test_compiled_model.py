@@ -264,7 +264,7 @@ def test_engines_on_the_processor_are_the_cpu(monkeypatch: pytest.MonkeyPatch) -
 def test_litert_computes_what_nnapi_cannot_express() -> None:
     model = CompiledModel.from_buffer(with_atan2())
     assert not model.is_fully_accelerated()
-    assert "LiteRT: ATAN2" in model.explain()
+    assert "left to LiteRT: ATAN2" in model.explain()
     inputs, outputs = model.create_input_buffers(0), model.create_output_buffers(0)
     fill(inputs)
     model.run_by_index(0, inputs, outputs)

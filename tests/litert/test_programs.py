@@ -117,6 +117,7 @@ def as_they_were(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Leave the modules that are replaced as they were before."""
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    monkeypatch.setenv("NNAPI_DROPIN", "")  # which the command sets
     before = {name: module for name, module in sys.modules.items() if name.partition(".")[0] in REPLACED}
     try:
         yield

@@ -178,10 +178,8 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
 
     def _make_native(self) -> Any:
         """Make another interpreter of LiteRT, without delegates, which may allocate."""
-        source = self.file.source
-        path, content = (source, None) if isinstance(source, str) else (None, source)
         kind = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-        return litert.Interpreter(path, content, experimental_op_resolver_type=kind)._interpreter
+        return litert.Interpreter(*self.file.path_and_content, experimental_op_resolver_type=kind)._interpreter
 
 
 class SignatureRunner(litert.SignatureRunner):  # type: ignore[misc]  # LiteRT has no types

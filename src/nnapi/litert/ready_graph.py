@@ -59,14 +59,6 @@ class ReadyGraph:
         for state, tensor in self._states:
             state.fill(tensor.zero_point)
 
-    def compute(self, values: dict[int, Array]) -> None:
-        """Run as a partition: read and write values by tensor index."""
-        for index, array in self.inputs.items():
-            if values[index].shape != array.shape:
-                raise RuntimeError(f"tensor {index} is {values[index].shape}, what follows was made for {array.shape}")
-            array[...] = values[index]
-        values.update(zip(self.positions, self.run(), strict=True))
-
     def explain(self) -> str:
         return self.compilation.explain()
 

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from ai_edge_litert.interpreter import Interpreter
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from nnapi.compiling import compile
 from nnapi.errors import NnapiError
-from nnapi.formats.tflite.cutting import cut
 from nnapi.formats.tflite.reader import Subgraph
 from nnapi.formats.tflite.reader import Tensor as FileTensor
 from nnapi.importers.refusals import UnsupportedOperationsError
 from nnapi.importers.tflite.convert import list_variables
-from nnapi.litert.partition import find_foreign, partition
-from nnapi.litert.partitioned_graph import LiteRtPartition, PartitionedGraph
+from nnapi.litert.delegated_graph import DelegatedGraph
 from nnapi.litert.ready_graph import ReadyGraph, Tensor
 from nnapi.litert.restarting_graph import RestartingGraph
-from nnapi.litert.subgraph_file import Partition, SubgraphFile, list_readable
+from nnapi.litert.subgraph_file import SubgraphFile, list_readable
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.compilation import Compilation
 
-Graph = ReadyGraph | RestartingGraph | PartitionedGraph
+Graph = ReadyGraph | RestartingGraph | DelegatedGraph
 
 
 class Settings(NamedTuple):
@@ -73,9 +71,7 @@ class Session:
                 self.graph = self._prepare(graph)
             except NnapiError as error:
                 if self._settings.fallback:
-                    with suppress(RuntimeError):  # operators that only a delegate of LiteRT's has: as the file says
-                        self._shapes = self._infer_shapes(graph, asks_native=True)
-                    self.graph = self._prepare_parts(graph, str(error))
+                    self.graph = self._delegate(graph, str(error))
                 else:
                     hint = ". fallback=True leaves those to LiteRT" * isinstance(error, UnsupportedOperationsError)
                     raise RuntimeError(f"{error}{hint}") from error
@@ -95,12 +91,12 @@ class Session:
             return shape
         return self._shapes.get(index) if self._resized else None
 
-    def _infer_shapes(self, graph: Subgraph, *, asks_native: bool = False) -> dict[int, Shape]:
-        """Return the shape of each tensor. LiteRT infers them for resized inputs, for outputs without a shape, and with
-        ``asks_native``; else they are the file's."""
+    def _infer_shapes(self, graph: Subgraph) -> dict[int, Shape]:
+        """Return the shape of each tensor. LiteRT infers them for resized inputs and for outputs without a shape; else
+        they are the file's."""
         native = self._native
         is_vague = any(not graph.tensors[index].shape for index in graph.outputs)
-        if self._resized or is_vague or asks_native:
+        if self._resized or is_vague:
             native = self._make_native()
             for index, shape in self._resized.items():
                 native.ResizeInputTensor(index, shape, False, self.index)
@@ -137,50 +133,28 @@ class Session:
             self._list(graph, variables),
         )
 
-    def _prepare_parts(self, graph: Subgraph, reason: str) -> PartitionedGraph:
-        """Prepare partitions, and leave those to LiteRT that NNAPI refuses."""
-        everything = self._settings.all_tensors
-        whole = Partition(range(len(graph.operators)), graph.inputs, graph.outputs)
-        foreign = find_foreign(graph).union(self._file.find_refused(whole, self._shapes, self.index))
-        while True:
-            assigned = partition(graph, foreign, all_tensors=everything)
-            ready: dict[int, ReadyGraph] = {}
-            for number, (part, is_litert) in enumerate(assigned):
-                if not is_litert:
-                    try:
-                        ready[number] = self._prepare_part(graph, part)
-                    except NnapiError:
-                        found = self._file.find_refused(part, self._shapes, self.index)
-                        foreign.update([part.operators[each] for each in found] or part.operators)
-            if len(ready) == sum(not is_litert for _, is_litert in assigned):
-                break
-            for each in ready.values():
-                each.close()
-        outputs = list_readable(graph) if everything else graph.outputs
-        parts: list[LiteRtPartition | ReadyGraph]
-        try:
-            parts = [ready.get(n) or self._make_litert_partition(graph, part) for n, (part, _) in enumerate(assigned)]
-        except RuntimeError as error:  # LiteRT may run a file of which it refuses a partition
-            for each in ready.values():
-                each.close()
-            parts = [self._make_litert_partition(graph, whole._replace(outputs=outputs))]
-            reason = f"{reason}\nLiteRT runs all operators, as it refuses a partition: {error}"
-        return PartitionedGraph(parts, self._list(graph, graph.inputs), self._list(graph, outputs), reason)
+    def _delegate(self, graph: Subgraph, reason: str) -> DelegatedGraph:
+        """Let LiteRT run the subgraph, with the delegate unless every tensor is wanted."""
+        settings = self._settings
+        cache = settings.cache if isinstance(settings.cache, str | os.PathLike) else ""
+        options = {"devices": ",".join(settings.devices or ()), "cache": cache}
+        outputs = list_readable(graph) if settings.all_tensors else graph.outputs
 
-    def _prepare_part(self, graph: Subgraph, part: Partition) -> ReadyGraph:
-        own = replace(graph, operators=[graph.operators[number] for number in part.operators], inputs=part.inputs)
-        return ReadyGraph(
-            self._settings.compile(self._file.part(part, self._shapes, self.index)),
-            self._list(graph, part.inputs),
-            self._list(graph, part.outputs),
-            self._list(graph, list_variables(own)),
-        )
+        def make_interpreter(delegates: list[Any]) -> Interpreter:
+            threads = settings.threads or os.cpu_count()
+            made = Interpreter(
+                *self._file.path_and_content,
+                [] if settings.all_tensors else delegates,
+                threads,
+                OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES if settings.all_tensors else OpResolverType.AUTO,
+                settings.all_tensors,
+            )
+            for index, shape in self._resized.items():
+                made._interpreter.ResizeInputTensor(index, shape, False, self.index)
+            made._interpreter.AllocateTensors(self.index)
+            return made
 
-    def _make_litert_partition(self, graph: Subgraph, part: Partition) -> LiteRtPartition:
-        content = cut(self._file.content, self.index, *part)
-        native = Interpreter(model_content=content, num_threads=self._settings.threads)._interpreter
-        kinds = [graph.operators[number].kind for number in part.operators]
-        return LiteRtPartition(native, part, self.index, kinds, self._shapes)
+        return DelegatedGraph(make_interpreter, options, self.index, graph.inputs, outputs, reason)
 
     def _list(self, graph: Subgraph, indices: Sequence[int]) -> list[Tensor]:
         return [self.describe(graph.tensors[index]) for index in indices]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping
 
 import numpy as np
 
 from nnapi.errors import NnapiError
-from nnapi.formats.tflite.reader import File, Subgraph, list_subgraphs
+from nnapi.formats.tflite.reader import File, Subgraph
 from nnapi.importers import load
 from nnapi.importers.file_formats import Weights, is_dynamic_range
 from nnapi.importers.refusals import Refused
@@ -18,14 +17,6 @@ from nnapi.importers.tflite.tensors import operand_type
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.model.operand import Shape
-
-
-class Partition(NamedTuple):
-    """Operators of a subgraph by index, with their inputs and outputs."""
-
-    operators: Sequence[int]
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
 
 
 class SubgraphFile:
@@ -42,6 +33,11 @@ class SubgraphFile:
             self._memory = Memory.from_array(np.frombuffer(self.source, np.uint8))
 
     @property
+    def path_and_content(self) -> tuple[str | None, bytes | None]:
+        """The first arguments of LiteRT's interpreters, of which one is None."""
+        return (self.source, None) if isinstance(self.source, str) else (None, self.source)
+
+    @property
     def content(self) -> memoryview:
         return self._memory.view().data.toreadonly()
 
@@ -55,7 +51,8 @@ class SubgraphFile:
         """Return a subgraph as a model, for ``shapes`` of its tensors.
 
         ``is_as_stored``: the shapes are the file's own. ``all_tensors``: every result that NNAPI can represent is an
-        output, after the others. ``keeps_state``: variables follow as inputs and outputs, else each run resets them.
+        output, after the others. ``keeps_state``: variables follow as inputs and outputs, else each run resets them. If
+        the shapes do not fit, the file's dynamic ones remain.
         """
         file = self.read()
         graph = file.subgraph(index)
@@ -64,43 +61,21 @@ class SubgraphFile:
         if not (index or all_tensors or has_state or is_dynamic) and is_as_stored:
             return load(self.source, weights=self._weights)
         outputs = list_readable(graph) if all_tensors else graph.outputs
-        return self.part(Partition(range(len(graph.operators)), graph.inputs, outputs), shapes, index, keeps_state)
-
-    def find_refused(self, part: Partition, shapes: Mapping[int, Shape], index: int) -> list[int]:
-        """Return the indices of a partition's operators that NNAPI cannot express."""
-        importing, graph = self._begin(part, shapes, index, keeps_state=True)
         try:
-            importing.model(index)
+            return self._import(index, outputs, shapes, keeps_state)
         except NnapiError:
-            refused = set(map(id, importing.refused))
-            is_inside = any(id(operator) in refused for operator in graph.operators)
-            return [
-                number
-                for number, operator in enumerate(graph.operators)
-                if id(operator) in refused or (not is_inside and list_subgraphs(operator))
-            ]
-        return []
-
-    def part(self, part: Partition, shapes: Mapping[int, Shape], index: int, keeps_state: bool = True) -> Model:
-        """Return operators as a model; if the shapes do not fit, with the file's dynamic ones."""
-        try:
-            return self._begin(part, shapes, index, keeps_state)[0].model(index)
-        except NnapiError:
-            if not any(0 in tensor.shape for tensor in self.read().subgraph(index).tensors):
+            if not is_dynamic:
                 raise
-            return self._begin(part, {}, index, keeps_state)[0].model(index)
+            return self._import(index, outputs, {}, keeps_state)
 
-    def _begin(
-        self, part: Partition, shapes: Mapping[int, Shape], index: int, keeps_state: bool
-    ) -> tuple[Import, Subgraph]:
-        """Return the import of a subgraph cut down to a partition, with other shapes, and that subgraph."""
+    def _import(self, index: int, outputs: tuple[int, ...], shapes: Mapping[int, Shape], keeps_state: bool) -> Model:
+        """Return a subgraph as a model with other outputs and shapes."""
         file = self.read()
         graph = file.subgraph(index)
-        graph.operators = [graph.operators[number] for number in part.operators]
-        graph.inputs, graph.outputs = part.inputs, part.outputs
+        graph.outputs = outputs
         for number, shape in shapes.items():
             graph.tensors[number].shape = shape
-        return Import(file, self.name, keeps_state=keeps_state, dynamic_range=self._dynamic_range), graph
+        return Import(file, self.name, keeps_state=keeps_state, dynamic_range=self._dynamic_range).model(index)
 
 
 def list_readable(graph: Subgraph) -> tuple[int, ...]:
