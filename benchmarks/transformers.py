@@ -5,185 +5,35 @@
 Needs torch, transformers and onnxruntime. PyTorch exports each network as .onnx, ONNX Runtime's tool quantizes its
 weights (dynamic) or its weights and activations (static), and nnapi exports each .onnx as .tflite. The engines run in
 turns in one process; with one thread processor time counts, which other processes disturb less. ``ratio`` is the time
-of the fastest other engine over ours, of the medians and of the minima: above 1 nnapi is faster. ``error`` is the
-largest difference from ONNX Runtime, relative to its largest value. Files are cached in FOLDER, by default the folder
-nnapi-transformers in the folder for temporary files.
+of the fastest other engine over ours, of the medians and of the minima: above 1 nnapi is faster; ``best`` takes nnapi's
+best device and file instead of the plan that trials chose. ``error`` is the largest difference from ONNX Runtime,
+relative to its largest value. Files are cached in FOLDER, by default the folder nnapi-transformers in the folder for
+temporary files. NAME "lengths" times the first answers at 50 new lengths.
 """
 
 from __future__ import annotations
 
 import argparse
-import logging
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+
+from benchmarks.transformer_networks import NETWORKS, Feed, make
 
 FOLDER = Path(tempfile.gettempdir()) / "nnapi-transformers"
 VARIANTS = "float", "dynamic", "static"
 SECONDS, LEAST = 4.0, 12
 """Seconds that all engines together run, and runs of each at least."""
-WORDS, HEADS, WIDTH, LAYERS = 1000, 4, 256, 4
-"""The sizes of the decoder."""
 
-Feed = dict[str, Any]
 Run = Callable[[], Sequence[Any]]
-
-
-class Network(NamedTuple):
-    """A module of PyTorch, its inputs by name, the names of its outputs, and the names of dynamic dimensions."""
-
-    module: Any
-    inputs: Feed
-    outputs: Sequence[str]
-    axes: Mapping[str, Mapping[int, str]] = {}
-
-
-def wrap(model: Any, names: Sequence[str], output: str = "last_hidden_state") -> Any:
-    """Return a model of transformers as a module of positional inputs with one output."""
-    import torch
-
-    class Wrapped(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.model = model
-
-        def forward(self, *given: Any) -> Any:
-            return getattr(self.model(**dict(zip(names, given, strict=True))), output)
-
-    return Wrapped()
-
-
-def make_text(hidden: int, layers: int, heads: int, length: int, *, is_dynamic: bool) -> Network:
-    import torch
-    from transformers import BertConfig, BertModel
-
-    config = BertConfig(
-        hidden_size=hidden, num_hidden_layers=layers, num_attention_heads=heads, intermediate_size=4 * hidden
-    )
-    config._attn_implementation = "eager"
-    names = "input_ids", "attention_mask"
-    inputs = {names[0]: torch.randint(5, 30000, (1, length)), names[1]: torch.ones(1, length).long()}
-    axes = {name: {1: "sequence"} for name in (*names, "output")} if is_dynamic else {}
-    return Network(wrap(BertModel(config), names), inputs, ["output"], axes)
-
-
-def make_vit() -> Network:
-    import torch
-    from transformers import ViTConfig, ViTModel
-
-    config = ViTConfig(hidden_size=192, num_hidden_layers=12, num_attention_heads=3, intermediate_size=768)
-    config._attn_implementation = "eager"
-    return Network(wrap(ViTModel(config), ["pixel_values"]), {"pixel_values": torch.randn(1, 3, 224, 224)}, ["output"])
-
-
-def make_whisper() -> Network:
-    import torch
-    from transformers import WhisperConfig
-    from transformers.models.whisper.modeling_whisper import WhisperEncoder
-
-    config = WhisperConfig()  # the tiny one
-    config._attn_implementation = "eager"
-    inputs = {"input_features": torch.randn(1, 80, 3000)}
-    return Network(wrap(WhisperEncoder(config), ["input_features"]), inputs, ["output"])
-
-
-def make_segformer() -> Network:
-    import torch
-    from transformers import SegformerConfig, SegformerForSemanticSegmentation
-
-    model = SegformerForSemanticSegmentation(SegformerConfig(num_labels=150))  # B0
-    inputs = {"pixel_values": torch.randn(1, 3, 256, 256)}
-    return Network(wrap(model, ["pixel_values"], "logits"), inputs, ["output"])
-
-
-def make_decoder() -> Network:
-    """Return a decoder with rotary embeddings that reads past keys and values, and writes them one token longer."""
-    import torch
-
-    def rotate(x: Any, cosine: Any, sine: Any) -> Any:
-        low, high = x.chunk(2, -1)
-        return x * cosine + torch.cat([-high, low], -1) * sine
-
-    class Decoder(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            linear = torch.nn.Linear
-            self.embed, self.head = torch.nn.Embedding(WORDS, WIDTH), linear(WIDTH, WORDS)
-            self.frequencies = torch.nn.Parameter(1e4 ** -torch.linspace(0, 1, WIDTH // HEADS // 2))
-            self.blocks = torch.nn.ModuleList(
-                torch.nn.ModuleDict(
-                    {
-                        "norm": torch.nn.LayerNorm(WIDTH),
-                        "in": linear(WIDTH, 3 * WIDTH),
-                        "out": linear(WIDTH, WIDTH),
-                        "next": torch.nn.LayerNorm(WIDTH),
-                        "up": linear(WIDTH, 4 * WIDTH),
-                        "down": linear(4 * WIDTH, WIDTH),
-                    }
-                )
-                for _ in range(LAYERS)
-            )
-
-        def forward(self, ids: Any, mask: Any, *past: Any) -> Any:
-            x, present = self.embed(ids), []
-            bias = ((1 - mask.float()) * -1e9)[:, None, None, :]
-            position = mask.float().sum(1, keepdim=True)[:, :, None] - 1
-            angles = torch.cat([position * self.frequencies] * 2, -1)[:, None]
-            cosine, sine = angles.cos(), angles.sin()
-            for block, keys, values in zip(self.blocks, past[::2], past[1::2], strict=True):
-                parts = block["in"](block["norm"](x)).view(1, -1, 3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4)
-                query = rotate(parts[0], cosine, sine)
-                keys = torch.cat([keys, rotate(parts[1], cosine, sine)], 2)
-                values = torch.cat([values, parts[2]], 2)
-                scores = query @ keys.transpose(2, 3) / (WIDTH // HEADS) ** 0.5 + bias
-                x = x + block["out"]((scores.softmax(-1) @ values).transpose(1, 2).reshape(x.shape))
-                x = x + block["down"](torch.nn.functional.gelu(block["up"](block["next"](x))))
-                present += [keys, values]
-            return self.head(x), *present
-
-    names = [f"past{i}" for i in range(2 * LAYERS)]
-    past = {name: torch.randn(1, HEADS, 32, WIDTH // HEADS) for name in names}
-    inputs = {"ids": torch.ones(1, 1).long(), "mask": torch.ones(1, 33).long(), **past}
-    later = [f"present{i}" for i in range(2 * LAYERS)]
-    axes = {"mask": {1: "total"}, **{name: {2: "past"} for name in names}, **{name: {2: "total"} for name in later}}
-    return Network(Decoder(), inputs, ["logits", *later], axes)
-
-
-NETWORKS: dict[str, Callable[[], Network]] = {
-    "bert-mini": lambda: make_text(256, 4, 4, 128, is_dynamic=False),
-    "minilm": lambda: make_text(384, 6, 12, 128, is_dynamic=True),
-    "vit-tiny": make_vit,
-    "whisper-tiny": make_whisper,
-    "decoder": make_decoder,
-    "segformer-b0": make_segformer,
-}
-
-
-def make(name: str, folder: Path) -> tuple[Path, Feed]:
-    """Return the .onnx file of a network and arrays to run it with; make both if necessary."""
-    import torch
-
-    path, arrays = folder / f"{name}.onnx", folder / f"{name}.npz"
-    if not arrays.exists():
-        torch.manual_seed(0)
-        network = NETWORKS[name]()
-        np.savez(arrays, **{key: value.numpy() for key, value in network.inputs.items()})
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            logging.disable(logging.WARNING)
-            torch.onnx.export(
-                network.module.eval(), tuple(network.inputs.values()), str(path), input_names=[*network.inputs],
-                output_names=network.outputs, dynamic_axes=network.axes, opset_version=17, dynamo=False,
-            )  # fmt: skip
-    return path, dict(np.load(arrays))
 
 
 def quantize(path: Path, variant: str, feed: Feed) -> Path:
@@ -226,13 +76,13 @@ def narrow(feed: Feed) -> list[Any]:
     return [value.astype(np.int32) if value.dtype == np.int64 else value for value in feed.values()]
 
 
-def open_nnapi(path: Path, feed: Feed, threads: int) -> Run:
-    """Return a run on the plan that trials chose."""
+def open_nnapi(path: Path, feed: Feed, threads: int, device: str | None = None) -> Run:
+    """Return a run on a device, by default on the plan that trials chose."""
     import nnapi
 
     shapes = {name: value.shape for name, value in feed.items()} if path.suffix == ".onnx" else None
     with nnapi.settings(tuning=True):
-        compiled = nnapi.compile(nnapi.load(path, shapes=shapes), threads=threads, cache=False)
+        compiled = nnapi.compile(nnapi.load(path, shapes=shapes), device, threads=threads, cache=False)
     arrays = narrow(feed)
     compiled.run(*arrays)
     compiled.pin()
@@ -330,6 +180,8 @@ def compare(name: str, variant: str, threads: int, folder: Path) -> None:
         ("openvino", open_openvino, ".onnx"),
         ("litert", open_litert, ".tflite"),
         ("nnapi-tflite", open_nnapi, ".tflite"),
+        ("nnapi-xnnpack", partial(open_nnapi, device="xnnpack-cpu"), ".onnx"),
+        ("nnapi-openvino", partial(open_nnapi, device="openvino-cpu"), ".onnx"),
     ):
         try:
             run = opens(path if suffix == ".onnx" else export(path, feed), feed, threads)
@@ -345,15 +197,56 @@ def compare(name: str, variant: str, threads: int, folder: Path) -> None:
     for statistic in (statistics.median, min):
         summary = {label: statistic(values) for label, values in times.items()}
         others = [value for label, value in summary.items() if not label.startswith("nnapi")]
-        best = min((value for label, value in summary.items() if label.startswith("nnapi")), default=0)
-        cells.append(f"ratio {statistic.__name__} {min(others) / best:.2f}" if others and best else "")
+        if others:
+            best = min(value for label, value in summary.items() if label.startswith("nnapi"))
+            ratios = f"{min(others) / summary['nnapi']:.2f}, best {min(others) / best:.2f}"
+            cells.append(f"ratio of {statistic.__name__}s {ratios}")
     cells += [f"{label} {1e3 * statistics.median(values):.2f}" for label, values in times.items()]
     print("  ".join([*cells, *failed]), flush=True)
 
 
+def compare_lengths(folder: Path, *, count: int = 50) -> None:
+    """Print the processor time of the first answer at new lengths, ours over OpenVINO's after reshape and compilation,
+    and the largest error against ONNX Runtime."""
+    import onnxruntime
+    import openvino as ov
+
+    import nnapi.onnx
+
+    path, _ = make("minilm", folder)
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    theirs = onnxruntime.InferenceSession(str(path), options)
+    single = nnapi.onnx.SessionOptions(intra_op_num_threads=1)
+    sessions = {
+        "exact": nnapi.onnx.InferenceSession(str(path), single),
+        "bucket": nnapi.onnx.InferenceSession(str(path), single, dynamic="bucket"),
+    }
+    core, model = ov.Core(), ov.Core().read_model(path)
+    hints = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}
+    times: dict[str, list[float]] = {name: [] for name in (*sessions, "openvino")}
+    error, rng = 0.0, np.random.default_rng(0)
+    for length in rng.permutation(np.arange(5, 200))[:count]:
+        ids, mask = rng.integers(5, 30000, (1, length)), np.ones((1, length), np.int64)
+        feed = {"input_ids": ids, "attention_mask": mask}
+        expected = theirs.run(None, feed)
+        for name, session in sessions.items():
+            begin = time.process_time()
+            found = session.run(None, feed)
+            times[name].append(time.process_time() - begin)
+            error = max(error, distance(found, expected))
+        begin = time.process_time()
+        model.reshape({port: [1, int(length)] for port in model.inputs})
+        core.compile_model(model, "CPU", hints)([ids, mask])
+        times["openvino"].append(time.process_time() - begin)
+    usual = {name: statistics.median(values) for name, values in times.items()}
+    cells = [f"{name} {1e3 * value:.0f} ms, {value / usual['openvino']:.2f}" for name, value in usual.items()]
+    print("  ".join([f"{count} new lengths", f"error {error:.0e}", *cells]), flush=True)
+
+
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", default=list(NETWORKS))
+    parser.add_argument("names", nargs="*", default=[*NETWORKS, "lengths"])
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--folder", type=Path, default=FOLDER)
@@ -364,7 +257,9 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 def main() -> None:
     options = parse()
     options.folder.mkdir(exist_ok=True)
-    for name in options.names:
+    if "lengths" in options.names:
+        compare_lengths(options.folder)
+    for name in (each for each in options.names if each != "lengths"):
         for variant in options.variants:
             for threads in options.threads:
                 if options.here:

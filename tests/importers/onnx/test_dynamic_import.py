@@ -182,3 +182,17 @@ def test_buckets_without_a_mask_are_refused() -> None:
         compiled.run(x, mask)
     with pytest.raises(BadDataError, match="dynamic is 'open', must be 'bucket' or None"):
         nnapi.compile(nnapi.load(masked()), dynamic="open")  # type: ignore[arg-type]
+
+
+def test_imports_for_several_shapes_share_weights() -> None:
+    """Those of a matrix product are transposed once."""
+    weights = np.arange(4 * 1024, dtype=np.float32).reshape(4, 1024)
+    nodes = [node("MatMul", "x w", "p"), node("Shape", "p", "s"), node("Reshape", "p s", "y")]
+    session = InferenceSession(made(nodes, {"x": [1, "length", 4]}, {"y": [1, "length", 1024]}, {"w": weights}))
+    models = [session._file.model(((1, length, 4),)) for length in (2, 3)]
+    first, second = ([each.value for each in model.operands if each.type.dimensions == (1024, 4)] for model in models)
+    assert len(first) == 1
+    assert np.shares_memory(first[0], second[0])
+    assert not first[0].flags.writeable
+    x = np.ones((1, 2, 4), np.float32)
+    np.testing.assert_allclose(session.run(None, {"x": x})[0], x @ weights)

@@ -184,11 +184,11 @@ class Node(AnyNode):
         """Return a constant tensor, in the type of ``like`` where that is given."""
         if like is not None:
             type = OperandType(like.type.code, array.shape or (1,), like.type.scale, like.type.zero_point)
-            array = array.astype(type.dtype)
+            array = array.astype(type.dtype, copy=False)
             self.graph.reserve(array.nbytes)
-            return self.graph.constant(np.ascontiguousarray(array.reshape(type.dimensions)), type)
+            return self.graph.constant(self.conversion.state.file.order(array.reshape(type.dimensions)), type)
         self.graph.reserve(array.nbytes)
-        return self.graph.constant(np.ascontiguousarray(array.reshape(array.shape or (1,))))
+        return self.graph.constant(self.conversion.state.file.order(array.reshape(array.shape or (1,))))
 
     def temporary(self, type: OperandType, suffix: str = "step") -> Value:
         return Value(type, f"{self.name}:{suffix}")

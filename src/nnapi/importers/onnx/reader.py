@@ -22,6 +22,8 @@ OLDEST = 6
 NEWEST = 1000
 """The opset of a file that names none: the newest that the library knows."""
 DEFAULT = ("", "ai.onnx")
+SHARED = 1 << 12
+"""Bytes from which arrays are shared among imports."""
 EXTERNAL = 1
 """TensorProto.EXTERNAL: the values lie in another file."""
 INT4, UINT4 = NAMES.index("INT4"), NAMES.index("UINT4")
@@ -36,6 +38,10 @@ class File:
         self.folder = os.path.dirname(os.path.abspath(path)) if os.path.isfile(path) else None
         self.proto = _parse(memory)
         self.mapped: dict[str, Memory] = {}
+        self.is_shared = False
+        """Whether it is imported for several shapes: then imports share large constants."""
+        self._arrays: dict[int, tuple[onnx.TensorProto, Array]] = {}
+        self._ordered: dict[tuple[Any, ...], Array] = {}
         need(len(self.proto.graph.output), "the model has no outputs", BadDataError)
         self.opsets = {"" if each.domain in DEFAULT else each.domain: each.version for each in self.proto.opset_import}
         opset = self.opsets.setdefault("", NEWEST)
@@ -55,8 +61,28 @@ class File:
         if proto.data_location == EXTERNAL:
             return self._external_array(proto, name, shape)
         if proto.HasField("raw_data") and proto.data_type in DTYPES:
-            return _from_bytes(np.frombuffer(proto.raw_data, np.uint8), proto, name, shape), False
+            known = self._arrays.get(id(proto))
+            if known is not None:
+                return known[1], False
+            array = _from_bytes(np.frombuffer(proto.raw_data, np.uint8), proto, name, shape)
+            if self.is_shared:
+                self._arrays[id(proto)] = proto, array  # each read of raw_data copies it
+            return array, False
         return _from_list(proto, name), False
+
+    def order(self, array: Array) -> Array:
+        """Return an array in C order; imports for several shapes share the copies of the file's large ones."""
+        key = array.ctypes.data, array.shape, array.strides, array.dtype
+        if key in self._ordered:
+            return self._ordered[key]
+        ordered = np.ascontiguousarray(array)
+        source = array.base
+        owners = (owner for _, each in self._arrays.values() for owner in (each, each.base))
+        is_of_file = source is not None and any(source is each for each in owners)  # so its address stays its own
+        if is_of_file and ordered is not array and array.nbytes >= SHARED:
+            ordered.flags.writeable = False
+            self._ordered[key] = ordered
+        return ordered
 
     def _external_array(self, proto: onnx.TensorProto, name: str, shape: tuple[int, ...]) -> tuple[Array, bool]:
         entries = {entry.key: entry.value for entry in proto.external_data}

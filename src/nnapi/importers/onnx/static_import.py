@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 def read_file(file: File, path: str, shapes: Shapes | None = None) -> Model:
     """Return the model in a file; raise the errors of :func:`read`."""
+    file.is_shared |= bool(shapes)
     try:
         model = _import(file, os.path.basename(path), shapes or {})
     except INCONSISTENT as error:  # names that are not UTF-8 are bytes, for example
