@@ -34,6 +34,13 @@ def test_every_method_shows_its_declaration(b: Builder) -> None:
             assert f"\n    {slot}: " in method.__doc__
 
 
+def test_every_operation_has_a_sentence(b: Builder) -> None:
+    for operation in REGISTRY.values():
+        first = getattr(b, method_name(operation)).__doc__.splitlines()[0]
+        assert first.startswith(f"{operation.name}: ")
+        assert first.endswith(".")
+
+
 def test_help(b: Builder) -> None:
     page = pydoc.plain(pydoc.render_doc(b.softmax))
     assert "softmax(input, beta, axis=-1, *, out=None, scale=None, zero_point=0, name='')" in page

@@ -25,7 +25,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add ABS.
+        """ABS: the absolute value of each element.
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_INT32 (level 4)
@@ -44,7 +44,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add ADD.
+        """ADD: the sum of two tensors, element by element, with broadcasting.
 
         Operands:
             lhs: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 4) of rank 1 or 2 or 3 or 4
@@ -64,7 +64,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add ARGMAX.
+        """ARGMAX: the index of the largest element along an axis.
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3)
@@ -83,7 +83,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add ARGMIN.
+        """ARGMIN: the index of the smallest element along an axis.
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3)
@@ -112,7 +112,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add AVERAGE_POOL_2D.
+        """AVERAGE_POOL_2D: the mean of each window of an image.
 
         Overload explicit_padding: input, pad_left, pad_right, pad_top, pad_bottom, stride_w, stride_h, filter_w, filter_h, activation, layout
         Overload implicit_padding: input, padding_scheme, stride_w, stride_h, filter_w, filter_h, activation, layout
@@ -163,7 +163,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add AXIS_ALIGNED_BBOX_TRANSFORM.
+        """AXIS_ALIGNED_BBOX_TRANSFORM: bounding boxes moved and scaled by deltas, clipped to their images.
 
         Operands:
             rois: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT16_ASYMM (level 3) of rank 2
@@ -186,7 +186,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add BATCH_MATMUL.
+        """BATCH_MATMUL: the product of each pair of matrices, either of which may be transposed.
 
         Operands:
             lhs: TENSOR_FLOAT32 (level 6), TENSOR_FLOAT16 (level 6), TENSOR_INT32 (level 6), TENSOR_QUANT8_ASYMM_SIGNED (level 6) of rank 2 or 3 or 4
@@ -208,7 +208,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add BATCH_TO_SPACE_ND.
+        """BATCH_TO_SPACE_ND: blocks of pixels moved from the batch into height and width.
 
         Operands:
             input: TENSOR_FLOAT32 (level 2), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 2), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 4
@@ -287,7 +287,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Any:
-        """Add BIDIRECTIONAL_SEQUENCE_LSTM.
+        """BIDIRECTIONAL_SEQUENCE_LSTM: an LSTM over a sequence in both directions.
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 3
@@ -383,7 +383,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Any:
-        """Add BIDIRECTIONAL_SEQUENCE_RNN.
+        """BIDIRECTIONAL_SEQUENCE_RNN: a simple recurrent network over a sequence in both directions.
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 3
@@ -425,7 +425,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Add BOX_WITH_NMS_LIMIT.
+        """BOX_WITH_NMS_LIMIT: the best boxes of each class after non-maximum suppression.
 
         Operands:
             scores: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 2
@@ -453,7 +453,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add CAST.
+        """CAST: the elements converted to another type, without their quantization.
 
         Operands:
             input: TENSOR_FLOAT16 (level 3), TENSOR_FLOAT32 (level 3), TENSOR_INT32 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_BOOL8 (level 4), TENSOR_QUANT16_ASYMM (level 4), TENSOR_QUANT16_SYMM (level 4), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_QUANT8_SYMM (level 4)
@@ -472,7 +472,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add CHANNEL_SHUFFLE.
+        """CHANNEL_SHUFFLE: channels in groups, transposed to groups of channels.
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
@@ -492,7 +492,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add CONCATENATION.
+        """CONCATENATION: tensors joined along an axis.
 
         Operands:
             inputs: any number, at least 1, of TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
@@ -534,7 +534,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add CONV_2D.
+        """CONV_2D: an image convolved with filters, plus bias and activation.
 
         Overload explicit_padding: input, filter, bias, pad_left, pad_right, pad_top, pad_bottom, stride_w, stride_h, activation, layout, dilation_w, dilation_h
         Overload implicit_padding: input, filter, bias, padding_scheme, stride_w, stride_h, activation, layout, dilation_w, dilation_h
@@ -600,7 +600,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add DEPTHWISE_CONV_2D.
+        """DEPTHWISE_CONV_2D: each channel of an image convolved with filters of its own, plus bias and activation.
 
         Overload explicit_padding: input, filter, bias, pad_left, pad_right, pad_top, pad_bottom, stride_w, stride_h, multiplier, activation, layout, dilation_w, dilation_h
         Overload implicit_padding: input, filter, bias, padding_scheme, stride_w, stride_h, multiplier, activation, layout, dilation_w, dilation_h
@@ -656,7 +656,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add DEPTH_TO_SPACE.
+        """DEPTH_TO_SPACE: blocks of channels rearranged into height and width.
 
         Operands:
             input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 4
@@ -675,7 +675,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add DEQUANTIZE.
+        """DEQUANTIZE: the float values of a quantized tensor.
 
         Operands:
             input: TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_SYMM (level 3), TENSOR_QUANT8_SYMM_PER_CHANNEL (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
@@ -705,7 +705,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Add DETECTION_POSTPROCESSING.
+        """DETECTION_POSTPROCESSING: boxes decoded from anchors, and the best detections after non-maximum suppression.
 
         Operands:
             scores: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 3
@@ -740,7 +740,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add DIV.
+        """DIV: the quotient of two tensors, element by element, with broadcasting; integers are rounded down.
 
         Operands:
             lhs: TENSOR_FLOAT32 (level 2), TENSOR_FLOAT16 (level 3), TENSOR_INT32 (level 4) of rank 1 or 2 or 3 or 4
@@ -760,7 +760,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add ELU.
+        """ELU: x above 0, alpha · (exp(x) - 1) below.
 
         Operands:
             input: TENSOR_FLOAT32 (level 4), TENSOR_FLOAT16 (level 4)
@@ -779,7 +779,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add EMBEDDING_LOOKUP.
+        """EMBEDDING_LOOKUP: the rows of a table at the given indices.
 
         Operands:
             lookups: TENSOR_INT32 of rank 1
@@ -798,7 +798,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add EQUAL.
+        """EQUAL: whether two tensors are equal, element by element, with broadcasting.
 
         Operands:
             x: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3), TENSOR_BOOL8 (level 3)
@@ -816,7 +816,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add EXP.
+        """EXP: e to the power of each element.
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3)
@@ -834,7 +834,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add EXPAND_DIMS.
+        """EXPAND_DIMS: the tensor with an axis of size 1 inserted.
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3)
@@ -853,7 +853,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add FILL.
+        """FILL: a tensor of the given shape with one value.
 
         Operands:
             dims: TENSOR_INT32 (level 4) (a list of numbers) of rank 1
@@ -871,7 +871,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add FLOOR.
+        """FLOOR: each element rounded down.
 
         Operands:
             input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3) of rank 1 or 2 or 3 or 4
@@ -891,7 +891,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add FULLY_CONNECTED.
+        """FULLY_CONNECTED: the product of rows and weights, plus bias and activation.
 
         Operands:
             input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 2 or 3 or 4
@@ -913,7 +913,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add GATHER.
+        """GATHER: slices along an axis at the given indices.
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3)
@@ -942,7 +942,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Add GENERATE_PROPOSALS.
+        """GENERATE_PROPOSALS: region proposals from scores and box deltas at anchors.
 
         Operands:
             scores: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 4
@@ -972,7 +972,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add GREATER.
+        """GREATER: whether x > y, element by element, with broadcasting.
 
         Operands:
             x: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3), TENSOR_BOOL8 (level 3)
@@ -991,7 +991,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add GREATER_EQUAL.
+        """GREATER_EQUAL: whether x ≥ y, element by element, with broadcasting.
 
         Operands:
             x: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3), TENSOR_BOOL8 (level 3)
@@ -1021,7 +1021,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add GROUPED_CONV_2D.
+        """GROUPED_CONV_2D: an image convolved in groups of channels, plus bias and activation.
 
         Overload explicit_padding: input, filter, bias, pad_left, pad_right, pad_top, pad_bottom, stride_w, stride_h, num_groups, activation, layout
         Overload implicit_padding: input, filter, bias, padding_scheme, stride_w, stride_h, num_groups, activation, layout
@@ -1071,7 +1071,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add HARD_SWISH.
+        """HARD_SWISH: x · min(max(x + 3, 0), 6) / 6.
 
         Operands:
             input: TENSOR_FLOAT32 (level 4), TENSOR_FLOAT16 (level 4), TENSOR_QUANT8_ASYMM (level 4), TENSOR_QUANT8_ASYMM_SIGNED (level 4)
@@ -1090,7 +1090,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> tuple[Tensor, Tensor]:
-        """Add HASHTABLE_LOOKUP.
+        """HASHTABLE_LOOKUP: the rows of a table at the given keys, and which keys were found.
 
         Operands:
             lookups: TENSOR_INT32 of rank 1
@@ -1112,7 +1112,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> tuple[Tensor, Tensor]:
-        """Add HEATMAP_MAX_KEYPOINT.
+        """HEATMAP_MAX_KEYPOINT: the positions and scores of the peaks of heat maps, within boxes.
 
         Operands:
             heatmaps: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 4
@@ -1135,7 +1135,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> tuple[Tensor, ...]:
-        """Add IF.
+        """IF: the results of one of two models, chosen by a condition.
 
         Operands:
             condition: TENSOR_BOOL8 (level 4) of rank 1
@@ -1172,7 +1172,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add INSTANCE_NORMALIZATION.
+        """INSTANCE_NORMALIZATION: each channel of each image shifted and scaled to mean 0 and variance 1, then by beta and gamma.
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 4
@@ -1194,7 +1194,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add L2_NORMALIZATION.
+        """L2_NORMALIZATION: the tensor divided by its Euclidean norm along an axis.
 
         Operands:
             input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
@@ -1223,7 +1223,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add L2_POOL_2D.
+        """L2_POOL_2D: the root of the mean square of each window of an image.
 
         Overload explicit_padding: input, pad_left, pad_right, pad_top, pad_bottom, stride_w, stride_h, filter_w, filter_h, activation, layout
         Overload implicit_padding: input, padding_scheme, stride_w, stride_h, filter_w, filter_h, activation, layout
@@ -1272,7 +1272,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add LESS.
+        """LESS: whether x < y, element by element, with broadcasting.
 
         Operands:
             x: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3), TENSOR_BOOL8 (level 3)
@@ -1291,7 +1291,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add LESS_EQUAL.
+        """LESS_EQUAL: whether x ≤ y, element by element, with broadcasting.
 
         Operands:
             x: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3), TENSOR_BOOL8 (level 3)
@@ -1314,7 +1314,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add LOCAL_RESPONSE_NORMALIZATION.
+        """LOCAL_RESPONSE_NORMALIZATION: each element divided by a power of the squares of its neighbors along an axis.
 
         Operands:
             input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3) of rank 1 or 2 or 3 or 4
@@ -1336,7 +1336,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add LOG.
+        """LOG: the natural logarithm of each element.
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3)
@@ -1354,7 +1354,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add LOGICAL_AND.
+        """LOGICAL_AND: x and y, element by element, with broadcasting.
 
         Operands:
             x: TENSOR_BOOL8 (level 3)
@@ -1372,7 +1372,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add LOGICAL_NOT.
+        """LOGICAL_NOT: not x, element by element.
 
         Operands:
             x: TENSOR_BOOL8 (level 3)
@@ -1390,7 +1390,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add LOGICAL_OR.
+        """LOGICAL_OR: x or y, element by element, with broadcasting.
 
         Operands:
             x: TENSOR_BOOL8 (level 3)
@@ -1408,7 +1408,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add LOGISTIC.
+        """LOGISTIC: 1 / (1 + exp(-x)) of each element.
 
         Operands:
             input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
@@ -1427,7 +1427,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add LOG_SOFTMAX.
+        """LOG_SOFTMAX: the logarithm of SOFTMAX along an axis.
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3)
@@ -1449,7 +1449,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add LSH_PROJECTION.
+        """LSH_PROJECTION: a projection of the input to bits by locality-sensitive hashing.
 
         Operands:
             hash: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3) of rank 2
@@ -1495,7 +1495,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Add LSTM.
+        """LSTM: one step of a long short-term memory.
 
         Operands:
             input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3) of rank 2
@@ -1542,7 +1542,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add MAXIMUM.
+        """MAXIMUM: the larger of two tensors, element by element, with broadcasting.
 
         Operands:
             a: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3)
@@ -1571,7 +1571,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add MAX_POOL_2D.
+        """MAX_POOL_2D: the largest element of each window of an image.
 
         Overload explicit_padding: input, pad_left, pad_right, pad_top, pad_bottom, stride_w, stride_h, filter_w, filter_h, activation, layout
         Overload implicit_padding: input, padding_scheme, stride_w, stride_h, filter_w, filter_h, activation, layout
@@ -1621,7 +1621,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add MEAN.
+        """MEAN: the mean along axes.
 
         Operands:
             input: TENSOR_FLOAT32 (level 2), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 2), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
@@ -1641,7 +1641,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add MINIMUM.
+        """MINIMUM: the smaller of two tensors, element by element, with broadcasting.
 
         Operands:
             a: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3)
@@ -1661,7 +1661,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add MIRROR_PAD.
+        """MIRROR_PAD: the tensor surrounded by its own mirror image.
 
         Operands:
             input: TENSOR_FLOAT32 (level 7), TENSOR_FLOAT16 (level 7), TENSOR_QUANT8_ASYMM (level 7), TENSOR_QUANT8_ASYMM_SIGNED (level 7), TENSOR_INT32 (level 7)
@@ -1682,7 +1682,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add MUL.
+        """MUL: the product of two tensors, element by element, with broadcasting.
 
         Operands:
             lhs: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 4) of rank 1 or 2 or 3 or 4
@@ -1701,7 +1701,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add NEG.
+        """NEG: the negative of each element.
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_INT32 (level 3)
@@ -1719,7 +1719,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add NOT_EQUAL.
+        """NOT_EQUAL: whether two tensors differ, element by element, with broadcasting.
 
         Operands:
             x: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3), TENSOR_BOOL8 (level 3)
@@ -1738,7 +1738,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add PACK.
+        """PACK: tensors joined along a new axis.
 
         Operands:
             axis: INT32 (level 6)
@@ -1768,7 +1768,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add PAD.
+        """PAD: the tensor surrounded by zeros.
 
         Operands:
             input: TENSOR_FLOAT32 (level 2), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 2), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
@@ -1788,7 +1788,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add PAD_V2.
+        """PAD_V2: the tensor surrounded by a value.
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
@@ -1808,7 +1808,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add POW.
+        """POW: base to the power of exponent, element by element, with broadcasting.
 
         Operands:
             base: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3)
@@ -1827,7 +1827,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add PRELU.
+        """PRELU: x above 0, alpha · x below, with broadcasting.
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4)
@@ -1845,7 +1845,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add QUANTIZE.
+        """QUANTIZE: the quantized values of a float tensor.
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3)
@@ -1876,7 +1876,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> tuple[Tensor, Tensor]:
-        """Add QUANTIZED_16BIT_LSTM.
+        """QUANTIZED_16BIT_LSTM: one step of an LSTM on 8-bit inputs with a 16-bit cell state.
 
         Operands:
             input: TENSOR_QUANT8_ASYMM (level 3) of rank 2
@@ -1939,7 +1939,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Add QUANTIZED_LSTM.
+        """QUANTIZED_LSTM: one step of an LSTM on 8-bit inputs, with projection, layer normalization and clipping.
 
         Operands:
             input: TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 2
@@ -1991,7 +1991,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add RANDOM_MULTINOMIAL.
+        """RANDOM_MULTINOMIAL: classes drawn at random by their logits.
 
         Operands:
             logits: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 2
@@ -2010,7 +2010,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add RANK.
+        """RANK: the number of dimensions.
 
         Operands:
             input: TENSOR_FLOAT32 (level 4), TENSOR_FLOAT16 (level 4), TENSOR_QUANT8_ASYMM (level 4), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 4), TENSOR_BOOL8 (level 4), TENSOR_QUANT8_SYMM_PER_CHANNEL (level 4), TENSOR_QUANT8_SYMM (level 4), TENSOR_QUANT16_ASYMM (level 4), TENSOR_QUANT16_SYMM (level 4)
@@ -2029,7 +2029,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add REDUCE_ALL.
+        """REDUCE_ALL: whether all elements along axes are true.
 
         Operands:
             input: TENSOR_BOOL8 (level 3) of rank 1 or 2 or 3 or 4
@@ -2050,7 +2050,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add REDUCE_ANY.
+        """REDUCE_ANY: whether any element along axes is true.
 
         Operands:
             input: TENSOR_BOOL8 (level 3) of rank 1 or 2 or 3 or 4
@@ -2071,7 +2071,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add REDUCE_MAX.
+        """REDUCE_MAX: the largest element along axes.
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
@@ -2092,7 +2092,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add REDUCE_MIN.
+        """REDUCE_MIN: the smallest element along axes.
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
@@ -2113,7 +2113,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add REDUCE_PROD.
+        """REDUCE_PROD: the product along axes.
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 1 or 2 or 3 or 4
@@ -2134,7 +2134,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add REDUCE_SUM.
+        """REDUCE_SUM: the sum along axes.
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 1 or 2 or 3 or 4
@@ -2153,7 +2153,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add RELU.
+        """RELU: max(x, 0) of each element.
 
         Operands:
             input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
@@ -2170,7 +2170,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add RELU1.
+        """RELU1: each element clamped to -1 to 1.
 
         Operands:
             input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
@@ -2187,7 +2187,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add RELU6.
+        """RELU6: each element clamped to 0 to 6.
 
         Operands:
             input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
@@ -2205,7 +2205,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add RESHAPE.
+        """RESHAPE: the same elements under another shape.
 
         Operands:
             input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 6) of rank 1 or 2 or 3 or 4
@@ -2229,7 +2229,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add RESIZE_BILINEAR.
+        """RESIZE_BILINEAR: an image resized with bilinear interpolation.
 
         Overload by_shape: input, width, height, layout, align_corners, half_pixel_centers
         Overload by_scale: input, width_scale, height_scale, layout, align_corners, half_pixel_centers
@@ -2277,7 +2277,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add RESIZE_NEAREST_NEIGHBOR.
+        """RESIZE_NEAREST_NEIGHBOR: an image resized, each pixel from the nearest one.
 
         Overload by_shape: input, width, height, layout, align_corners, half_pixel_centers
         Overload by_scale: input, width_scale, height_scale, layout, align_corners, half_pixel_centers
@@ -2320,7 +2320,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add REVERSE.
+        """REVERSE: the elements along an axis in reverse order.
 
         Operands:
             input: TENSOR_FLOAT32 (level 7), TENSOR_FLOAT16 (level 7), TENSOR_QUANT8_ASYMM (level 7), TENSOR_QUANT8_ASYMM_SIGNED (level 7), TENSOR_INT32 (level 7) of rank 1 or 2 or 3 or 4 or 5 or 6 or 7 or 8
@@ -2343,7 +2343,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> tuple[Tensor, Tensor]:
-        """Add RNN.
+        """RNN: one step of a simple recurrent network.
 
         Operands:
             input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3) of rank 2
@@ -2375,7 +2375,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add ROI_ALIGN.
+        """ROI_ALIGN: regions of an image resized to one size by averages of interpolated samples.
 
         Operands:
             feature_map: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 4
@@ -2408,7 +2408,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add ROI_POOLING.
+        """ROI_POOLING: regions of an image resized to one size by maxima.
 
         Operands:
             feature_map: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 4
@@ -2432,7 +2432,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add RSQRT.
+        """RSQRT: 1 / √x of each element.
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 7), TENSOR_QUANT8_ASYMM_SIGNED (level 7)
@@ -2451,7 +2451,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add SELECT.
+        """SELECT: the elements of one of two tensors, chosen by a condition for each.
 
         Operands:
             condition: TENSOR_BOOL8 (level 3)
@@ -2470,7 +2470,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add SIN.
+        """SIN: the sine of each element.
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3)
@@ -2489,7 +2489,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add SLICE.
+        """SLICE: a block of the tensor.
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3)
@@ -2510,7 +2510,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add SOFTMAX.
+        """SOFTMAX: exp(beta · x) divided by its sum along an axis.
 
         Operands:
             input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
@@ -2532,7 +2532,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add SPACE_TO_BATCH_ND.
+        """SPACE_TO_BATCH_ND: blocks of pixels moved from height and width into the batch.
 
         Operands:
             input: TENSOR_FLOAT32 (level 2), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 2), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 4
@@ -2554,7 +2554,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add SPACE_TO_DEPTH.
+        """SPACE_TO_DEPTH: blocks of pixels rearranged into channels.
 
         Operands:
             input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 4
@@ -2575,7 +2575,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> tuple[Tensor, ...]:
-        """Add SPLIT.
+        """SPLIT: equal parts of the tensor along an axis.
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3)
@@ -2594,7 +2594,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add SQRT.
+        """SQRT: the square root of each element.
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3)
@@ -2612,7 +2612,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add SQUEEZE.
+        """SQUEEZE: the tensor without axes of size 1.
 
         Operands:
             input: TENSOR_FLOAT32 (level 2), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 2), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
@@ -2636,7 +2636,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add STRIDED_SLICE.
+        """STRIDED_SLICE: every n-th element between bounds along each axis.
 
         Operands:
             input: TENSOR_FLOAT32 (level 2), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 2), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
@@ -2661,7 +2661,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add SUB.
+        """SUB: the difference of two tensors, element by element, with broadcasting.
 
         Operands:
             lhs: TENSOR_FLOAT32 (level 2), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 4) of rank 1 or 2 or 3 or 4
@@ -2686,7 +2686,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> tuple[Tensor, Tensor]:
-        """Add SVDF.
+        """SVDF: one step of a filter over time, factored by singular values.
 
         Operands:
             input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3) of rank 2
@@ -2710,7 +2710,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add TANH.
+        """TANH: the hyperbolic tangent of each element.
 
         Operands:
             input: TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
@@ -2728,7 +2728,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add TILE.
+        """TILE: the tensor repeated along each axis.
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3)
@@ -2747,7 +2747,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> tuple[Tensor, Tensor]:
-        """Add TOPK_V2.
+        """TOPK_V2: the k largest elements of each row, and their indices.
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 3), TENSOR_QUANT8_ASYMM_SIGNED (level 4), TENSOR_INT32 (level 3)
@@ -2767,7 +2767,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add TRANSPOSE.
+        """TRANSPOSE: the tensor with its axes in another order.
 
         Operands:
             input: TENSOR_FLOAT32 (level 2), TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM (level 2), TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
@@ -2796,7 +2796,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """Add TRANSPOSE_CONV_2D.
+        """TRANSPOSE_CONV_2D: the transpose of a convolution, plus bias and activation.
 
         Overload explicit_padding: input, filter, bias, pad_left, pad_right, pad_top, pad_bottom, stride_w, stride_h, activation, layout
         Overload implicit_padding: input, filter, bias, output_shape, padding_scheme, stride_w, stride_h, activation, layout
@@ -2873,7 +2873,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Any:
-        """Add UNIDIRECTIONAL_SEQUENCE_LSTM.
+        """UNIDIRECTIONAL_SEQUENCE_LSTM: an LSTM over a sequence.
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 3
@@ -2925,7 +2925,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Any:
-        """Add UNIDIRECTIONAL_SEQUENCE_RNN.
+        """UNIDIRECTIONAL_SEQUENCE_RNN: a simple recurrent network over a sequence.
 
         Operands:
             input: TENSOR_FLOAT32 (level 3), TENSOR_FLOAT16 (level 3) of rank 3
@@ -2951,7 +2951,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> tuple[Tensor, ...]:
-        """Add WHILE.
+        """WHILE: a body model, repeated while a condition model gives true.
 
         Operands:
             condition_model: a finished Model

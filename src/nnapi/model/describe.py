@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from inspect import Parameter as Shown
 from inspect import Signature
+from pathlib import Path
 
 from nnapi.codes import FuseCode
 from nnapi.model.arguments import default_of
@@ -57,9 +58,17 @@ def signature(operation: Operation) -> Signature:
 
 
 @cache
+def _summaries() -> dict[str, str]:
+    """Read the sentence on each operation."""
+    text = Path(__file__).with_name("operation_summaries.txt").read_text(encoding="utf-8")
+    return dict(line.split(" ", 1) for line in text.splitlines())
+
+
+@cache
 def documentation(operation: Operation) -> str:
-    """Return overloads, operands with types, ranks and levels, and outputs."""
-    lines = [f"{operation.name}: {operation.doc}" if operation.doc else f"Add {operation.name}.", ""]
+    """Return a sentence, overloads, operands with types, ranks and levels, and outputs."""
+    summary = operation.doc or _summaries().get(operation.name)
+    lines = [f"{operation.name}: {summary}" if summary else f"Append {operation.name}.", ""]
     if len(operation.overloads) > 1:
         lines += [
             f"Overload {overload.name}: {', '.join(slot.name for slot in overload.inputs)}"

@@ -23,6 +23,9 @@ class TensorInfo(NamedTuple):
     dtype: np.dtype[Any]
     type: OperandType
 
+    def __repr__(self) -> str:
+        return f"TensorInfo({self.name!r}, {self.type})"
+
 
 def describe_tensors(
     operands: Iterable[Operand], signature: Signature | None, role: Literal["input", "output"]

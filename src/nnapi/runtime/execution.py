@@ -224,7 +224,11 @@ class Execution:
         self.state.need("completed")
         if self._error is not None or self._outcome is None:
             raise BadStateError(f"the execution failed: {self._error}")
-        need(self._measured, "timing was not asked for", BadStateError)
+        need(
+            self._measured,
+            "timing was not asked for: call set_measure_timing(True) before the computation",
+            BadStateError,
+        )
         in_driver = code in (DurationCode.DURATION_IN_DRIVER, DurationCode.FENCED_DURATION_IN_DRIVER)
         return self._outcome.driver_ns if in_driver else self._outcome.hardware_ns
 
