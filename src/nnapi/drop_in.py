@@ -7,18 +7,18 @@ nnapi.pth beside the installed package calls :func:`start` in each Python proces
 from __future__ import annotations
 
 import os
-import runpy
 import shlex
 import sys
-from argparse import REMAINDER, ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
 
 VARIABLE = "NNAPI_DROPIN"
 Names = Mapping[str, object]
@@ -64,7 +64,7 @@ class DropIn(ModuleType):
         raise AttributeError(f"module {self.__name__!r} is replaced by nnapi, which has no {name!r} for it")
 
 
-class DropInFinder(MetaPathFinder, Loader):
+class DropInFinder:
     """Import drop-in replacements, and empty packages for their parents that are not installed."""
 
     def __init__(self, package: Package, find_names: Callable[[str], Names]) -> None:
@@ -80,7 +80,9 @@ class DropInFinder(MetaPathFinder, Loader):
         if name in self._importing:
             return None
         is_absent = name in self._if_absent and PathFinder.find_spec(name, path) is None
-        return ModuleSpec(name, self, is_package=True) if is_absent or name in self._always else None
+        if not is_absent and name not in self._always:
+            return None
+        return ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]  # no Loader: importlib.abc takes 8 ms
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         self._importing.add(spec.name)
@@ -128,9 +130,11 @@ def start() -> None:
 
 def main(name: str) -> None:
     """Run the command ``python -m nnapi.NAME``."""
+    import runpy
+
     parser, _ = _make_parser(name)
     parser.add_argument("program")
-    parser.add_argument("arguments", nargs=REMAINDER)
+    parser.add_argument("arguments", nargs="...")
     options = parser.parse_args()
     program = [options.program, *options.arguments]
     os.environ[VARIABLE] = shlex.join([name, *sys.argv[1 : len(sys.argv) - len(program)]])
@@ -142,6 +146,8 @@ def main(name: str) -> None:
 
 def _make_parser(name: str) -> tuple[ArgumentParser, ModuleType]:
     """Return the parser of a package's options, and the module that has its names."""
+    from argparse import ArgumentParser
+
     if name == "litert":
         replacing = import_module("nnapi.litert.replacing")
     else:
