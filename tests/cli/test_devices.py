@@ -115,6 +115,13 @@ def test_a_profile_of_a_device_is_written(tmp_path: Path, monkeypatch: pytest.Mo
     assert list(read_profile(file).operations) == [OperationCode.ADD]
 
 
+def test_a_table_is_written_as_a_profile(tmp_path: Path) -> None:
+    (tmp_path / "npu.csv").write_text("operation,type,supported\nADD,FLOAT32,yes\n")
+    file = tmp_path / "npu.toml"
+    assert "is written to" in shown("--save-profile", str(file), "--matrix", str(tmp_path / "npu.csv"))
+    assert list(read_profile(file).operations) == [OperationCode.ADD]
+
+
 def test_a_profile_is_that_of_one_device(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["devices", "--save-profile", str(tmp_path / "saved.toml")])
     assert result.exit_code == 2

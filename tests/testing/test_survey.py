@@ -1,14 +1,19 @@
 """A survey of devices whose limits are known."""
 
+from pathlib import Path
+from unittest.mock import patch
+
 import pytest
 
 from nnapi import Device, OperandCode, OperationCode, device
-from nnapi.drivers.base import Capabilities, Performance
+from nnapi.drivers.base import Capabilities, DriverDiedError, Performance
 from nnapi.drivers.limited import Limited
 from nnapi.drivers.profiles.driver import make_driver
 from nnapi.drivers.profiles.profile import ANYTHING, OperandLimits, OperationLimits, Profile
-from nnapi.model.operation import REGISTRY
-from nnapi.testing.survey import ask, find_limits, survey_device
+from nnapi.drivers.profiles.reading import read_profile
+from nnapi.errors import DeadObjectError
+from nnapi.model.operation import REGISTRY, Operation
+from nnapi.testing.survey import Answer, ask, find_limits, survey_device
 
 REFERENCE = device("nnapi-reference").driver
 BYTES = (OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED)
@@ -59,3 +64,42 @@ def test_what_a_device_says_of_itself_is_kept() -> None:
     assert (found.name, found.version, found.feature_level) == ("phone-profile", "7", 4)
     assert found.capabilities == declared
     assert found.source == "what phone 7 answered when it was asked"
+
+
+def test_a_survey_goes_on_where_it_ended(tmp_path: Path) -> None:
+    """Here by an error; the operations asked before are not asked again."""
+    profile = Profile("phone", operations={code: OperationLimits() for code in (OperationCode.ABS, OperationCode.RELU)})
+    phone = Device(make_driver(profile, [REFERENCE]))
+    operations = [REGISTRY[code] for code in (OperationCode.ABS, OperationCode.NEG, OperationCode.RELU)]
+    file, asked = tmp_path / "phone.toml", list[str]()
+
+    def lose(name: str) -> None:
+        if name == "RELU":
+            raise DeadObjectError("the connection was lost")
+
+    with pytest.raises(DeadObjectError):
+        survey_device(phone, operations, 8, lose, file)
+    assert not file.exists()
+    part = (tmp_path / "phone.toml.part").read_text()
+    assert part.startswith("# refused: NEG")
+
+    def note(device: Device, operation: Operation, draws: int) -> list[Answer]:
+        asked.append(operation.name)
+        return ask(device, operation, draws)
+
+    with patch("nnapi.testing.survey.ask", note):
+        survey_device(phone, operations, 8, file=file)
+    assert asked == ["RELU"]
+    assert read_profile(file) == survey_device(phone, operations, 8)
+    assert not (tmp_path / "phone.toml.part").exists()
+
+
+def test_what_ends_the_driver_is_refused() -> None:
+    death = DriverDiedError("its process was ended by SIGSEGV")
+    death.by_itself = True
+    phone = device("nnapi-reference")
+    with patch("nnapi.testing.survey.need_verdicts", side_effect=death):
+        assert find_limits(ask(phone, REGISTRY[OperationCode.ABS], 3)) is None
+    death.by_itself = False
+    with patch("nnapi.testing.survey.need_verdicts", side_effect=death), pytest.raises(DriverDiedError):
+        ask(phone, REGISTRY[OperationCode.ABS], 3)

@@ -31,10 +31,16 @@ def devices(
     save_profile: Annotated[
         Path | None, typer.Option(metavar="F", help="Ask the device what it takes, and write that as a profile.")
     ] = None,
+    matrix: Annotated[
+        Path | None, typer.Option(metavar="CSV", help="Write this table of operation, type, supported as the profile.")
+    ] = None,
     device: Annotated[Names, device_option("This device only (may be repeated).")] = None,
     as_json: Json = False,
 ) -> None:
     """List the devices, and the drivers that cannot be used with the reason why."""
+    if matrix and save_profile:
+        _save_matrix(matrix, save_profile)
+        return
     found = [nnapi.device(name) for name in device] if device else nnapi.devices()
     out = console()
     if save_profile:
@@ -54,19 +60,25 @@ def devices(
 
 
 def _save_profile(names: Sequence[str], file: Path) -> None:
-    from nnapi.drivers.profiles.writing import write_profile  # and what asks, which a plain list does without
     from nnapi.model.operation import REGISTRY
-    from nnapi.testing.survey import survey_device
+    from nnapi.testing.survey import survey_device  # on demand: a plain list does without
 
     if len(names) != 1:
         known = ", ".join(device.name for device in nnapi.devices())
-        raise Mistake(f"--save-profile needs one --device, one of {known}")
+        raise Mistake(f"--save-profile needs one --device, one of {known}, or a --matrix")
     (name,) = names
     out = console()
     with progress(out, len(REGISTRY)) as step:
-        profile = survey_device(nnapi.device(name), progress=step)
-    file.write_text(write_profile(profile), encoding="utf-8")
+        profile = survey_device(nnapi.device(name), progress=step, file=file)
     out.print(f"{name} takes {pluralize(len(profile.operations), 'operation')}; written to {file}", markup=False)
+
+
+def _save_matrix(matrix: Path, file: Path) -> None:
+    from nnapi.drivers.profiles.matrix import read_matrix
+    from nnapi.drivers.profiles.writing import write_profile
+
+    file.write_text(write_profile(read_matrix(matrix)), encoding="utf-8")
+    console().print(f"{matrix} is written to {file}", markup=False)
 
 
 def _find_timings() -> dict[str, Timings | None]:

@@ -6,14 +6,18 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from nnapi.codes import DeviceTypeCode
+from nnapi.codes import DeviceTypeCode, OperationCode
+from nnapi.drivers.base import DriverDiedError
 from nnapi.drivers.profiles.profile import ANYTHING, OperandLimits, OperationLimits, Profile, name_operands
+from nnapi.drivers.profiles.reading import read_profile
+from nnapi.drivers.profiles.writing import write_profile
 from nnapi.errors import NnapiError
-from nnapi.model.model import Lifetime
+from nnapi.model.model import Lifetime, Model
 from nnapi.model.operand import OperandType
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.model.parts import Operand
@@ -32,6 +36,9 @@ ATTEMPTS = 60
 EVIDENCE = 3
 """Refusals, without an accepted call, that establish a limit."""
 
+REFUSED = "# refused: "
+"""The beginning of an unfinished profile, before the names of operations."""
+
 Progress = Callable[[str], None]
 
 
@@ -48,14 +55,40 @@ def survey_device(
     operations: Iterable[Operation] | None = None,
     draws: int = DRAWS,
     progress: Progress = lambda name: None,
+    file: Path | None = None,
 ) -> Profile:
-    """Return the profile of a device from its declarations and answers; ``progress`` gets each operation's name."""
-    limits = {}
+    """Return the profile of a device from its declarations and answers; ``progress`` gets each operation's name.
+
+    With a ``file``, the profile is written there. The answers so far are in FILE.part, from which the next survey of
+    the device goes on.
+    """
+    part = file and file.with_name(f"{file.name}.part")
+    limits = _read_part(part, device) if part else {}
     for operation in REGISTRY.values() if operations is None else operations:
         progress(operation.name)
-        found = find_limits(ask(device, operation, draws))
-        if found is not None:
-            limits[operation.code] = found
+        if operation.code not in limits:
+            limits[operation.code] = find_limits(ask(device, operation, draws))
+            if part:
+                refused = ", ".join(code.name for code, found in limits.items() if found is None)
+                part.write_text(f"{REFUSED}{refused}\n{write_profile(_describe(device, limits))}", encoding="utf-8")
+    profile = _describe(device, limits)
+    if file and part:
+        file.write_text(write_profile(profile), encoding="utf-8")
+        part.unlink(missing_ok=True)
+    return profile
+
+
+def _read_part(part: Path, device: Device) -> dict[OperationCode, OperationLimits | None]:
+    """Return the limits of the operations that were asked, None if refused; none if another device was asked."""
+    if not part.exists():
+        return {}
+    profile, refused = read_profile(part), part.read_text(encoding="utf-8").partition("\n")[0].removeprefix(REFUSED)
+    if (profile.name, profile.version) != (f"{device.name}-profile", device.version):
+        return {}
+    return {**profile.operations, **{OperationCode[name]: None for name in refused.split(", ") if name}}
+
+
+def _describe(device: Device, limits: Mapping[OperationCode, OperationLimits | None]) -> Profile:
     known = device.type != DeviceTypeCode.DEVICE_UNKNOWN
     return Profile(
         f"{device.name}-profile",
@@ -64,7 +97,7 @@ def survey_device(
         device.feature_level.level,
         f"what {device.name} {device.version} answered when it was asked",
         device.driver.capabilities(),
-        limits,
+        {code: found for code, found in limits.items() if found is not None},
     )
 
 
@@ -86,8 +119,18 @@ def ask(device: Device, operation: Operation, draws: int = DRAWS) -> list[Answer
         if asked[kind] <= ALIKE and level <= device.feature_level.level:
             named = ((name, model.operands[index]) for name, index in name_operands(call))
             operands = {name: operand for name, operand in named if _is_tensor(operand)}
-            answers.append(Answer(operands, need_verdicts(device.driver, model)[-1].supported))
+            answers.append(Answer(operands, _is_taken(device, model)))
     return answers
+
+
+def _is_taken(device: Device, model: Model) -> bool:
+    """Return the device's verdict on the last operation; False if its process ends by the question."""
+    try:
+        return need_verdicts(device.driver, model)[-1].supported
+    except DriverDiedError as death:
+        if not death.by_itself:
+            raise
+        return False
 
 
 def find_limits(answers: Sequence[Answer]) -> OperationLimits | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nnapi import Device, compile
+from nnapi import Device, OperationCode, compile
 from nnapi.capi import installation
 from nnapi.drivers.base import PrepareOptions, Request
 from nnapi.drivers.foreign.agent import Agent
@@ -33,8 +33,10 @@ from nnapi.errors import (
     OpFailedError,
     UnavailableDeviceError,
 )
+from nnapi.model.operation import REGISTRY
 from nnapi.testing.conformance import Status, match_name, run
 from nnapi.testing.corpus import PUBLISHED, Corpus
+from nnapi.testing.survey import survey_device
 from tests.drivers.foreign.agent_cases import Relay, add_constant, needs_agent, serve, serve_tcp
 from tests.drivers.foreign.library_cases import (
     FUNCTIONS,
@@ -69,6 +71,20 @@ def test_our_own_library_passes_examples(tmp_path: Path, transport: str) -> None
             results = list(run(Corpus(PUBLISHED), [device], ["plain", "dynamic", "burst"], match_name("if_simple_u*")))
     assert results
     assert not [result for result in results if result.status is not Status.PASSED]
+
+
+@needs_library
+@pytest.mark.engine
+def test_a_profile_saved_through_an_agent_is_the_local_one(tmp_path: Path) -> None:
+    codes = OperationCode.ADD, OperationCode.CONV_2D, OperationCode.SOFTMAX, OperationCode.TOPK_V2
+    operations = [REGISTRY[code] for code in codes]
+    with serve(tmp_path, str(installation.library()), environment={"DEBUG_NN_CPUONLY": "0"}) as address:
+        (driver,) = [each for each in list_devices("phone", address) if each.info.name == "phone-xnnpack-cpu"]
+        with Device(driver) as device:
+            remote = survey_device(device, operations, 16)
+    local = survey_device(Device(Isolated("xnnpack-cpu")), operations, 16)
+    assert remote.operations == local.operations
+    assert (remote.version, remote.type, remote.feature_level) == (local.version, local.type, local.feature_level)
 
 
 def test_constants_are_sent_once(taking: str, monkeypatch: pytest.MonkeyPatch) -> None:
