@@ -13,7 +13,8 @@ from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 from setuptools.command.editable_wheel import editable_wheel
 
-sys.path[:0] = ["native", "native/agent"]
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE / "native"), str(HERE / "native" / "agent")]
 
 ABI = sysconfig.get_config_var("SOABI")
 AGENT = "nnapi.drivers.foreign.nnapi-agent"
