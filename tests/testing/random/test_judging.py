@@ -240,6 +240,23 @@ def test_data_for_other_dimensions_than_declared_is_invalid() -> None:
     assert "BOX_WITH_NMS_LIMIT gives #9 other dimensions than [3]" in judgement.reason
 
 
+def test_float_sums_may_lose_steps_of_a_fine_result() -> None:
+    """Products of 7e6 steps cancel: float32 leaves some of them, integers leave 0."""
+    signed = "TENSOR_QUANT8_ASYMM_SIGNED"
+    row = np.array([[-44, 108, -21, 37]], np.int8)
+    factors = np.array([[108, 44, 37, 21]], np.int8)
+    operands = (
+        taken(tensor(signed, 1, 4, scale=7.562410354614258)),
+        constant(signed, factors, scale=1.1),
+        constant("TENSOR_INT32", np.zeros(1, np.int32), scale=float(np.float32(7.562410354614258) * np.float32(1.1))),
+        constant("INT32", np.int32(0)),
+        given(tensor(signed, 1, 1, scale=2.0**-16)),
+    )
+    call = OperationSpec("FULLY_CONNECTED", (0, 1, 2, 3), (4,))
+    judgement = judge(Example("cancelled", Graph(operands, (call,), (0,), (4,)), {0: row}, {}), REFERENCE)
+    assert judgement.outcome == Outcome.AGREED, judgement.reason
+
+
 @pytest.mark.parametrize(("other", "same"), [([np.nan, 2], True), ([np.inf, 3], False)])
 def test_variants_are_not_judged_where_the_result_is_infinite(
     monkeypatch: pytest.MonkeyPatch, other: list[float], same: bool

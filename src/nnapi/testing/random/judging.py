@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -189,7 +190,8 @@ def _contradiction(computation: Computation, number: int) -> str | None:
         value = computation.values[index]
         if operand.is_ignored or value is None or value.shape != real.shape:
             continue
-        wrong = np.abs(as_double(value) - real) > 1 + NEARLY + _find_rounding_loss(computation, number, index)
+        loss = _find_rounding_loss(computation, number, index) + _find_sum_loss(computation, number, index)
+        wrong = np.abs(as_double(value) - real) > 1 + NEARLY + loss
         if wrong.any():
             position = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
             where = [int(i) for i in position]
@@ -208,6 +210,16 @@ def _find_rounding_loss(computation: Computation, number: int, index: int) -> fl
     if operation.type not in ROUNDED_FIRST or first.type != result.type or same:
         return 0.0
     return ROUNDED_FIRST[operation.type] * first.scale / result.scale
+
+
+def _find_sum_loss(computation: Computation, number: int, index: int) -> float:
+    """Return the loss in steps of a float32 sum of products that may be far larger than the result."""
+    operation, operands = computation.example.main.operations[number], computation.example.main.operands
+    if not operation.type.endswith(("CONV_2D", "FULLY_CONNECTED")):
+        return 0.0
+    x, weights = (operands[i] for i in operation.inputs[:2])
+    largest = max(weights.channel_quant.scales if weights.channel_quant else (weights.scale,))
+    return 2.0**-10 * math.prod(weights.dimensions[1:]) * x.scale * largest / operands[index].scale
 
 
 def _find_change(example: Example, outputs: Mapping[int, Array], device: Device) -> str | None:
