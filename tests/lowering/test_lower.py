@@ -354,6 +354,15 @@ def test_what_is_closed_gives_nothing_any_more_and_takes_back_what_a_run_has() -
         shapes.get(((2, 3),))
 
 
+def test_the_shapes_used_last_stay() -> None:
+    made: list[Shapes] = []
+    shapes = PerShapes(lambda wanted: made.append(wanted) or wanted, most=2)
+    a, b, c = (((number,),) for number in (1, 2, 3))
+    for wanted in (a, b, a, c, a, b):
+        assert shapes.get(wanted) == wanted
+    assert made == [a, b, c, b]
+
+
 def test_an_unknown_dimension_of_a_result_agrees_with_any_declared() -> None:
     check_declared(tensor("float32", (UNKNOWN, 2)), tensor("float32", (3, 2)), is_model_output=True)
     with pytest.raises(OpFailedError, match=r"gives TENSOR_FLOAT32\[-1, 4\], declared is"):

@@ -87,7 +87,7 @@ SCATTERS = [
     *(
         case("DYNAMIC_UPDATE_SLICE", [x, like(x, 2, 5, 3), const([start, 0, 2])], like(x, 4, 5, 6), label=str(start))
         for x in (f32(4, 5, 6), i32(4, 5, 6))
-        for start in (1, 9)
+        for start in (-2, 1, 9)
     ),
     case("DYNAMIC_UPDATE_SLICE", [f32(4, 3), f32(2, 3), i32(2)], f32(4, 3), low=0, high=2, label="computed"),
     *(

@@ -151,3 +151,11 @@ def test_open_dimensions_are_those_of_the_run_before() -> None:
     assert driver.runs == 1
     burst.run(GIVEN[:1])
     assert (driver.runs, driver.shapes[-1]) == (1, [(1, 2)])
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_another_number_of_inputs_takes_the_general_way(count: int) -> None:
+    x = np.zeros((2, 3), np.float32)
+    run = fast_path._accept_several([(x.dtype, x.shape)] * 2, list)
+    assert run([x] * count) is None
+    assert run([x] * 2) is not None
