@@ -35,7 +35,7 @@ VISION = {
 """Image classifiers by the library that has them."""
 TEXT = "Bert Roberta DistilBert Electra Albert MobileBert GPT2 MPNet SqueezeBert ConvBert Deberta"
 """Encoders and decoders of transformers, four layers each."""
-SECONDS, RUNS = 240, 20
+SECONDS, RUNS = 600, 20
 
 
 def list_names() -> list[str]:

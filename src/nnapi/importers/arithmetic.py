@@ -53,6 +53,7 @@ def broadcast_shape(shapes: Sequence[Shape]) -> Shape:
 def broadcast(node: Node, value: Value, shape: Shape) -> Value:
     if value.shape == shape:
         return value
+    expressible(0 not in shape, f"{value.name or 'a constant'} is repeated along dynamic dimensions")
     own = (1,) * (len(shape) - value.rank) + node.static_shape_of(value)
     type = value.type.with_dimensions(shape)
     if value.array is not None and node.graph.allowance.grants(type.nbytes):

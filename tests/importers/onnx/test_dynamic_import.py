@@ -196,3 +196,18 @@ def test_imports_for_several_shapes_share_weights() -> None:
     assert not first[0].flags.writeable
     x = np.ones((1, 2, 4), np.float32)
     np.testing.assert_allclose(session.run(None, {"x": x})[0], x @ weights)
+
+
+@pytest.mark.parametrize("kind", ["Sign", "Round"])
+def test_constants_that_are_repeated_along_dynamic_dimensions(kind: str) -> None:
+    content = made([node(kind, "x", "y")], {"x": ["n", 3]}, {"y": ["n", 3]}, {})
+    x = np.array([[-1.5, 0, 2.5], [0.5, -0.5, 1.5]], np.float32)
+    with nnapi.compile(nnapi.load(content), "nnapi-reference") as compiled:
+        np.testing.assert_array_equal(compiled.run(x)[0], {"Sign": np.sign, "Round": np.rint}[kind](x))
+
+
+def test_an_output_without_a_type() -> None:
+    proto = onnx.ModelProto.FromString(made([node("Sign", "x", "y")], {"x": ["n"]}, {"y": ["n"]}, {}))
+    proto.graph.output[0].ClearField("type")
+    with pytest.raises(BadDataError, match="y has no type"):
+        nnapi.load(proto.SerializeToString())

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nnapi.errors import NnapiError
+from nnapi.errors import BadDataError, NnapiError, need
 from nnapi.importers.onnx.reader import File
 from nnapi.importers.onnx.static_import import read_file
 from nnapi.importers.onnx.tensors import CODES, DYNAMIC, Shapes, declared_shape, describe_shape, operand_type
@@ -50,6 +50,7 @@ def make_dynamic(file: File, path: str, shapes: Shapes, error: UnsupportedOperat
 
 def _describe(info: onnx.ValueInfoProto, shapes: Shapes) -> tuple[str, OperandType]:
     declared = info.type.tensor_type
+    need(declared.elem_type in CODES, f"{info.name} has no type that NNAPI has", BadDataError)
     if not declared.HasField("shape"):
         return info.name, OperandType(CODES[declared.elem_type], tuple(shapes.get(info.name, ())))
     shape = tuple(shapes.get(info.name, declared_shape(declared)))
