@@ -220,7 +220,20 @@ gradients. Of the 9 light ones 6 load; the weights of the others are not in the 
 Networks that PyTorch exports, by either of its exporters, agree with ONNX Runtime to 1e-4; quantized by ONNX Runtime's
 tool, each of their operations agrees within one code.
 
-The table says what becomes of the tests of operators in onnx {version} on `nnapi-reference`: *passed* as they are,
+Of the 66 architectures of `python -m benchmarks.architectures`, with random weights, 32 were exported by PyTorch 2.13
+and tried. 28 load and agree with ONNX Runtime to 3e-6 of the largest value, as their exports do in LiteRT and ONNX
+Runtime. No export ended a process.
+
+| kind of network | outcome |
+| --- | --- |
+| text: BERT, GPT-2, ConvBERT, DeBERTa, Llama, T5, CLIP's text encoder, Mamba, LSTM and GRU taggers | right |
+| sound: wav2vec 2.0, HuBERT, HiFi-GAN, Encodec without its quantizer, WaveNet | right |
+| pictures: GhostNet, MobileViT, ShuffleNet V2, SqueezeNet, ESPCN, DCGAN, a diffusion U-Net | right |
+| depth, segmentation, detection: DPT, SegFormer, DeepLabv3, LR-ASPP, YOLOS, DETR | right |
+| video: R3D | refused: a convolution of rank 5 |
+| SSDlite, RetinaNet, FCN with ResNet50 | not finished in 4 minutes; PyTorch was still exporting SSDlite |
+
+Below is what becomes of the tests of operators in onnx {version} on `nnapi-reference`: *passed* as they are,
 *frozen* once the inputs that say how an operator computes (shapes, axes, weights of recurrent cells, scales) are
 constants, as they are in networks, or refused. None is wrong, there or on the devices that are chosen by default. Where
 tests are refused, the most frequent reason follows.
