@@ -84,7 +84,7 @@ class Fuzzer:
         self._seeds: list[tuple[Body, tuple[str, ...]]] = [
             ({"kind": "hello", "device": device, "nice": 0}, ()),
             ({"kind": "channel"}, ("socket", "page", "bell", "bell")),
-            ({"kind": "release", "models": [7], "prepared": [8]}, ()),
+            ({"kind": "release", "numbers": [7, 8]}, ()),
             ({"kind": "model", "model": described, "layout": {**layout, "sizes": [32]}}, ("constants",)),
             ({"kind": "verdicts", "model": 1}, ()),
             ({"kind": "prepare", "model": 1, "options": OPTIONS}, ()),

@@ -10,10 +10,8 @@ from contextlib import closing, suppress
 import pytest
 
 from nnapi.drivers.isolated import channel as channel_module
-from nnapi.drivers.isolated import client_channel
 from nnapi.drivers.isolated.adaptive_spin import MISSES, AdaptiveSpin
-from nnapi.drivers.isolated.channel import ANSWER, ASLEEP, REQUEST, SIZE, Channel, bell
-from nnapi.drivers.isolated.client_channel import open_channel
+from nnapi.drivers.isolated.channel import ANSWER, ASLEEP, REQUEST, SIZE, Channel, bell, open_channel
 from nnapi.drivers.isolated.descriptors import shared_file
 from nnapi.drivers.isolated.protocol import Body, receive, send
 from tests.waiting import count_descriptors
@@ -184,7 +182,7 @@ def test_who_reads_late_has_not_died(
         finally:
             tried.set()
 
-    monkeypatch.setattr(client_channel, "send", try_to_send)
+    monkeypatch.setattr(channel_module, "send", try_to_send)
 
     def read() -> None:
         tried.wait()

@@ -175,7 +175,7 @@ def test_all_in_flight_are_told_and_others_are_not() -> None:
         threads = [threading.Thread(target=wait) for _ in range(4)]
         for thread in threads:
             thread.start()
-        connection = found.driver._connection  # type: ignore[attr-defined]
+        connection = found.driver._connections[0]  # type: ignore[attr-defined]
         assert comes_true(lambda: len(connection._active) == os.cpu_count() or len(connection._active) == 4)
         first = connection.pid
         assert comes_true(lambda: kill_all(found, first, threads))
@@ -263,7 +263,7 @@ def test_nothing_is_excluded_for_an_abort_that_another_process_asks_for(
 
             thread = threading.Thread(target=run)
             thread.start()
-            assert comes_true(lambda: found.driver._connection._active != [])  # type: ignore[attr-defined]
+            assert comes_true(lambda: found.driver._connections[0]._active != [])  # type: ignore[attr-defined]
             os.kill(found.driver.pid, signal.SIGABRT)  # type: ignore[attr-defined]
             thread.join(60)
             assert len(errors) == 1

@@ -111,7 +111,7 @@ def test_a_process_that_has_ended_leaves_nothing(own: Isolated) -> None:
     compiled = compile(model(), Device(own))
     burst = compiled.burst()
     burst.run(X)
-    before, first = count_descriptors(), weakref.ref(own._connection)
+    before, first = count_descriptors(), weakref.ref(own._connections[0])
 
     def is_told() -> bool:
         try:

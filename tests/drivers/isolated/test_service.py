@@ -114,11 +114,11 @@ def test_priorities_are_the_system_s(path: Path) -> None:
         assert isinstance(driver, Isolated)
         own = os.getpriority(os.PRIO_PROCESS, 0)
         for priority in PriorityCode:
-            pid = driver._with_priority(priority).pid
+            pid = driver.connect(priority).pid
             assert pid is not None
             nice = {os.getpriority(os.PRIO_PROCESS, int(thread)) for thread in os.listdir(f"/proc/{pid}/task")}
             assert nice == {min(own + NICE[priority], 19)}
-        pids = [driver._with_priority(priority).pid for priority in PriorityCode]
+        pids = [driver.connect(priority).pid for priority in PriorityCode]
         assert len(set(pids)) == len(PriorityCode)
     assert comes_true(lambda: not any(map(is_running, pids))), "all of them end with the device"
 

@@ -24,9 +24,8 @@ from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.connection import Connection
 from nnapi.drivers.isolated.descriptors import memory_file
 from nnapi.drivers.isolated.limits import BACKGROUND, NICE
-from nnapi.drivers.isolated.peer import Peer
 from nnapi.drivers.isolated.prepared import RemotePrepared, read_number
-from nnapi.drivers.isolated.process import Process
+from nnapi.drivers.isolated.process import Peer, Process
 from nnapi.drivers.isolated.protocol import Message
 from nnapi.errors import BadDataError, DeadObjectError, OpFailedError, need
 from nnapi.locks import make_lock
@@ -72,13 +71,12 @@ class Isolated:
         self._name = device or (driver if isinstance(driver, str) else getattr(driver, "name", ""))
         self._limits = {"memory": memory, "network": network, "files": files}
         self._service = os.fspath(service)
-        self._nice = BACKGROUND if background else NICE[PriorityCode.PRIORITY_MEDIUM] if self._service else 0
-        self._others: dict[PriorityCode, Isolated] = {}
-        """The same driver of a service, in workers of other priorities."""
+        self._nice = BACKGROUND if background else 0
         is_driver = isinstance(driver, Driver) and not isinstance(driver, type)
         self._known = driver if known is None and is_driver else known
         self._patience, self._grace = patience, grace
-        self._connection: Connection | None = None
+        self._connections: dict[int, Connection] = {}
+        """By niceness: a service has one worker for each priority of an application."""
         self._greeting: plain_values.Greeting | None = None
         self._changed = ""
         self._lock = make_lock()
@@ -104,7 +102,7 @@ class Isolated:
         )
 
     def prepare(self, model: Model, options: PrepareOptions) -> RemotePrepared:
-        connect = self._with_priority(options.priority).connect
+        connect = partial(self.connect, options.priority)
         return RemotePrepared(model, connect, lambda connection: _prepare(connection, model, options))
 
     def cache_entry(self, prepared: Prepared) -> bytes | None:
@@ -122,21 +120,7 @@ class Isolated:
                 return _restore(connection, model, waiting.pop(), options)
             return _prepare(connection, model, options)
 
-        return RemotePrepared(model, self._with_priority(options.priority).connect, make)
-
-    def _with_priority(self, priority: PriorityCode) -> Isolated:
-        """Return the driver for models of that priority: a service has one worker for each priority of an
-        application."""
-        if not self._service or self._nice == NICE[priority]:
-            return self
-        with self._lock:
-            if priority not in self._others:
-                other = Isolated(
-                    self._name, known=self._known, patience=self._patience, grace=self._grace, service=self._service
-                )
-                other._nice = NICE[priority]
-                self._others[priority] = other
-            return self._others[priority]
+        return RemotePrepared(model, partial(self.connect, options.priority), make)
 
     def allocate(self, type: OperandType) -> HostBuffer:
         name = self.info.name
@@ -159,35 +143,33 @@ class Isolated:
     def close(self) -> None:
         """End the process; the next use starts another."""
         with self._lock:
-            connection, self._connection = self._connection, None
-            others, self._others = self._others, {}
-        if connection is not None:
+            connections, self._connections = self._connections, {}
+        for connection in connections.values():
             connection.close()
-        for other in others.values():
-            other.close()
 
     @property
     def pid(self) -> int | None:
         """The process ID; None while there is no process."""
-        connection = self._connection
-        return connection.pid if connection is not None and connection.is_alive else None
+        return next((each.pid for each in self._connections.values() if each.is_alive), None)
 
-    def connect(self) -> Connection:
-        """Return the process, started if necessary; DeadObjectError if the driver in it has changed."""
-        connection = self._connection
+    def connect(self, priority: PriorityCode = PriorityCode.PRIORITY_MEDIUM) -> Connection:
+        """Return the process, or a service's worker for that priority, started if necessary; DeadObjectError if the
+        driver in it has changed."""
+        nice = NICE[priority] if self._service else self._nice
+        connection = self._connections.get(nice)
         if connection is not None and connection.is_alive:
             return connection
         with self._lock:
-            connection = self._connection
+            connection = self._connections.get(nice)
             if connection is None or not connection.is_alive:
                 if self._changed:
                     raise DeadObjectError(self._changed)
-                connection = self._connection = self._start()
+                connection = self._connections[nice] = self._start(nice)
             return connection
 
-    def _start(self) -> Connection:
+    def _start(self, nice: int) -> Connection:
         name = self._known.info.name if self._known is not None else self._name
-        hello = {**self._source, "path": sys.path, "limits": self._limits, "nice": self._nice}
+        hello = {**self._source, "path": sys.path, "limits": self._limits, "nice": nice}
         start = partial(Peer, self._service, self._patience) if self._service else Process
         memory = None if self._service else self._limits["memory"]
         limited = f"its memory is limited to {memory / (1 << 20):g} MiB (memory={memory})" if memory else ""
@@ -216,27 +198,22 @@ def _source(driver: Any, device: str) -> dict[str, str]:
         raise BadDataError(f"{driver!r} cannot be sent to another process: {error}") from None
 
 
-def _prepare(connection: Connection, model: Model, options: PrepareOptions) -> int:
-    body = {"kind": "prepare", "model": connection.model(model), "options": plain_values.of_value(options)}
-    return connection.ask(body, read_number, (), options.deadline)
+def _prepare(
+    connection: Connection, model: Model, options: PrepareOptions, descriptors: Sequence[int] = (), **entry: int
+) -> int:
+    kind = "restore" if descriptors else "prepare"
+    body = {"kind": kind, "model": connection.model(model), "options": plain_values.of_value(options), **entry}
+    return connection.ask(body, read_number, descriptors, options.deadline)
 
 
 def _restore(connection: Connection, model: Model, entry: CacheEntry, options: PrepareOptions) -> int:
     path = entry.file.path if entry.file is not None else None
-    descriptor = (
-        os.open(path, os.O_RDONLY | os.O_CLOEXEC) if path else memory_file([entry.content], "nnapi-cache-entry")
-    )
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC) if path else memory_file([entry.content], "nnapi-cache-entry")
     try:
-        body = {
-            "kind": "restore",
-            "model": connection.model(model),
-            "options": plain_values.of_value(options),
-            "size": os.fstat(descriptor).st_size,
-            "length": len(entry.content),
-        }
-        return connection.ask(body, read_number, [descriptor], options.deadline)
+        size, length = os.fstat(file).st_size, len(entry.content)
+        return _prepare(connection, model, options, [file], size=size, length=length)
     finally:
-        os.close(descriptor)
+        os.close(file)
 
 
 def _read_entry(answer: Message) -> bytes | None:

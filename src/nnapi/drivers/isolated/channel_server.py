@@ -57,8 +57,10 @@ class Binding(NamedTuple):
 
 
 class ChannelServer:
-    def __init__(self, session: Session, channel: Channel, slot: int) -> None:
-        self._session, self._channel, self._slot = session, channel, slot
+    def __init__(self, session: Session, channel: Channel) -> None:
+        """Raises ResourceExhaustedPersistentError if the application has the maximum of channels."""
+        self._session, self._channel = session, channel
+        self._slot = session.enter_channel(self.forget)
         self._arena: Arena | None = None
         self._bindings: dict[int, Binding] = {}
         self._numbers = itertools.count(1)
@@ -84,8 +86,11 @@ class ChannelServer:
                 refuse(channel.socket, self._session.describe_error(error) | {"closed": True})
         finally:
             self._bindings.clear()
-            channel.close()
-            self._session.forget_channel(slot)
+            self.close()
+
+    def close(self) -> None:
+        self._channel.close()
+        self._session.leave_channel(self._slot)
 
     def forget(self, prepared: int) -> None:
         """Drop the bindings of a released prepared model."""

@@ -14,14 +14,21 @@ from typing import TypeVar
 from nnapi.drivers.answers import late_error
 from nnapi.drivers.base import DriverDiedError
 from nnapi.drivers.isolated import plain_values
-from nnapi.drivers.isolated.channel import ANSWER, BINDING, BURST_SPIN, DONE, REQUEST, SPIN, STATUS
-from nnapi.drivers.isolated.client_channel import Binding, ClientChannel, open_channel
+from nnapi.drivers.isolated.channel import (
+    ANSWER,
+    BINDING,
+    BURST_SPIN,
+    DONE,
+    REQUEST,
+    SPIN,
+    STATUS,
+    Binding,
+    ClientChannel,
+    open_channel,
+)
 from nnapi.drivers.isolated.constants import lay_out
-from nnapi.drivers.isolated.live_connections import connections
-from nnapi.drivers.isolated.peer import Peer
-from nnapi.drivers.isolated.process import PATIENCE, Process, background
-from nnapi.drivers.isolated.protocol import Body, Message, Violation, receive, send
-from nnapi.drivers.isolated.recording import SPANS
+from nnapi.drivers.isolated.process import PATIENCE, Peer, Process, background, connections
+from nnapi.drivers.isolated.protocol import SPANS, Body, Message, Violation, receive, send
 from nnapi.errors import BadDataError, NnapiError, OutOfMemoryError, UnavailableDeviceError
 from nnapi.model.model import Model
 from nnapi.trace import spans
@@ -54,7 +61,7 @@ class Connection:
         self._channels: list[ClientChannel] = []
         self._idle: list[ClientChannel] = []
         self._models: weakref.WeakKeyDictionary[Model, int] = weakref.WeakKeyDictionary()
-        self._released: deque[tuple[str, int]] = deque()
+        self._released: deque[int] = deque()
         self._active: list[None] = []
         self._end: tuple[str, bool] | None = None
         background.start()
@@ -240,7 +247,7 @@ class Connection:
             if message is not None:
                 message.close()
                 if isinstance(number := message.body.get("prepared"), int):
-                    self.release("prepared", number)
+                    self.release(number)
                 channel.is_lost = False
                 self.put(channel)
                 return
@@ -292,43 +299,39 @@ class Connection:
                     os.close(descriptor)
             with self._lock:
                 self._models[model] = number
-            self.release_with(model, "models", number)
+            self.release_with(model, number)
         return number
 
-    def release_with(self, owner: object, kind: str, number: int) -> None:
+    def release_with(self, owner: object, number: int) -> None:
         """Release a number when its owner here is collected, without keeping the connection alive."""
         method = weakref.WeakMethod(self.release)
 
         def tell() -> None:
             if release := method():
-                release(kind, number)
+                release(number)
 
         finalizer = weakref.finalize(owner, tell)
         finalizer.atexit = False
 
-    def release(self, kind: str, number: int) -> None:
+    def release(self, number: int) -> None:
         """Release a model or a prepared one in the background; may be called from a finalizer."""
         if self._end is not None:
             return
-        self._released.append((kind, number))
-        if kind == "prepared":
-            for channel in list(self._channels):
-                for key in [key for key in list(channel.bindings) if key[0] == number]:
-                    channel.bindings.pop(key, None)
+        self._released.append(number)
+        for channel in list(self._channels):
+            for key in [key for key in list(channel.bindings) if key[0] == number]:
+                channel.bindings.pop(key, None)
         background.do(self._tell_released)
 
     def _tell_released(self) -> None:
         if not self._released or self._end is not None:
             return
         with self._lock:
-            given: dict[str, list[int]] = {"models": [], "prepared": []}
-            while self._released:
-                kind, number = self._released.popleft()
-                given[kind].append(number)
+            numbers = [self._released.popleft() for _ in range(len(self._released))]
             try:
-                send(self._process.connection, {"kind": "release", **given})
+                send(self._process.connection, {"kind": "release", "numbers": numbers})
             except BlockingIOError:  # the next call says it
-                self._released.extend((kind, number) for kind in given for number in given[kind])
+                self._released.extend(numbers)
             except OSError:
                 pass  # with the process everything is released
 

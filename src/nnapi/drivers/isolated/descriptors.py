@@ -7,8 +7,7 @@ import fcntl
 import os
 import socket
 import stat
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from nnapi.errors import BadDataError, need
@@ -19,30 +18,29 @@ EVENTFD = "anon_inode:[eventfd]"
 
 def memory_file(parts: Sequence[Any], name: str = "nnapi-message") -> int:
     """Return a descriptor of an immutable memory file with the concatenated parts."""
-    with _sealed_file(name, SEALS | fcntl.F_SEAL_WRITE) as file:
+
+    def fill(file: int) -> None:
         at = 0
         for part in parts:
             at = write_at(file, part, at)
-        return file
+
+    return _sealed_file(name, SEALS | fcntl.F_SEAL_WRITE, fill)
 
 
 def shared_file(size: int, name: str) -> int:
     """Return a descriptor of a memory file of zeros, writable by both sides and of fixed size."""
-    with _sealed_file(name, SEALS) as file:
-        os.ftruncate(file, size)
-        return file
+    return _sealed_file(name, SEALS, lambda file: os.ftruncate(file, size))
 
 
-@contextmanager
-def _sealed_file(name: str, seals: int) -> Iterator[int]:
-    """Make a memory file that is filled in the ``with`` block and then sealed."""
+def _sealed_file(name: str, seals: int, fill: Callable[[int], None]) -> int:
     file = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
-        yield file
+        fill(file)
         fcntl.fcntl(file, fcntl.F_ADD_SEALS, seals | fcntl.F_SEAL_SEAL)
     except BaseException:
         os.close(file)
         raise
+    return file
 
 
 def write_at(file: int, part: Any, at: int) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -12,7 +11,7 @@ from typing import Any
 
 from nnapi.drivers.base import Bound, DriverDiedError, Inference, Outcome, Request
 from nnapi.drivers.isolated.arena import KEPT, Arena, Location, copy_in, new_arena, round_up
-from nnapi.drivers.isolated.client_channel import Binding, ClientChannel
+from nnapi.drivers.isolated.channel import Binding, ClientChannel
 from nnapi.drivers.isolated.connection import Connection
 from nnapi.drivers.isolated.plain_values import of_value
 from nnapi.drivers.isolated.protocol import Message
@@ -35,7 +34,7 @@ class Handle:
 
     def __init__(self, connection: Connection, number: int) -> None:
         self.connection, self.number = connection, number
-        connection.release_with(self, "prepared", number)
+        connection.release_with(self, number)
 
 
 class RemotePrepared:
@@ -75,11 +74,11 @@ class RemotePrepared:
             raise death
         check_deadline(request)
         handle = self.handle()
-        channel = self._take(handle.connection)
+        channel = handle.connection.take()
         try:
             return self._execute(handle, channel, request)
         finally:
-            self._put(handle.connection, channel)
+            handle.connection.put(channel)
 
     def _execute(self, handle: Handle, channel: ClientChannel, request: Request) -> Outcome:
         connection = handle.connection
@@ -136,7 +135,7 @@ class RemotePrepared:
             if handle is None:
                 raise OpFailedError("the model is closed, or not prepared yet")
             connection = handle.connection
-            channel = self._take(connection)
+            channel = connection.take()
             try:
                 binding = channel.bindings.get((handle.number, shapes)) or self._bind(handle, channel, shapes)
                 if binding is None:
@@ -151,17 +150,17 @@ class RemotePrepared:
                 self._thread.death = death
                 raise
             finally:
-                self._put(connection, channel)
+                connection.put(channel)
 
         return run
 
     def _find_binding(self, shapes: tuple[Shape, ...]) -> Binding | None:
         handle = self.handle()
-        channel = self._take(handle.connection)
+        channel = handle.connection.take()
         try:
             return self._bind(handle, channel, shapes)
         finally:
-            self._put(handle.connection, channel)
+            handle.connection.put(channel)
 
     def _bind(self, handle: Handle, channel: ClientChannel, shapes: tuple[Shape, ...]) -> Binding | None:
         """Return the binding for runs on a channel, made at first use."""
@@ -186,22 +185,11 @@ class RemotePrepared:
         with self._lock:
             self._is_closed, self._handle = True, None
 
-    def _take(self, connection: Connection) -> ClientChannel:
-        return connection.take()
-
-    def _put(self, connection: Connection, channel: ClientChannel) -> None:
-        connection.put(channel)
-
 
 class RemoteSession(RemotePrepared):
     is_burst = True
 
     def __init__(self, shared: RemotePrepared, model: Model, connect: Callable[[], Connection]) -> None:
-        self._kept: list[tuple[Connection, ClientChannel]] = []
-        """The channel between two runs."""
-        finalizer = weakref.finalize(self, _give_back, self._kept)
-        finalizer.atexit = False
-
         def make(connection: Connection) -> int:
             return connection.ask({"kind": "session", "prepared": shared.handle().number}, read_number)
 
@@ -218,30 +206,6 @@ class RemoteSession(RemotePrepared):
         for array in binding.inputs:
             array.fill(0)
         return Bound(binding.inputs, partial(run, binding.inputs))
-
-    def _take(self, connection: Connection) -> ClientChannel:
-        try:
-            before, channel = self._kept.pop()
-        except IndexError:
-            return connection.take()
-        if before is connection:
-            return channel
-        before.put(channel)
-        return connection.take()
-
-    def _put(self, connection: Connection, channel: ClientChannel) -> None:
-        if not channel.is_lost:
-            self._kept.append((connection, channel))
-
-    def close(self) -> None:
-        super().close()
-        _give_back(self._kept)
-
-
-def _give_back(kept: list[tuple[Connection, ClientChannel]]) -> None:
-    while kept:
-        connection, channel = kept.pop()
-        connection.put(channel)
 
 
 def _lay_out(shapes: Sequence[Shape], types: Sequence[OperandType], free: int) -> tuple[list[Location], int]:

@@ -29,6 +29,8 @@ PACKET = 1 << 15
 MOST = 1 << 20
 """Maximum bytes of a body. Constants, inputs and outputs travel beside it, by descriptor."""
 MOST_DESCRIPTORS = 64
+SPANS = 1000
+"""Maximum spans in a message."""
 
 INT = array("i")
 

@@ -43,9 +43,7 @@ class Server:
                 send(self._connection, self._hello(body))
                 self._connection.settimeout(None)
             elif kind == "release":
-                for number in body["models"]:
-                    self._session.models.pop(number, None)
-                for number in body["prepared"]:
+                for number in body["numbers"]:
                     self._session.release(number)
                 free_memory()
         finally:
@@ -57,19 +55,19 @@ class Server:
             raise Violation("a channel has four descriptors")
         need_socket(descriptors[0])
         connection = socket.socket(fileno=descriptors.pop(0))
-        session, slot = self._session, None
+        undo = connection.close
         try:
-            slot = session.enter_channel()
-            server = ChannelServer(session, make_channel(connection, descriptors), slot)
-            session.watch_channel(slot, server.forget)
+            channel = make_channel(connection, descriptors)
+            undo = channel.close
+            server = ChannelServer(self._session, channel)
+            undo = server.close
             try:
                 threading.Thread(target=server.run, name="nnapi-channel", daemon=True).start()
             except RuntimeError as error:
                 raise OutOfMemoryError(f"no thread can be started: {error}") from None
         except Exception as error:
-            if slot is not None:
-                session.forget_channel(slot)
-            refuse(connection, session.describe_error(error) | {"closed": True})
+            refuse(connection, self._session.describe_error(error) | {"closed": True})
+            undo()
 
     def _hello(self, body: Body) -> Body:
         try:
@@ -77,4 +75,4 @@ class Server:
             greeting = plain_values.Greeting.of(self._session.driver)
             return {"greeting": plain_values.of_value(greeting), "pid": os.getpid()}
         except Exception as error:
-            return {"error": plain_values.of_error(error, "the driver")}
+            return self._session.describe_error(error)

@@ -1,22 +1,23 @@
-"""Models, prepared models and limits of one connection."""
+"""Models, prepared models, limits and the recording of one connection."""
 
 from __future__ import annotations
 
 import ctypes
 import gc
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, TypeVar
 
-from nnapi.drivers.base import Driver, Prepared, PrepareOptions
+from nnapi.codes import DeviceTypeCode
+from nnapi.drivers.base import DeviceInfo, Driver, Prepared, PrepareOptions
 from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.allowance import UNLIMITED, Allowance
 from nnapi.drivers.isolated.constants import MapFile, map_file
-from nnapi.drivers.isolated.protocol import Body
-from nnapi.drivers.isolated.recording import SECTIONS, Recording, section_of
+from nnapi.drivers.isolated.protocol import SPANS, Body
+from nnapi.locks import make_lock
 from nnapi.model.model import Model
-from nnapi.trace import spans
+from nnapi.trace import Layer, Phase, Section, Span, spans
 
 T = TypeVar("T")
 
@@ -40,6 +41,59 @@ class PreparedModel(NamedTuple):
     """The number of another entry closes it."""
 
 
+SECTIONS = {
+    "verdicts": (Phase.COMPILATION, "getSupportedOperations"),
+    "prepare": (Phase.COMPILATION, "prepareModel"),
+    "restore": (Phase.COMPILATION, "prepareModelFromCache"),
+    "execute": (Phase.EXECUTION, ""),
+}
+"""Phase and name of each request's section in a trace; an empty name is the device's."""
+
+
+def section_of(body: Body, info: DeviceInfo, model: Model) -> Section:
+    """Return the section of a request; operations have their numbers in the whole model."""
+    phase, name = SECTIONS[body["kind"]]
+    layer = Layer.CPU if info.type == DeviceTypeCode.DEVICE_CPU else Layer.DRIVER
+    operations = body["trace"][1]
+    more = {} if operations is None else {"operations": operations}
+    return Section(layer, phase, name or info.name, model=model.name, **more)
+
+
+class Recording:
+    """The recording of a process, from a request with a trace to a run without."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._kept: list[Span] = []
+        self._lock = make_lock()
+
+    def follow(self, wish: Sequence[Any] | None) -> None:
+        """Record from now on if a request asks for it; the number distinguishes recordings."""
+        if wish is None:
+            return
+        with self._lock:
+            if wish[0] != self._number:
+                self._stop()
+                self._number, self._kept = wish[0], []
+            if not spans.active:
+                spans.start()
+
+    def pause(self) -> None:
+        """Record nothing until the next request with a trace."""
+        with self._lock:
+            self._stop()
+
+    def read(self, first: int) -> list[Span]:
+        """Return the recorded spans from index ``first`` on, as many as one message holds."""
+        if not first:
+            self.pause()
+        return self._kept[first : first + SPANS]
+
+    def _stop(self) -> None:
+        if spans.active:
+            self._kept += spans.stop()
+
+
 class Session:
     def __init__(
         self,
@@ -56,23 +110,20 @@ class Session:
         self.prepared: dict[int, PreparedModel] = {}
         self.clock = memoryview(bytearray(8 * allowance.threads)).cast("Q") if clock is None else clock
         self._numbers = itertools.count(1)
-        self._free = list(reversed(range(len(self.clock))))
         self._channels: dict[int, Callable[[int], None]] = {}
         """The function that releases a prepared model, by the channel's slot in the clock."""
         self.recording = Recording()
 
-    def enter_channel(self) -> int:
+    def enter_channel(self, forget: Callable[[int], None]) -> int:
         """Return the slot of a new channel; ResourceExhaustedPersistentError at the limit."""
-        self._allowance.need_fewer(len(self.clock) - len(self._free), "threads")
-        return self._free.pop()
-
-    def watch_channel(self, slot: int, forget: Callable[[int], None]) -> None:
+        self._allowance.need_fewer(len(self._channels), "threads")
+        slot = next(slot for slot in range(len(self.clock)) if slot not in self._channels)
         self._channels[slot] = forget
+        return slot
 
-    def forget_channel(self, slot: int) -> None:
+    def leave_channel(self, slot: int) -> None:
         self.clock[slot] = 0
-        self._channels.pop(slot, None)
-        self._free.append(slot)
+        del self._channels[slot]
 
     def describe_error(self, error: Exception) -> Body:
         name = self.driver.info.name if hasattr(self, "driver") else "the driver"
@@ -94,7 +145,8 @@ class Session:
         self._allowance.need_fewer(len(kept), "models")
 
     def release(self, number: int) -> None:
-        """Release a prepared model and its bindings."""
+        """Release a model, or a prepared one and its bindings."""
+        self.models.pop(number, None)
         held = self.prepared.pop(number, None)
         if held is not None:
             for forget in list(self._channels.values()):
