@@ -3,7 +3,8 @@
 ``python -m benchmarks.service_soak MODEL --minutes 10`` starts a service and ten applications that run the model at a
 steady rate, and measures them alone; then three hostile clients join: one sends mutated messages, one hogs channels,
 models and memory, one connects and leaves as fast as it can. The promises: all answers are right, the honest latency is
-at most twice what it was alone, and the service's memory stays what it was. Exits with 1 where one is broken.
+at most twice what it was alone, and the service's memory stays what it was. Exits with 1 where one is broken. Beside as
+many processes that compute and never use the service, the latency shows what the processors' time alone costs.
 """
 
 from __future__ import annotations
@@ -168,6 +169,10 @@ def main() -> int:
         readers = [Reader(start(*own, "--role", path, "honest", stdin=subprocess.PIPE)) for _ in range(HONEST)]
         watch(readers, 5, service.pid)
         alone = watch(readers, 60 * options.alone, service.pid)
+        computing = [start(sys.executable, "-c", "while True: pass") for _ in HOSTILE]
+        busy = watch(readers, 60 * options.alone, service.pid)
+        for process in computing:
+            process.kill()
         hostile = [start(*own, "--role", path, kind) for kind in HOSTILE]
         settled = watch(readers, 10, service.pid)
         beside = watch(readers, 60 * options.minutes, service.pid)
@@ -175,9 +180,10 @@ def main() -> int:
             process.kill()
         after = watch(readers, 60 * options.alone, service.pid)
     grown = beside["service_mb"] - settled["service_mb"]
-    print(json.dumps({"alone": alone, "beside": beside, "after": after, "grown_mb": grown}, indent=1))
+    print(json.dumps({"alone": alone, "busy": busy, "beside": beside, "after": after, "grown_mb": grown}, indent=1))
     times = beside["median_ms"] / alone["median_ms"]
     print(f"median {times:.2f} times (≤ {TIMES:g}), 95% {beside['p95_ms'] / alone['p95_ms']:.2f} times")
+    print(f"median {beside['median_ms'] / busy['median_ms']:.2f} times that beside processes that only compute")
     print(f"the service grew by {grown:.1f} MB (≤ {GROWTH:g})")
     return bool(beside["wrong"] or beside["failed"] or times > TIMES or grown > GROWTH)
 
