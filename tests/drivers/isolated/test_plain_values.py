@@ -14,6 +14,7 @@ from nnapi.errors import DeadObjectError, MissedDeadlineTransientError, OpFailed
 from nnapi.model.content_hash import hash_content
 from nnapi.model.extension import EXTENSIONS, Extension, ExtensionType
 from nnapi.model.operand import ChannelQuantization, OperandType
+from nnapi.model.precision import Precision
 
 
 def sent(what: Any) -> Any:
@@ -131,6 +132,18 @@ def test_models(make: Any) -> None:
     assert hash_content(again) == hash_content(model)
     assert again.name == model.name
     assert [operand.name for operand in again.operands] == [operand.name for operand in model.operands]
+
+
+@pytest.mark.parametrize("precision", Precision)
+def test_precision_is_a_member(precision: Precision) -> None:
+    """Drivers look it up in tables and compare it by identity."""
+    model = Model("precise")
+    model.permit_precision(precision)
+    x, y = model.add_operand(tensor("float32", (1,))), model.add_operand(tensor("float32", (1,)))
+    model.add_operation(OperationCode.ABS, [x], [y])
+    model.identify_inputs_and_outputs([x], [y])
+    model.finish()
+    assert back(model).precision is precision
 
 
 def test_verdicts_belong_to_the_numbers_of_operations() -> None:

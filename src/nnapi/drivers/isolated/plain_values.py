@@ -17,6 +17,7 @@ from nnapi.model.extension import EXTENSIONS, Extension
 from nnapi.model.model import Lifetime, Model
 from nnapi.model.operand import Array, ChannelQuantization, OperandType
 from nnapi.model.pickling import Description, build, describe
+from nnapi.model.precision import Precision
 from nnapi.trace import Span
 from nnapi.trace.labels import parse_label
 
@@ -154,7 +155,8 @@ def _to_description(values: Values, constant: Callable[[int], Array]) -> Descrip
         operands.append((name, tuple(code), type, role, constant(value) if role is Lifetime.CONSTANT else value))
     calls = [(tuple(code), tuple(inputs), tuple(outputs)) for code, inputs, outputs in values["operations"]]
     others: dict[str, Any] = {name: tuple(each) if isinstance(each, list) else each for name, each in values.items()}
-    return Description(**others | {"operands": operands, "operations": calls})
+    precision = Precision(values["precision"])
+    return Description(**others | {"operands": operands, "operations": calls, "precision": precision})
 
 
 def of_span(span: Span) -> Values:
