@@ -39,6 +39,14 @@ def test_what_chooses_rounds_nothing() -> None:
     assert (expected.allowance < 1e-4).all()
 
 
+def test_relaxed_models_may_overflow_as_float16_does() -> None:
+    example = chain(("FLOOR", FLOATS), x=FLOATS, data=np.array([1e15, 100, 0, 0], np.float32))
+    relaxed = replace(example, relaxed=True)
+    assert np.isfinite(computed(example).expect(1).allowance).all()
+    assert np.isinf(computed(relaxed).expect(1).allowance).all()
+    assert np.isfinite(computed(replace(relaxed, inputs={0: NUMBERS})).expect(1).allowance).all()
+
+
 def test_what_computes_may_be_off_by_its_last_places() -> None:
     allowance = computed(chain(("SIN", FLOATS), x=FLOATS, data=NUMBERS)).expect(1).allowance
     assert 1e-4 < allowance[0] < 1e-2  # the last places of -100.3

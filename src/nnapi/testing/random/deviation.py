@@ -44,6 +44,8 @@ STEP = {np.dtype(np.float32): 2.0**-21, np.dtype(np.float16): 2.0**-10}
 """Relative perturbation of operands: four times the last digit of float32, once that of float16."""
 LARGE = {np.dtype(np.float32): 2.0**58, np.dtype(np.float16): 2.0**6}
 """Values of which some thousand products, added up, may be infinite; of float16 a dozen."""
+OVERFLOWING = 2.0**14
+"""Values from which on float16, which relaxed models permit, may overflow: sums pass through larger ones."""
 SPARE = 8.0
 """Factor on the measured change: long sums lose more digits in an unlucky order than perturbed operands show."""
 IN_A_ROW = 64.0
@@ -90,6 +92,8 @@ class Computation:
         bounds = {index: self.expect(index).allowance for index in uncertain} if name in STEPPING else {}
         self.values |= runner(self.values)
         self._note_losses(number)
+        if self.example.relaxed and any(self._may_overflow(index) for index in (*inputs, *outputs)):
+            self._doubtful.update(outputs)
         if name in TWO_COMPARED and uncertain:
             self._compare(inputs, outputs[0], bounds)
         elif name in CHOOSING and not uncertain and not self.special:
@@ -130,6 +134,10 @@ class Computation:
 
     def _value(self, index: int) -> Array:
         return need_value(self.values[index], f"operand {index} is omitted")
+
+    def _may_overflow(self, index: int) -> bool:
+        value = self.values[index]
+        return value is not None and value.dtype == np.float32 and bool(np.any(np.abs(value) > OVERFLOWING))
 
     def _compare(self, pair: Sequence[int], output: int, bounds: Mapping[int, Array]) -> None:
         """Give both answers of a comparison where the two may be equal: all true first, then all false, then random."""
