@@ -79,10 +79,9 @@ class Predictor:
     columns.
 
     ``model`` is a path, valid in every process, the bytes of a file, or a model; the latter two travel with the
-    callable. ``devices`` are names. ``preference``, ``threads`` (1 by default) and ``relaxed`` are as for
-    :func:`nnapi.compile`. The
-    ``~`` of a ``cache`` is the home directory of the calling process. ``columns`` names the columns of a batch for the
-    model's inputs in order, if their names differ; ``requests`` is the number of concurrent rows.
+    callable. ``devices`` are names. ``preference``, ``threads`` (1 by default), ``relaxed``, ``precision`` are as for
+    :func:`nnapi.compile`. The ``~`` of a ``cache`` is the home directory of the calling process. ``columns`` names the
+    columns of a batch for the model's inputs in order, if their names differ; ``requests`` counts concurrent rows.
     """
 
     def __init__(
