@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from functools import cache
 from inspect import Parameter as Shown
 from inspect import Signature
-from pathlib import Path
 
 from nnapi.codes import FuseCode
 from nnapi.model.arguments import default_of
 from nnapi.model.operand import type_name
-from nnapi.model.operation import Operation
+from nnapi.model.operation import REGISTRY, Operation
 from nnapi.model.parameter import (
     REQUIRED,
     ActivationParameter,
@@ -57,18 +56,17 @@ def signature(operation: Operation) -> Signature:
     return Signature(shown)
 
 
-@cache
-def _summaries() -> dict[str, str]:
-    """Read the sentence on each operation."""
-    text = Path(__file__).with_name("operation_summaries.txt").read_text(encoding="utf-8")
-    return dict(line.split(" ", 1) for line in text.splitlines())
+def _find_summary(operation: Operation) -> str:
+    """Return the operation's line in the docstring of its module; "" for an extension's and without docstrings."""
+    text = REGISTRY.find_module(operation.code).__doc__ or "" if operation.code in REGISTRY else ""
+    return next((line for line in text.splitlines() if line.startswith(f"{operation.name}: ")), "")
 
 
 @cache
 def documentation(operation: Operation) -> str:
     """Return a sentence, overloads, operands with types, ranks and levels, and outputs."""
-    summary = operation.doc or _summaries().get(operation.name)
-    lines = [f"{operation.name}: {summary}" if summary else f"Append {operation.name}.", ""]
+    own = f"{operation.name}: {operation.doc}" if operation.doc else ""
+    lines = [own or _find_summary(operation) or f"Append {operation.name}.", ""]
     if len(operation.overloads) > 1:
         lines += [
             f"Overload {overload.name}: {', '.join(slot.name for slot in overload.inputs)}"

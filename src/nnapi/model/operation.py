@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
+from types import ModuleType
 from typing import Any, NamedTuple, TypeVar, overload
 
 from nnapi.codes import OperationCode
@@ -201,11 +202,14 @@ class Registry(Mapping[int, Operation]):
     def _import(self, code: int) -> Operation:
         if code not in self:
             raise KeyError(code)
-        name = OperationCode(code).name
-        home = import_module(self._package).HOMES.get(name, name.lower())
-        import_module(f"{self._package}.{home}")  # waits where another thread is at it: no operation is seen half made
+        self.find_module(code)  # waits where another thread is at it: no operation is seen half made
         operation = self._complete[code] = self._added[code]
         return operation
+
+    def find_module(self, code: int) -> ModuleType:
+        """Return the module that declares an operation; its docstring has a line for it."""
+        name = OperationCode(code).name
+        return import_module(f"{self._package}.{import_module(self._package).HOMES.get(name, name.lower())}")
 
     def __contains__(self, code: object) -> bool:
         return code in CODES

@@ -1,4 +1,13 @@
-"""RELU, RELU1, RELU6, TANH, LOGISTIC, ELU, HARD_SWISH: element-wise functions."""
+"""Element-wise functions.
+
+LOGISTIC: 1 / (1 + exp(-x)) of each element.
+RELU: max(x, 0) of each element.
+RELU1: each element clamped to -1 to 1.
+RELU6: each element clamped to 0 to 6.
+TANH: the hyperbolic tangent of each element.
+ELU: x above 0, alpha · (exp(x) - 1) below.
+HARD_SWISH: x · min(max(x + 3, 0), 6) / 6.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""ARGMAX, ARGMIN: the index of the first largest, or smallest, element along an axis."""
+"""The index of the first largest, or smallest, element along an axis.
+
+ARGMAX: the index of the largest element along an axis.
+ARGMIN: the index of the smallest element along an axis.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AXIS_ALIGNED_BBOX_TRANSFORM: regions of interest refined by the deltas that a network predicts for each class."""
+"""AXIS_ALIGNED_BBOX_TRANSFORM: bounding boxes moved and scaled by deltas, clipped to their images."""
 
 from __future__ import annotations
 

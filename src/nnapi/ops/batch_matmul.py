@@ -1,4 +1,4 @@
-"""BATCH_MATMUL: matrix products of the last two axes."""
+"""BATCH_MATMUL: the product of each pair of matrices, either of which may be transposed."""
 
 from __future__ import annotations
 

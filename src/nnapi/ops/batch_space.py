@@ -1,4 +1,8 @@
-"""BATCH_TO_SPACE_ND, SPACE_TO_BATCH_ND: blocks of an image as batches and back."""
+"""Blocks of an image as batches and back.
+
+BATCH_TO_SPACE_ND: blocks of pixels moved from the batch into height and width.
+SPACE_TO_BATCH_ND: blocks of pixels moved from height and width into the batch.
+"""
 
 from __future__ import annotations
 

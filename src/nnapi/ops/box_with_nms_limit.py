@@ -1,5 +1,4 @@
-"""BOX_WITH_NMS_LIMIT: the best boxes of every image, with scores reduced by overlap with better boxes of their
-class."""
+"""BOX_WITH_NMS_LIMIT: the best boxes of each class after non-maximum suppression."""
 
 from __future__ import annotations
 

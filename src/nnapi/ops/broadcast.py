@@ -1,4 +1,10 @@
-"""ADD, SUB, MUL, DIV: element by element, sizes of 1 stretched."""
+"""Element by element, sizes of 1 stretched.
+
+ADD: the sum of two tensors, element by element, with broadcasting.
+MUL: the product of two tensors, element by element, with broadcasting.
+DIV: the quotient of two tensors, element by element, with broadcasting; integers are rounded down.
+SUB: the difference of two tensors, element by element, with broadcasting.
+"""
 
 from __future__ import annotations
 

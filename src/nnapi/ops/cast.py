@@ -1,4 +1,4 @@
-"""CAST: stored values as another type; scales and zero points are ignored."""
+"""CAST: the elements converted to another type, without their quantization."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CHANNEL_SHUFFLE: the channels of groups interleaved."""
+"""CHANNEL_SHUFFLE: channels in groups, transposed to groups of channels."""
 
 from __future__ import annotations
 

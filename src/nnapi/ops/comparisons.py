@@ -1,4 +1,12 @@
-"""EQUAL, GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, NOT_EQUAL: compare dequantized values, with broadcasting."""
+"""Compare dequantized values, with broadcasting.
+
+EQUAL: whether two tensors are equal, element by element, with broadcasting.
+GREATER: whether x > y, element by element, with broadcasting.
+GREATER_EQUAL: whether x ≥ y, element by element, with broadcasting.
+LESS: whether x < y, element by element, with broadcasting.
+LESS_EQUAL: whether x ≤ y, element by element, with broadcasting.
+NOT_EQUAL: whether two tensors differ, element by element, with broadcasting.
+"""
 
 from __future__ import annotations
 

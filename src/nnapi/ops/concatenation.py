@@ -1,4 +1,4 @@
-"""CONCATENATION: tensors side by side along an axis they have."""
+"""CONCATENATION: tensors joined along an axis."""
 
 from __future__ import annotations
 

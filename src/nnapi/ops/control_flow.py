@@ -1,4 +1,8 @@
-"""IF and WHILE, without shape function or kernel: their results are those of the referenced models."""
+"""Control flow without shape functions or kernels: results are those of the referenced models.
+
+IF: the results of one of two models, chosen by a condition.
+WHILE: a body model, repeated while a condition model gives true.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CONV_2D: cross-correlation of an image with a bank of filters."""
+"""CONV_2D: an image convolved with filters, plus bias and activation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""DEPTH_TO_SPACE, SPACE_TO_DEPTH: blocks of an image as depth and back."""
+"""Blocks of an image as depth and back.
+
+DEPTH_TO_SPACE: blocks of channels rearranged into height and width.
+SPACE_TO_DEPTH: blocks of pixels rearranged into channels.
+"""
 
 from __future__ import annotations
 

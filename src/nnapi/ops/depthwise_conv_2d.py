@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D: each channel of an image with filters of its own."""
+"""DEPTHWISE_CONV_2D: each channel of an image convolved with filters of its own, plus bias and activation."""
 
 from __future__ import annotations
 

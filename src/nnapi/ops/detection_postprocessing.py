@@ -1,4 +1,4 @@
-"""DETECTION_POSTPROCESSING: a fixed number of detections from the scores and deltas of a single-shot detector."""
+"""DETECTION_POSTPROCESSING: boxes decoded from anchors, and the best detections after non-maximum suppression."""
 
 from __future__ import annotations
 

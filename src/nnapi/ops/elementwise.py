@@ -1,4 +1,14 @@
-"""ABS, EXP, FLOOR, LOG, NEG, RSQRT, SIN, SQRT: elementwise functions."""
+"""Elementwise functions.
+
+FLOOR: each element rounded down.
+ABS: the absolute value of each element.
+EXP: e to the power of each element.
+LOG: the natural logarithm of each element.
+NEG: the negative of each element.
+RSQRT: 1 / √x of each element.
+SIN: the sine of each element.
+SQRT: the square root of each element.
+"""
 
 from __future__ import annotations
 

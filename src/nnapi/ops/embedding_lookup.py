@@ -1,4 +1,4 @@
-"""EMBEDDING_LOOKUP: rows of a table by their number."""
+"""EMBEDDING_LOOKUP: the rows of a table at the given indices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FILL: a tensor of given dimensions, all of one value."""
+"""FILL: a tensor of the given shape with one value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED: a matrix product with weights, and a bias."""
+"""FULLY_CONNECTED: the product of rows and weights, plus bias and activation."""
 
 from __future__ import annotations
 

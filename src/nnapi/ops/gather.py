@@ -1,4 +1,4 @@
-"""GATHER: slices along an axis, picked by index."""
+"""GATHER: slices along an axis at the given indices."""
 
 from __future__ import annotations
 

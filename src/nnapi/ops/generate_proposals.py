@@ -1,4 +1,4 @@
-"""GENERATE_PROPOSALS: the regions of interest among predicted boxes around anchors."""
+"""GENERATE_PROPOSALS: region proposals from scores and box deltas at anchors."""
 
 from __future__ import annotations
 

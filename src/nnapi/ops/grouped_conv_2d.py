@@ -1,4 +1,4 @@
-"""GROUPED_CONV_2D: a convolution for each group of channels."""
+"""GROUPED_CONV_2D: an image convolved in groups of channels, plus bias and activation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HASHTABLE_LOOKUP: rows of a table by their key."""
+"""HASHTABLE_LOOKUP: the rows of a table at the given keys, and which keys were found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HEATMAP_MAX_KEYPOINT: the position of each keypoint of a detection, to a fraction of a heatmap's cell."""
+"""HEATMAP_MAX_KEYPOINT: the positions and scores of the peaks of heat maps, within boxes."""
 
 from __future__ import annotations
 

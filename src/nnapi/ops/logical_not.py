@@ -1,4 +1,4 @@
-"""LOGICAL_NOT: true where the input is not."""
+"""LOGICAL_NOT: not x, element by element."""
 
 from __future__ import annotations
 

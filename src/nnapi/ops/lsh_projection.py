@@ -1,4 +1,4 @@
-"""LSH_PROJECTION: bits of a locality-sensitive hash, each the sign of a sum of pseudo-random values."""
+"""LSH_PROJECTION: a projection of the input to bits by locality-sensitive hashing."""
 
 from __future__ import annotations
 

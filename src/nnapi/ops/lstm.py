@@ -1,4 +1,4 @@
-"""LSTM: one time step of a long short-term memory."""
+"""LSTM: one step of a long short-term memory."""
 
 from __future__ import annotations
 

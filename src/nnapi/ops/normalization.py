@@ -1,4 +1,9 @@
-"""L2_NORMALIZATION, LOCAL_RESPONSE_NORMALIZATION, INSTANCE_NORMALIZATION: elements relative to their neighborhood."""
+"""Elements relative to their neighborhood.
+
+L2_NORMALIZATION: the tensor divided by its Euclidean norm along an axis.
+LOCAL_RESPONSE_NORMALIZATION: each element divided by a power of the squares of its neighbors along an axis.
+INSTANCE_NORMALIZATION: each channel of each image shifted and scaled to mean 0 and variance 1, then by beta and gamma.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PACK: tensors of one shape stacked along a new axis."""
+"""PACK: tensors joined along a new axis."""
 
 from __future__ import annotations
 

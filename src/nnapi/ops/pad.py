@@ -1,4 +1,9 @@
-"""PAD, PAD_V2, MIRROR_PAD: a tensor surrounded by zeros, by one value, or by its reflection."""
+"""A tensor surrounded by zeros, by one value, or by its reflection.
+
+PAD: the tensor surrounded by zeros.
+PAD_V2: the tensor surrounded by a value.
+MIRROR_PAD: the tensor surrounded by its own mirror image.
+"""
 
 from __future__ import annotations
 

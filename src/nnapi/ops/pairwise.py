@@ -1,4 +1,11 @@
-"""LOGICAL_AND, LOGICAL_OR, MAXIMUM, MINIMUM, POW: element-wise functions of two tensors, with broadcasting."""
+"""Element-wise functions of two tensors, with broadcasting.
+
+LOGICAL_AND: x and y, element by element, with broadcasting.
+LOGICAL_OR: x or y, element by element, with broadcasting.
+MAXIMUM: the larger of two tensors, element by element, with broadcasting.
+MINIMUM: the smaller of two tensors, element by element, with broadcasting.
+POW: base to the power of exponent, element by element, with broadcasting.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""AVERAGE_POOL_2D, MAX_POOL_2D, L2_POOL_2D: one element for each window of an image, without its padding."""
+"""One element for each window of an image, without its padding.
+
+AVERAGE_POOL_2D: the mean of each window of an image.
+L2_POOL_2D: the root of the mean square of each window of an image.
+MAX_POOL_2D: the largest element of each window of an image.
+"""
 
 from __future__ import annotations
 

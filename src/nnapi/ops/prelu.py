@@ -1,4 +1,4 @@
-"""PRELU: negative values times a slope."""
+"""PRELU: x above 0, alpha · x below, with broadcasting."""
 
 from __future__ import annotations
 

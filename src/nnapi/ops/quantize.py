@@ -1,4 +1,8 @@
-"""QUANTIZE, DEQUANTIZE: between float and quantized values."""
+"""Between float and quantized values.
+
+DEQUANTIZE: the float values of a quantized tensor.
+QUANTIZE: the quantized values of a float tensor.
+"""
 
 from __future__ import annotations
 

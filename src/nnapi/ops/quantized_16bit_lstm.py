@@ -1,4 +1,4 @@
-"""QUANTIZED_16BIT_LSTM: one time step of an LSTM in integers, 8-bit activations and 16-bit state."""
+"""QUANTIZED_16BIT_LSTM: one step of an LSTM on 8-bit inputs with a 16-bit cell state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""QUANTIZED_LSTM: one time step of an LSTM in integers, signed 8-bit activations and 16-bit state."""
+"""QUANTIZED_LSTM: one step of an LSTM on 8-bit inputs, with projection, layer normalization and clipping."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RANDOM_MULTINOMIAL: class indices drawn at random with probabilities softmax(logits)."""
+"""RANDOM_MULTINOMIAL: classes drawn at random by their logits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RANK: the number of a tensor's axes, as a scalar."""
+"""RANK: the number of dimensions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""MEAN, REDUCE_ALL, REDUCE_ANY, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD, REDUCE_SUM: reductions along axes."""
+"""Reductions along axes.
+
+MEAN: the mean along axes.
+REDUCE_ALL: whether all elements along axes are true.
+REDUCE_ANY: whether any element along axes is true.
+REDUCE_MAX: the largest element along axes.
+REDUCE_MIN: the smallest element along axes.
+REDUCE_PROD: the product along axes.
+REDUCE_SUM: the sum along axes.
+"""
 
 from __future__ import annotations
 

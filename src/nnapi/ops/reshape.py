@@ -1,4 +1,9 @@
-"""RESHAPE, SQUEEZE, EXPAND_DIMS: the same elements under other dimensions."""
+"""The same elements under other dimensions.
+
+RESHAPE: the same elements under another shape.
+SQUEEZE: the tensor without axes of size 1.
+EXPAND_DIMS: the tensor with an axis of size 1 inserted.
+"""
 
 from __future__ import annotations
 

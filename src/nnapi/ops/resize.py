@@ -1,4 +1,8 @@
-"""RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR: an image with other dimensions."""
+"""An image with other dimensions.
+
+RESIZE_BILINEAR: an image resized with bilinear interpolation.
+RESIZE_NEAREST_NEIGHBOR: an image resized, each pixel from the nearest one.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""REVERSE: the elements along one axis in the opposite order."""
+"""REVERSE: the elements along an axis in reverse order."""
 
 from __future__ import annotations
 

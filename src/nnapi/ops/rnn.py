@@ -1,5 +1,9 @@
-"""RNN, UNIDIRECTIONAL_SEQUENCE_RNN, BIDIRECTIONAL_SEQUENCE_RNN: a fully connected layer with its last output as
-input."""
+"""A fully connected layer with its last output as input.
+
+RNN: one step of a simple recurrent network.
+BIDIRECTIONAL_SEQUENCE_RNN: a simple recurrent network over a sequence in both directions.
+UNIDIRECTIONAL_SEQUENCE_RNN: a simple recurrent network over a sequence.
+"""
 
 from __future__ import annotations
 

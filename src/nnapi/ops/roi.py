@@ -1,4 +1,8 @@
-"""ROI_ALIGN, ROI_POOLING: average or maximum of a region of interest's features on a grid of fixed size."""
+"""Average or maximum of a region of interest's features on a grid of fixed size.
+
+ROI_ALIGN: regions of an image resized to one size by averages of interpolated samples.
+ROI_POOLING: regions of an image resized to one size by maxima.
+"""
 
 from __future__ import annotations
 

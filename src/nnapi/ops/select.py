@@ -1,4 +1,4 @@
-"""SELECT: from one tensor where a condition holds, from the other where not."""
+"""SELECT: the elements of one of two tensors, chosen by a condition for each."""
 
 from __future__ import annotations
 

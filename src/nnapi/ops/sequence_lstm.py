@@ -1,4 +1,8 @@
-"""UNIDIRECTIONAL_SEQUENCE_LSTM, BIDIRECTIONAL_SEQUENCE_LSTM: an LSTM cell along time, in one direction or in two."""
+"""An LSTM cell along time, in one direction or in two.
+
+BIDIRECTIONAL_SEQUENCE_LSTM: an LSTM over a sequence in both directions.
+UNIDIRECTIONAL_SEQUENCE_LSTM: an LSTM over a sequence.
+"""
 
 from __future__ import annotations
 

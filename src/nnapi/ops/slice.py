@@ -1,4 +1,8 @@
-"""SLICE, STRIDED_SLICE: a block of a tensor, or every n-th element of it."""
+"""A block of a tensor, or every n-th element of it.
+
+STRIDED_SLICE: every n-th element between bounds along each axis.
+SLICE: a block of the tensor.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""SOFTMAX, LOG_SOFTMAX: exponentials that sum to one, and their logarithms."""
+"""Exponentials that sum to one, and their logarithms.
+
+SOFTMAX: exp(beta · x) divided by its sum along an axis.
+LOG_SOFTMAX: the logarithm of SOFTMAX along an axis.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SPLIT: equal consecutive slices along an axis, each an output."""
+"""SPLIT: equal parts of the tensor along an axis."""
 
 from __future__ import annotations
 

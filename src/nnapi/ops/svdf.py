@@ -1,4 +1,4 @@
-"""SVDF: a fully connected layer over the last inputs; its weights are sums of products of feature and time filters."""
+"""SVDF: one step of a filter over time, factored by singular values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TILE: a tensor repeated along each axis."""
+"""TILE: the tensor repeated along each axis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TOPK_V2: the k largest elements of each row, largest first, and their indices."""
+"""TOPK_V2: the k largest elements of each row, and their indices."""
 
 from __future__ import annotations
 

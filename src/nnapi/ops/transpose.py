@@ -1,4 +1,4 @@
-"""TRANSPOSE: the axes in another order."""
+"""TRANSPOSE: the tensor with its axes in another order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TRANSPOSE_CONV_2D: every cell of an image spreads a filter over the result, stride by stride."""
+"""TRANSPOSE_CONV_2D: the transpose of a convolution, plus bias and activation."""
 
 from __future__ import annotations
 
