@@ -220,8 +220,8 @@ gradients. Of the 9 light ones 6 load; the weights of the others are not in the 
 Networks that PyTorch exports, by either of its exporters, agree with ONNX Runtime to 1e-4; quantized by ONNX Runtime's
 tool, each of their operations agrees within one code.
 
-Of the 66 architectures of `python -m benchmarks.architectures`, with random weights, 32 were exported by PyTorch 2.13
-and tried. 28 load and agree with ONNX Runtime to 3e-6 of the largest value, as their exports do in LiteRT and ONNX
+Of the 66 architectures of `python -m benchmarks.architectures`, with random weights, 32 were tried, exported by
+PyTorch 2.13. 28 load and agree with ONNX Runtime to 3e-6 of the largest value, as their exports do in LiteRT and ONNX
 Runtime. No export ended a process.
 
 | kind of network | outcome |

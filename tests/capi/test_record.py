@@ -101,7 +101,7 @@ def test_can_be_shown(recorded: Path) -> None:
     assert "model_2  2 runs, 1 operation" in result.stdout
     assert "model_3  refused: " in result.stdout
     as_json = CliRunner().invoke(app, ["info", str(recorded), "--json"])
-    assert [model["model"] for model in json.loads(as_json.stdout)] == [f"model_{n}" for n in range(4)]
+    assert [model["model"] for model in json.loads(as_json.stdout)["models"]] == [f"model_{n}" for n in range(4)]
 
 
 @built
