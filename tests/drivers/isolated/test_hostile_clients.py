@@ -267,7 +267,7 @@ def test_extensions_are_each_application_s_own(watched: Path) -> None:
     name = "test.of.services"
 
     def described(size: int) -> dict[str, object]:
-        return {"extensions": [[name, [[0, size, True]]]], "models": []}
+        return {"extensions": [[name, [[0, [size, True]]]]], "models": []}
 
     first, second = RawClient(watched), RawClient(watched)
     layout: dict[str, list[int]] = {"sizes": [], "places": []}
