@@ -239,3 +239,12 @@ def test_other_code_reads_a_file_again(path: Path, monkeypatch: pytest.MonkeyPat
     assert is_known(path)
     monkeypatch.setattr(import_cache, "find_last_change", lambda: b"another time")
     assert not is_known(path)
+
+
+@pytest.mark.parametrize("error", [OSError(24, "Too many open files"), MemoryError()])
+def test_a_file_is_read_if_the_sources_cannot_be_looked_at(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> bytes:
+        raise error
+
+    monkeypatch.setattr(import_cache, "find_last_change", fail)
+    assert len(nnapi.load(FILE).operations) > 0

@@ -94,7 +94,7 @@ def recall(file: Identity, memory: Memory, path: str) -> Model | None:
     """Return the cached model of a file, described on demand; None where it is not cached."""
     try:
         known = recall_record(RecordKind.MODELS, make_key(file), _parse)
-    except OSError:  # no descriptor to look at the sources: reading the file says so in its own way
+    except (OSError, MemoryError):  # too little left to look at the sources: reading the file says so in its own way
         known = None
     if known is None or known.file != file or not all(other.is_same for other in known.others):
         return None
