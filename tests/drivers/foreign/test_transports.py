@@ -34,8 +34,10 @@ def test_ssh_starts_an_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         driver.verdicts(add_constant())
 
 
-def test_ssh_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    make_ssh(tmp_path, monkeypatch, "echo 'me@board: Permission denied (publickey).' >&2; exit 255")
+@pytest.mark.parametrize("first", ["", "exec <&- >&-;", "sleep 0.3;"], ids=["at once", "closed", "later"])
+def test_ssh_that_fails_says_why(first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A greeting that it leaves unread resets the connection instead of ending it."""
+    make_ssh(tmp_path, monkeypatch, f"{first} echo 'me@board: Permission denied (publickey).' >&2; exit 255")
     with pytest.raises(UnavailableDeviceError, match=r"ssh:me@board was lost: me@board: Permission denied"):
         load_driver("board", "ssh:me@board", 0)
 

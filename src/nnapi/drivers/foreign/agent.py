@@ -96,15 +96,14 @@ class Agent:
                 send(self._stream.socket, kind, head, data, size)
             answer = receive(self._stream.socket)
         except OSError as error:
-            raise self._lose(f"the connection to {self._address} was lost: {error.strerror or error}") from None
+            raise self._lose_connection(error.strerror or str(error)) from None
         except Garbage as error:
             raise self._lose(f"{self._address} sent garbage: {error}") from None
         except BaseException:
             self._lose("a call was interrupted")
             raise
         if answer is None:
-            said = self._stream.read_last_words()
-            raise self._lose(f"the connection to {self._address} was lost{said and f': {said}'}")
+            raise self._lose_connection("")
         if answer.kind is Told.ANSWER:
             return answer
         (code,), text = answer.head.read("i"), answer.head.rest()
@@ -141,6 +140,10 @@ class Agent:
     def send_constants(self, arrays: Sequence[Array]) -> tuple[int, Sequence[int]]:
         offsets, parts, size = lay_out(arrays)
         return self.ask(Ask.CONSTANTS, b"", parts, size).head.read_word(), offsets
+
+    def _lose_connection(self, error: str) -> DeadObjectError:
+        said = self._stream.read_last_words() or error
+        return self._lose(f"the connection to {self._address} was lost{said and f': {said}'}")
 
     def _lose(self, reason: str, by_itself: bool = False) -> DeadObjectError:
         self._lost = reason
