@@ -118,10 +118,14 @@ class RawChannel:
         self.page = shared_file(SIZE, "page") if page is None else page
         self.bells = os.eventfd(0, os.EFD_NONBLOCK), os.eventfd(0, os.EFD_NONBLOCK)
         sent = [theirs.fileno(), self.page, *self.bells] if descriptors is None else descriptors
-        send(main, {"kind": "channel"}, sent)
-        theirs.close()
         self.runs = 0
         self.is_closed = False
+        try:
+            with theirs:
+                send(main, {"kind": "channel"}, sent)
+        except OSError:
+            self.close()
+            raise
 
     def ask(self, body: Body, descriptors: Sequence[int] = ()) -> Body:
         """Return the answer; nothing where the channel was closed."""
