@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.model.operand import Array, Shape
-from nnapi.testing.random_values import pick
+from nnapi.testing.random.values import pick
 from tests.tflite_writer import T, const, single
 
 UINT8, INT8, PER_CHANNEL = "uint8", "int8", "per-channel"

@@ -26,7 +26,7 @@ from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.device import Device, device
 from nnapi.testing.build import build
 from nnapi.testing.example import Example
-from nnapi.testing.fuzz import NoCall, random_call
+from nnapi.testing.random.calls import NoCall, random_call
 
 DEVICES = ("nnapi-reference", "xnnpack-cpu", "openvino-cpu")
 EXAMPLES, KEPT, DRAWS, ATTEMPTS = 3, 6, 40, 300

@@ -52,7 +52,7 @@ HEAD = """## The files of an operation
 
 In `lowering/tflite/` and `drivers/xnnpack/rules/` modules have the names of families (`FAMILIES` in
 `operation_codes.py`). `python -m tools.places NAME` lists the files of any operation, except for tests, the fuzzer's
-proposals (`testing/random/`) and generated files:
+proposals (`testing/random/proposals/`) and generated files:
 """
 
 

@@ -22,7 +22,7 @@ from nnapi.model.call import UNKNOWN, Call, check_declared
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.operation import REGISTRY
-from nnapi.testing.fuzz import random_call
+from nnapi.testing.random.calls import random_call
 from tests.comparison import Agreement, compare_devices
 
 FLOATS = tensor("float32", (2, 3))

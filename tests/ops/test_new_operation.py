@@ -54,9 +54,9 @@ from nnapi.model.operand import OperandType
 from nnapi.model.operation import REGISTRY
 from tools.operations import section
 from nnapi.drivers.workload import find_work
-from nnapi.testing.fuzz import random_call
+from nnapi.testing.random.calls import random_call
 from nnapi.testing.random.graphs import CALLABLE
-from nnapi.testing.random.kinds import CHOOSING
+from nnapi.testing.random.operation_sets import CHOOSING
 
 found = {}
 b = nnapi.Builder()

@@ -19,7 +19,7 @@ from nnapi.model.operand import Array, tensor
 from nnapi.runtime.device import Device, device
 from nnapi.testing.build import build
 from nnapi.testing.divergence import Verdict, find_divergence
-from nnapi.testing.fuzz import NoCall
+from nnapi.testing.random.calls import NoCall
 from nnapi.testing.random.graphs import random_graph
 from tests.runtime.device_cases import Scripted
 

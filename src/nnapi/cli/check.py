@@ -22,7 +22,7 @@ from nnapi.errors import Mistake
 from nnapi.printable import pluralize
 from nnapi.testing.conformance import Result, Status, match_name, run
 from nnapi.testing.corpus import PUBLISHED, Corpus
-from nnapi.testing.runtime import HERE
+from nnapi.testing.runtime_classes import HERE
 from nnapi.testing.variants import VARIANTS
 
 SLOWEST = 10

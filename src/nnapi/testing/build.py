@@ -15,7 +15,7 @@ from nnapi.model.model import Model
 from nnapi.model.nesting import inner_first
 from nnapi.model.operand import Array
 from nnapi.runtime.device import Device
-from nnapi.testing import runtime
+from nnapi.testing import runtime_classes
 from nnapi.testing.example import Example, Graph, Source
 
 MAIN = -1
@@ -24,7 +24,7 @@ ALIGNMENT = 64
 """Alignment of constants in a shared memory, in bytes."""
 
 
-def build(example: Example, classes: Any = runtime) -> Model:
+def build(example: Example, classes: Any = runtime_classes) -> Model:
     """Build and finish the model of an example. ``classes`` is the module of Model and Memory."""
     model = describe(example, classes)
     model.finish()
@@ -37,7 +37,7 @@ def run_example(example: Example, device: Device) -> list[Array]:
     return compilation.run(*(example.inputs[index] for index in example.main.inputs))
 
 
-def describe(example: Example, classes: Any = runtime) -> Model:
+def describe(example: Example, classes: Any = runtime_classes) -> Model:
     """Build the model of an example as :func:`build` does, but do not finish the main model."""
     pool = _Pool(example, classes)
     made: dict[int, Model] = {}

@@ -18,7 +18,7 @@ from nnapi.runtime.device import Device, device
 from nnapi.testing.compare import Difference
 from nnapi.testing.corpus import Corpus, Entry, Filter, by_file
 from nnapi.testing.example import Example
-from nnapi.testing.runtime import HERE
+from nnapi.testing.runtime_classes import HERE
 from nnapi.testing.variants import VARIANTS, Setting, Skip, Variant
 
 CHUNK = 32

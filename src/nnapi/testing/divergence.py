@@ -20,7 +20,7 @@ from nnapi.testing.build import build, run_example
 from nnapi.testing.example import Criterion, Example, OperandSpec, Source
 from nnapi.testing.random.graphs import UNSURE
 from nnapi.testing.random.judging import REFERENCE, Outcome, judge_outputs
-from nnapi.testing.random.parts import CONSTANTS, keep
+from nnapi.testing.random.subgraphs import CONSTANTS, keep
 from nnapi.testing.record import example_of
 
 Values = dict[int, Array | None]

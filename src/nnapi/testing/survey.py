@@ -25,7 +25,7 @@ from nnapi.model.validation import call_facets
 from nnapi.runtime.device import Device
 from nnapi.runtime.verdicts.verdicts import need_verdicts
 from nnapi.testing.build import build
-from nnapi.testing.fuzz import NoCall, is_control_flow, random_call
+from nnapi.testing.random.calls import NoCall, is_control_flow, random_call
 
 DRAWS = 160
 """Calls of an operation that are drawn: each type and rank of the first operand comes up several times."""

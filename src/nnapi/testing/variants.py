@@ -24,7 +24,7 @@ from nnapi.runtime.verdicts.verdicts import need_verdicts
 from nnapi.testing.build import build, describe
 from nnapi.testing.compare import Difference, judge
 from nnapi.testing.example import Example, Harness, as_signed, dynamic
-from nnapi.testing.runtime import HERE
+from nnapi.testing.runtime_classes import HERE
 
 LOOP_TIMEOUT = DEFAULT_LOOP_TIMEOUT // 20
 """Timeout in nanoseconds of a loop that never ends."""

@@ -13,7 +13,7 @@ from nnapi.model.operand import tensor
 from nnapi.model.operation import REGISTRY
 from nnapi.runtime.device import Device, device
 from nnapi.testing.example import Criterion
-from nnapi.testing.fuzz import random_call
+from nnapi.testing.random.calls import random_call
 from tests.comparison import Agreement, compare_devices
 from tests.single import run_single, scalar, single
 

@@ -21,7 +21,7 @@ from nnapi.model.operation import REGISTRY
 from nnapi.compiling import compile
 from nnapi.runtime.device import Device
 from nnapi.testing.build import build
-from nnapi.testing.fuzz import random_attempt
+from nnapi.testing.random.calls import random_attempt
 
 faulthandler.enable()
 device = Device(XnnpackDriver(2))

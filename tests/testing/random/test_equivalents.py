@@ -8,8 +8,8 @@ import pytest
 from nnapi.codes import OperationCode
 from nnapi.model.operation import REGISTRY
 from nnapi.testing.example import Example
-from nnapi.testing.fuzz import random_call
 from nnapi.testing.random import judging
+from nnapi.testing.random.calls import random_call
 from nnapi.testing.random.equivalents import (
     REWRITES,
     equivalent_variants,

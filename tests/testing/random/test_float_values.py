@@ -6,7 +6,7 @@ from nnapi.model.operand import Array
 from nnapi.testing.example import ChannelSpec, Example, Graph, OperationSpec
 from nnapi.testing.random.deviation import Computation
 from nnapi.testing.random.float_values import dequantize, on_float_values
-from nnapi.testing.random.parts import part_of
+from nnapi.testing.random.subgraphs import part_of
 from tests.testing.testing_cases import Q8, constant, given, relu, taken, tensor
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from nnapi.testing.example import Example, Graph, OperationSpec
-from nnapi.testing.fuzz import NoCall
+from nnapi.testing.random.calls import NoCall
 from nnapi.testing.random.graphs import (
     JOINABLE,
     READERS,

@@ -23,7 +23,7 @@ from nnapi.testing.example import (
     find_operands,
     with_unknown_dimensions,
 )
-from nnapi.testing.random.parts import CONSTANTS, match_call
+from nnapi.testing.random.subgraphs import CONSTANTS, match_call
 
 ACTIVATIONS = {FuseCode.FUSED_RELU: "RELU", FuseCode.FUSED_RELU1: "RELU1", FuseCode.FUSED_RELU6: "RELU6"}
 

@@ -12,7 +12,7 @@ from nnapi.codes import OperationCode
 from nnapi.model.operand import Array
 from nnapi.model.operation import REGISTRY
 from nnapi.testing.example import Example, Graph, OperandSpec
-from nnapi.testing.random.parts import CONSTANTS, Part
+from nnapi.testing.random.subgraphs import CONSTANTS, Part
 
 
 def on_float_values(part: Part, values: Mapping[int, Array | None]) -> Example | None:

@@ -21,10 +21,10 @@ from nnapi.testing.example import (
     find_operands,
     with_unknown_dimensions,
 )
-from nnapi.testing.fuzz import NoCall, is_control_flow, random_call
-from nnapi.testing.random.kinds import find_operations
-from nnapi.testing.random.parts import renumber
-from nnapi.testing.random_values import pick
+from nnapi.testing.random.calls import NoCall, is_control_flow, random_call
+from nnapi.testing.random.operation_sets import find_operations
+from nnapi.testing.random.subgraphs import renumber
+from nnapi.testing.random.values import pick
 
 GRAPHS = 0.4
 MASKED = 0.06

@@ -19,7 +19,7 @@ from nnapi.testing.compare import HALF, SINGLE, as_double
 from nnapi.testing.example import Example, OperandSpec, with_expected
 from nnapi.testing.random.deviation import Computation, Expectation
 from nnapi.testing.random.equivalents import equivalent_variants
-from nnapi.testing.random.parts import keep
+from nnapi.testing.random.subgraphs import keep
 
 REFERENCE = "nnapi-reference"
 CAREFUL = 64

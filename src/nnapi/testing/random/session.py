@@ -14,7 +14,7 @@ import numpy as np
 from nnapi.model.operation import Operation
 from nnapi.testing.corpus import write
 from nnapi.testing.example import Example, Harness, with_expected
-from nnapi.testing.fuzz import NoCall
+from nnapi.testing.random.calls import NoCall
 from nnapi.testing.random.child import Child
 from nnapi.testing.random.graphs import PAIRED, find_image_readers, find_readers, random_example, random_readers
 from nnapi.testing.random.judging import Judgement, Outcome

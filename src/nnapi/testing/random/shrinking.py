@@ -14,7 +14,7 @@ from nnapi.errors import NnapiError
 from nnapi.model.operand import Array
 from nnapi.testing.example import Example, OperandSpec
 from nnapi.testing.random.deviation import Computation
-from nnapi.testing.random.parts import CONSTANTS, find_given, keep
+from nnapi.testing.random.subgraphs import CONSTANTS, find_given, keep
 
 Fails = Callable[[Example], Example | None]
 """Returns the remainder of an example that fails; None of one that does not."""

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from nnapi.model.operand import Shape
-from nnapi.testing.random.proposal import MOST, Draw, Proposal, proposes
+from nnapi.testing.random.proposals.proposal import MOST, Draw, Proposal, proposes
 
 
 @proposes(

@@ -6,8 +6,8 @@ import pytest
 from nnapi.codes import OperationCode
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.testing.example import Example, Source
-from nnapi.testing.fuzz import NoCall, random_call
-from nnapi.testing.random.windows import HUGE
+from nnapi.testing.random.calls import NoCall, random_call
+from nnapi.testing.random.proposals.windows import HUGE
 
 OPERATIONS = sorted(REGISTRY.values(), key=lambda operation: operation.name)
 DRAWS = 30

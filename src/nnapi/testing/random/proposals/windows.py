@@ -7,7 +7,7 @@ from typing import NamedTuple
 from nnapi.codes import PaddingCode
 from nnapi.model.operand import Shape
 from nnapi.ops.shapes import same_padding
-from nnapi.testing.random.proposal import Draw, Proposal, proposes
+from nnapi.testing.random.proposals.proposal import Draw, Proposal, proposes
 
 HUGE = 2**31 - 1
 WORK = 3_000_000

@@ -7,7 +7,7 @@ import pytest
 
 from nnapi.codes import OperationCode
 from nnapi.model.operation import REGISTRY
-from nnapi.testing.random_control_flow import MOST_TURNS, random_control_flow
+from nnapi.testing.random.control_flow import MOST_TURNS, random_control_flow
 from tests.comparison import compute_expected
 from tests.testing.testing_cases import REFERENCE
 

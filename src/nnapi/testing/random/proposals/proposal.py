@@ -13,7 +13,7 @@ from nnapi.codes import PaddingCode
 from nnapi.errors import BadDataError, need
 from nnapi.model.operand import Shape
 from nnapi.model.parameter import Several, Slot, TensorParameter
-from nnapi.testing.random_values import Ranges, pick
+from nnapi.testing.random.values import Ranges, pick
 
 DIMENSIONS = (1, 1, 1, 2, 2, 3, 3, 4, 5, 7, 8, 11, 13, 16, 17, 31, 32, 33, 64, 127, 257, 1000)
 """One, small ones, powers of two with their neighbors, primes, large ones."""

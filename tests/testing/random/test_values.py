@@ -9,7 +9,7 @@ from nnapi.codes import FuseCode, OperandCode
 from nnapi.model.operand import check_type
 from nnapi.model.parameter import Activation, Scalar, Tensor, Values, one_of, positive
 from nnapi.testing.example import OperandSpec
-from nnapi.testing.random_values import (
+from nnapi.testing.random.values import (
     draw_ranges,
     random_data,
     random_dimensions,

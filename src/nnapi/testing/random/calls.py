@@ -25,10 +25,16 @@ from nnapi.testing.example import (
     Source,
     find_operands,
 )
-from nnapi.testing.random import boxes, cells, elements, moves, windows  # noqa: F401  # they fill PROPOSERS
-from nnapi.testing.random.proposal import PROPOSERS, Draw, Proposal
-from nnapi.testing.random_control_flow import random_control_flow
-from nnapi.testing.random_values import (
+from nnapi.testing.random.control_flow import random_control_flow
+from nnapi.testing.random.proposals import (  # noqa: F401  # they fill PROPOSERS
+    detection,
+    elementwise,
+    movement,
+    recurrent,
+    windows,
+)
+from nnapi.testing.random.proposals.proposal import PROPOSERS, Draw, Proposal
+from nnapi.testing.random.values import (
     draw_ranges,
     pick,
     random_data,

@@ -11,7 +11,7 @@ from nnapi.codes import OperationCode
 from nnapi.model.operand import Array
 from nnapi.model.operation import Operation
 from nnapi.testing.example import Example, Graph, OperandSpec, OperationSpec, Source, find_operands
-from nnapi.testing.random_values import pick
+from nnapi.testing.random.values import pick
 
 MOST_TURNS = 4
 TRUTH = OperandSpec("TENSOR_BOOL8", (1,))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nnapi.model.operand import Shape
-from nnapi.testing.random.proposal import Draw, Proposal, proposes
+from nnapi.testing.random.proposals.proposal import Draw, Proposal, proposes
 
 
 @proposes("SVDF")

@@ -14,7 +14,7 @@ from nnapi.model.operation import REGISTRY, Operation
 from nnapi.runtime.device import Device
 from nnapi.testing.build import build
 from nnapi.testing.example import Example, OperandSpec, Source
-from nnapi.testing.fuzz import NoCall, random_attempt, random_call
+from nnapi.testing.random.calls import NoCall, random_attempt, random_call
 from tests.comparison import Agreement, Comparison, compare_devices, compute_expected
 from tests.testing.testing_cases import REFERENCE, add, refusing, spoilt
 

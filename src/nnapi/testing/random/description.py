@@ -9,7 +9,7 @@ import numpy as np
 from nnapi.errors import NnapiError
 from nnapi.model.operand import Array
 from nnapi.testing.example import Example, OperandSpec, OperationSpec
-from nnapi.testing.random.parts import CONSTANTS, find_given, match_call
+from nnapi.testing.random.subgraphs import CONSTANTS, find_given, match_call
 
 FEW = 8
 

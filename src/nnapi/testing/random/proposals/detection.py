@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nnapi.model.operand import Shape
-from nnapi.testing.random.proposal import Draw, Proposal, proposes
+from nnapi.testing.random.proposals.proposal import Draw, Proposal, proposes
 
 
 def _counts(draw: Draw, *names: str) -> dict[str, Any]:

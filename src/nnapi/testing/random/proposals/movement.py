@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from nnapi.testing.random.proposal import Draw, Proposal, proposes
+from nnapi.testing.random.proposals.proposal import Draw, Proposal, proposes
 
 
 @proposes("TRANSPOSE")

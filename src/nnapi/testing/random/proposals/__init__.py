@@ -1,0 +1,1 @@
+"""Arguments that fit each other, one proposer per operation."""
