@@ -138,10 +138,12 @@ class Decomposition(Builder):
         """Return the tensor with its axes in another order; itself where they are in that order."""
         if list(order) == sorted(order):
             return tensor
-        value = self.value(tensor)
-        if value is not None and tensor.type.channel is None:
-            turned = np.ascontiguousarray(value.transpose(order))
-            return self.constant(turned, tensor.type.with_dimensions(turned.shape))
+        value, channel = self.value(tensor), tensor.type.channel
+        if value is not None:
+            permuted = np.ascontiguousarray(value.transpose(order))
+            channel = channel and channel._replace(dimension=list(order).index(channel.dimension))
+            return self.constant(permuted, tensor.type.replace(dimensions=permuted.shape, channel=channel))
+        require(channel is None, "its filter is computed and has a scale per channel")
         if tensor.type.code not in MOVABLE:
             return self.gather_permuted(tensor, order)
         return self.transpose(tensor, np.array(order, np.int32))
@@ -153,15 +155,21 @@ class Decomposition(Builder):
         return self.restate(self.pick(self.restate(tensor, (count,)), 0, places.ravel().tolist()), places.shape)
 
     def pick(self, tensor: Tensor, axis: int, indices: Sequence[int] | range) -> Tensor:
-        """Return the elements at these positions along an axis."""
+        """Return the elements at these positions along an axis: of a constant as a constant."""
         if list(indices) == list(range(tensor.shape[axis])):
             return tensor
-        return self.gather(tensor, axis, np.array(indices, np.int32))
+        value, channel = self.value(tensor), tensor.type.channel
+        if value is None:
+            return self.gather(tensor, axis, np.array(indices, np.int32))
+        picked = np.ascontiguousarray(value.take(indices, axis))
+        if channel is not None and channel.dimension == axis:
+            channel = channel._replace(scales=tuple(channel.scales[index] for index in indices))
+        return self.constant(picked, tensor.type.replace(dimensions=picked.shape, channel=channel))
 
     def block(self, tensor: Tensor, axis: int, begin: int, size: int) -> Tensor:
         """Return ``size`` elements along an axis from ``begin`` on."""
-        if size == tensor.shape[axis]:
-            return tensor
+        if size == tensor.shape[axis] or self.value(tensor) is not None:
+            return self.pick(tensor, axis, range(begin, begin + size))
         first, count = [0] * len(tensor.shape), list(tensor.shape)
         first[axis], count[axis] = begin, size
         return self.slice(tensor, np.array(first, np.int32), np.array(count, np.int32))

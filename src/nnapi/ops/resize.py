@@ -81,24 +81,33 @@ RESIZE_NEAREST_NEIGHBOR = _resize(
 @RESIZE_BILINEAR.kernel(scaled=("input",))
 def resize_bilinear(input: Array, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Array:
     for axis, out in zip((1, 2), size, strict=True):
-        last = input.shape[axis] - 1
-        at = source_positions(last + 1, out, align_corners, half_pixel_centers)
-        at = np.clip(at - np.float32(0.5) if half_pixel_centers else at, 0, last)
-        low = at.astype(np.intp)
-        share = (at - low).reshape(-1, *[1] * (3 - axis))
-        first, second = input.take(low, axis), input.take(np.minimum(low + 1, last), axis)
-        input = first + (second - first) * share
+        low, high, share = neighbors(input.shape[axis], out, align_corners, half_pixel_centers)
+        first, second = input.take(low, axis), input.take(high, axis)
+        input = first + (second - first) * share.reshape(-1, *[1] * (3 - axis))
     return input
 
 
 @RESIZE_NEAREST_NEIGHBOR.kernel(kind="raw")
 def resize_nearest_neighbor(input: Array, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Array:
     for axis, out in zip((1, 2), size, strict=True):
-        last = input.shape[axis] - 1
-        at = source_positions(last + 1, out, align_corners, half_pixel_centers)
-        nearest = np.floor(at + np.float32(0.5)) if align_corners else np.floor(at)
-        input = input.take(np.clip(nearest, 0, last).astype(np.intp), axis)
+        input = input.take(nearest_cells(input.shape[axis], out, align_corners, half_pixel_centers), axis)
     return input
+
+
+def neighbors(dimension: int, out: int, align_corners: bool, half_pixel_centers: bool) -> tuple[Array, Array, Array]:
+    """Return the input cells before and behind each of ``out`` cells, and the share of the second."""
+    at = source_positions(dimension, out, align_corners, half_pixel_centers)
+    at = np.clip(at - np.float32(0.5) if half_pixel_centers else at, 0, dimension - 1)
+    low = at.astype(np.intp)
+    return low, np.minimum(low + 1, dimension - 1), at - low
+
+
+def nearest_cells(dimension: int, out: int, align_corners: bool, half_pixel_centers: bool) -> Array:
+    """Return the input cell that each of ``out`` cells repeats."""
+    at = source_positions(dimension, out, align_corners, half_pixel_centers)
+    nearest = np.floor(at + np.float32(0.5)) if align_corners else np.floor(at)
+    cells: Array = np.clip(nearest, 0, dimension - 1).astype(np.intp)
+    return cells
 
 
 def source_positions(dimension: int, out: int, align_corners: bool, half_pixel_centers: bool) -> Array:

@@ -6,6 +6,8 @@ from nnapi.codes import OperationCode as Op
 from nnapi.lowering.decomposition import Decomposition, decomposition
 from nnapi.model.builder import Tensor
 
+BOUNDS = {Op.RELU: (0, None), Op.RELU1: (-1, 1), Op.RELU6: (0, 6)}
+
 
 def clamp(b: Decomposition, x: Tensor, low: float | None, high: float | None) -> Tensor:
     if low is not None:
@@ -13,19 +15,9 @@ def clamp(b: Decomposition, x: Tensor, low: float | None, high: float | None) ->
     return x if high is None else b.minimum(x, b.number(x, high))
 
 
-@decomposition(Op.RELU)
-def relu(b: Decomposition, input: Tensor) -> Tensor:
-    return clamp(b, input, 0, None)
-
-
-@decomposition(Op.RELU1)
-def relu1(b: Decomposition, input: Tensor) -> Tensor:
-    return clamp(b, input, -1, 1)
-
-
-@decomposition(Op.RELU6)
-def relu6(b: Decomposition, input: Tensor) -> Tensor:
-    return clamp(b, input, 0, 6)
+@decomposition(*BOUNDS)
+def rectifier(b: Decomposition, input: Tensor) -> Tensor:
+    return clamp(b, input, *BOUNDS[b.call.operation.code])
 
 
 @decomposition(Op.LOGISTIC)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.lowering.decomposition import Decomposition, decomposition
+from nnapi.lowering.decomposition import RULES, Decomposition
 from nnapi.model.builder import Tensor
 
 
@@ -19,36 +19,14 @@ def is_one(b: Decomposition, x: Tensor) -> Tensor:
     return b.equal(x, b.number(x, 1))
 
 
-@decomposition(Op.MINIMUM)
-def minimum(builder: Decomposition, a: Tensor, b: Tensor) -> Tensor:
-    return builder.neg(builder.maximum(builder.neg(a), builder.neg(b)))
-
-
-@decomposition(Op.LESS)
-def less(b: Decomposition, x: Tensor, y: Tensor) -> Tensor:
-    return b.greater(y, x)
-
-
-@decomposition(Op.GREATER_EQUAL)
-def greater_equal(b: Decomposition, x: Tensor, y: Tensor) -> Tensor:
-    return b.logical_or(b.greater(x, y), b.equal(x, y))
-
-
-@decomposition(Op.LESS_EQUAL)
-def less_equal(b: Decomposition, x: Tensor, y: Tensor) -> Tensor:
-    return b.greater_equal(y, x)
-
-
-@decomposition(Op.NOT_EQUAL)
-def not_equal(b: Decomposition, x: Tensor, y: Tensor) -> Tensor:
-    return b.logical_not(b.equal(x, y))
-
-
-@decomposition(Op.LOGICAL_AND)
-def logical_and(b: Decomposition, x: Tensor, y: Tensor) -> Tensor:
-    return is_one(b, b.minimum(as_numbers(b, x), as_numbers(b, y)))
-
-
-@decomposition(Op.LOGICAL_OR)
-def logical_or(b: Decomposition, x: Tensor, y: Tensor) -> Tensor:
-    return is_one(b, b.maximum(as_numbers(b, x), as_numbers(b, y)))
+RULES.update(
+    {
+        Op.MINIMUM: lambda builder, a, b: builder.neg(builder.maximum(builder.neg(a), builder.neg(b))),
+        Op.LESS: lambda b, x, y: b.greater(y, x),
+        Op.GREATER_EQUAL: lambda b, x, y: b.logical_or(b.greater(x, y), b.equal(x, y)),
+        Op.LESS_EQUAL: lambda b, x, y: b.greater_equal(y, x),
+        Op.NOT_EQUAL: lambda b, x, y: b.logical_not(b.equal(x, y)),
+        Op.LOGICAL_AND: lambda b, x, y: is_one(b, b.minimum(as_numbers(b, x), as_numbers(b, y))),
+        Op.LOGICAL_OR: lambda b, x, y: is_one(b, b.maximum(as_numbers(b, x), as_numbers(b, y))),
+    }
+)

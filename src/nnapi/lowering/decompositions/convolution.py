@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.lowering.decomposition import Decomposition, decomposition
-from nnapi.lowering.lower import Unsupported
 from nnapi.model.builder import Tensor
 from nnapi.model.operand import OperandType
-
-Pair = tuple[int, int]
-Pairs = Sequence[Pair]
+from nnapi.ops.shapes import Padding, Pair
 
 
 def convolve(
@@ -25,7 +18,7 @@ def convolve(
     bias: Tensor,
     out: OperandType,
     *,
-    padding: Pairs = ((0, 0), (0, 0)),
+    padding: Padding = ((0, 0), (0, 0)),
     stride: Pair = (1, 1),
     dilation: Pair = (1, 1),
 ) -> Tensor:
@@ -44,25 +37,14 @@ def grouped_conv_2d(
     parts = []
     for group in range(num_groups):
         x = b.block(input, 3, group * depth, depth)
-        kernel, offset = (cut(b, each, group * channels, channels) for each in (filter, bias))
+        kernel, offset = (b.block(each, 0, group * channels, channels) for each in (filter, bias))
         parts.append(convolve(b, x, kernel, offset, out, **window))
     return b.join(parts, 3)
 
 
-def cut(b: Decomposition, tensor: Tensor, begin: int, size: int) -> Tensor:
-    """Return some output channels of a filter or bias, as a constant if possible."""
-    value = b.value(tensor)
-    if value is None:
-        return b.block(tensor, 0, begin, size)
-    type = tensor.type.with_dimensions((size, *tensor.shape[1:]))
-    if type.channel is not None:
-        type = type.replace(channel=type.channel._replace(scales=type.channel.scales[begin : begin + size]))
-    return b.constant(value[begin : begin + size], type)
-
-
 @decomposition(Op.TRANSPOSE_CONV_2D)
 def transpose_conv_2d(
-    b: Decomposition, input: Tensor, filter: Tensor, bias: Tensor, padding: Pairs, stride: Pair
+    b: Decomposition, input: Tensor, filter: Tensor, bias: Tensor, padding: Padding, stride: Pair
 ) -> Tensor:
     """Insert zeros between the cells, then convolve with the flipped filter."""
     n, h, w, c = input.shape
@@ -79,7 +61,8 @@ def transpose_conv_2d(
     inside = [[max(0, before), max(0, after)] for before, after in around]
     if any(map(any, inside)):  # padding of the convolution itself must be narrower than its filter
         x = b.pad(x, [[0, 0], *inside, [0, 0]])
-    return convolve(b, x, flip_filter(b, filter), bias, b.call.results[0])
+    flipped = b.pick(b.pick(filter, 1, range(kh)[::-1]), 2, range(kw)[::-1])
+    return convolve(b, x, flipped, bias, b.call.results[0])
 
 
 def _move_apart(b: Decomposition, x: Tensor, axis: int, stride: int) -> Tensor:
@@ -91,30 +74,9 @@ def _move_apart(b: Decomposition, x: Tensor, axis: int, stride: int) -> Tensor:
     return b.block(b.restate(apart, (n, size * stride, inner, 1)), axis, 0, (size - 1) * stride + 1)
 
 
-def flip_filter(b: Decomposition, filter: Tensor) -> Tensor:
-    value = b.value(filter)
-    if value is not None:
-        return b.constant(np.ascontiguousarray(value[:, ::-1, ::-1]), filter.type)
-    _, kh, kw, _ = filter.shape
-    return b.pick(b.pick(filter, 1, range(kh)[::-1]), 2, range(kw)[::-1])
-
-
 @decomposition(Op.DEPTHWISE_CONV_2D)
 def depthwise_conv_2d(
     b: Decomposition, input: Tensor, filter: Tensor, bias: Tensor, multiplier: int, **window: Any
 ) -> Tensor:
     """Convert to GROUPED_CONV_2D: every channel is a group, the filter's last axis becomes its first."""
-    transposed = b.permute(filter, (3, 1, 2, 0)) if filter.type.channel is None else _channels_first(b, filter)
-    return grouped_conv_2d(b, input, transposed, bias, input.shape[3], **window)
-
-
-def _channels_first(b: Decomposition, filter: Tensor) -> Tensor:
-    value, channel = b.value(filter), filter.type.channel
-    if value is None:
-        raise Unsupported("its filter is computed and has a scale per channel")
-    assert channel is not None
-    transposed = np.ascontiguousarray(value.transpose(3, 1, 2, 0))
-    type = OperandType(OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL, transposed.shape).replace(
-        channel=channel._replace(dimension=0)
-    )
-    return b.constant(transposed, type)
+    return grouped_conv_2d(b, input, b.permute(filter, (3, 1, 2, 0)), bias, input.shape[3], **window)

@@ -21,13 +21,8 @@ def result(b: Decomposition) -> tuple[int, ...]:
     return b.call.results[0].dimensions
 
 
-@decomposition(Op.SQUEEZE)
-def squeeze(b: Decomposition, input: Tensor, dims: Array | None) -> Tensor:
-    return b.restate(input, result(b))
-
-
-@decomposition(Op.EXPAND_DIMS)
-def expand_dims(b: Decomposition, input: Tensor, axis: int) -> Tensor:
+@decomposition(Op.SQUEEZE, Op.EXPAND_DIMS)
+def reshape(b: Decomposition, input: Tensor, **_: Any) -> Tensor:
     return b.restate(input, result(b))
 
 
@@ -100,18 +95,10 @@ def tile(b: Decomposition, input: Tensor, multiples: Array) -> Tensor:
 # Paddings
 
 
-@decomposition(Op.PAD)
-def pad(b: Decomposition, input: Tensor, paddings: Array) -> Tensor:
-    return surround(b, input, paddings, input.type.zero_point)
-
-
-@decomposition(Op.PAD_V2)
-def pad_v2(b: Decomposition, input: Tensor, paddings: Array, pad_value: float) -> Tensor:
-    return surround(b, input, paddings, pad_value)
-
-
-def surround(b: Decomposition, x: Tensor, paddings: Array, value: float) -> Tensor:
+@decomposition(Op.PAD, Op.PAD_V2)
+def pad(b: Decomposition, input: Tensor, paddings: Array, pad_value: float | None = None) -> Tensor:
     """Put constants before and behind a tensor, axis by axis."""
+    x, value = input, input.type.zero_point if pad_value is None else pad_value
     for axis, around in enumerate(paddings.tolist()):
         parts = [x]
         for size, at in zip(around, (0, 2), strict=True):

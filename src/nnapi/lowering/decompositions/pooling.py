@@ -8,21 +8,20 @@ import numpy as np
 
 from nnapi.codes import OperationCode as Op
 from nnapi.lowering.decomposition import Decomposition, decomposition, read_stored, write_stored
-from nnapi.lowering.decompositions.movement import surround
+from nnapi.lowering.decompositions.movement import pad
 from nnapi.lowering.lower import require
 from nnapi.model.builder import Tensor
 from nnapi.model.operand import Array
-from nnapi.ops.shapes import Padding
+from nnapi.ops.shapes import Padding, Pair
 
 MOST_TAPS = 256
-Pair = tuple[int, int]
 
 
 @decomposition(Op.MAX_POOL_2D)
 def max_pool_2d(b: Decomposition, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
     dtype = input.type.dtype
     lowest = float(np.finfo(dtype).min) if dtype.kind == "f" else int(np.iinfo(dtype).min)
-    x = surround(b, input, np.array([[0, 0], *padding, [0, 0]]), lowest)
+    x = pad(b, input, np.array([[0, 0], *padding, [0, 0]]), lowest)
     for axis, (length, step) in enumerate(zip(size, stride, strict=True), 1):
         require(length <= MOST_TAPS, f"a window of {length} is too long")
         count = b.call.results[0].dimensions[axis]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.lowering.decomposition import Decomposition, decomposition, read_stored, write_stored
 from nnapi.lowering.decompositions.binary import as_numbers, is_one
@@ -15,50 +16,31 @@ from nnapi.ops.reduce import reduced_axes
 
 MOST_EXACT = 2**16
 """Most 8-bit values whose sum is exact in float32."""
-Combine = Callable[[Tensor, Tensor], Tensor]
+COMBINATIONS: Mapping[Op, Callable[[Decomposition, Tensor, Tensor], Tensor]] = {
+    Op.REDUCE_SUM: lambda b, x, y: b.add(x, y, 0),
+    Op.REDUCE_PROD: lambda b, x, y: b.mul(x, y, 0),
+    Op.REDUCE_MAX: lambda b, x, y: b.maximum(x, y, out=x.type),
+    Op.REDUCE_MIN: lambda b, x, y: b.minimum(x, y, out=x.type),
+    Op.REDUCE_ALL: lambda b, x, y: b.minimum(x, y),
+    Op.REDUCE_ANY: lambda b, x, y: b.maximum(x, y),
+}
 
 
-def fold(b: Decomposition, x: Tensor, axes: Array, combine: Combine) -> Tensor:
-    rank = len(x.shape)
+@decomposition(*COMBINATIONS)
+def fold(b: Decomposition, input: Tensor, axes: Array, keep_dims: bool) -> Tensor:
+    is_logical = input.type.code == OperandCode.TENSOR_BOOL8
+    x, rank = as_numbers(b, input) if is_logical else input, len(input.shape)
+    combine = COMBINATIONS[b.call.operation.code]
     dropped = sorted(reduced_axes(rank, axes))
     kept = [axis for axis in range(rank) if axis not in dropped]
     count = math.prod(x.shape[axis] for axis in dropped)
     x = b.restate(b.permute(x, [*kept, *dropped]), (math.prod(x.shape) // count, count))
     while x.shape[1] > 1:
         half, odd = divmod(x.shape[1], 2)
-        folded = combine(b.block(x, 1, 0, half), b.block(x, 1, half, half))
+        folded = combine(b, b.block(x, 1, 0, half), b.block(x, 1, half, half))
         x = b.join([folded, b.block(x, 1, 2 * half, 1)], 1) if odd else folded
-    return b.restate(x, b.call.results[0].dimensions)
-
-
-@decomposition(Op.REDUCE_SUM)
-def reduce_sum(b: Decomposition, input: Tensor, axes: Array, keep_dims: bool) -> Tensor:
-    return fold(b, input, axes, lambda x, y: b.add(x, y, 0))
-
-
-@decomposition(Op.REDUCE_PROD)
-def reduce_prod(b: Decomposition, input: Tensor, axes: Array, keep_dims: bool) -> Tensor:
-    return fold(b, input, axes, lambda x, y: b.mul(x, y, 0))
-
-
-@decomposition(Op.REDUCE_MAX)
-def reduce_max(b: Decomposition, input: Tensor, axes: Array, keep_dims: bool) -> Tensor:
-    return fold(b, input, axes, lambda x, y: b.maximum(x, y, out=x.type))
-
-
-@decomposition(Op.REDUCE_MIN)
-def reduce_min(b: Decomposition, input: Tensor, axes: Array, keep_dims: bool) -> Tensor:
-    return fold(b, input, axes, lambda x, y: b.minimum(x, y, out=x.type))
-
-
-@decomposition(Op.REDUCE_ALL)
-def reduce_all(b: Decomposition, input: Tensor, axes: Array, keep_dims: bool) -> Tensor:
-    return is_one(b, fold(b, as_numbers(b, input), axes, lambda x, y: b.minimum(x, y)))
-
-
-@decomposition(Op.REDUCE_ANY)
-def reduce_any(b: Decomposition, input: Tensor, axes: Array, keep_dims: bool) -> Tensor:
-    return is_one(b, fold(b, as_numbers(b, input), axes, lambda x, y: b.maximum(x, y)))
+    made = b.restate(x, b.call.results[0].dimensions)
+    return is_one(b, made) if is_logical else made
 
 
 @decomposition(Op.MEAN)

@@ -8,9 +8,8 @@ from nnapi.codes import OperationCode as Op
 from nnapi.lowering.decomposition import Decomposition, decomposition, read_stored, round_half_up, write_stored
 from nnapi.model.builder import Tensor
 from nnapi.ops.quantization import AWAY
-from nnapi.ops.resize import source_positions
-
-Pair = tuple[int, int]
+from nnapi.ops.resize import nearest_cells, neighbors
+from nnapi.ops.shapes import Pair
 
 
 @decomposition(Op.RESIZE_NEAREST_NEIGHBOR)
@@ -18,10 +17,8 @@ def resize_nearest_neighbor(
     b: Decomposition, input: Tensor, size: Pair, align_corners: bool, half_pixel_centers: bool
 ) -> Tensor:
     for axis, out in zip((1, 2), size, strict=True):
-        last = input.shape[axis] - 1
-        at = source_positions(last + 1, out, align_corners, half_pixel_centers)
-        nearest = np.floor(at + np.float32(0.5)) if align_corners else np.floor(at)
-        input = b.pick(input, axis, np.clip(nearest, 0, last).astype(int).tolist())
+        nearest = nearest_cells(input.shape[axis], out, align_corners, half_pixel_centers)
+        input = b.pick(input, axis, nearest.tolist())
     return input
 
 
@@ -32,14 +29,10 @@ def resize_bilinear(
     """Interpolate quantized values as integers, so that halves round as in the reference."""
     x = read_stored(b, input) if input.type.is_quantized else input
     for axis, out in zip((1, 2), size, strict=True):
-        last = x.shape[axis] - 1
-        at = source_positions(last + 1, out, align_corners, half_pixel_centers)
-        at = np.clip(at - np.float32(0.5) if half_pixel_centers else at, 0, last)
-        low = at.astype(int)
-        share = b.constant((at - low).astype(np.float32).reshape(-1, *[1] * (3 - axis)))
-        first = b.pick(x, axis, low.tolist())
-        second = b.pick(x, axis, np.minimum(low + 1, last).tolist())
-        x = b.add(first, b.mul(b.sub(second, first, 0), share, 0), 0)
+        low, high, share = neighbors(x.shape[axis], out, align_corners, half_pixel_centers)
+        first, second = (b.pick(x, axis, cells.tolist()) for cells in (low, high))
+        weight = b.constant(share.astype(np.float32).reshape(-1, *[1] * (3 - axis)))
+        x = b.add(first, b.mul(b.sub(second, first, 0), weight, 0), 0)
     if not input.type.is_quantized:
         return x
     rounded = round_half_up(b, b.mul(b.abs(x), b.number(x, AWAY), 0))

@@ -8,7 +8,7 @@ from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, integers, lower
 from nnapi.drivers.openvino.value import Value
 from nnapi.model.operand import Array
-from nnapi.ops.resize import RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR
+from nnapi.ops.resize import RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR, nearest_cells
 from nnapi.ops.shapes import Pair
 
 
@@ -35,7 +35,7 @@ def resize_nearest_neighbor(
     kind = input.is_moved_as
     y = input.node(kind, True)
     dimensions, how = input.type.dimensions[1:3], (align_corners, half_pixel_centers)
-    picks = [_nearest(dimension, out, *how) for dimension, out in zip(dimensions, size, strict=True)]
+    picks = [nearest_cells(dimension, out, *how) for dimension, out in zip(dimensions, size, strict=True)]
     if all(_repeats(picked, dimension) for picked, dimension in zip(picks, dimensions, strict=True)):
         y = op.interpolate(
             y,
@@ -49,20 +49,10 @@ def resize_nearest_neighbor(
         return Value.of(y, context.type(), kind, first=True)
     for axis, dimension, picked in zip((2, 3), dimensions, picks, strict=True):
         if not np.array_equal(picked, np.arange(dimension)):
-            y = op.gather(y, op.constant(picked), integers(axis))
+            y = op.gather(y, op.constant(picked.astype(np.int32)), integers(axis))
     return Value.of(y, context.type(), kind, first=True)
 
 
 def _repeats(picked: Array, dimension: int) -> bool:
     """Whether each of ``dimension`` pixels is repeated equally often, in order: there the engine is exact."""
     return np.array_equal(picked, np.repeat(np.arange(dimension), len(picked) // dimension))
-
-
-def _nearest(dimension: int, out: int, align_corners: bool, half_pixel_centers: bool) -> Array:
-    """Return which of ``dimension`` pixels each of ``out`` pixels repeats, computed in float32."""
-    corners = align_corners and out > 1
-    scale = np.float32(dimension - 1) / np.float32(out - 1) if corners else np.float32(dimension) / np.float32(out)
-    at = (np.arange(out, dtype=np.float32) + np.float32(0.5 if half_pixel_centers else 0)) * scale
-    nearest = np.floor(at + np.float32(0.5)) if align_corners else np.floor(at)
-    picked: Array = np.clip(nearest, 0, dimension - 1).astype(np.int32)
-    return picked
