@@ -81,6 +81,10 @@ class Context:
     def activation(self) -> FuseCode:
         return self.call.activation
 
+    @property
+    def code(self) -> OperationCode:
+        return self.call.operation.code
+
 
 V = TypeVar("V")
 C = TypeVar("C", bound=Context)

@@ -64,7 +64,7 @@ def _along_axes(function: Callable[..., Any]) -> Callable[..., Array]:
 
 
 def reduced_axes(rank: int, axes: Array) -> tuple[int, ...]:
-    return tuple({axis_of(int(axis), rank, "axes") for axis in axes})
+    return tuple(sorted({axis_of(int(axis), rank, "axes") for axis in axes}))
 
 
 def _mean_quantized(input: Array, axis: tuple[int, ...], keepdims: bool) -> Array:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from nnapi.codes import FuseCode, OperandCode
+from nnapi.codes import FuseCode, OperandCode, OperationCode
 from nnapi.drivers.openvino.api import op, ov
 from nnapi.drivers.openvino.patterns import find_wrapped_index
 from nnapi.drivers.openvino.value import Node, Value, encode, number
@@ -28,6 +28,7 @@ BOUNDED = frozenset({"Clamp", "FakeQuantize", "Relu", "Sigmoid", "SoftMax"})
 """Types of nodes whose results are not −inf."""
 MOVING = frozenset({"MaxPool", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 """Types of nodes that give −inf only of −inf."""
+Function = Callable[..., Node]
 RULES = Rules()
 lower = RULES.lower
 
@@ -98,10 +99,43 @@ class Context(lowering.Context):
         quantized = op.maximum(encode(real, type), op.constant(type.dtype.type(low)))
         return Value.of(op.minimum(quantized, op.constant(type.dtype.type(high))), type, "stored", first=first)
 
-    def move(self, value: Value, move: Callable[[Node], Node], position: int = 0) -> Value:
-        """Return the result of an operation that moves, drops or repeats elements, in the model's order of axes."""
+    def move(self, value: Value, move: Callable[[Node], Node], *, first: bool = False) -> Value:
+        """Return the result of an operation that moves, drops or repeats elements."""
         kind = value.is_moved_as
-        return Value.of(move(value.node(kind)), self.type(position), kind)
+        return Value.of(move(value.node(kind, first)), self.type(), kind, first=first)
+
+    def map(self, function: Function, *values: Value) -> Value:
+        """Return the result of a function of each element, or of each pair."""
+        nodes, first = align(values)
+        return self.result(function(*nodes), first=first)
+
+
+def lower_each(functions: Mapping[OperationCode, Function]) -> None:
+    """Register the rules of operations that apply a function to each element, or to each pair."""
+
+    @lower(*functions)
+    def rule(context: Context, **operands: Value) -> Value:
+        return context.map(functions[context.code], *operands.values())
+
+
+def align(values: Sequence[Value]) -> tuple[list[Node], bool]:
+    """Return nodes of one rank that broadcast, and whether they are NCHW.
+
+    The engine broadcasts lower ranks too, but may then drop axes of length 1 of the others.
+    """
+    rank = max(value.type.rank for value in values)
+    first = rank == 4 and computes_first(*values)
+    return [_of_rank(value, rank, first) for value in values], first
+
+
+def _of_rank(value: Value, rank: int, first: bool) -> Node:
+    if value.type.rank == rank:
+        return value.real(first)
+    shape = (1,) * (rank - value.type.rank) + value.type.dimensions
+    if value.array is not None and not value.type.channel:
+        return Value(value.type.with_dimensions(shape), value.name, value.array.reshape(shape)).real(first)
+    node = op.reshape(value.real(), integers(shape), False)
+    return op.transpose(node, integers(NHWC_TO_NCHW)) if first else node
 
 
 def activate(real: Node, activation: FuseCode, type: OperandType) -> Node:

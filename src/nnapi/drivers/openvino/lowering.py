@@ -12,6 +12,7 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.openvino.api import op, ov
 from nnapi.drivers.openvino.context import RULES, Context, Range, integers
 from nnapi.drivers.openvino.value import ELEMENTS, Node, Value
+from nnapi.drivers.workload import find_work
 from nnapi.lowering.decompose import decompose_call
 from nnapi.lowering.lower import (
     NHWC_TO_NCHW,
@@ -32,9 +33,7 @@ LARGE = 200
 """Elementwise operations in a row, or on one value; no known network has as many."""
 CELLS = frozenset(OperationCode[name] for name in FAMILIES["recurrent"].split())
 """They are not decomposed: the engine fails to compile some cells of one unit, and xnnpack-cpu has its own."""
-ELEMENTWISE = (".activation", ".binary", ".quantization", ".unary")
-"""The modules with the rules of elementwise operations."""
-
+ELEMENTWISE = (Kind.ELEMENTWISE, Kind.TRANSCENDENTAL)
 CONVERSIONS, RESHAPES = ("Convert", "FakeQuantize"), ("Reshape", "Squeeze", "Unsqueeze")
 """Types of nodes that the engine may compute in the memory of their input."""
 
@@ -76,17 +75,12 @@ class Lowered(Lowering[Value, Context]):
         depths: dict[int, int] = {}
         readers: Counter[int] = Counter()
         for call in self.model.operations:
-            if length := self._count_elementwise(call):
+            works = self.parts.get(call.number) or [find_work(self.model, call)]
+            if length := sum(work.kind in ELEMENTWISE for work in works):
                 depth = length + max((depths.get(index, 0) for index in call.inputs), default=0)
                 depths.update(dict.fromkeys(call.outputs, depth))
                 readers.update(set(call.inputs))
         return max([0, *depths.values(), *(readers[index] for index in readers)])
-
-    def _count_elementwise(self, call: OperationCall) -> int:
-        """Return the number of elementwise operations that a call is lowered as."""
-        if call.number in self.parts:
-            return sum(work.kind in (Kind.ELEMENTWISE, Kind.TRANSCENDENTAL) for work in self.parts[call.number])
-        return RULES[call.code].__module__.endswith(ELEMENTWISE)
 
     def context(self, call: Call) -> Context:
         checked = {} if self.depth else self.parameters  # the inputs of a decomposition may be computed

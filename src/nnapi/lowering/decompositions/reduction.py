@@ -31,7 +31,7 @@ def fold(b: Decomposition, input: Tensor, axes: Array, keep_dims: bool) -> Tenso
     is_logical = input.type.code == OperandCode.TENSOR_BOOL8
     x, rank = as_numbers(b, input) if is_logical else input, len(input.shape)
     combine = COMBINATIONS[b.call.operation.code]
-    dropped = sorted(reduced_axes(rank, axes))
+    dropped = reduced_axes(rank, axes)
     kept = [axis for axis in range(rank) if axis not in dropped]
     count = math.prod(x.shape[axis] for axis in dropped)
     x = b.restate(b.permute(x, [*kept, *dropped]), (math.prod(x.shape) // count, count))

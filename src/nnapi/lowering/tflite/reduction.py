@@ -6,14 +6,14 @@ from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.lowering.tflite.context import Context, lower
 from nnapi.model.operand import Array
-from nnapi.ops.shapes import axis_of
+from nnapi.ops.reduce import reduced_axes
 
 
 @lower(Op.MEAN, Op.REDUCE_ALL, Op.REDUCE_ANY, Op.REDUCE_MAX, Op.REDUCE_MIN, Op.REDUCE_PROD, Op.REDUCE_SUM)
 def reduce(context: Context, input: Tensor, axes: Array, keep_dims: int, out: Tensor | None = None) -> Tensor:
     """Where all axes are reduced, one remains; TensorFlow Lite leaves none."""
     out = out or context.result()
-    along = list_axes(input, axes)
+    along = reduced_axes(len(input.shape), axes)
     if not along:
         return context.reshape(input, out.shape, out)
     is_kept = keep_dims or context.keeps_axes or len(along) == len(input.shape)
@@ -21,7 +21,3 @@ def reduce(context: Context, input: Tensor, axes: Array, keep_dims: int, out: Te
     reduced = out if out.shape == kept or not is_kept else out.like(shape=kept)
     context.emit(context.kind, [input, constant(along)], reduced, keep_dims=bool(is_kept))
     return out if reduced is out else context.reshape(reduced, out.shape, out)
-
-
-def list_axes(input: Tensor, axes: Array) -> list[int]:
-    return sorted({axis_of(int(axis), len(input.shape)) for axis in axes})

@@ -5,56 +5,49 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import FuseCode
+from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, activate, lower
+from nnapi.drivers.openvino.context import Context, activate, align, lower, lower_each
 from nnapi.drivers.openvino.patterns import find_error_function
-from nnapi.drivers.openvino.rules.binary import align
-from nnapi.drivers.openvino.rules.unary import lower_each
 from nnapi.drivers.openvino.value import Value, number
 from nnapi.lowering.lower import require
-from nnapi.model.operation import Operation
-from nnapi.ops import activation, prelu
 from nnapi.ops.quantization import dequantize, quantized_range, same_quantization
 
 COARSE = 100
 """Times the result's scale: beyond, a computed slope of 0 shows, because it is dequantized to a float next to 0."""
 
 
-def _limit(operation: Operation, to: FuseCode) -> None:
-    @lower(operation)
-    def rule(context: Context, input: Value) -> Value:
-        first = input.is_channels_first
-        (kept,) = context.call.requantized_results()
-        if same_quantization(input.type, kept):
-            return context.result(activate(input.real(first), to, input.type), first=first)
-        low, high = map(input.type.dtype.type, quantized_range(input.type, to))
-        quantized = op.maximum(input.node("stored", first), op.constant(low))  # a finer scale shows limits of floats
-        return Value.of(op.minimum(quantized, op.constant(high)), input.type, "stored", first=first)
+LIMITS = {Op.RELU1: FuseCode.FUSED_RELU1, Op.RELU6: FuseCode.FUSED_RELU6}
+
+lower_each({Op.TANH: lambda x: find_error_function(x) or op.tanh(x), Op.LOGISTIC: op.sigmoid, Op.HARD_SWISH: op.hswish})
 
 
-@lower(activation.RELU)
+@lower(*LIMITS)
+def limit(context: Context, input: Value) -> Value:
+    to, first = LIMITS[context.code], input.is_channels_first
+    (kept,) = context.call.requantized_results()
+    if same_quantization(input.type, kept):
+        return context.result(activate(input.real(first), to, input.type), first=first)
+    low, high = map(input.type.dtype.type, quantized_range(input.type, to))
+    quantized = op.maximum(input.node("stored", first), op.constant(low))  # a finer scale shows limits of floats
+    return Value.of(op.minimum(quantized, op.constant(high)), input.type, "stored", first=first)
+
+
+@lower(Op.RELU)
 def relu(context: Context, input: Value) -> Value:
     """Between quantized values and a MAX_POOL_2D, the engine moves a RELU before the zero point, which is not 0."""
     first = input.is_channels_first
     return context.result(op.relu(input.before_rounding(first)), first=first)
 
 
-_limit(activation.RELU1, FuseCode.FUSED_RELU1)
-_limit(activation.RELU6, FuseCode.FUSED_RELU6)
-lower_each(activation.TANH, lambda x: find_error_function(x) or op.tanh(x))
-lower_each(activation.LOGISTIC, op.sigmoid)
-lower_each(activation.HARD_SWISH, op.hswish)
-
-
-@lower(activation.ELU)
+@lower(Op.ELU)
 def elu(context: Context, input: Value, alpha: float) -> Value:
     require(alpha > 0, f"alpha is {alpha}, the engine is wrong where it is not above 0")
-    first = input.is_channels_first
-    return context.result(op.elu(input.real(first), alpha), first=first)
+    return context.map(lambda x: op.elu(x, alpha), input)
 
 
-@lower(prelu.PRELU)
-def prelu_slope(context: Context, input: Value, alpha: Value) -> Value:
+@lower(Op.PRELU)
+def prelu(context: Context, input: Value, alpha: Value) -> Value:
     (x, slope), first = align([input, alpha])
     type = context.type()
     product = input.type.scale * alpha.type.scale

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino import byte_sums
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, integers, lower
@@ -18,26 +19,12 @@ from nnapi.drivers.openvino.value import Node, Value, constant, number
 from nnapi.drivers.windows import limit_steps, too_wide
 from nnapi.lowering.lower import require
 from nnapi.model.operand import Shape
-from nnapi.ops.conv_2d import CONV_2D
-from nnapi.ops.depthwise_conv_2d import DEPTHWISE_CONV_2D
-from nnapi.ops.grouped_conv_2d import GROUPED_CONV_2D
 from nnapi.ops.shapes import Padding, Pair
-from nnapi.ops.transpose_conv_2d import TRANSPOSE_CONV_2D
 from nnapi.ops.types import INT32
 
 
-@lower(CONV_2D)
-def conv_2d(
-    context: Context, input: Value, filter: Value, bias: Value, padding: Padding, stride: Pair, dilation: Pair
-) -> Value:
-    weights = make_weights(filter, filter.type.dimensions, (0, 3, 1, 2), (-1, 1, 1, 1))
-    x, *windows = _windows(context, input, filter, weights, padding, stride, dilation)
-    y = op.convolution(x, weights, *windows)
-    return _add_bias(context, y, input, filter, bias)
-
-
-@lower(DEPTHWISE_CONV_2D)
-def depthwise_conv_2d(
+@lower(Op.CONV_2D, Op.DEPTHWISE_CONV_2D, Op.GROUPED_CONV_2D)
+def convolve(
     context: Context,
     input: Value,
     filter: Value,
@@ -45,37 +32,25 @@ def depthwise_conv_2d(
     padding: Padding,
     stride: Pair,
     dilation: Pair,
-    multiplier: int,
+    multiplier: int = 1,
+    num_groups: int = 0,
 ) -> Value:
-    _, rows, columns, channels = filter.type.dimensions
-    shape = (rows, columns, channels // multiplier, multiplier, 1)
-    weights = make_weights(filter, shape, (2, 3, 4, 0, 1), (-1, multiplier, 1, 1, 1))
+    first, rows, columns, last = shape = filter.type.dimensions
+    if context.code == Op.CONV_2D:
+        weights = make_weights(filter, shape, (0, 3, 1, 2), (-1, 1, 1, 1))
+    elif context.code == Op.DEPTHWISE_CONV_2D:
+        shape = rows, columns, last // multiplier, multiplier, 1
+        weights = make_weights(filter, shape, (2, 3, 4, 0, 1), (-1, multiplier, 1, 1, 1))
+    else:
+        shape = num_groups, first // num_groups, rows, columns, last
+        weights = make_weights(filter, shape, (0, 1, 4, 2, 3), (num_groups, -1, 1, 1, 1))
     x, *windows = _windows(context, input, filter, weights, padding, stride, dilation)
-    y = op.group_convolution(x, weights, *windows)
-    return _add_bias(context, y, input, filter, bias)
+    compute = op.convolution if context.code == Op.CONV_2D else op.group_convolution
+    y = op.add(compute(x, weights, *windows), make_bias(input, filter, bias, (1, bias.type.size, 1, 1)))
+    return context.result(y, first=True)
 
 
-@lower(GROUPED_CONV_2D)
-def grouped_conv_2d(
-    context: Context,
-    input: Value,
-    filter: Value,
-    bias: Value,
-    padding: Padding,
-    stride: Pair,
-    dilation: Pair,
-    num_groups: int,
-) -> Value:
-    channels, *rest = filter.type.dimensions
-    weights = make_weights(
-        filter, (num_groups, channels // num_groups, *rest), (0, 1, 4, 2, 3), (num_groups, -1, 1, 1, 1)
-    )
-    x, *windows = _windows(context, input, filter, weights, padding, stride, dilation)
-    y = op.group_convolution(x, weights, *windows)
-    return _add_bias(context, y, input, filter, bias)
-
-
-@lower(TRANSPOSE_CONV_2D)
+@lower(Op.TRANSPOSE_CONV_2D)
 def transpose_conv_2d(
     context: Context, input: Value, filter: Value, bias: Value, padding: Padding, stride: Pair
 ) -> Value:
@@ -123,11 +98,6 @@ def _windows(
     if kept != list(dimensions) or strides != [1, 1]:
         x = op.slice(x, integers([0, 0]), integers(kept), integers(strides), integers([2, 3]))
     return x, steps, [before for before, _ in padding], behind, list(dilation)
-
-
-def _add_bias(context: Context, y: Node, input: Value, filter: Value, bias: Value) -> Value:
-    channels = bias.type.size
-    return context.result(op.add(y, make_bias(input, filter, bias, (1, channels, 1, 1))), first=True)
 
 
 def make_weights(filter: Value, shape: Shape, order: Sequence[int], channels: Shape, is_stored: bool = True) -> Node:

@@ -5,49 +5,47 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperandCode
+from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, integers, lower
-from nnapi.drivers.openvino.rules.binary import align
+from nnapi.drivers.openvino.context import Context, align, integers, lower
 from nnapi.drivers.openvino.value import Node, Value
 from nnapi.lowering.lower import require
-from nnapi.model.operation import Operation
-from nnapi.ops import argmax, embedding_lookup, gather, select, topk_v2
 from nnapi.ops.quantization import same_quantization
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.types import INT32
 
+MODES = {Op.ARGMAX: "max", Op.ARGMIN: "min"}
 
-@lower(gather.GATHER)
-def gather_along(context: Context, input: Value, axis: int, indices: Value) -> Value:
+
+@lower(Op.GATHER)
+def gather(context: Context, input: Value, axis: int, indices: Value) -> Value:
     axis = axis_of(axis, input.type.rank)
     context.require_range("indices", indices, input.type.dimensions[axis])
     return context.move(input, lambda x: op.gather(x, indices.node("stored"), integers(axis)))
 
 
-@lower(embedding_lookup.EMBEDDING_LOOKUP)
+@lower(Op.EMBEDDING_LOOKUP)
 def look_up(context: Context, lookups: Value, values: Value) -> Value:
     context.require_range("lookups", lookups, values.type.dimensions[0])
     return context.move(values, lambda x: op.gather(x, lookups.node("stored"), integers(0)))
 
 
-@lower(select.SELECT)
-def select_by(context: Context, condition: Value, a: Value, b: Value) -> Value:
+@lower(Op.SELECT)
+def select(context: Context, condition: Value, a: Value, b: Value) -> Value:
     (truth, x, y), first = align([condition, a, b])
     same = all(same_quantization(value.type, context.type()) for value in (a, b))
-    if not same or a.type.code in (OperandCode.TENSOR_FLOAT16,):
+    if not same or a.type.code == OperandCode.TENSOR_FLOAT16:
         return context.result(op.select(truth, x, y), first=first)
     return Value.of(op.select(truth, x, y), context.type(), "real", first=first)
 
 
-def _position(operation: Operation, mode: str) -> None:
-    @lower(operation)
-    def rule(context: Context, input: Value, axis: int) -> Value:
-        _need_comparable(input)
-        x, along = _line_up(input, axis_of(axis, input.type.rank))
-        found = op.topk(x, op.constant(np.int32(1)), along, mode, "value", "i32", stable=True)
-        return Value.of(
-            op.reshape(found.output(1), integers(context.type().dimensions), False), context.type(), "stored"
-        )
+@lower(*MODES)
+def find_extreme(context: Context, input: Value, axis: int) -> Value:
+    _need_comparable(input)
+    x, along = _line_up(input, axis_of(axis, input.type.rank))
+    found = op.topk(x, op.constant(np.int32(1)), along, MODES[context.code], "value", "i32", stable=True)
+    positions = op.reshape(found.output(1), integers(context.type().dimensions), False)
+    return Value.of(positions, context.type(), "stored")
 
 
 def _line_up(input: Value, axis: int) -> tuple[Node, int]:
@@ -62,11 +60,7 @@ def _line_up(input: Value, axis: int) -> tuple[Node, int]:
     return op.reshape(input.real(first=True), integers([images, channels, rows * columns]), False), 1
 
 
-_position(argmax.ARGMAX, "max")
-_position(argmax.ARGMIN, "min")
-
-
-@lower(topk_v2.TOPK_V2)
+@lower(Op.TOPK_V2)
 def top_k(context: Context, input: Value, k: int) -> list[Value]:
     """The input is reversed: of equal elements NNAPI takes the last first, the engine the first."""
     _need_comparable(input)

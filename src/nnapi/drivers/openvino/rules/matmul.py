@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, integers, lower
 from nnapi.drivers.openvino.rules.convolution import make_bias, make_weights
 from nnapi.drivers.openvino.value import Value, number
 from nnapi.lowering.lower import require
-from nnapi.ops.batch_matmul import BATCH_MATMUL
-from nnapi.ops.fully_connected import FULLY_CONNECTED
 from nnapi.ops.types import INT32
 
 NUDGE = 1 + 2.0**-18
 
 
-@lower(FULLY_CONNECTED)
+@lower(Op.FULLY_CONNECTED)
 def fully_connected(context: Context, input: Value, weights: Value, bias: Value) -> Value:
     units, width = weights.type.dimensions
     x = input.before_rounding() if _sums_are_coarse(context, input, weights) else input.real()
@@ -29,7 +28,7 @@ def fully_connected(context: Context, input: Value, weights: Value, bias: Value)
     return context.result(op.multiply(y, number(NUDGE)) if _needs_no_scaling(context, input, weights) else y)
 
 
-@lower(BATCH_MATMUL)
+@lower(Op.BATCH_MATMUL)
 def batch_matmul(context: Context, lhs: Value, rhs: Value, adj_x: bool, adj_y: bool) -> Value:
     require(lhs.type.code != INT32, f"{lhs.name} is TENSOR_INT32, of which the engine's products are not exact")
     return context.result(op.matmul(lhs.real(), rhs.real(), adj_x, adj_y))

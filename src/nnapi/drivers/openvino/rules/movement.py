@@ -3,48 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import FLOATS, Context, axis_in, computes_first, integers, lower
 from nnapi.drivers.openvino.value import Kind, Node, Value, number, round_to_quantized
 from nnapi.model.operand import Array, OperandType
-from nnapi.model.operation import Operation
-from nnapi.ops import (
-    batch_space,
-    concatenation,
-    depth_space,
-    fill,
-    pack,
-    rank,
-    reshape,
-    reverse,
-    split,
-    tile,
-    transpose,
-)
-from nnapi.ops import pad as padding_operations
-from nnapi.ops import slice as slices
+from nnapi.ops.pad import MODES
 from nnapi.ops.quantization import same_quantization
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.slice import slice_steps
 
+BLOCKS = {Op.DEPTH_TO_SPACE: op.depth_to_space, Op.SPACE_TO_DEPTH: op.space_to_depth}
 
-@lower(reshape.RESHAPE, reshape.SQUEEZE, reshape.EXPAND_DIMS)
-def reshape_to(context: Context, input: Value, **how: Any) -> Value:
+
+@lower(Op.RESHAPE, Op.SQUEEZE, Op.EXPAND_DIMS)
+def reshape(context: Context, input: Value, **how: Any) -> Value:
     return context.move(input, lambda x: op.reshape(x, integers(context.type().dimensions), False))
 
 
-@lower(transpose.TRANSPOSE)
-def transpose_by(context: Context, input: Value, perm: Array | None) -> Value:
+@lower(Op.TRANSPOSE)
+def transpose(context: Context, input: Value, perm: Array | None) -> Value:
     order = range(input.type.rank)[::-1] if perm is None else perm.tolist()
     return context.move(input, lambda x: op.transpose(x, integers(order)))
 
 
-@lower(concatenation.CONCATENATION)
+@lower(Op.CONCATENATION)
 def concatenate(context: Context, inputs: Sequence[Value], axis: int) -> Value:
     type = context.type()
     same = all(same_quantization(value.type, type) for value in inputs)
@@ -70,8 +58,8 @@ def _alike(value: Value, type: OperandType, first: bool) -> Node:
     return real if same_quantization(value.type, type) else round_to_quantized(real, type)
 
 
-@lower(pack.PACK)
-def pack_along(context: Context, axis: int, inputs: Sequence[Value]) -> Value:
+@lower(Op.PACK)
+def pack(context: Context, axis: int, inputs: Sequence[Value]) -> Value:
     kind: Kind = "stored" if all(value.is_moved_as == "stored" for value in inputs) else "real"
     nodes = [op.unsqueeze(value.node(kind), integers(axis)) for value in inputs]
     if kind == "real":
@@ -79,21 +67,21 @@ def pack_along(context: Context, axis: int, inputs: Sequence[Value]) -> Value:
     return Value.of(op.concat(nodes, axis), context.type(), kind)
 
 
-@lower(split.SPLIT)
-def split_along(context: Context, input: Value, axis: int, num_splits: int) -> list[Value]:
+@lower(Op.SPLIT)
+def split(context: Context, input: Value, axis: int, num_splits: int) -> list[Value]:
     first = input.is_channels_first
     along = integers(axis_in(first, axis_of(axis, input.type.rank)))
     parts = op.split(input.node(input.is_moved_as, first), along, num_splits)
     return [Value.of(parts.output(i), context.type(i), input.is_moved_as, first=first) for i in range(num_splits)]
 
 
-@lower(slices.SLICE)
+@lower(Op.SLICE)
 def slice_block(context: Context, input: Value, begin: Array, size: Array) -> Value:
     end = [start + dimension for start, dimension in zip(begin.tolist(), context.type().dimensions, strict=True)]
     return context.move(input, lambda x: _slice(x, begin.tolist(), end, [1] * len(end)))
 
 
-@lower(slices.STRIDED_SLICE)
+@lower(Op.STRIDED_SLICE)
 def strided_slice(
     context: Context,
     input: Value,
@@ -125,39 +113,31 @@ def _slice(x: Node, begin: Sequence[int], end: Sequence[int], step: Sequence[int
     return op.slice(x, integers(begin), integers(end), integers(step))
 
 
-@lower(reverse.REVERSE)
-def reverse_along(context: Context, input: Value, axis: Array) -> Value:
+@lower(Op.REVERSE)
+def reverse(context: Context, input: Value, axis: Array) -> Value:
     dimension = input.type.dimensions[int(axis[0])]
     return context.move(
         input, lambda x: op.slice(x, integers([-1]), integers([-dimension - 1]), integers([-1]), integers(axis))
     )
 
 
-@lower(tile.TILE)
-def tile_by(context: Context, input: Value, multiples: Array) -> Value:
+@lower(Op.TILE)
+def tile(context: Context, input: Value, multiples: Array) -> Value:
     return context.move(input, lambda x: op.tile(x, integers(multiples)))
 
 
-def _rearrange(operation: Operation, rearrange: Callable[[Node, str, int], Node]) -> None:
-    @lower(operation)
-    def rule(context: Context, input: Value, block_size: int) -> Value:
-        kind = input.is_moved_as
-        y = rearrange(input.node(kind, True), "blocks_first", block_size)
-        return Value.of(y, context.type(), kind, first=True)
+@lower(*BLOCKS)
+def move_blocks(context: Context, input: Value, block_size: int) -> Value:
+    return context.move(input, lambda x: BLOCKS[context.code](x, "blocks_first", block_size), first=True)
 
 
-_rearrange(depth_space.DEPTH_TO_SPACE, op.depth_to_space)
-_rearrange(depth_space.SPACE_TO_DEPTH, op.space_to_depth)
-
-
-@lower(batch_space.BATCH_TO_SPACE_ND)
+@lower(Op.BATCH_TO_SPACE_ND)
 def batch_to_space(context: Context, input: Value, block_shape: Array) -> Value:
     block, none = integers([1, 1, *block_shape]), integers([0] * 4)
-    kind = input.is_moved_as
-    return Value.of(op.batch_to_space(input.node(kind, True), block, none, none), context.type(), kind, first=True)
+    return context.move(input, lambda x: op.batch_to_space(x, block, none, none), first=True)
 
 
-@lower(batch_space.SPACE_TO_BATCH_ND)
+@lower(Op.SPACE_TO_BATCH_ND)
 def space_to_batch(context: Context, input: Value, block_shape: Array, paddings: Array) -> Value:
     """The padding is a node of its own: the engine would pad with the quantized value 0."""
     begin, end = (integers([0, 0, *paddings[:, side]]) for side in (0, 1))
@@ -167,7 +147,7 @@ def space_to_batch(context: Context, input: Value, block_shape: Array, paddings:
     return Value.of(y, context.type(), kind, first=True)
 
 
-@lower(padding_operations.PAD)
+@lower(Op.PAD)
 def pad(context: Context, input: Value, paddings: Array) -> Value:
     first = input.is_channels_first
     y, kind = _with_zeros(input, *_around(paddings, first), first)
@@ -182,7 +162,7 @@ def _with_zeros(input: Value, begin: Node, end: Node, first: bool) -> tuple[Node
     return op.pad(input.node(kind, first), begin, end, "constant", zero), kind
 
 
-@lower(padding_operations.PAD_V2)
+@lower(Op.PAD_V2)
 def pad_v2(context: Context, input: Value, paddings: Array, pad_value: float) -> Value:
     """Quantized values are padded as stored: the engine fails to compile a padding of their floats with other than 0.
     Floats in a model with quantized values are hidden: it would apply a factor of theirs to the padding, too."""
@@ -201,18 +181,17 @@ def _around(paddings: Array, first: bool) -> tuple[Node, Node]:
     return integers(paddings[order, 0]), integers(paddings[order, 1])
 
 
-@lower(padding_operations.MIRROR_PAD)
+@lower(Op.MIRROR_PAD)
 def mirror_pad(context: Context, input: Value, paddings: Array, mode: int) -> Value:
-    first, kind = input.is_channels_first, input.is_moved_as
-    y = op.pad(input.node(kind, first), *_around(paddings, first), padding_operations.MODES[mode])
-    return Value.of(y, context.type(), kind, first=first)
+    first = input.is_channels_first
+    return context.move(input, lambda x: op.pad(x, *_around(paddings, first), MODES[mode]), first=first)
 
 
-@lower(fill.FILL)
-def fill_with(context: Context, dims: Array, value: float) -> Value:
+@lower(Op.FILL)
+def fill(context: Context, dims: Array, value: float) -> Value:
     return Value(context.type(), "out", np.full(dims, value, context.type().dtype))
 
 
-@lower(rank.RANK)
-def rank_of(context: Context, input: Value) -> Value:
+@lower(Op.RANK)
+def rank(context: Context, input: Value) -> Value:
     return Value(context.type(), "rank", np.array(input.type.rank, np.int32))

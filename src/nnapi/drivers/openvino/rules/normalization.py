@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 
+from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, axis_in, integers, lower
 from nnapi.drivers.openvino.value import Node, Value, number
 from nnapi.lowering.lower import require
-from nnapi.ops import normalization, softmax
 from nnapi.ops.shapes import axis_of
 
 IMAGE = (2, 3)
 """The axes of an image, channels first."""
 
 
-@lower(softmax.SOFTMAX)
-def soft_max(context: Context, input: Value, beta: float, axis: int) -> Value:
+@lower(Op.SOFTMAX)
+def softmax(context: Context, input: Value, beta: float, axis: int) -> Value:
     """The maximum is subtracted before a factor is applied, which may make elements infinite."""
     first = input.is_channels_first
     x, along = input.real(first), axis_in(first, axis_of(axis, input.type.rank))
@@ -25,7 +25,7 @@ def soft_max(context: Context, input: Value, beta: float, axis: int) -> Value:
     return context.result(op.softmax(_times(x, beta), along), first=first)
 
 
-@lower(softmax.LOG_SOFTMAX)
+@lower(Op.LOG_SOFTMAX)
 def log_softmax(context: Context, input: Value, beta: float, axis: int) -> Value:
     require(beta > 0, f"beta is {beta}, with which the specified arithmetic overflows and the engine's does not")
     first = input.is_channels_first
@@ -37,7 +37,7 @@ def _times(x: Node, factor: float) -> Node:
     return x if factor == 1 else op.multiply(x, number(factor))
 
 
-@lower(normalization.L2_NORMALIZATION)
+@lower(Op.L2_NORMALIZATION)
 def l2_normalization(context: Context, input: Value, axis: int) -> Value:
     """A slice of zeros stays zero. Dequantized zeros may be a little off, but by less than half a step."""
     first = input.is_channels_first
@@ -47,7 +47,7 @@ def l2_normalization(context: Context, input: Value, axis: int) -> Value:
     return context.result(op.divide(x, op.maximum(op.sqrt(squares), number(least))), first=first)
 
 
-@lower(normalization.LOCAL_RESPONSE_NORMALIZATION)
+@lower(Op.LOCAL_RESPONSE_NORMALIZATION)
 def local_response_normalization(
     context: Context, input: Value, radius: int, bias: float, alpha: float, beta: float, axis: int
 ) -> Value:
@@ -63,7 +63,7 @@ def local_response_normalization(
     return context.result(op.multiply(x, op.power(op.add(sums, number(bias)), number(-beta))))
 
 
-@lower(normalization.INSTANCE_NORMALIZATION)
+@lower(Op.INSTANCE_NORMALIZATION)
 def instance_normalization(context: Context, input: Value, gamma: float, beta: float, epsilon: float) -> Value:
     require(epsilon >= 0, f"epsilon is {epsilon}, the engine wants no negative one")
     x = input.real(first=True)

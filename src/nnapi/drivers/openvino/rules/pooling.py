@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from nnapi.codes import FuseCode, OperandCode
+from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, find_maximum, lower
 from nnapi.drivers.openvino.value import Node, Value, number
 from nnapi.drivers.windows import limit_steps, too_wide
 from nnapi.lowering.lower import require
-from nnapi.ops.pooling import AVERAGE_POOL_2D, MAX_POOL_2D
 from nnapi.ops.shapes import Padding, Pair
 
 
-@lower(AVERAGE_POOL_2D)
+@lower(Op.AVERAGE_POOL_2D)
 def average_pool(context: Context, input: Value, padding: Padding, stride: Pair, size: Pair) -> Value:
     """Halves between quantized values are rounded up: a value that is computed twice must be rounded alike. The engine
     rounds signed ones away from 0, one step off, which is many steps of a finer scale."""
@@ -27,7 +27,7 @@ def average_pool(context: Context, input: Value, padding: Padding, stride: Pair,
     return context.result(y, first=True)
 
 
-@lower(MAX_POOL_2D)
+@lower(Op.MAX_POOL_2D)
 def max_pool(context: Context, input: Value, padding: Padding, stride: Pair, size: Pair) -> Value:
     steps, begin, end = _windows(input, padding, stride, size)
 

@@ -5,25 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperandCode
+from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, lower
-from nnapi.drivers.openvino.rules.unary import lower_each
+from nnapi.drivers.openvino.context import Context, lower, lower_each
 from nnapi.drivers.openvino.value import Value, decode_exactly, number
-from nnapi.ops import cast, quantize
 from nnapi.ops.types import INT32
 
-lower_each(quantize.QUANTIZE, lambda x: x)
+lower_each({Op.QUANTIZE: lambda x: x})
 
 
-@lower(quantize.DEQUANTIZE)
+@lower(Op.DEQUANTIZE)
 def dequantize(context: Context, input: Value) -> Value:
     """Dequantize the stored values: floats that the engine has rounded to them are a little off, 0 too."""
     first = input.is_channels_first
     return context.result(decode_exactly(input.node("stored", first), input.type), first=first)
 
 
-@lower(cast.CAST)
-def cast_to(context: Context, input: Value) -> Value:
+@lower(Op.CAST)
+def cast(context: Context, input: Value) -> Value:
     """Quantized values are cast as integers; floats are truncated and clamped to the target's range."""
     source, target = input.type, context.type()
     if source.code == target.code:

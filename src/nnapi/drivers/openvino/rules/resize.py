@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, integers, lower
 from nnapi.drivers.openvino.value import Value
 from nnapi.model.operand import Array
-from nnapi.ops.resize import RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR, nearest_cells
+from nnapi.ops.resize import nearest_cells
 from nnapi.ops.shapes import Pair
 
 
-@lower(RESIZE_BILINEAR)
+@lower(Op.RESIZE_BILINEAR)
 def resize_bilinear(context: Context, input: Value, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Value:
     mode = "align_corners" if align_corners else "half_pixel" if half_pixel_centers else "asymmetric"
     y = op.interpolate(
@@ -26,7 +27,7 @@ def resize_bilinear(context: Context, input: Value, size: Pair, align_corners: b
     return context.result(y, first=True)
 
 
-@lower(RESIZE_NEAREST_NEIGHBOR)
+@lower(Op.RESIZE_NEAREST_NEIGHBOR)
 def resize_nearest_neighbor(
     context: Context, input: Value, size: Pair, align_corners: bool, half_pixel_centers: bool
 ) -> Value:

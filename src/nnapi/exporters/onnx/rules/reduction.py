@@ -9,6 +9,7 @@ from nnapi.exporters.onnx.context import Context, lower
 from nnapi.exporters.onnx.graph import Value, constant
 from nnapi.lowering.lower import require
 from nnapi.model.operand import Array
+from nnapi.ops.reduce import reduced_axes
 from nnapi.ops.shapes import axis_of
 
 KINDS = {
@@ -25,7 +26,7 @@ KINDS = {
 @lower(*KINDS)
 def reduce(context: Context, input: Value, axes: Array, keep_dims: int) -> Value:
     kind = KINDS[context.call.operation.code]
-    along = sorted({axis_of(int(axis), len(input.shape)) for axis in axes})
+    along = reduced_axes(len(input.shape), axes)
     out = context.result()
     require(out.quantized is None or kind != "ReduceMean", "its mean of quantized values is rounded down")
     is_whole = len(along) == len(input.shape) and not keep_dims  # which leaves one dimension, to ONNX none
