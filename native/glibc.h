@@ -1,4 +1,4 @@
-/* Names of glibc that moved between its libraries with 2.34, taken as all older ones have them too, so that a library
+/* Names of glibc that moved between its libraries with 2.34, taken as all older ones have them too, so that what is
  * built here loads there. Whatever includes this is linked with libdl. */
 #ifndef NNAPI_GLIBC_H
 #define NNAPI_GLIBC_H

@@ -80,7 +80,9 @@ def build_wheel(tools: Environment, sdist: Path, python: Path) -> Path:
     (built,) = raw.glob("*.whl")
     if len(found := libraries(built)) != 3:
         raise FailedError(f"{built.name} holds {', '.join(found) or 'no library'}, not three libraries")
-    tools.run("auditwheel", "repair", "--wheel-dir", raw / "named", built)
+    # The agent for Android needs two libraries of Android, which are no libraries here.
+    of_android = ("--exclude", "libc.so", "--exclude", "libdl.so")
+    tools.run("auditwheel", "repair", *of_android, "--wheel-dir", raw / "named", built)
     (named,) = (raw / "named").glob("*.whl")
     if glibc(named.name) > NEWEST_GLIBC:
         raise FailedError(f"{named.name} asks for a newer glibc than {NEWEST_GLIBC[0]}.{NEWEST_GLIBC[1]}")

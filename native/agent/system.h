@@ -20,3 +20,5 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "glibc.h"

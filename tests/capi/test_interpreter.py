@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from nnapi.capi import installation
+from nnapi.drivers.foreign.transports import AGENT
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CLIENT = REPOSITORY / "tests" / "clients" / "devices.c"
@@ -114,7 +115,8 @@ def test_asks_for_no_new_glibc(package: Path) -> None:
     """The wheel's tag is that of the newest symbol; NumPy's and LiteRT's wheels run with 2.28."""
     if shutil.which("objdump") is None:
         pytest.skip("no objdump")
-    for built in package.parent.rglob("*.so"):
+    agent = package.parent / AGENT.relative_to(REPOSITORY / "src")
+    for built in [agent, *package.parent.rglob("*.so")]:
         printed = subprocess.run(["objdump", "-T", built], capture_output=True, text=True, check=True).stdout
         versions = {(int(major), int(minor)) for major, minor in re.findall(r"GLIBC_(\d+)\.(\d+)", printed)}
         assert max(versions) <= (2, 28), built
