@@ -7,7 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from nnapi.cli.failure import Nnapi, message
+from nnapi.cli.failure import Nnapi, describe_failure
 from nnapi.errors import BadDataError, DeadObjectError, Mistake, UnavailableDeviceError
 
 
@@ -61,7 +61,7 @@ def test_one_line(error: Exception, code: int, words: str) -> None:
 
 
 def test_unforeseen_error_names_itself_and_the_way_to_the_traceback() -> None:
-    assert message(KeyError("x")) == "KeyError: 'x' (this should not happen: NNAPI_DEBUG=1 shows where)"
+    assert describe_failure(KeyError("x"))[1] == "KeyError: 'x' (this should not happen: NNAPI_DEBUG=1 shows where)"
 
 
 @pytest.mark.parametrize(("debug", "shown"), [("1", True), ("0", False), ("", False)])
@@ -113,4 +113,4 @@ def test_the_end_of_a_file_is_no_interruption() -> None:
 
 
 def test_no_memory() -> None:
-    assert message(MemoryError("unable to allocate 1 TiB")) == "out of memory: unable to allocate 1 TiB"
+    assert describe_failure(MemoryError("unable to allocate 1 TiB"))[1] == "out of memory: unable to allocate 1 TiB"

@@ -2,8 +2,6 @@
 
 from enum import IntEnum
 
-from nnapi.errors import DeadObjectError, NnapiError, UnavailableDeviceError
-
 
 class ExitCode(IntEnum):
     """The result of a command, for scripts; docs/automation.md explains each."""
@@ -16,13 +14,3 @@ class ExitCode(IntEnum):
     INTERNAL = 5
     STOPPED = 130
     BROKEN_PIPE = 141
-
-
-def find_exit_code(error: Exception, is_mistake: bool) -> ExitCode:
-    """Return the code of an error that ends the command; ``is_mistake`` if the user can mend it."""
-    match error:
-        case DeadObjectError() | UnavailableDeviceError():
-            return ExitCode.NO_DEVICE
-        case NnapiError() | MemoryError():
-            return ExitCode.REFUSED
-    return ExitCode.BAD_INPUT if is_mistake else ExitCode.INTERNAL

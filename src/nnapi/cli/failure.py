@@ -7,13 +7,13 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Any, TextIO
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
-from nnapi.cli.exit_code import ExitCode, find_exit_code
-from nnapi.errors import Mistake, NnapiError
+from nnapi.cli.exit_code import ExitCode
+from nnapi.errors import DeadObjectError, Mistake, NnapiError, UnavailableDeviceError
 from nnapi.printable import printable
 
 EXTRAS = {
@@ -35,14 +35,17 @@ class Nnapi(TyperGroup):
             finally:
                 _flush()
         except typer.Abort as stop:
-            ended = stop.__cause__ if isinstance(stop.__cause__, EOFError) else None  # the parser takes it for Ctrl-D
-            code = fail(message(ended), ExitCode.BAD_INPUT) if ended else fail("stopped", ExitCode.STOPPED)
+            if isinstance(ended := stop.__cause__, EOFError):  # which the parser takes for Ctrl-D
+                code = fail(describe_failure(ended)[1], ExitCode.BAD_INPUT)
+            else:
+                code = fail("stopped", ExitCode.STOPPED)
         except BrokenPipeError:
             code = ExitCode.BROKEN_PIPE
         except Exception as error:
             if os.environ.get("NNAPI_DEBUG", "0") not in ("", "0"):
                 traceback.print_exc()
-            code = fail(message(error), find_exit_code(error, _is_mistake(error)))
+            code, words = describe_failure(error)
+            fail(words, code)
         if standalone_mode:
             sys.exit(code)
         return code
@@ -67,36 +70,28 @@ def warn(words: str) -> None:
     print(f"nnapi: {printable(words, keeps_lines=True)}", file=sys.stderr)
 
 
-def _is_usage(error: Exception) -> bool:
-    """Return whether the argument parser raised it; its classes are private, so this checks an attribute."""
-    return hasattr(error, "format_message")
-
-
-def _is_mistake(error: Exception) -> bool:
-    """Return whether the user can mend it: an option, a file, or a library that is not installed."""
-    return _is_usage(error) or isinstance(error, Mistake | OSError) or _find_extra(error) is not None
-
-
-def _find_extra(error: Exception) -> tuple[str, str] | None:
-    return EXTRAS.get((error.name or "").partition(".")[0]) if isinstance(error, ModuleNotFoundError) else None
-
-
-def message(error: Exception) -> str:
-    """Return the message of an error, on one line unless it is a list; empty if help was printed instead."""
-    if _is_usage(error):
+def describe_failure(error: BaseException) -> tuple[ExitCode, str]:
+    """Return the exit code and the message of an error that ends the command: one line unless it is a list, empty if
+    help was printed instead."""
+    if hasattr(error, "format_message"):  # of the argument parser, whose classes are private
         context = getattr(error, "ctx", None)
         path = context.command_path if context else "nnapi"
-        words = error.format_message().rstrip(".")  # type: ignore[attr-defined]
-        return f"{words} (see {path} --help)" if words else ""
-    if isinstance(error, OSError) and error.strerror:
-        return f"{printable(str(error.filename))}: {error.strerror}" if error.filename else error.strerror
-    if isinstance(error, Mistake | NnapiError | OSError):
-        return str(error)
-    if extra := _find_extra(error):
-        return f"{extra[0]}: pip install 'nnapi[{extra[1]}]'"
-    if isinstance(error, MemoryError):
-        return f"out of memory: {error}" if str(error) else "out of memory"
-    return f"{type(error).__name__}: {error} (this should not happen: NNAPI_DEBUG=1 shows where)"
+        words = error.format_message().rstrip(".")
+        return ExitCode.BAD_INPUT, f"{words} (see {path} --help)" if words else ""
+    match error:
+        case DeadObjectError() | UnavailableDeviceError():
+            return ExitCode.NO_DEVICE, str(error)
+        case NnapiError():
+            return ExitCode.REFUSED, str(error)
+        case MemoryError():
+            return ExitCode.REFUSED, f"out of memory: {error}" if str(error) else "out of memory"
+        case OSError(strerror=str(reason)) if reason:
+            return ExitCode.BAD_INPUT, f"{printable(str(error.filename))}: {reason}" if error.filename else reason
+        case Mistake() | OSError():
+            return ExitCode.BAD_INPUT, str(error)
+        case ModuleNotFoundError(name=str(name)) if extra := EXTRAS.get(name.partition(".")[0]):
+            return ExitCode.BAD_INPUT, f"{extra[0]}: pip install 'nnapi[{extra[1]}]'"
+    return ExitCode.INTERNAL, f"{type(error).__name__}: {error} (this should not happen: NNAPI_DEBUG=1 shows where)"
 
 
 def prepare_streams() -> None:
@@ -106,30 +101,20 @@ def prepare_streams() -> None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  (open for as long as the process lives)
     if sys.stdout is None or sys.stdout.closed:
         sys.exit(fail("standard output is closed", ExitCode.BAD_INPUT))
-    sys.stdout = _prefix_errors(sys.stdout, "standard output")
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+    if isinstance(out := sys.stdout, io.TextIOWrapper):
+        binary = io.BufferedWriter(_StandardOutput(out.fileno(), "wb", closefd=False))
+        sys.stdout = io.TextIOWrapper(
+            binary, out.encoding, "replace", line_buffering=out.line_buffering, write_through=out.write_through
+        )
+    if isinstance(sys.stderr, io.TextIOWrapper):
+        sys.stderr.reconfigure(errors="replace")
 
 
-class _Named(io.FileIO):
-    """A file whose errors name it."""
-
-    def __init__(self, number: int, words: str) -> None:
-        super().__init__(number, "wb", closefd=False)
-        self._words = words
+class _StandardOutput(io.FileIO):
+    """Standard output; its errors name it."""
 
     def write(self, data: Any) -> int | None:  # type: ignore[override]  # any buffer, as of the class itself
         try:
             return super().write(data)
         except OSError as error:
-            raise OSError(error.errno, error.strerror, self._words) from None
-
-
-def _prefix_errors(stream: TextIO, words: str) -> TextIO:
-    if not isinstance(stream, io.TextIOWrapper):
-        return stream
-    binary = io.BufferedWriter(_Named(stream.fileno(), words))
-    return io.TextIOWrapper(
-        binary, stream.encoding, line_buffering=stream.line_buffering, write_through=stream.write_through
-    )
+            raise OSError(error.errno, error.strerror, "standard output") from None

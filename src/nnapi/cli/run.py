@@ -14,7 +14,7 @@ import nnapi
 from nnapi.cli.batch import Failure, RunLog, list_files, run_batch, run_windows
 from nnapi.cli.cluster_runs import connect_if, run_on
 from nnapi.cli.exit_code import ExitCode
-from nnapi.cli.failure import fail, message
+from nnapi.cli.failure import describe_failure, fail
 from nnapi.cli.inputs import FinishedRun, read_inputs, runs
 from nnapi.cli.options import add_profile
 from nnapi.cli.progress import progress
@@ -100,7 +100,7 @@ class Results:
             if self.log is None:
                 raise finished.error
             self.failed += 1
-            self.log.add(paths, {"error": message(finished.error)})
+            self.log.add(paths, {"error": describe_failure(finished.error)[1]})
             return
         result = summarize(self.subject, finished, self.options.top)
         if self.log:
