@@ -15,13 +15,13 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from timeit import timeit
 from typing import Any
 
 import numpy as np
 
 import nnapi
 from nnapi.capi import installation
-from nnapi.report.timing import time_series
 from nnapi.testing.build import build
 from nnapi.testing.corpus import Corpus
 
@@ -32,7 +32,7 @@ LIMITS = {"count_us": 1.0, "burst_more_us": 20.0, "pytorch_ratio": 1.15}
 
 def best(run: Callable[[], Any], rounds: int, runs: int = 1) -> float:
     """Least seconds of a run."""
-    return min(time_series(run, runs) for _ in range(rounds))
+    return min(timeit(run, number=runs) / runs for _ in range(rounds))
 
 
 def from_c() -> dict[str, float]:

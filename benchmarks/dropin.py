@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
+from timeit import timeit
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from rich.console import Console
 from rich.table import Table
 
 from nnapi.litert import CompiledModel, Interpreter
-from nnapi.report.timing import time_series
 
 CALLS = "set_tensor", "invoke", "get_tensor", "all three", "run_by_index", "write, run_by_index, read"
 SERIES = 60
@@ -71,7 +71,7 @@ def measure(path: str, number: int, series: int = SERIES) -> tuple[list[float], 
     for _ in range(series):
         for shortest, calls in zip(best, sides, strict=True):
             for place, call in enumerate(calls):
-                shortest[place] = min(shortest[place], 1e6 * time_series(call, number))
+                shortest[place] = min(shortest[place], 1e6 * timeit(call, number=number) / number)
     return best[0], best[1]
 
 

@@ -14,6 +14,7 @@ import statistics
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from timeit import timeit
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,6 @@ from rich.table import Table
 import nnapi
 from nnapi import Builder, Compilation, Execution
 from nnapi.drivers.base import PrepareOptions, Request
-from nnapi.report.timing import time_series
 
 SERIES = 31
 
@@ -40,7 +40,7 @@ class Row:
 
 def measured(name: str, work: Callable[[], Any], number: int, limit: float | None = None) -> Row:
     work()
-    series = [1e6 * time_series(work, number) for _ in range(SERIES)]
+    series = [1e6 * timeit(work, number=number) / number for _ in range(SERIES)]
     return Row(name, min(series), statistics.median(series), limit)
 
 

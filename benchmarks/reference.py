@@ -15,6 +15,7 @@ import json
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -27,7 +28,7 @@ from rich.table import Table
 import nnapi
 from nnapi.cli.inputs import random_input
 from nnapi.model.model import Lifetime
-from nnapi.report.timing import time_call, time_turns
+from nnapi.report.timing import time_call
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("NNAPI_SHARED") or ROOT.parent / "shared") / "models"
@@ -112,6 +113,15 @@ def litert_call(path: Path, inputs: Sequence[np.ndarray]) -> Callable[[], list[n
     return call
 
 
+def time_turns(calls: Sequence[Callable[[], object]], seconds: float) -> list[list[float]]:
+    """Return the seconds of each call, in turns."""
+    rounds: list[list[float]] = []
+    end = time.perf_counter() + seconds
+    while len(rounds) < FEWEST or (len(rounds) < MOST and time.perf_counter() < end):
+        rounds.append([time_call(call) for call in calls])
+    return rounds
+
+
 def measure(path: Path, seconds: float) -> Measured:
     """Everything about one model; each kernel set runs for about half of ``seconds``."""
     loads: list[float] = []
@@ -126,7 +136,7 @@ def measure(path: Path, seconds: float) -> Measured:
     theirs = litert_call(path, inputs)
     calls = [lambda: burst.run(*inputs)] + ([theirs] if theirs else [])
     outputs = [call() for call in calls]  # also warms up
-    rounds = list(time_turns(calls, seconds, FEWEST, MOST))
+    rounds = time_turns(calls, seconds)
     columns = [times(column) for column in zip(*rounds, strict=True)]
     type = model.operands[model.outputs[0]].type
     return Measured(

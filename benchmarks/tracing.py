@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import product
 from pathlib import Path
+from timeit import timeit
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,6 @@ import nnapi
 from nnapi import Builder, trace
 from nnapi.cli.inputs import input_operands, random_input
 from nnapi.drivers.reference.program import Program
-from nnapi.report.timing import time_series
 from nnapi.runtime.executors.executors import OnDevice
 from nnapi.trace import Layer, Span, spans
 
@@ -67,7 +67,7 @@ def compared(work: Callable[[], Any], plain: Setting, costly: Setting, number: i
     for pair in range(pairs):
         for is_costly in (False, True) if pair % 2 else (True, False):
             with costly() if is_costly else plain():
-                taken[is_costly].append(1e6 * time_series(work, number))
+                taken[is_costly].append(1e6 * timeit(work, number=number) / number)
     ratios = [slow / fast for fast, slow in zip(taken[False], taken[True], strict=True)]
     return {
         "plain": statistics.median(taken[False]),
@@ -127,7 +127,8 @@ def off(number: int = 200_000) -> Iterator[tuple[str, dict[str, float]]]:
             pass
 
     for name, work in (("section, off", entered), ("span made on the spot, off", made)):
-        yield name, {"nanoseconds": min(time_series(work, number) - time_series(empty, number) for _ in range(9)) * 1e9}
+        least = min(timeit(work, number=number) - timeit(empty, number=number) for _ in range(9))
+        yield name, {"nanoseconds": 1e9 * least / number}
 
 
 def main() -> int:

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import nnapi
 from nnapi.cli import app, batch
 from nnapi.cli.inputs import read
+from nnapi.report import timing
 from nnapi.vision.pictures import Pixels
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
@@ -201,7 +202,8 @@ def test_range_and_guesses_are_said(seven: Path) -> None:
 def test_the_time_of_a_run_is_its_own(monkeypatch: pytest.MonkeyPatch, seven: Path) -> None:
     """Each look at the clock is a second later than the one before, and those of the first run are ten."""
     ticks = iter([0.0, 0.01, 0.11, 1.0, 1.004, 2.0, 2.003, 3.0, 3.005])
-    monkeypatch.setattr(batch, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+    for module in (batch, timing):
+        monkeypatch.setattr(module, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
     (run,) = json.loads(shown(QUANT, seven, "--json"))["runs"]
     found = [run[key] for key in ("preparation_seconds", "first_seconds", "seconds")]
     assert found == pytest.approx([0.01, 0.1, 0.003])

@@ -6,6 +6,7 @@ import json
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,8 @@ from nnapi.cli.inputs import FinishedRun, InputValue, input_operands
 from nnapi.cli.sounds import read_windows
 from nnapi.errors import Mistake, NnapiError
 from nnapi.model.operand import Array
+from nnapi.report.timing import time_call
+from nnapi.store.files import PUBLIC, replace_file
 
 Reader = Callable[[Sequence[Path]], list[InputValue]]
 UNRUNNABLE = (Mistake, OSError, NnapiError)
@@ -87,16 +90,10 @@ def _run_one(compilation: nnapi.Compilation, paths: Sequence[Path], read: Reader
         first = time.perf_counter() - start
         if first >= QUICK:
             return FinishedRun(given, outputs, first, None, start - begun)
-        seconds = min(_time(compilation, arrays) for _ in range(AGAIN))
+        seconds = min(time_call(partial(compilation.run, *arrays)) for _ in range(AGAIN))
     except UNRUNNABLE as error:
         return Failure(error)
     return FinishedRun(given, outputs, seconds, first, start - begun)
-
-
-def _time(compilation: nnapi.Compilation, arrays: Sequence[Array]) -> float:
-    start = time.perf_counter()
-    compilation.run(*arrays)
-    return time.perf_counter() - start
 
 
 def run_windows(compilation: nnapi.Compilation, files: Sequence[Path], rate: int) -> Iterator[FinishedRun | Failure]:
@@ -154,9 +151,8 @@ class RunLog:
     def clean(self) -> None:
         good = b"".join(self._lines)
         if self.file.exists() and self.file.read_bytes() != good:
-            part = self.file.with_name(self.file.name + ".part")
-            part.write_bytes(good)
-            part.replace(self.file)
+            with replace_file(self.file, PUBLIC) as file:
+                file.write(good)
         self.file.touch()
 
     def add(self, paths: Sequence[Path], found: dict[str, Any]) -> None:

@@ -51,6 +51,7 @@ from nnapi.report.result import Benchmark, ModelResult, to_data
 from nnapi.report.summary import geometric_mean, summarize
 from nnapi.report.timeline import timeline_data
 from nnapi.runtime.device import REFERENCE
+from nnapi.store.files import PUBLIC, replace_file
 from nnapi.trace import recording
 from nnapi.vision.families import find_family
 from nnapi.vision.file_metadata import describe
@@ -246,12 +247,9 @@ def _trace_plan(
 
 
 def _write(file: Path | None, benchmark: Benchmark) -> None:
-    """Write the JSON to a file beside and rename it, so that the file is never incomplete."""
-    if file is None:
-        return
-    beside = file.with_name(f".{file.name}.part")
-    beside.write_text(to_json("bench", to_data(benchmark)), encoding="utf-8", errors="replace")
-    beside.replace(file)
+    if file is not None:
+        with replace_file(file, PUBLIC) as opened:
+            opened.write(to_json("bench", to_data(benchmark)).encode("utf-8", "replace"))
 
 
 def _show(out: Console, result: ModelResult) -> None:
