@@ -40,7 +40,7 @@ class Peaks:
 def measured(path: Path, devices: tuple[str, ...] | None) -> Peaks:
     """RuntimeError, with the reason, where a process does not come to its end."""
     model = nnapi.load(path)
-    ours = Nnapi("nnapi.importers:load", devices)
+    ours = Nnapi(devices)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["NNAPI_CACHE_DIR"] = folder  # nothing is known at first, and then what was measured
         inputs = Path(folder) / "inputs.npy"

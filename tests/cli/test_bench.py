@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 from nnapi.cli import app, bench
 from nnapi.report import benchmark
-from nnapi.report.engines import Nnapi
 from nnapi.report.result import from_data
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
@@ -181,8 +180,3 @@ def test_help_is_that_of_the_measurement() -> None:
     said = call("--help").stdout
     assert "--rounds" in said
     assert "bench diff" in said
-
-
-def test_the_loader_is_the_public_one() -> None:
-    model = Nnapi(bench.LOADER).open(MODEL, 1)
-    assert model.prepare(1)

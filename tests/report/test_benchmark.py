@@ -229,9 +229,9 @@ def inputs(tmp_path: Path) -> Path:
 
 
 def test_an_engine_that_takes_its_process_down(inputs: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "fatal.py").write_text("import os\ndef load(path):\n    os.abort()\n")
+    (tmp_path / "ai_edge_litert.py").write_text("import os\nos.abort()\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    peak, reason = peak_memory(Nnapi("fatal:load"), DIGITS, inputs, 1)
+    peak, reason = peak_memory(LiteRT(), DIGITS, inputs, 1)
     assert (peak, reason) == (None, "it takes its process down with SIGABRT")
 
 
@@ -261,6 +261,6 @@ def test_tuning_comes_before_memory_and_compile_times(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(Nnapi, "open", open_nnapi)
     monkeypatch.setattr(benchmark, "peak_memory", measure_memory)
-    (found,), _ = measure(SUBJECT, {Nnapi("m:load"): "1"}, QUICK, lambda _: None)
+    (found,), _ = measure(SUBJECT, {Nnapi(): "1"}, QUICK, lambda _: None)
     assert events[:3] == ["prepare", "memory", "prepare"]
     assert len(found.compile) == QUICK.repeats

@@ -24,7 +24,7 @@ from nnapi.report.engines import (
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_quant.tflite"
 SCAN = np.zeros((1, 8, 8, 1), np.int8)
-ALL = [Nnapi("nnapi:load"), LiteRT(), OpenVINO(), OnnxRuntime()]
+ALL = [Nnapi(), LiteRT(), OpenVINO(), OnnxRuntime()]
 
 
 def usable(engine: Engine) -> Engine:
@@ -37,7 +37,7 @@ def usable(engine: Engine) -> Engine:
 
 @pytest.mark.parametrize(
     "engine",
-    [*ALL, Nnapi("a:b", ("x", "y")), Nnapi("a:b", None, "dynamic-range", "bfloat16")],
+    [*ALL, Nnapi(("x", "y")), Nnapi(None, "dynamic-range", "bfloat16")],
     ids=lambda engine: engine.name,
 )
 def test_there_and_back(engine: Engine) -> None:
@@ -46,7 +46,7 @@ def test_there_and_back(engine: Engine) -> None:
 
 def test_names() -> None:
     assert [engine.name for engine in ALL] == ["nnapi", "litert", "openvino", "onnxruntime"]  # type: ignore[attr-defined]
-    assert Nnapi("a:b", ("x", "y")).name == "nnapi x+y"
+    assert Nnapi(("x", "y")).name == "nnapi x+y"
 
 
 @pytest.mark.engine
@@ -63,7 +63,7 @@ def test_runs(engine: Engine) -> None:
 
 
 def test_ours_names_its_devices() -> None:
-    opened = Nnapi("nnapi:load", ("nnapi-reference",)).open(DIGITS, 1)
+    opened = Nnapi(("nnapi-reference",)).open(DIGITS, 1)
     opened.prepare(1)
     assert opened.devices() == ["nnapi-reference"]
 

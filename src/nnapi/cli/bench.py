@@ -58,7 +58,6 @@ from nnapi.vision.file_metadata import describe
 from nnapi.vision.labels import read_labels
 from nnapi.vision.ranges import find_pixels
 
-LOADER = "nnapi:load"
 MODELS = "run"
 
 
@@ -167,7 +166,7 @@ def _ours(
     for name in chain.from_iterable(rows):
         nnapi.device(name)  # which raises where there is none
     chosen: list[tuple[str, ...] | None] = [*rows] or [None]
-    return [Nnapi(LOADER, row, weights, each) for row in chosen for each in precisions or (None,)]
+    return [Nnapi(row, weights, each) for row in chosen for each in precisions or (None,)]
 
 
 @dataclass(frozen=True)

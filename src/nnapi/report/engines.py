@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache, partial
-from importlib import import_module
 from types import ModuleType
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -70,14 +69,10 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class Nnapi:
-    """The engine nnapi itself; ``devices`` and ``precision`` as for ``nnapi.compile``, ``weights`` as for ``load``.
+    """The engine nnapi itself; ``devices`` and ``precision`` as for ``nnapi.compile``, ``weights`` as for ``load``."""
 
-    ``loader`` names the function that loads files (``module:function``), as another process needs a name.
-    """
-
-    loader: str
     devices: tuple[str, ...] | None = None
-    weights: str | None = None
+    weights: Literal["dynamic-range"] | None = None
     precision: Any = None
 
     @property
@@ -89,11 +84,10 @@ class Nnapi:
 
     def open(self, path: File, threads: int) -> Opened:
         from nnapi.compiling import compile
+        from nnapi.importers import load
         from nnapi.runtime.settings import settings, tunes
 
-        module, _, name = self.loader.partition(":")
-        options = {} if self.weights is None else {"weights": self.weights}
-        model = getattr(import_module(module), name)(path, **options)
+        model = load(path, weights=self.weights)
         devices: list[str] = []
 
         def prepare(requests: int) -> list[Run]:
@@ -279,18 +273,15 @@ OTHERS: dict[str, Engine] = {engine.name: engine for engine in (LiteRT(), OpenVI
 
 def describe(engine: Engine) -> str:
     """Return the engine as text that :func:`revive` reads in another process."""
-    values = asdict(engine) if isinstance(engine, Nnapi) else {}
-    return json.dumps({"type": type(engine).__name__, **values})
+    return json.dumps(asdict(engine) if isinstance(engine, Nnapi) else engine.name)
 
 
 def revive(text: str) -> Engine:
     """Return the engine that :func:`describe` described."""
     values = json.loads(text)
-    kind = {type.__name__: type for type in (Nnapi, LiteRT, OpenVINO, OnnxRuntime)}[values.pop("type")]
-    if values.get("devices") is not None:
-        values["devices"] = tuple(values["devices"])
-    engine: Engine = kind(**values)
-    return engine
+    if isinstance(values, str):
+        return OTHERS[values]
+    return Nnapi(**{**values, "devices": values["devices"] and tuple(values["devices"])})
 
 
 def save(file: File, arrays: Sequence[Array]) -> None:
