@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import product
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from nnapi.printable import printable
 from nnapi.report import charts
 from nnapi.report.graph import devices
-from nnapi.report.graph_layout import Box, draw
+from nnapi.report.graph_layout import draw
 from nnapi.report.result import Benchmark, Measurement, ModelResult
 
 DEVICE_COLORS = 6
@@ -43,17 +43,17 @@ def explain_page(graph: Mapping[str, Any]) -> str:
 
 def comparison_page(graph: Mapping[str, Any], steps: Sequence[Mapping[str, Any]], title: str) -> str:
     """Return the page of a comparison: the graph, colored by verdict, and the steps."""
-    by_number = {step["number"]: step for step in steps}
-    plain: dict[str, Any] = {"seconds": {}, "verdicts": {}, "took": None}
     operations = [
-        {**operation, **plain, "device": step["verdict"], "elsewhere": list(filter(None, [step["reason"]]))}
-        for operation in graph["operations"]
-        for step in [by_number[operation["number"]]]
+        {
+            **operation,
+            "device": step["verdict"],
+            "tip": _tip(operation, [step["verdict"]], filter(None, [step["reason"]])),
+        }
+        for operation, step in zip(graph["operations"], steps, strict=True)
     ]
     counts = Counter(operation["device"] for operation in operations)
     names = [name for name in VERDICTS if name in counts]
-    drawing = _draw(graph, operations, is_plan=False)
-    plan = {"drawing": drawing, "operations": operations, "devices": names, "counts": counts}
+    plan = {"drawing": _draw(graph, operations, {}), "operations": operations, "devices": names, "counts": counts}
     return render("compare.html.jinja", title=title, plan=plan, steps=steps, device_color=VERDICTS)
 
 
@@ -88,14 +88,21 @@ def describe_graph(
     for span in timeline["spans"] if timeline else ():
         if span["operation"] is not None:
             took[span["operation"]] = took.get(span["operation"], 0.0) + span["duration"] / 1e6
-    operations = [
-        {**operation, "took": took.get(operation["number"]), "elsewhere": _elsewhere(operation)}
-        for operation in graph["operations"]
-    ]
+    operations = []
+    for operation in graph["operations"]:
+        lines, elsewhere, traced = [], _elsewhere(operation), took.get(operation["number"])
+        if device := operation["device"]:
+            cost = operation["seconds"].get(device)
+            lines.append(f"on {device}" + (f", predicted {seconds(cost)}" if cost is not None else ""))
+        if traced is not None:
+            lines.append(f"took {seconds(traced)} in the traced run")
+        tip = _tip(operation, lines, [f"not {reason}" for reason in elsewhere])
+        operations.append({**operation, "took": traced, "elsewhere": elsewhere, "tip": tip})
+    device_of = {operation["number"]: operation["device"] for operation in operations}
     return {
         "graph": graph,
         "operations": operations,
-        "drawing": _draw(graph, operations) if is_drawn else None,
+        "drawing": _draw(graph, operations, device_of) if is_drawn else None,
         "devices": devices(graph),
         "counts": Counter(operation["device"] for operation in operations),
         "nested": [
@@ -118,8 +125,15 @@ def _elsewhere(operation: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _draw(graph: Mapping[str, Any], operations: Sequence[Mapping[str, Any]], *, is_plan: bool = True) -> dict[str, Any]:
-    """Return boxes and paths with their tooltips; in a plan paths may lead to other devices."""
+def _tip(operation: Mapping[str, Any], lines: Iterable[str], reasons: Iterable[str]) -> str:
+    outputs = (f"→ {output}" for output in operation["outputs"])
+    return "\n".join([f"#{operation['number']} {operation['operation']}", *lines, *outputs, *reasons])
+
+
+def _draw(
+    graph: Mapping[str, Any], operations: Sequence[Mapping[str, Any]], device: Mapping[int, str]
+) -> dict[str, Any]:
+    """Return boxes and paths with their tooltips; ``device`` marks the paths from one device to another."""
     edges = graph["edges"]
     inputs = {edge["operand"]: edge for edge in edges if edge["from"] is None}
     outputs = {edge["operand"]: edge for edge in edges if edge["to"] is None}
@@ -133,17 +147,18 @@ def _draw(graph: Mapping[str, Any], operations: Sequence[Mapping[str, Any]], *, 
         for edge in edges
     ]
     drawing = draw(nodes, links)
-    device = {operation["number"]: operation["device"] for operation in operations}
     paths = []
     for edge, link in zip(edges, links, strict=True):
-        is_inner = edge["from"] is not None and edge["to"] is not None
-        crosses = is_plan and is_inner and device[edge["from"]] != device[edge["to"]]
-        paths.append({"d": drawing.paths[link], "crosses": crosses, "tip": _edge_tip(edge, device, crosses=crosses)})
+        ends = [device[end] for end in (edge["from"], edge["to"]) if end in device]
+        crosses = len(set(ends)) > 1
+        tip = edge["tensor"] + (f", {size(edge['bytes'])}" if edge["bytes"] else "")
+        tip += "\nmoves from {} to {}".format(*ends) if crosses else ""
+        paths.append({"d": drawing.paths[link], "crosses": crosses, "tip": tip})
     return {
         "width": round(drawing.width),
         "height": round(drawing.height),
         "paths": paths,
-        "nodes": [_node(each, drawing.boxes["operation", each["number"]], is_plan=is_plan) for each in operations],
+        "nodes": [{**each, "box": drawing.boxes["operation", each["number"]]} for each in operations],
         "inputs_and_outputs": [
             {
                 "box": drawing.boxes[key, index],
@@ -154,29 +169,6 @@ def _draw(graph: Mapping[str, Any], operations: Sequence[Mapping[str, Any]], *, 
             for index, edge in found.items()
         ],
     }
-
-
-def _edge_tip(edge: Mapping[str, Any], device: Mapping[int, str], *, crosses: bool) -> str:
-    bytes = f", {size(edge['bytes'])}" if edge["bytes"] else ""
-    moved = f"\nmoves from {device[edge['from']]} to {device[edge['to']]}" if crosses else ""
-    return f"{edge['tensor']}{bytes}{moved}"
-
-
-def _node(operation: Mapping[str, Any], box: Box, *, is_plan: bool) -> dict[str, Any]:
-    name, number, device = operation["operation"], operation["number"], operation["device"]
-    cost = operation["seconds"].get(device)
-    lines = [f"#{number} {name}"]
-    if device and not is_plan:
-        lines.append(device)
-    elif device:
-        lines.append(f"on {device}" + (f", predicted {seconds(cost)}" if cost is not None else ""))
-    if operation["took"] is not None:
-        lines.append(f"took {seconds(operation['took'])} in the traced run")
-    lines += [f"→ {output}" for output in operation["outputs"]]
-    lines += [f"not {reason}" if is_plan else reason for reason in operation["elsewhere"]]
-    refused = any(not verdict["supported"] for verdict in operation["verdicts"].values())
-    tip = "\n".join(lines)
-    return {"box": box, "label": name, "number": number, "device": device, "refused": refused, "tip": tip}
 
 
 def timeline_view(timeline: Mapping[str, Any]) -> dict[str, Any]:
