@@ -2,7 +2,7 @@
 
 import pytest
 
-from nnapi.printable import pluralize, printable
+from nnapi.printable import format_bytes, pluralize, printable
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,19 @@ def test_ends_of_lines_may_stay() -> None:
 def test_plurals() -> None:
     assert [pluralize(number, "input") for number in (0, 1, 2)] == ["0 inputs", "1 input", "2 inputs"]
     assert [pluralize(2, noun) for noun in ("person", "bus", "entry")] == ["2 people", "2 buses", "2 entries"]
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1 KB"),
+        (999_600, "1 MB"),
+        (2652542, "2.65 MB"),
+        (12803952, "12.8 MB"),
+        (4e12, "4e+03 GB"),
+    ],
+)
+def test_bytes(count: float, words: str) -> None:
+    assert format_bytes(count) == words

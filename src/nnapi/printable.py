@@ -1,4 +1,4 @@
-"""Text from files and other programs, made safe to print."""
+"""Text from files and other programs, made safe to print; numbers with their units."""
 
 from __future__ import annotations
 
@@ -26,6 +26,15 @@ def pluralize(number: int, noun: str) -> str:
         return f"1 {noun}"
     plural = PLURALS.get(noun) or noun + ("es" if noun.endswith(("s", "x", "ch", "sh")) else "s")
     return f"{number} {plural}"
+
+
+def format_bytes(count: float) -> str:
+    """Format bytes: ``2.65 MB``."""
+    for unit in ("B", "KB", "MB", "GB"):
+        if count < 999.5 or unit == "GB":
+            break
+        count /= 1000
+    return f"{count:.3g} {unit}"
 
 
 def _escape(found: re.Match[str]) -> str:

@@ -10,16 +10,8 @@ from typer.testing import CliRunner
 
 import nnapi
 from nnapi.cli import app
-from nnapi.cli.text import duration, print_json, size
+from nnapi.cli.text import duration, print_json
 from nnapi.printable import printable
-
-
-@pytest.mark.parametrize(
-    ("count", "words"),
-    [(0, "0 B"), (999, "999 B"), (1000, "1 KB"), (2652542, "2.65 MB"), (12803952, "12.8 MB"), (4e12, "4e+03 GB")],
-)
-def test_size(count: float, words: str) -> None:
-    assert size(count) == words
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nnapi.printable import printable
-from nnapi.report.html import benchmark_page, explain_page, metric, rate, render, seconds, size, timeline_view
+from nnapi.report.html import benchmark_page, explain_page, metric, rate, render, seconds, timeline_view
 from nnapi.report.result import Benchmark
 from nnapi.report.timeline import timeline_data
 from tests.report.browser import ask
@@ -165,7 +165,6 @@ def test_numbers_for_people() -> None:
         "1 ms",
         "0.321 µs",
     ]
-    assert [size(n) for n in (12, 2_650_000, 1.5e9)] == ["12 B", "2.65 MB", "1.5 GB"]
     assert [rate(r) for r in (12_345.6, 8.333)] == ["12,346 /s", "8.33 /s"]
     assert [metric("top-1", 0.7134), metric("mean squared error", 0.00123)] == ["71.3 %", "0.00123"]
 

@@ -40,12 +40,12 @@ from nnapi.cli.text import console, print_json, table, to_json
 from nnapi.cluster.shards import Cluster
 from nnapi.errors import Mistake, NnapiError
 from nnapi.model.precision import Precision
-from nnapi.printable import pluralize
+from nnapi.printable import format_bytes, pluralize
 from nnapi.report.benchmark import Settings, Step, Subject, available, measure, steps
 from nnapi.report.dataset import Example, read_dataset
 from nnapi.report.engines import OTHERS, Engine, Nnapi
 from nnapi.report.graph import graph_data
-from nnapi.report.html import benchmark_page, metric, rate, ratio, seconds, size
+from nnapi.report.html import benchmark_page, metric, rate, ratio, seconds
 from nnapi.report.machine import cores, machine
 from nnapi.report.result import Benchmark, ModelResult, to_data
 from nnapi.report.summary import geometric_mean, summarize
@@ -269,7 +269,7 @@ def _show(out: Console, result: ModelResult) -> None:
             Text("" if gain is None else f"{gain:.2f}", style=color),
             "" if m.rate is None else rate(m.rate),
             *(seconds(sorted(times)[len(times) // 2]) if times else "" for times in (m.load, m.compile)),
-            "" if m.peak is None else size(m.peak),
+            "" if m.peak is None else format_bytes(m.peak),
             "" if m.agreement is None else str(m.agreement),
             *(metric(name, m.accuracy[name]) if name in m.accuracy else "" for name in metrics),
         )

@@ -17,15 +17,15 @@ from nnapi.cli.exit_code import ExitCode
 from nnapi.cli.options import Json
 from nnapi.cli.text import console, print_json, table
 from nnapi.errors import Mistake
-from nnapi.printable import pluralize
+from nnapi.printable import format_bytes, pluralize
 from nnapi.report.compare import ALPHA, FEWEST, THRESHOLD, Change, Difference, Verdict, compare
-from nnapi.report.html import rate, seconds, share, size
+from nnapi.report.html import rate, seconds, share
 from nnapi.report.result import Benchmark, NotAResultError, from_data
 
 COLORS = {Verdict.BETTER: "green", Verdict.WORSE: "red", Verdict.MACHINE: "yellow"}
 FORMATS: dict[str, Callable[[float], str]] = {
     "throughput": rate,
-    "peak memory": size,
+    "peak memory": format_bytes,
     "mean squared error": lambda value: f"{value:.4g}",
     "runs": lambda value: "yes" if value else "no",
     **dict.fromkeys(("top-1", "top-5", "mAP@.5", "mAP@[.5:.95]"), share),

@@ -12,9 +12,9 @@ import typer
 from rich.text import Text
 
 from nnapi.cli.options import Json
-from nnapi.cli.text import console, print_json, size, table
+from nnapi.cli.text import console, print_json, table
 from nnapi.errors import Mistake
-from nnapi.printable import pluralize
+from nnapi.printable import format_bytes, pluralize
 from nnapi.runtime.cache.compilation_cache import LIMIT
 from nnapi.store.directories import HOLDS, default_directory, directory_of
 from nnapi.store.entry import Entry, Label, list_entries
@@ -107,14 +107,14 @@ def parse_size(text: str) -> int:
 
 
 def _sum_up(found: Sequence[Entry]) -> str:
-    return f"{pluralize(len(found), 'entry')}, {size(sum(entry.size for entry in found))}"
+    return f"{pluralize(len(found), 'entry')}, {format_bytes(sum(entry.size for entry in found))}"
 
 
 def _as_row(holds: str, entry: Entry) -> tuple[str, ...]:
     used = datetime.fromtimestamp(entry.used).strftime("%Y-%m-%d %H:%M")
     label = entry.label
     who = (label.model, label.device, label.version) if label else ("(damaged)", "", "")
-    return (used, size(entry.size), holds, *who, Path(entry.path).name)
+    return (used, format_bytes(entry.size), holds, *who, Path(entry.path).name)
 
 
 def _as_data(holds: str, entry: Entry) -> dict[str, Any]:

@@ -14,12 +14,12 @@ from rich.text import Text
 
 import nnapi
 from nnapi.cli.options import AsWeights, InputShapes, Int16AsFloat, Json, ModelFile, load
-from nnapi.cli.text import console, indent, print_json, size, table
+from nnapi.cli.text import console, indent, print_json, table
 from nnapi.errors import NnapiError
 from nnapi.model.model import Lifetime, Operand
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.model.parameter import Several
-from nnapi.printable import pluralize
+from nnapi.printable import format_bytes, pluralize
 from nnapi.testing.build import build
 from nnapi.testing.corpus import Corpus
 from nnapi.testing.example import Example
@@ -57,7 +57,7 @@ def info(
         loaded = load(model, int16_as_float, shapes, weights)
         described = [_describe(model, loaded, file_size)] if as_json else []
         if not as_json:
-            _show(out, model.name, loaded, f"{size(file_size)}, ", loaded.notes)
+            _show(out, model.name, loaded, f"{format_bytes(file_size)}, ", loaded.notes)
     if as_json:
         print_json("info", described[0] if len(described) == 1 else {"models": described})
 
@@ -85,7 +85,7 @@ def _show_examples(out: Console, examples: Sequence[Example], as_json: bool) -> 
 
 
 def _show(out: Console, name: str, loaded: nnapi.Model, about: str, notes: Sequence[str] = ()) -> None:
-    weights = size(_constant_bytes(loaded))
+    weights = format_bytes(_constant_bytes(loaded))
     out.print(
         f"[bold]{escape(name)}[/]  {about}{pluralize(len(loaded.operations), 'operation')}, "
         f"{pluralize(len(loaded.operands), 'operand')}, {weights} of constants"

@@ -20,11 +20,12 @@ from nnapi.cli.info import EXAMPLES, examples_by_model
 from nnapi.cli.inputs import read_inputs
 from nnapi.cli.options import Json, ModelFiles, Names, Seed, device_option, load
 from nnapi.cli.progress import progress
-from nnapi.cli.text import console, indent, print_json, size, table
+from nnapi.cli.text import console, indent, print_json, table
 from nnapi.cli.vendor_compilers import Answer, ask_compilers
 from nnapi.errors import NnapiError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
+from nnapi.printable import format_bytes
 from nnapi.report.engines import OTHERS, UnsuitableError
 from nnapi.report.html import migration_page
 from nnapi.runtime.choice.judge import Distance
@@ -198,7 +199,7 @@ def _show(out: Console, migration: Migration) -> None:
     if migration.file is None:
         out.print(Text(f"{migration.model}: not written: {migration.problem}", "yellow"))
         return
-    out.print(Text(f"{migration.file}: {size(migration.bytes)}, {migration.summary}", "bold"))
+    out.print(Text(f"{migration.file}: {format_bytes(migration.bytes)}, {migration.summary}", "bold"))
     rows = table("accelerator", "takes", "partitions", "", right=["takes", "partitions"])
     for each in migration.accelerators:
         counts = (f"{each.taken} of {each.total}", str(each.partitions)) if not each.problem else ("", "")

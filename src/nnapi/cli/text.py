@@ -100,15 +100,6 @@ def indent(rows: rich.table.Table) -> Padding:
     return Padding(rows, (0, 0, 0, 2), expand=False)
 
 
-def size(count: float) -> str:
-    """Format bytes: ``2.65 MB``."""
-    for unit in ("B", "KB", "MB", "GB"):
-        if count < 1000 or unit == "GB":
-            break
-        count /= 1000
-    return f"{count:.0f} {unit}" if unit == "B" else f"{count:.3g} {unit}"
-
-
 def duration(seconds: float) -> str:
     """Format seconds: ``0.213 ms``, ``152 ms``, ``2.31 s``."""
     return f"{1000 * seconds:.3g} ms" if seconds < 0.9995 else f"{seconds:.3g} s"

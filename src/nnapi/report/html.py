@@ -8,7 +8,7 @@ from functools import cache
 from itertools import product
 from typing import Any
 
-from nnapi.printable import printable
+from nnapi.printable import format_bytes, printable
 from nnapi.report import charts
 from nnapi.report.graph import devices
 from nnapi.report.graph_layout import draw
@@ -74,7 +74,7 @@ def _section(model: ModelResult, color: charts.Colors) -> dict[str, Any]:
         "latency": charts.latencies(model, color),
         "throughput": charts.bars(measured, color, lambda m: m.rate, rate),
         "stages": charts.stages(measured, seconds),
-        "memory": charts.bars(measured, color, lambda m: m.peak, size),
+        "memory": charts.bars(measured, color, lambda m: m.peak, format_bytes),
         "plan": describe_graph(model.graph, model.timeline) if model.graph else None,
         "timeline": timeline_view(model.timeline) if model.timeline else None,
     }
@@ -151,7 +151,7 @@ def _draw(
     for edge, link in zip(edges, links, strict=True):
         ends = [device[end] for end in (edge["from"], edge["to"]) if end in device]
         crosses = len(set(ends)) > 1
-        tip = edge["tensor"] + (f", {size(edge['bytes'])}" if edge["bytes"] else "")
+        tip = edge["tensor"] + (f", {format_bytes(edge['bytes'])}" if edge["bytes"] else "")
         tip += "\nmoves from {} to {}".format(*ends) if crosses else ""
         paths.append({"d": drawing.paths[link], "crosses": crosses, "tip": tip})
     return {
@@ -210,15 +210,6 @@ def seconds(value: float) -> str:
     return f"{value * factor:.0f} {unit}" if value * factor >= 999.5 else f"{value * factor:.3g} {unit}"
 
 
-def size(count: float) -> str:
-    """Format bytes: ``2.65 MB``."""
-    for unit in ("B", "KB", "MB", "GB"):
-        if count < 999.5 or unit == "GB":
-            break
-        count /= 1000
-    return f"{count:.3g} {unit}"
-
-
 def rate(value: float) -> str:
     """Format inferences per second: ``312 /s``, ``12,400 /s``."""
     return f"{value:,.0f} /s" if value >= 99.5 else f"{value:.3g} /s"
@@ -252,7 +243,7 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"seconds": seconds, "size": size, "rate": rate, "share": share}
+    made.filters |= {"seconds": seconds, "size": format_bytes, "rate": rate, "share": share}
     made.globals |= {"metric": metric, "ratio": ratio}
     return made
 
