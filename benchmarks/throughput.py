@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import nnapi
-from nnapi.cli.inputs import input_operands, random_input
+from nnapi.cli.inputs import read_arrays
 from nnapi.report.benchmark import rate
 from nnapi.report.engines import LiteRT, OpenVINO, UnsuitableError
 from nnapi.report.machine import cores
@@ -89,7 +89,7 @@ def measure_queue(file: Path, inputs: Sequence[Any]) -> Measure:
 
 
 def list_ways(file: Path, requests: int) -> dict[str, Measure]:
-    inputs = [random_input(operand, 0).array for operand in input_operands(nnapi.load(file))]
+    inputs = read_arrays(nnapi.load(file), [])
     ways: dict[str, Callable[[], Measure]] = {
         "nnapi": partial(measure_ours, file, inputs, requests),
         "litert": partial(measure_runs, LiteRT(), file, inputs, requests),

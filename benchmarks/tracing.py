@@ -29,7 +29,7 @@ import numpy as np
 
 import nnapi
 from nnapi import Builder, trace
-from nnapi.cli.inputs import input_operands, random_input
+from nnapi.cli.inputs import read_arrays
 from nnapi.drivers.reference.program import Program
 from nnapi.runtime.executors.executors import OnDevice
 from nnapi.trace import Layer, Span, spans
@@ -88,7 +88,7 @@ def one_add() -> Callable[[], Any]:
 def prepared(file: Path, device: str) -> Callable[[], Any]:
     model = nnapi.load(file)
     burst = nnapi.compile(model, device, threads=1).burst()
-    inputs = [random_input(operand, 0).array for operand in input_operands(model)]
+    inputs = read_arrays(model, [])
     return lambda: burst.run(*inputs)
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import nnapi
 from nnapi import Device, Model
-from nnapi.cli.inputs import input_operands, random_input
+from nnapi.cli.inputs import read_arrays
 from nnapi.testing.divergence import Step, Verdict, find_divergence
 
 HEAD = """\
@@ -58,7 +58,7 @@ def list_wrong(steps: Sequence[Step]) -> Iterator[Step]:
 
 def compare(model: Model, tried: Device) -> Sequence[Step]:
     """The operations of a model beside the reference, on random inputs."""
-    return find_divergence(model, [random_input(each, 0).array for each in input_operands(model)], tried).steps
+    return find_divergence(model, read_arrays(model, []), tried).steps
 
 
 def main() -> int:

@@ -21,7 +21,7 @@ from nnapi.cli.accuracy import judge, judge_on
 from nnapi.cli.bench_diff import diff
 from nnapi.cli.cluster_runs import On, connect_if
 from nnapi.cli.exit_code import ExitCode
-from nnapi.cli.inputs import input_operands, random_input
+from nnapi.cli.inputs import read_inputs
 from nnapi.cli.options import (
     AsWeights,
     Json,
@@ -185,7 +185,7 @@ class _Session:
         result = ModelResult(file.name, str(file), file.stat().st_size, 0, "", "", ())
         try:
             model = load(file, weights=self.weights)
-            given = [random_input(operand, self.seed) for operand in input_operands(model)]
+            given = read_inputs(model, [], seed=self.seed)
         except (NnapiError, Mistake) as error:
             return replace(result, notes=(str(error),)), False
         inputs = [one.array for one in given]

@@ -14,7 +14,7 @@ import nnapi
 from nnapi.cli.exit_code import ExitCode
 from nnapi.cli.failure import fail
 from nnapi.cli.file_driver import FileDriver
-from nnapi.cli.inputs import read_inputs, runs
+from nnapi.cli.inputs import read_arrays, runs
 from nnapi.cli.options import AsWeights, InputShapes, Int16AsFloat, Json, ModelFile, Seed, load
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, indent, print_json, table
@@ -31,7 +31,6 @@ from nnapi.testing.compare import judge
 from nnapi.testing.corpus import Corpus
 from nnapi.testing.divergence import Divergence, Step, Verdict, find_divergence, measure_outputs
 from nnapi.testing.example import Example, OperandSpec
-from nnapi.vision.pictures import Pixels
 
 SUFFIX = ".npz"
 SUFFIXES = {"litert": ".tflite", "onnxruntime": ".onnx"}
@@ -98,7 +97,9 @@ def compare(
     base, tried = _find_devices(devices, against)
     out = console()
     loaded = load(model, int16_as_float, shapes, weights)
-    given = _read(loaded, inputs or [], seed)
+    if len(runs(loaded, inputs or [])) > 1:
+        raise Mistake(f"the model has one input, so give one file or none, not {len(inputs or [])}")
+    given = read_arrays(loaded, inputs or [], seed)
     with progress(out, len(loaded.operations)) as step:
         try:
             found = find_divergence(loaded, given, tried, base, lambda call: step(f"{call} on both devices"))
@@ -225,12 +226,6 @@ def _measure_file(
         return measure_outputs(model, nnapi.compile(model, base).run(*inputs), run(inputs)), ""
     except (UnsuitableError, ValueError) as error:
         return None, str(error)
-
-
-def _read(model: nnapi.Model, files: Sequence[Path], seed: int) -> list[Any]:
-    if len(runs(model, files)) > 1:
-        raise Mistake(f"the model has one input, so give one file or none, not {len(files)}")
-    return [given.array for given in read_inputs(model, files, Pixels(), seed)]
 
 
 def _summarize(found: Divergence) -> str:

@@ -16,7 +16,7 @@ from nnapi.errors import Mistake
 from nnapi.model.model import Model, Operand
 from nnapi.model.operand import Array, OperandType, combine
 from nnapi.ops.quantization import quantize
-from nnapi.vision.pictures import Pixels, read_picture
+from nnapi.vision.pictures import PLAIN, Pixels, read_picture
 
 LONGEST = 200
 
@@ -64,11 +64,15 @@ def runs(model: Model, files: Sequence[Path]) -> list[list[Path]]:
     return [list(files)]
 
 
-def read_inputs(model: Model, files: Sequence[Path], pixels: Pixels, seed: int = 0) -> list[InputValue]:
+def read_inputs(model: Model, files: Sequence[Path], pixels: Pixels = PLAIN, seed: int = 0) -> list[InputValue]:
     operands = input_operands(model)
     if not files:
         return [random_input(operand, seed) for operand in operands]
     return [read(file, operand, pixels) for file, operand in zip(files, operands, strict=True)]
+
+
+def read_arrays(model: Model, files: Sequence[Path], seed: int = 0) -> list[Array]:
+    return [given.array for given in read_inputs(model, files, seed=seed)]
 
 
 def read(file: Path, operand: Operand, pixels: Pixels) -> InputValue:

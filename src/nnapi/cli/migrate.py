@@ -17,7 +17,7 @@ from nnapi.cli.edits import list_edits
 from nnapi.cli.exit_code import ExitCode
 from nnapi.cli.file_driver import FileDriver
 from nnapi.cli.info import EXAMPLES, examples_by_model
-from nnapi.cli.inputs import read_inputs
+from nnapi.cli.inputs import read_arrays
 from nnapi.cli.options import Json, ModelFiles, Names, Seed, device_option, load
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, indent, print_json, table
@@ -33,7 +33,6 @@ from nnapi.runtime.device import REFERENCE, unavailable_devices
 from nnapi.testing.build import build
 from nnapi.testing.divergence import Divergence, Verdict, each_alone, find_divergence, measure_outputs
 from nnapi.testing.example import Example
-from nnapi.vision.pictures import Pixels
 
 GPU = "webgpu"
 
@@ -126,7 +125,7 @@ def _read(file: Path, seed: int) -> Iterator[tuple[str, Model | str, list[Array 
     """Yield the name of each model in a file, the model or the reason why there is none, and its inputs."""
     if file.suffix != EXAMPLES:
         model = load(file)
-        yield file.stem, model, [given.array for given in read_inputs(model, [], Pixels(), seed)]
+        yield file.stem, model, [*read_arrays(model, [], seed)]
         return
     for number, (example, *_) in enumerate(examples_by_model(file)):
         name = f"{file.stem}-{number}"

@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 
 import nnapi
 from nnapi import trace as tracing
-from nnapi.cli.inputs import input_operands, random_input
+from nnapi.cli.inputs import read_arrays
 from nnapi.cli.options import AsPrecision, AsWeights, InputShapes, Int16AsFloat, ModelFile, Names, device_option, load
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console
@@ -70,7 +70,7 @@ def record(
         with tracing.section("[NN_LA_PC]compile"):
             compilation = nnapi.compile(loaded, device, precision=precision)
         with tracing.section("[NN_LA_PI]inputs"):
-            inputs = [random_input(operand, seed).array for operand in input_operands(loaded)]
+            inputs = read_arrays(loaded, [], seed)
         for number in range(runs):
             step(f"run {number + 1} of {runs}")
             with tracing.section("[NN_LA_PE]run"):

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 import nnapi
-from nnapi.cli.inputs import read_inputs
+from nnapi.cli.inputs import read_arrays
 from nnapi.cli.options import AsPrecision, AsWeights, Json, ModelFiles, Names, device_option, load
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, duration, print_json
 from nnapi.errors import Mistake
 from nnapi.report.machine import machine
 from nnapi.runtime.planning.explain import as_data, list_times
-from nnapi.vision.pictures import Pixels
 
 
 def tune(
@@ -48,7 +46,9 @@ def tune(
             step(name)
             begin = time.perf_counter()
             model = load(file, weights=weights)
-            given = _read(model, inputs) if inputs else None
+            if inputs and len(inputs) != len(model.inputs):
+                raise Mistake(f"{model.name} takes {len(model.inputs)} inputs, got {len(inputs)} files (--input)")
+            given = read_arrays(model, inputs) if inputs else None
             plan = nnapi.tune(model, device, threads=threads, precision=precision, inputs=given)
             seconds = time.perf_counter() - begin
             results.append({"file": str(file), "seconds": seconds, "plan": as_data(plan)})
@@ -57,9 +57,3 @@ def tune(
                 out.print(*(f"  {line}" for line in [*list_times(plan), *plan.notes]), sep="\n", markup=False)
     if as_json:
         print_json("tune", {"machine": machine(), "models": results})
-
-
-def _read(model: nnapi.Model, files: Sequence[Path]) -> list[Any]:
-    if len(files) != len(model.inputs):
-        raise Mistake(f"{model.name} takes {len(model.inputs)} inputs, got {len(files)} files (--input)")
-    return [given.array for given in read_inputs(model, files, Pixels())]
