@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -77,6 +78,9 @@ class Course:
     engine: Engine
     measurement: Measurement
     runs: list[Run] = field(default_factory=list)
+    """The run that is timed; for the throughput, those in flight."""
+    spent: float = 0.0
+    """Seconds in rounds."""
 
     def record(self, **values: Any) -> None:
         self.measurement = replace(self.measurement, **values)
@@ -212,15 +216,14 @@ def _judge(course: Course, subject: Subject, settings: Settings) -> None:
 
 def _time(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> None:
     """Time rounds of all engines; each round begins with another one."""
-    spent = dict.fromkeys(map(id, courses), 0.0)
     for number in range(settings.rounds):
         step(f"round {number + 1} of {settings.rounds}")
-        running = [course for course in _list_running(courses) if spent[id(course)] < settings.patience]
+        running = [course for course in _list_running(courses) if course.spent < settings.patience]
         turn = number % len(running) if running else 0
         for course in running[turn:] + running[:turn]:
             start = time.perf_counter()
             _try(course, partial(_round, course, subject.inputs, settings))
-            spent[id(course)] += time.perf_counter() - start
+            course.spent += time.perf_counter() - start
 
 
 def _round(course: Course, inputs: Sequence[Array], settings: Settings) -> None:
@@ -238,48 +241,39 @@ def _round(course: Course, inputs: Sequence[Array], settings: Settings) -> None:
 
 def _saturate(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> None:
     """Measure throughput in rounds, with ``requests`` runs in flight on a thread each."""
-    flights: dict[int, list[Run]] = {}
     medians = [(course, course.measurement.median) for course in _list_running(courses)]
     quick = [each for each, m in medians if m is not None and m * settings.throughput_rounds < settings.patience]
     for number in range(settings.throughput_rounds):
         step(f"throughput, round {number + 1} of {settings.throughput_rounds}")
         for course in _list_running(quick):
-            _try(course, partial(_throughput, course, flights, subject, settings))
+            _try(course, partial(_throughput, course, subject, settings))
 
 
-def _throughput(course: Course, flights: dict[int, list[Run]], subject: Subject, settings: Settings) -> None:
-    if id(course) not in flights:
-        flights[id(course)] = course.engine.open(subject.file, 1).prepare(settings.requests)
+def _throughput(course: Course, subject: Subject, settings: Settings) -> None:
+    if not course.measurement.requests:
+        course.runs = course.engine.open(subject.file, 1).prepare(settings.requests)
         course.record(requests=settings.requests)
-        for run in flights[id(course)]:
+        for run in course.runs:
             run(subject.inputs)
-    throughput = rate(flights[id(course)], subject.inputs, settings.throughput_seconds)
+    throughput = rate(course.runs, subject.inputs, settings.throughput_seconds)
     course.record(throughput=(*course.measurement.throughput, throughput))
 
 
 def rate(runs: Sequence[Run], inputs: Sequence[Array], seconds: float) -> float:
     """Return the inferences per second with every run on its own thread; each thread finishes its last inference."""
-    counts = [0] * len(runs)
-    errors: list[BaseException] = []
     barrier = threading.Barrier(len(runs) + 1)
 
-    def work(number: int) -> None:
+    def count(run: Run) -> int:
         barrier.wait()
-        try:
-            while not counts[number] or time.perf_counter() < end:
-                runs[number](inputs)
-                counts[number] += 1
-        except BaseException as error:
-            errors.append(error)
+        done = 0
+        while not done or time.perf_counter() < end:
+            run(inputs)
+            done += 1
+        return done
 
-    threads = [threading.Thread(target=work, args=(number,), daemon=True) for number in range(len(runs))]
-    for thread in threads:
-        thread.start()
-    start = time.perf_counter()
-    end = start + seconds
-    barrier.wait()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
-    return sum(counts) / (time.perf_counter() - start)
+    with ThreadPoolExecutor(len(runs)) as pool:
+        counts = [pool.submit(count, run) for run in runs]
+        start = time.perf_counter()
+        end = start + seconds
+        barrier.wait()
+        return sum(each.result() for each in counts) / (time.perf_counter() - start)

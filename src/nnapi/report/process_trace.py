@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 from nnapi.errors import BadDataError
@@ -16,9 +15,12 @@ PROCESS = "%p"
 
 
 def record_process(name: str) -> None:
-    """Begin to record, and write the file at exit. Raises BadDataError for an unknown format, BadStateError if a trace
-    is being recorded."""
-    need_format(Path(name))
+    """Begin to record, and write the file at exit. A mistake in its name is printed on stderr."""
+    try:
+        need_format(Path(name))
+    except BadDataError as error:
+        _warn(str(error))
+        return
     recorder, starter = spans.start(), os.getpid()
 
     def write() -> None:
@@ -47,15 +49,5 @@ def _warn(reason: str) -> None:
         print(f"nnapi: NNAPI_TRACE: {reason}", file=sys.stderr, flush=True)
 
 
-def from_environment(environment: Mapping[str, str]) -> None:
-    """Start the recording of NNAPI_TRACE; a mistake in it is printed on stderr."""
-    name = environment.get("NNAPI_TRACE")
-    if not name:
-        return
-    try:
-        record_process(name)
-    except BadDataError as error:
-        _warn(str(error))
-
-
-from_environment(os.environ)
+if NAME := os.environ.get("NNAPI_TRACE"):
+    record_process(NAME)
