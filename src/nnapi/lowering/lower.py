@@ -7,8 +7,10 @@ The drivers of engines share this module; nothing here is specific to one. A dri
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from nnapi.codes import FuseCode, OperationCode
@@ -69,6 +71,12 @@ class Rules(dict[int, Rule]):
             return rule
 
         return register
+
+
+def import_rules(package: str, path: Iterable[str]) -> None:
+    """Import every module of a package, which registers their rules."""
+    for module in iter_modules(path):
+        import_module(f"{package}.{module.name}")
 
 
 class Context:

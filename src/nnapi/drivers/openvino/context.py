@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nnapi.codes import FuseCode, OperandCode, OperationCode
+from nnapi.codes import FuseCode, OperandCode
 from nnapi.drivers.openvino.api import op, ov
 from nnapi.drivers.openvino.patterns import find_wrapped_index
 from nnapi.drivers.openvino.value import Node, Value, encode, number
@@ -108,14 +108,6 @@ class Context(lowering.Context):
         """Return the result of a function of each element, or of each pair."""
         nodes, first = align(values)
         return self.result(function(*nodes), first=first)
-
-
-def lower_each(functions: Mapping[OperationCode, Function]) -> None:
-    """Register the rules of operations that apply a function to each element, or to each pair."""
-
-    @lower(*functions)
-    def rule(context: Context, **operands: Value) -> Value:
-        return context.map(functions[context.code], *operands.values())
 
 
 def align(values: Sequence[Value]) -> tuple[list[Node], bool]:

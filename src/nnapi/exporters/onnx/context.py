@@ -10,15 +10,32 @@ import numpy as np
 from nnapi.codes import FuseCode
 from nnapi.exporters.onnx.graph import Node, Value, constant, value_of
 from nnapi.lowering import lower as lowering
-from nnapi.lowering.lower import Rules
+from nnapi.lowering.lower import NCHW_TO_NHWC, NHWC_TO_NCHW, Rules
 from nnapi.model.call import Call
 from nnapi.model.operand import OperandType
-from nnapi.ops.quantization import same_quantization
+from nnapi.ops.quantization import BOUNDS, same_quantization
+from nnapi.ops.shapes import Padding
 
 RULES = Rules()
 lower = RULES.lower
-BOUNDS = {FuseCode.FUSED_RELU1: (-1, 1), FuseCode.FUSED_RELU6: (0, 6)}
-NHWC_TO_NCHW, NCHW_TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
+RENAMED = {
+    "ARGMAX": "ArgMax",
+    "ARGMIN": "ArgMin",
+    "AVERAGE_POOL_2D": "AveragePool",
+    "GREATER_EQUAL": "GreaterOrEqual",
+    "LESS_EQUAL": "LessOrEqual",
+    "LOGICAL_AND": "And",
+    "LOGICAL_NOT": "Not",
+    "LOGICAL_OR": "Or",
+    "LOGISTIC": "Sigmoid",
+    "MAXIMUM": "Max",
+    "MAX_POOL_2D": "MaxPool",
+    "MEAN": "ReduceMean",
+    "MINIMUM": "Min",
+    "REDUCE_ALL": "ReduceMin",
+    "REDUCE_ANY": "ReduceMax",
+}
+"""ONNX's names of operations whose names do not become these when their words are joined."""
 
 
 class Context(lowering.Context):
@@ -32,7 +49,9 @@ class Context(lowering.Context):
 
     @property
     def kind(self) -> str:
-        return self.call.operation.name
+        """ONNX's name of the operation."""
+        name = self.call.operation.name
+        return RENAMED.get(name) or "".join(map(str.capitalize, name.split("_")))
 
     def result(self, position: int = 0) -> Value:
         """Return a new value of a result's type, as NHWC."""
@@ -109,8 +128,13 @@ class Context(lowering.Context):
 
     # Shorthands
 
-    def on_image(self, kind: str, input: Value, *others: Value, **attributes: Any) -> Value:
+    def on_image(
+        self, kind: str, input: Value, *others: Value, padding: Padding | None = None, **attributes: Any
+    ) -> Value:
         """Return the call's first result, computed by a node on the dequantized input as NCHW."""
+        if padding is not None:
+            (top, bottom), (left, right) = padding
+            attributes["pads"] = [top, left, bottom, right]
         x, out = self.real(self.to_nchw(input)), self.result().shape
         shape = [out[axis] for axis in NHWC_TO_NCHW]
         return self.to_nhwc(self.store(self.emit(kind, [x, *others], x.like(shape), **attributes)))

@@ -1,16 +1,5 @@
-"""The decompositions of operations, one module per family; importing this registers them."""
+"""The decompositions of operations, one module per family."""
 
-from nnapi.lowering.decompositions import (  # noqa: F401
-    activation,
-    binary,
-    convolution,
-    indexing,
-    matmul,
-    movement,
-    normalization,
-    pooling,
-    recurrent,
-    reduction,
-    resize,
-    unary,
-)
+from nnapi.lowering.lower import import_rules
+
+import_rules(__name__, __path__)

@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
-from nnapi.lowering.tflite import (  # noqa: F401  (each registers its rules)
-    activation,
-    binary,
-    convolution,
-    detection,
-    indexing,
-    matmul,
-    movement,
-    normalization,
-    pooling,
-    quantization,
-    recurrent,
-    reduction,
-    resize,
-    unary,
-)
+from nnapi.lowering.lower import import_rules
 from nnapi.lowering.tflite.context import RULES
 
 __all__ = ["RULES"]
+
+import_rules(__name__, __path__)

@@ -1,7 +1,5 @@
-"""Lowering rules, one for each operation or small family. Importing this fills the table."""
+"""Lowering rules, one for each operation or small family."""
 
-import pkgutil
-from importlib import import_module
+from nnapi.lowering.lower import import_rules
 
-for _module in pkgutil.iter_modules(__path__):
-    import_module(f"{__name__}.{_module.name}")
+import_rules(__name__, __path__)

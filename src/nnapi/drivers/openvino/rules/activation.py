@@ -7,7 +7,7 @@ import numpy as np
 from nnapi.codes import FuseCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, activate, align, lower, lower_each
+from nnapi.drivers.openvino.context import Context, activate, align, lower
 from nnapi.drivers.openvino.patterns import find_error_function
 from nnapi.drivers.openvino.value import Value, number
 from nnapi.lowering.lower import require
@@ -19,7 +19,16 @@ COARSE = 100
 
 LIMITS = {Op.RELU1: FuseCode.FUSED_RELU1, Op.RELU6: FuseCode.FUSED_RELU6}
 
-lower_each({Op.TANH: lambda x: find_error_function(x) or op.tanh(x), Op.LOGISTIC: op.sigmoid, Op.HARD_SWISH: op.hswish})
+FUNCTIONS = {
+    Op.TANH: lambda x: find_error_function(x) or op.tanh(x),
+    Op.LOGISTIC: op.sigmoid,
+    Op.HARD_SWISH: op.hswish,
+}
+
+
+@lower(*FUNCTIONS)
+def function(context: Context, input: Value) -> Value:
+    return context.map(FUNCTIONS[context.code], input)
 
 
 @lower(*LIMITS)

@@ -7,13 +7,20 @@ import numpy as np
 from nnapi.codes import FuseCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, activate, align, lower, lower_each
+from nnapi.drivers.openvino.context import Context, activate, align, lower
 from nnapi.drivers.openvino.patterns import multiply
 from nnapi.drivers.openvino.value import Node, Value, number
 from nnapi.lowering.lower import require
 from nnapi.ops.quantization import same_quantization
 from nnapi.ops.types import INT32
 
+FUNCTIONS = {
+    Op.MAXIMUM: op.maximum,
+    Op.MINIMUM: op.minimum,
+    Op.POW: op.power,
+    Op.LOGICAL_AND: op.logical_and,
+    Op.LOGICAL_OR: op.logical_or,
+}
 ARITHMETIC = {Op.ADD: op.add, Op.SUB: op.subtract, Op.MUL: multiply}
 COMPARISONS = {
     Op.EQUAL: op.equal,
@@ -27,15 +34,9 @@ SMALL = 2.0**-100
 """The reciprocal of a smaller float may be infinite."""
 
 
-lower_each(
-    {
-        Op.MAXIMUM: op.maximum,
-        Op.MINIMUM: op.minimum,
-        Op.POW: op.power,
-        Op.LOGICAL_AND: op.logical_and,
-        Op.LOGICAL_OR: op.logical_or,
-    }
-)
+@lower(*FUNCTIONS)
+def function(context: Context, **operands: Value) -> Value:
+    return context.map(FUNCTIONS[context.code], *operands.values())
 
 
 @lower(*ARITHMETIC)

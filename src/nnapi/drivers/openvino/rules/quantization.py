@@ -7,11 +7,14 @@ import numpy as np
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, lower, lower_each
+from nnapi.drivers.openvino.context import Context, lower
 from nnapi.drivers.openvino.value import Value, decode_exactly, number
 from nnapi.ops.types import INT32
 
-lower_each({Op.QUANTIZE: lambda x: x})
+
+@lower(Op.QUANTIZE)
+def quantize(context: Context, input: Value) -> Value:
+    return context.map(lambda x: x, input)
 
 
 @lower(Op.DEQUANTIZE)

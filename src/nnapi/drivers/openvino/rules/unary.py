@@ -6,23 +6,26 @@ import numpy as np
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, integers, lower, lower_each
+from nnapi.drivers.openvino.context import Context, integers, lower
 from nnapi.drivers.openvino.value import Value, decode_exactly, number
 
-lower_each(
-    {
-        Op.FLOOR: op.floor,
-        Op.LOG: op.log,
-        Op.NEG: op.negative,
-        Op.SIN: op.sin,
-        Op.SQRT: op.sqrt,
-        Op.LOGICAL_NOT: op.logical_not,
-    }
-)
+FUNCTIONS = {
+    Op.FLOOR: op.floor,
+    Op.LOG: op.log,
+    Op.NEG: op.negative,
+    Op.SIN: op.sin,
+    Op.SQRT: op.sqrt,
+    Op.LOGICAL_NOT: op.logical_not,
+}
+
+
+@lower(*FUNCTIONS)
+def function(context: Context, **operands: Value) -> Value:
+    return context.map(FUNCTIONS[context.code], *operands.values())
 
 
 @lower(Op.ABS)
-def abs_(context: Context, input: Value) -> Value:
+def absolute(context: Context, input: Value) -> Value:
     """A tensor of rank 1 becomes one of rank 2: the engine moves ABS of rank 1 before a concatenation that has other
     readers."""
     if input.type.rank != 1:

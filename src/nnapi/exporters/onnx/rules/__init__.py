@@ -1,5 +1,5 @@
-"""The rules of the ONNX exporter, by family; importing this package registers them."""
+"""The rules of the ONNX exporter, by family."""
 
-from nnapi.exporters.onnx.rules import convolution, elementwise, images, matmul, movement, reduction
+from nnapi.lowering.lower import import_rules
 
-__all__ = ["convolution", "elementwise", "images", "matmul", "movement", "reduction"]
+import_rules(__name__, __path__)

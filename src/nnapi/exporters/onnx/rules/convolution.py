@@ -7,7 +7,6 @@ from typing import Any
 from nnapi.codes import OperationCode as Op
 from nnapi.exporters.onnx.context import Context, lower
 from nnapi.exporters.onnx.graph import Value
-from nnapi.exporters.onnx.rules.images import pads_of
 from nnapi.lowering.transposed_convolution import surround
 from nnapi.ops.shapes import Padding, Pair
 
@@ -43,10 +42,9 @@ def convolve(
     filter: Value,
     bias: Value,
     *,
-    padding: Padding,
     stride: Pair,
     dilation: Pair = (1, 1),
-    group: int = 1,
+    **others: Any,
 ) -> Value:
     weights = context.dequantize_weights(input, filter, int(kind == "ConvTranspose"), bias)
     return context.on_image(
@@ -56,6 +54,5 @@ def convolve(
         kernel_shape=list(filter.shape[2:]),
         strides=list(stride),
         dilations=list(dilation),
-        pads=pads_of(padding),
-        group=group,
+        **others,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -85,11 +86,6 @@ def strided_slice(context: Context, input: Value, begin: Array, end: Array, stri
     return context.reshape(taken, context.result().shape)
 
 
-@lower(Op.GATHER)
-def gather(context: Context, input: Value, axis: int, indices: Value) -> Value:
-    return context.move("Gather", [input, indices], axis=axis_of(axis, len(input.shape)))
-
-
 @lower(Op.TILE)
 def tile(context: Context, input: Value, multiples: Array) -> Value:
     return context.move("Tile", [input, constant(multiples)])
@@ -100,3 +96,14 @@ def reverse(context: Context, input: Value, axis: Array) -> Value:
     axes = [axis_of(int(each), len(input.shape)) for each in np.asarray(axis).reshape(-1)]
     bounds = [constant([start] * len(axes)) for start in (-1, FARTHEST)]
     return context.move("Slice", [input, *bounds, constant(axes), constant([-1] * len(axes))])
+
+
+@lower(Op.DEPTH_TO_SPACE, Op.SPACE_TO_DEPTH)
+def move_blocks(context: Context, input: Value, block_size: int) -> Value:
+    return context.on_image(context.kind, input, blocksize=block_size)
+
+
+@lower(Op.FILL)
+def fill(context: Context, dims: Any, value: float) -> Value:
+    out = context.result()
+    return context.emit("Expand", [constant(value, out.element), constant(out.shape)], out)

@@ -1,0 +1,40 @@
+"""Values relative to those around them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nnapi.codes import OperationCode as Op
+from nnapi.exporters.onnx.context import Context, lower
+from nnapi.exporters.onnx.graph import Value, constant
+from nnapi.ops.shapes import axis_of
+
+
+@lower(Op.SOFTMAX, Op.LOG_SOFTMAX)
+def softmax(context: Context, input: Value, beta: float, axis: int) -> Value:
+    x = context.real(input)
+    if beta != 1:
+        x = context.emit("Mul", [x, context.fill(x, beta)], x.like())
+    return context.store(context.emit(context.kind, [x], x.like(), axis=axis_of(axis, len(x.shape))))
+
+
+@lower(Op.INSTANCE_NORMALIZATION)
+def instance_normalization(context: Context, input: Value, gamma: float, beta: float, epsilon: float) -> Value:
+    factors = [constant(np.full(input.shape[3], number), input.element) for number in (gamma, beta)]
+    return context.on_image(context.kind, input, *factors, epsilon=float(epsilon))
+
+
+@lower(Op.LOCAL_RESPONSE_NORMALIZATION)
+def local_response_normalization(
+    context: Context, input: Value, radius: int, bias: float, alpha: float, beta: float, axis: int
+) -> Value:
+    """ONNX normalizes float32 along the second axis and divides alpha by the size of the window."""
+    rank, size = len(input.shape), 2 * radius + 1
+    axis = axis_of(axis, rank)
+    whole = context.reshape(input, (1,) * (4 - rank) + input.shape)
+    axis_of_four = axis + 4 - rank
+    order = [0, axis_of_four, *(i for i in range(1, 4) if i != axis_of_four)] if axis_of_four else [1, 0, 2, 3]
+    transposed = context.cast(context.transpose(whole, order), np.float32)
+    options = {"alpha": float(alpha) * size, "beta": float(beta), "bias": float(bias), "size": size}
+    made = context.cast(context.emit("LRN", [transposed], transposed.like(), **options), input.element)
+    return context.reshape(context.transpose(made, np.argsort(order).tolist()), input.shape)

@@ -1,0 +1,34 @@
+"""Between float32 and quantized values, and between types."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nnapi.codes import OperationCode as Op
+from nnapi.exporters.onnx.context import Context, lower
+from nnapi.exporters.onnx.graph import Value
+
+
+@lower(Op.QUANTIZE)
+def quantize(context: Context, input: Value) -> Value:
+    return context.store(input)
+
+
+@lower(Op.DEQUANTIZE)
+def dequantize(context: Context, input: Value) -> Value:
+    quantization = input.meaning
+    real = context.dequantize(input, quantization, quantization.channel.dimension if quantization.channel else 0)
+    return context.cast(real, context.result().element)
+
+
+@lower(Op.CAST)
+def cast(context: Context, input: Value) -> Value:
+    """Convert the stored values; values outside the range of a byte saturate."""
+    out = context.result()
+    if input.element == out.element:
+        return input
+    if out.element.itemsize == 1:
+        limits = np.iinfo(out.element)
+        wide = context.cast(input, np.float32) if input.element == np.float16 else input
+        input = context.clip(wide, limits.min, limits.max)
+    return context.emit("Cast", [input], out, to=out.element)

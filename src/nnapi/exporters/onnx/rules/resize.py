@@ -1,0 +1,26 @@
+"""Images of another size."""
+
+from __future__ import annotations
+
+from nnapi.codes import OperationCode as Op
+from nnapi.exporters.onnx.context import Context, lower
+from nnapi.exporters.onnx.graph import Value, constant
+from nnapi.ops.shapes import Pair
+
+
+@lower(Op.RESIZE_BILINEAR, Op.RESIZE_NEAREST_NEIGHBOR)
+def resize(context: Context, input: Value, size: Pair, align_corners: bool, half_pixel_centers: bool) -> Value:
+    """Resize; the nearest cell contains the position, with aligned corners its center is nearest."""
+    is_nearest = context.code == Op.RESIZE_NEAREST_NEIGHBOR
+    x = context.to_nchw(input if is_nearest else context.real(input))
+    mode = "align_corners" if align_corners else "half_pixel" if half_pixel_centers else "asymmetric"
+    rounding = "round_prefer_ceil" if align_corners or half_pixel_centers else "floor"
+    made = context.emit(
+        "Resize",
+        [x, None, None, constant([*x.shape[:2], *size])],
+        x.like((*x.shape[:2], *size)),
+        mode="nearest" if is_nearest else "linear",
+        coordinate_transformation_mode=mode,
+        **({"nearest_mode": rounding} if is_nearest else {}),
+    )
+    return context.to_nhwc(made if is_nearest else context.store(made))

@@ -1,0 +1,19 @@
+"""Functions of single elements."""
+
+from __future__ import annotations
+
+from nnapi.codes import OperationCode as Op
+from nnapi.exporters.onnx.context import Context, lower
+from nnapi.exporters.onnx.graph import Value
+
+
+@lower(Op.ABS, Op.EXP, Op.FLOOR, Op.LOG, Op.LOGICAL_NOT, Op.NEG, Op.SIN, Op.SQRT)
+def function(context: Context, **inputs: Value) -> Value:
+    return context.compute(context.kind, *inputs.values())
+
+
+@lower(Op.RSQRT)
+def reciprocal_root(context: Context, input: Value) -> Value:
+    """Not its decomposition: RSQRT accepts any rank, DIV at most 4."""
+    x = context.real(input)
+    return context.store(context.emit("Reciprocal", [context.emit("Sqrt", [x], x.like())], x.like()))
