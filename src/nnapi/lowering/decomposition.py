@@ -66,19 +66,7 @@ class Decomposition(Builder):
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments of the call, with tensors instead of their types."""
-        images = self.call.images() if self.call.nchw else frozenset()
-        found = dict(self.call.arguments)
-        for name, argument in found.items():
-            types = argument if isinstance(argument, list) else [argument]
-            if not types or not all(type is None or isinstance(type, OperandType) for type in types):
-                continue
-            if name not in self.call.operands:
-                continue
-            tensors = [self.take(index) for index in self.call.operands[name]]
-            if name in images:
-                tensors = [self.permute(x, NCHW_TO_NHWC) if x and len(x.shape) == 4 else x for x in tensors]
-            found[name] = tensors if isinstance(argument, list) else tensors[0]
-        return found
+        return self.call.bind(self.take, lambda x: self.permute(x, NCHW_TO_NHWC))
 
     def complete(self, made: Tensor | Sequence[Tensor]) -> Model:
         """Return the finished model whose outputs are the results of the call, as its operands keep them."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 NHWC_TO_NCHW, NCHW_TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
 CONSTANT, TEMPORARY = Lifetime.CONSTANT, Lifetime.TEMPORARY  # a member of an enumeration is slow to look up
+DEQUANTIZE = OperationCode.DEQUANTIZE
 MANY = 16
 """Inputs from which on a call is compared with others before it is normalized."""
 DEEPEST = 8
@@ -268,17 +270,15 @@ class Lowering(ABC, Generic[V, C]):
         try:
             self._lower_by_rule(call)
         except refusals as refusal:
-            if self.decompose is None:
-                raise
             self._lower_as_parts(call, refusal)
 
     def _lower_as_parts(self, call: OperationCall, refusal: Exception) -> None:
         """Lower a call as its decomposition; raise the refusal where that cannot be done."""
+        if self.decompose is None or self.depth == DEEPEST or REGISTRY[call.code].shape_function is None:
+            raise refusal
         from nnapi.drivers.workload import find_work  # most models have no such calls
 
         failures: tuple[type[Exception], ...] = (NnapiError, NotYetKnown, *self.failures)
-        if self.decompose is None or self.depth == DEEPEST or REGISTRY[call.code].shape_function is None:
-            raise refusal
         try:
             decomposition = self.decompose(self.model, call, self._normalize(call), self.types, self.constants)
             if decomposition is None:
@@ -304,19 +304,16 @@ class Lowering(ABC, Generic[V, C]):
             raise Unsupported(self.no_rule)
         self.check_call(call)
         context = self.context(self._normalize(call))
-        if self.folds_dequantize and self._dequantizes_constant(call):
+        is_inner = self.model.operands[call.outputs[0]].lifetime is TEMPORARY
+        if self.folds_dequantize and call.code == DEQUANTIZE and is_inner and call.inputs[0] in self.constants:
             self.quantized[call.outputs[0]] = call.inputs[0]
             return
-        results = rule(context, **self._make_arguments(context))
+        to_nhwc = partial(self.transpose, context, order=NCHW_TO_NHWC)
+        results = rule(context, **context.call.bind(self.value, to_nhwc, self.as_types))
         results = list(results) if isinstance(results, list | tuple) else [results]
         if context.call.nchw:
             results = self._transpose_back(context, results)
         self.values.update(zip(call.outputs, self.keep(call, context, results), strict=True))
-
-    def _dequantizes_constant(self, call: OperationCall) -> bool:
-        """Return whether a call dequantizes a constant for other calls."""
-        is_inner = call.code == OperationCode.DEQUANTIZE and self.model.operands[call.outputs[0]].lifetime is TEMPORARY
-        return is_inner and call.inputs[0] in self.constants
 
     def find_constant(self, index: int) -> Array | None:
         """Return the value of a constant or of a dequantized constant; None for computed operands."""
@@ -348,22 +345,6 @@ class Lowering(ABC, Generic[V, C]):
         places = match_of(call).inputs
         operands = {name: tuple([inputs[place] for place in places[name]]) for name in normal.operands}
         return replace(normal, operands=operands, outputs=call.outputs)
-
-    def _make_arguments(self, context: C) -> dict[str, Any]:
-        call = context.call
-        images = call.images() if call.nchw else frozenset()
-        arguments = dict(call.arguments)
-        for name, argument in call.arguments.items():
-            if name in self.as_types:
-                continue
-            if isinstance(argument, OperandType):
-                if not argument.is_scalar:
-                    value = self.value(call.operands[name][0])
-                    turn = name in images and argument.rank == 4
-                    arguments[name] = self.transpose(context, value, NCHW_TO_NHWC) if turn else value
-            elif isinstance(argument, list) and argument and isinstance(argument[0], OperandType):
-                arguments[name] = [self.value(index) for index in call.operands[name]]
-        return arguments
 
     def _transpose_back(self, context: C, results: list[V]) -> list[V]:
         images, slots, types = context.call.images(), context.call.operation.outputs, context.call.results

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from operator import is_
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from nnapi.codes import FuseCode, OperandCode
 from nnapi.errors import OpFailedError, need
@@ -31,6 +31,7 @@ UNKNOWN = -1
 TypeOf = Callable[[int], OperandType | None]
 ValueOf = Callable[[int], Any]
 """The array of an operand index; None where it is unknown."""
+T = TypeVar("T")
 FUSE_CODES = {int(code): code for code in FuseCode}
 HIGHEST_RANK = 8
 
@@ -60,6 +61,27 @@ class Call:
     activation: FuseCode = FuseCode.FUSED_NONE
     nchw: bool = False
     declared: tuple[OperandType, ...] = ()
+
+    def bind(
+        self, value_of: Callable[[int], T | None], to_nhwc: Callable[[T], T], as_types: Container[str] = ()
+    ) -> Arguments:
+        """Return the arguments with the values of tensors instead of their types, except ``as_types``.
+
+        ``to_nhwc`` transposes images of rank 4 that are stored as NCHW.
+        """
+        images = self.images() if self.nchw else frozenset()
+        arguments = dict(self.arguments)
+        for name, indices in self.operands.items():
+            argument = arguments.get(name)
+            if name in as_types:
+                continue
+            if isinstance(argument, OperandType) and not argument.is_scalar:
+                value = value_of(indices[0])
+                is_stored_as_nchw = name in images and argument.rank == 4
+                arguments[name] = value if value is None or not is_stored_as_nchw else to_nhwc(value)
+            elif isinstance(argument, list) and argument and isinstance(argument[0], OperandType):
+                arguments[name] = [value_of(index) for index in indices]
+        return arguments
 
     def images(self) -> frozenset[str]:
         slots = [slot for overload in self.operation.overloads for slot in overload.inputs] + list(
