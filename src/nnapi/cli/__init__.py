@@ -18,7 +18,7 @@ COMMANDS = {
     "export": "Write a model as a .tflite or .onnx file.",
     "info": "Show a model's inputs, outputs and operations, the feature level it needs and what forces it.",
     "lib": "Print the path of libneuralnetworks.so, the C library for programs that call NNAPI.",
-    "migrate": "Write models as .tflite, compare them in LiteRT with the reference, and list who takes them.",
+    "migrate": "Write models as .tflite, compare them with the reference, and list the accelerators that take them.",
     "phone": "Put the agent on a phone, and list the phone's NNAPI devices.",
     "run": "Run a model on pictures, arrays, recordings or random values, and show the results.",
     "serve": "Serve devices through a socket until this is ended; applications find it by NNAPI_SERVICE.",

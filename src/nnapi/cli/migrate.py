@@ -80,7 +80,7 @@ def migrate(
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Write models as .tflite, compare them in LiteRT with the reference, and list who takes them.
+    """Write models as .tflite, compare them with the reference, and list the accelerators that take them.
 
     MODEL may be a recording (.npz) of an application, as NNAPI_RECORD writes it: then all its models are written, and
     run on the recorded inputs. Exit code 1 if a file computes something else than its model, 3 if one is not written.
