@@ -96,6 +96,18 @@ def test_filters_keep_their_scales_per_channel_and_biases_have_the_product(tmp_p
     assert constants[bias.input[0]].dtype == np.int32
 
 
+def test_a_cast_keeps_stored_values_in_another_scale(tmp_path: Path) -> None:
+    builder = nnapi.Builder()
+    x = builder.input(nnapi.tensor("int8", (4,), 0.5), "x")
+    cast = builder.cast(x, out=nnapi.tensor("int8", (4,), 0.25, 3))
+    builder.output(builder.dequantize(cast, out=nnapi.tensor("float32", (4,))))
+    model = builder.finish()
+    stored = np.array([1, 2, 3, -4], np.int8)
+    same(model, written(model, tmp_path)[1], 0, x=stored)
+    (real,) = nnapi.compile(model, "nnapi-reference").run(stored)
+    assert real.tolist() == [-0.5, -0.25, 0, -1.75]
+
+
 def test_an_open_batch_is_a_symbol(tmp_path: Path) -> None:
     file, again = written(network(batch=0), tmp_path)
     (image,) = file.graph.input

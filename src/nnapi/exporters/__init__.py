@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 from nnapi.errors import BadDataError, need
 from nnapi.model.model import Model
 
-
-def _write_tflite(model: Model, path: Path) -> None:
-    from nnapi.exporters import tflite  # on demand: few programs write models
-
-    tflite.write(model, path)
-
-
-def _write_onnx(model: Model, path: Path) -> None:
-    from nnapi.exporters import onnx
-
-    onnx.write(model, path)
-
-
-FORMATS: dict[str, Callable[[Model, Path], None]] = {".tflite": _write_tflite, ".onnx": _write_onnx}
+FORMATS = {".tflite": "nnapi.exporters.tflite", ".onnx": "nnapi.exporters.onnx"}
+"""The packages that write files, by suffix; they are imported on demand, as few programs write models."""
 
 
 def export(model: Model, path: str | os.PathLike[str]) -> None:
@@ -34,4 +22,4 @@ def export(model: Model, path: str | os.PathLike[str]) -> None:
     """
     target = Path(path)
     need(target.suffix in FORMATS, f"{target.name}: models are written as {' or '.join(FORMATS)}", BadDataError)
-    FORMATS[target.suffix](model, target)
+    import_module(FORMATS[target.suffix]).write(model, target)

@@ -16,16 +16,12 @@ REST = -1
 """The value by which RESHAPE infers a dimension and SLICE extends to the end."""
 
 
-class Constant(Protocol):
-    data: Array | None
-    name: str
-
-    def like(self, *, data: Array | None = None) -> Any: ...
-
-
 class Written(Protocol):
     kind: str
     inputs: list[Any]
+
+    @property
+    def options(self) -> Mapping[str, Any]: ...
 
 
 def is_dynamic(model: Model) -> bool:
@@ -36,17 +32,12 @@ def other_shapes(model: Model) -> list[Shape]:
     return [tuple(size or OTHER for size in model.operands[index].type.dimensions) for index in model.inputs]
 
 
-def generalize(
-    first: Sequence[Written],
-    second: Sequence[Written],
-    parameters: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]],
-    format: str,
-) -> None:
+def generalize(first: Sequence[Written], second: Sequence[Written], format: str) -> None:
     """Replace constants of ``first`` by values that hold for both lowerings; BadDataError where none does."""
     if len(first) != len(second):
         raise BadDataError(f"it cannot be written as {format}: its operations depend on dynamic dimensions")
-    for a, b, (ours, theirs) in zip(first, second, parameters, strict=True):
-        if a.kind != b.kind or ours != theirs:
+    for a, b in zip(first, second, strict=True):
+        if a.kind != b.kind or a.options != b.options:
             raise _refusal(a, format)
         for index, (x, y) in enumerate(zip(a.inputs, b.inputs, strict=True)):
             if x is None or x.data is None or x.data is y.data or np.array_equal(x.data, y.data):

@@ -20,13 +20,12 @@ def write(model: Model, path: Path) -> None:
     graph = Conversion.lower_file(model, ".onnx").finish()
     if is_dynamic(model):
         other = Conversion.lower_file(model, ".onnx", other_shapes(model)).finish()
-        ours, theirs = list(list_nodes(graph)), list(list_nodes(other))
-        generalize(ours, theirs, [(a.plain(), b.plain()) for a, b in zip(ours, theirs, strict=False)], ".onnx")
+        generalize(list(list_nodes(graph)), list(list_nodes(other)), ".onnx")
     data_path = path.with_name(f"{path.name}.data")
-    written = serialize(sink_transposes(graph, is_dynamic(model)), model.notes, data_path.name)
-    if written.data:
+    content, data = serialize(sink_transposes(graph, is_dynamic(model)), model.notes, data_path.name)
+    if data:
         with replace_file(data_path, PUBLIC) as file:
-            for array in written.data:
+            for array in data:
                 file.write(array.data if array.flags.c_contiguous else array.tobytes())
     with replace_file(path, PUBLIC) as file:
-        file.write(written.content)
+        file.write(content)

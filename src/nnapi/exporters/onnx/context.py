@@ -65,34 +65,33 @@ class Context(lowering.Context):
 
     def compute(self, kind: str, *inputs: Value | None, **attributes: Any) -> Value:
         """Return the call's first result, computed by a node on the dequantized inputs."""
-        reals = [None if value is None else self.real(value) for value in inputs]
-        return self.store(self.emit(kind, reals, self.result().like(real=True), **attributes))
+        reals, out = [None if value is None else self.real(value) for value in inputs], self.result()
+        return self.store(
+            self.emit(kind, reals, out if out.quantized is None else out.like(element=np.float32), **attributes)
+        )
 
     def move(self, kind: str, inputs: Sequence[Value | None], **attributes: Any) -> Value:
         """Return the call's first result, from a node that only moves elements."""
         return self.emit(kind, inputs, self.result(), **attributes)
 
     def real(self, value: Value) -> Value:
-        return value if value.quantized is None else self.dequantize(value, value.quantized)
-
-    def dequantize(self, value: Value, quantization: OperandType, axis: int = 0) -> Value:
-        """Dequantize a value; ``axis`` is that of per-channel scales."""
-        if quantization.channel is not None:
-            scales = constant(quantization.channel.scales, np.float32)
-            zeros = constant(np.zeros(len(quantization.channel.scales)), value.element)
-            out = value.like(element=np.float32)
-            return self.emit("DequantizeLinear", [value, scales, zeros], out, axis=axis)
-        parameters = self._parameters(quantization, value.element)
-        return self.emit("DequantizeLinear", [value, *parameters], value.like(element=np.float32))
+        """Return a quantized value dequantized; any other value unchanged."""
+        if value.quantized is None:
+            return value
+        out, channel = value.like(element=np.float32), value.quantized.channel
+        if channel is None:
+            return self.emit("DequantizeLinear", [value, *self._parameters(value.quantized, value.element)], out)
+        parameters = constant(channel.scales, np.float32), constant(np.zeros(len(channel.scales)), value.element)
+        return self.emit("DequantizeLinear", [value, *parameters], out, axis=channel.dimension)
 
     def quantize(self, real: Value, type: OperandType) -> Value:
         out = value_of(type.with_dimensions(real.shape), real.name)
         real = self.cast(real, np.float32)
         return self.emit("QuantizeLinear", [real, *self._parameters(type, out.element)], out)
 
-    def store(self, real: Value, position: int = 0, *, activated: bool = True) -> Value:
+    def store(self, real: Value, position: int = 0) -> Value:
         """Return a result as declared: quantized, and the first one with the fused activation."""
-        if activated and position == 0:
+        if position == 0:
             real = self.activate(real, self.activation)
         type = self.call.results[position]
         return self.quantize(real, type) if type.is_quantized else real
@@ -109,16 +108,13 @@ class Context(lowering.Context):
 
     def in_one_scale(self, values: Sequence[Value]) -> list[Value]:
         """Return values requantized to the first result's type."""
-        type, out = self.call.results[0], self.result()
-        return [value if value.same_quantization(out) else self.quantize(self.real(value), type) for value in values]
+        type = self.call.results[0]
+        return [self.keep(value, value.quantized or type, type) for value in values]
 
-    def dequantize_weights(self, input: Value, filter: Value, axis: int, bias: Value) -> tuple[Value, Value]:
-        """Return a dequantized filter with output channels along ``axis``, and its bias in units of both scales."""
-        if filter.quantized is None:
-            return filter, bias
-        quantization = filter.quantized
-        filter = self.dequantize(filter, quantization, axis)
-        if input.quantized is None:
+    def dequantize_weights(self, input: Value, filter: Value, bias: Value) -> tuple[Value, Value]:
+        """Return a filter dequantized, and its bias, which is in units of the scales of input and filter."""
+        quantization, filter = filter.quantized, self.real(filter)
+        if quantization is None or input.quantized is None:
             return filter, bias
         scales = np.multiply(
             quantization.channel.scales if quantization.channel else quantization.scale, input.quantized.scale
@@ -146,9 +142,6 @@ class Context(lowering.Context):
         bounds = (constant(bound, value.element) for bound in (low, high))
         return self.emit("Clip", [value, *bounds], value.like())
 
-    def fill(self, value: Value, number: float) -> Value:
-        return constant(number, value.element)
-
     def cast(self, value: Value, element: Any) -> Value:
         if value.element == element:
             return value
@@ -162,13 +155,12 @@ class Context(lowering.Context):
         return self.emit("Reshape", [value, constant(shape)], value.like(shape))
 
     def transpose(self, value: Value, order: Sequence[int]) -> Value:
-        shape = tuple(value.shape[axis] for axis in order)
-        if value.data is not None:
-            key = value, tuple(order)
-            if key not in self._transposed:
-                self._transposed[key] = value.like(shape, data=np.ascontiguousarray(value.data.transpose(order)))
-            return self._transposed[key]
-        return self.emit("Transpose", [value], value.like(shape), perm=list(order))
+        if value.data is None:
+            return self.emit("Transpose", [value], value.transposed(order), perm=list(order))
+        key = value, tuple(order)
+        if key not in self._transposed:
+            self._transposed[key] = value.transposed(order, np.ascontiguousarray(value.data.transpose(order)))
+        return self._transposed[key]
 
     def pad(self, value: Value, around: Sequence[Sequence[int]], number: float) -> Value:
         if not any(map(any, around)):
@@ -178,14 +170,6 @@ class Context(lowering.Context):
         x = self.real(value)
         padded = self.emit("Pad", [x, pads, constant(number, x.element)], x.like(shape), mode="constant")
         return padded if value.quantized is None else self.quantize(padded, value.quantized)
-
-    def slice(self, value: Value, begin: Sequence[int], shape: Sequence[int]) -> Value:
-        axes = [i for i, size in enumerate(value.shape) if (begin[i], shape[i]) != (0, size)]
-        if not axes:
-            return value
-        ends = [begin[i] + shape[i] for i in axes]
-        parts = (constant([begin[i] for i in axes]), constant(ends), constant(axes))
-        return self.emit("Slice", [value, *parts], value.like(shape))
 
     def to_nchw(self, value: Value) -> Value:
         return self.transpose(value, NHWC_TO_NCHW)

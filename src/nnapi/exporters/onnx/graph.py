@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperandCode
-from nnapi.errors import need_value
 from nnapi.lowering.lower import Unsupported
 from nnapi.model.operand import DTYPES, Array, OperandType, Shape
 
@@ -36,33 +35,24 @@ class Value:
     dynamic: Mapping[int, str] = field(default_factory=dict)
 
     @property
-    def meaning(self) -> OperandType:
-        """The quantized type; OpFailedError if the value is not quantized."""
-        return need_value(self.quantized, f"{self.name} is not quantized")
-
-    @property
     def size(self) -> int:
         return math.prod(self.shape)
 
-    def like(
-        self, shape: Sequence[int] | None = None, *, element: Any = None, data: Array | None = None, real: bool = False
-    ) -> Value:
-        """Return a new value with changed attributes; with ``real`` its elements are dequantized."""
-        if real and self.quantized is not None:
-            element = np.float32
-        plain = real or element is not None
-        kept = None if plain or self.quantized is None else self.quantized.with_dimensions(tuple(shape or self.shape))
-        chosen = self.element if element is None else np.dtype(element)
-        return Value(chosen, self.shape if shape is None else tuple(shape), kept, data, self.name)
+    def like(self, shape: Sequence[int] | None = None, *, element: Any = None, data: Array | None = None) -> Value:
+        """Return a new value with changed attributes; with another element type it is not quantized."""
+        dimensions = self.shape if shape is None else tuple(shape)
+        if element is not None:
+            return Value(np.dtype(element), dimensions, None, data, self.name)
+        quantized = None if self.quantized is None else self.quantized.with_dimensions(dimensions)
+        return Value(self.element, dimensions, quantized, data, self.name)
 
-    def same_quantization(self, other: Value) -> bool:
-        ours, theirs = (
-            None
-            if each.quantized is None
-            else (each.quantized.scale, each.quantized.zero_point, each.quantized.channel)
-            for each in (self, other)
-        )
-        return self.element == other.element and ours == theirs
+    def transposed(self, order: Sequence[int], data: Array | None = None) -> Value:
+        """Return a new value with the axes in another order, that of scales per channel too."""
+        value = self.like([self.shape[axis] for axis in order], data=data)
+        if value.quantized is not None and (channel := value.quantized.channel) is not None:
+            channel = channel._replace(dimension=list(order).index(channel.dimension))
+            value.quantized = value.quantized.replace(channel=channel)
+        return value
 
 
 def value_of(type: OperandType, name: str, data: Array | None = None) -> Value:
@@ -97,7 +87,9 @@ class Node:
     def graphs(self) -> Iterator[Graph]:
         return (each for each in self.attributes.values() if isinstance(each, Graph))
 
-    def plain(self) -> dict[str, Any]:
+    @property
+    def options(self) -> dict[str, Any]:
+        """The attributes that are not graphs."""
         return {name: each for name, each in self.attributes.items() if not isinstance(each, Graph)}
 
     def read(self) -> Iterator[Value]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from nnapi.errors import BadDataError, OpFailedError
 from nnapi.exporters.onnx.graph import Graph, Node, Value
+from nnapi.model.operand import Array
 
 if TYPE_CHECKING:
     import onnx
@@ -28,16 +28,11 @@ SHORT = 16
 """Most elements of deduplicated constants."""
 
 
-@dataclass(frozen=True)
-class File:
-    """``content`` is the model; ``data`` is the content of the file beside it, in this order."""
+def serialize(graph: Graph, notes: Iterable[str], data_name: str) -> tuple[bytes, Sequence[Array]]:
+    """Return the checked file, and the content of the file ``data_name`` if constants have more than 2 GiB.
 
-    content: bytes
-    data: Sequence[np.ndarray[Any, Any]]
-
-
-def serialize(graph: Graph, notes: Iterable[str], data_name: str) -> File:
-    """Return the checked file with constants of more than 2 GiB in ``data_name``; OpFailedError without the library."""
+    Raises OpFailedError without the library.
+    """
     try:
         from onnx import checker, helper
     except ImportError:
@@ -57,7 +52,7 @@ def serialize(graph: Graph, notes: Iterable[str], data_name: str) -> File:
         checker.check_model(_without_data(model) if work.external else content)
     except checker.ValidationError as error:
         raise BadDataError(f"ONNX's checker refuses what would be written: {error}") from None
-    return File(content, work.external)
+    return content, work.external
 
 
 def _has_wide_codes(graph: Graph) -> bool:
@@ -72,7 +67,7 @@ class _Writer:
     def __init__(self, graph: Graph, data_name: str) -> None:
         self.names: dict[Value, str] = {}
         self.initializers: list[onnx.TensorProto] = []
-        self.external: list[np.ndarray[Any, Any]] = []
+        self.external: list[Array] = []
         self._taken: set[str] = set()
         self._equal: dict[Any, str] = {}
         self._offset = 0
@@ -137,7 +132,7 @@ class _Writer:
             self.initializers.append(self._tensor(found, value.data))
         return found
 
-    def _tensor(self, name: str, data: np.ndarray[Any, Any]) -> onnx.TensorProto:
+    def _tensor(self, name: str, data: Array) -> onnx.TensorProto:
         from onnx import TensorProto, numpy_helper
 
         if not self._is_large or data.nbytes < SMALL:

@@ -25,7 +25,7 @@ def write(model: Model, path: Path) -> None:
     if is_dynamic(model):
         other = Conversion.lower_file(model, ".tflite", other_shapes(model))
         ours, theirs = _list_operators(conversion), _list_operators(other)
-        generalize(ours, theirs, [(a.options, b.options) for a, b in zip(ours, theirs, strict=False)], ".tflite")
+        generalize(ours, theirs, ".tflite")
         _mark_dynamic(ours, theirs)
     graph = conversion.finish()
     signature = model.signature or _sign(model)

@@ -6,7 +6,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode as Op
 from nnapi.exporters.onnx.context import Context, lower
-from nnapi.exporters.onnx.graph import Value
+from nnapi.exporters.onnx.graph import Value, constant
 
 
 @lower(Op.ADD, Op.SUB, Op.MUL, Op.MAXIMUM, Op.MINIMUM, Op.POW, Op.LOGICAL_AND, Op.LOGICAL_OR)
@@ -22,7 +22,7 @@ def quotient(context: Context, lhs: Value, rhs: Value) -> Value:
     out = context.result()
     towards_zero = context.emit("Div", [lhs, rhs], out.like())
     rest = context.emit("Sub", [lhs, context.emit("Mul", [towards_zero, rhs], out.like())], out.like())
-    zero = context.fill(lhs, 0)
+    zero = constant(0, lhs.element)
     exact = context.emit("Equal", [rest, zero], out.like(element=np.bool_))
     signs = [context.emit("Less", [each, zero], each.like(element=np.bool_)) for each in (rest, rhs)]
     differ = context.emit("Xor", signs, out.like(element=np.bool_))

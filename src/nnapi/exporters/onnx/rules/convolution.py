@@ -46,7 +46,7 @@ def convolve(
     dilation: Pair = (1, 1),
     **others: Any,
 ) -> Value:
-    weights = context.dequantize_weights(input, filter, int(kind == "ConvTranspose"), bias)
+    weights = context.dequantize_weights(input, filter, bias)
     return context.on_image(
         kind,
         input,

@@ -38,4 +38,4 @@ def top_k(context: Context, input: Value, k: int) -> list[Value]:
     context.emit("TopK", [x, constant([k])], found, axis=len(x.shape) - 1)
     context.operators[-1].outputs.append(where)
     narrow = context.emit("Cast", [where], indices, to=indices.element)
-    return [context.store(found, 0, activated=False), narrow]
+    return [context.store(found), narrow]

@@ -11,7 +11,7 @@ from nnapi.exporters.onnx.graph import Value
 def fully_connected(context: Context, input: Value, weights: Value, bias: Value) -> Value:
     shape = context.result().shape
     x = context.real(context.reshape(input, (shape[0], weights.shape[1])))
-    given = context.dequantize_weights(input, weights, 0, bias)
+    given = context.dequantize_weights(input, weights, bias)
     return context.store(context.emit("Gemm", [x, *given], x.like(shape), transB=1))
 
 

@@ -67,7 +67,12 @@ def pad_v2(context: Context, input: Value, paddings: Array, pad_value: float) ->
 
 @lower(Op.SLICE)
 def slice_block(context: Context, input: Value, begin: Array, size: Array) -> Value:
-    return context.slice(input, begin.tolist(), context.result().shape)
+    shape = context.result().shape
+    axes = [axis for axis, size in enumerate(input.shape) if size != shape[axis]]
+    if not axes:
+        return input
+    ends = begin[axes] + np.take(shape, axes)
+    return context.move("Slice", [input, constant(begin[axes]), constant(ends), constant(axes)])
 
 
 @lower(Op.STRIDED_SLICE)

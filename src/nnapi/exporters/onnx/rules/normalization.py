@@ -14,7 +14,7 @@ from nnapi.ops.shapes import axis_of
 def softmax(context: Context, input: Value, beta: float, axis: int) -> Value:
     x = context.real(input)
     if beta != 1:
-        x = context.emit("Mul", [x, context.fill(x, beta)], x.like())
+        x = context.emit("Mul", [x, constant(beta, x.element)], x.like())
     return context.store(context.emit(context.kind, [x], x.like(), axis=axis_of(axis, len(x.shape))))
 
 

@@ -16,9 +16,7 @@ def quantize(context: Context, input: Value) -> Value:
 
 @lower(Op.DEQUANTIZE)
 def dequantize(context: Context, input: Value) -> Value:
-    quantization = input.meaning
-    real = context.dequantize(input, quantization, quantization.channel.dimension if quantization.channel else 0)
-    return context.cast(real, context.result().element)
+    return context.cast(context.real(input), context.result().element)
 
 
 @lower(Op.CAST)
@@ -26,7 +24,7 @@ def cast(context: Context, input: Value) -> Value:
     """Convert the stored values; values outside the range of a byte saturate."""
     out = context.result()
     if input.element == out.element:
-        return input
+        return context.emit("Identity", [input], out)
     if out.element.itemsize == 1:
         limits = np.iinfo(out.element)
         wide = context.cast(input, np.float32) if input.element == np.float16 else input
