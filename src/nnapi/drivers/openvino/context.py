@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode
-from nnapi.drivers.openvino.api import op, ov
+from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.patterns import find_wrapped_index
-from nnapi.drivers.openvino.value import Node, Value, encode, number
+from nnapi.drivers.openvino.value import STEPS, Node, Value, encode, node_of, number
+from nnapi.errors import OpFailedError
 from nnapi.lowering import lower as lowering
-from nnapi.lowering.lower import NHWC_TO_NCHW, Rules, Unsupported, require
+from nnapi.lowering.lower import NHWC_TO_NCHW, Rules, require
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, OperandType
 from nnapi.ops.quantization import BOUNDS, quantized_range
@@ -22,8 +23,6 @@ FIRST = {axis: place for place, axis in enumerate(NHWC_TO_NCHW)}
 FLOATS = (OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16)
 MARGIN = 0.25
 """Quantization steps between a limit and its quantized value, to which the engine rounds it."""
-STEPS = 256
-"""How many quantized values of 8 bits there are."""
 BOUNDED = frozenset({"Clamp", "FakeQuantize", "Relu", "Sigmoid", "SoftMax"})
 """Types of nodes whose results are not −inf."""
 MOVING = frozenset({"MaxPool", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
@@ -33,11 +32,27 @@ RULES = Rules()
 lower = RULES.lower
 
 
-class Range:
-    """Indices in a model input, which the engine does not check: each must be in ``least..limit - 1``."""
+class BadIndexError(OpFailedError):
+    """An index out of range, found before the run."""
 
-    def __init__(self, operand: int, name: str, limit: int, least: int = 0) -> None:
-        self.operand, self.name, self.limit, self.least = operand, name, limit, least
+
+class Bounds(NamedTuple):
+    """Indices that the engine does not check: those of the model input at ``position`` must be in
+    ``least..limit - 1``."""
+
+    position: int
+    name: str
+    limit: int
+    least: int = 0
+
+    def check(self, indices: Array) -> None:
+        """Raise BadIndexError unless all of these, which are unsigned, are in range."""
+        if self.least:
+            indices = indices - np.uint32(self.least % (1 << 32))
+        if np.maximum.reduce(indices) >= self.limit - self.least:
+            signed = indices.view(np.int32) + np.int32(self.least)
+            low, high = int(signed.min()), int(signed.max())
+            raise BadIndexError(f"{self.name} holds {low}..{high}, must be in {self.least}..{self.limit - 1}")
 
 
 class Context(lowering.Context):
@@ -47,18 +62,12 @@ class Context(lowering.Context):
     def __init__(self, call: Call, inputs: Mapping[int, Node], is_quantized: bool) -> None:
         super().__init__(call)
         self.is_quantized = is_quantized
-        self.ranges: list[Range] = []
+        self.bounds: list[Bounds] = []
         self._inputs = inputs
 
     def type(self, position: int = 0) -> OperandType:
         """Return the type of a result, as NHWC."""
         return self.call.results[position]
-
-    def value(self, name: str, value: Value) -> Array:
-        """Return the stored value of an argument; Unsupported where it is not constant."""
-        if value.array is None:
-            raise Unsupported(f"{name} is computed, the engine needs it constant")
-        return value.array
 
     def require_range(self, name: str, value: Value, limit: int) -> None:
         """Check that indices are in ``0..limit - 1``: constants now, model inputs before each run."""
@@ -74,7 +83,7 @@ class Context(lowering.Context):
         require(
             operand in self._inputs, f"{name} is computed, and the engine does not test indices against 0..{limit - 1}"
         )
-        self.ranges.append(Range(operand, name, limit, least))
+        self.bounds.append(Bounds(list(self._inputs).index(operand), name, limit, least))
 
     # Results
 
@@ -141,9 +150,9 @@ def activate(real: Node, activation: FuseCode, type: OperandType) -> Node:
         limits = np.iinfo(type.dtype)
         bounds = quantized_range(type, activation)
         middle = type.zero_point - limits.min == STEPS / 2
-        margins = [-MARGIN if middle and code < type.zero_point else MARGIN for code in bounds]
+        margins = [-MARGIN if middle and bound < type.zero_point else MARGIN for bound in bounds]
         lowest, highest = (
-            (code + margin - type.zero_point) * type.scale for code, margin in zip(bounds, margins, strict=True)
+            (bound + margin - type.zero_point) * type.scale for bound, margin in zip(bounds, margins, strict=True)
         )
         low = lowest if bounds[0] > limits.min else -np.inf
         high = highest if bounds[1] < limits.max else np.inf
@@ -160,7 +169,7 @@ def clamp(real: Node, low: float, high: float) -> Node:
         return op.minimum(real, number(high))
     if high == np.inf:
         return op.maximum(real, number(low))
-    node = real.get_node() if isinstance(real, ov.Output) else real
+    node = node_of(real)
     if node.get_type_name() == "Multiply":
         require(
             not any(map(_is_nothing, node.input_values())), "the engine divides an activation's limits by a factor 0"
@@ -193,7 +202,7 @@ def find_minimum(x: Node, compute: Callable[[Node], Node]) -> Node:
 
 def _is_bounded(x: Node) -> bool:
     """Whether floats come from an activation that gives no −inf."""
-    node = x.get_node() if isinstance(x, ov.Output) else x
+    node = node_of(x)
     while node.get_type_name() in MOVING:
         node = node.input_value(0).get_node()
     return node.get_type_name() in BOUNDED

@@ -6,19 +6,21 @@ import io
 import json
 import os
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from nnapi.codes import PreferenceCode
 from nnapi.drivers.base import Prepared, PrepareOptions, Verdict
 from nnapi.drivers.openvino import byte_sums, rules  # noqa: F401  (registers the lowering rules)
 from nnapi.drivers.openvino.api import ov
+from nnapi.drivers.openvino.context import Bounds
 from nnapi.drivers.openvino.forks import LOST, engine_threads
 from nnapi.drivers.openvino.lowering import lower_model
 from nnapi.drivers.openvino.precision import HINTS, offer_precision
-from nnapi.drivers.openvino.prepared import Bounds, OpenModel, PreparedOpenVino
-from nnapi.drivers.openvino.profile import Inputs, mark_nodes, profile
+from nnapi.drivers.openvino.prepared import OpenModel, PreparedOpenVino
+from nnapi.drivers.openvino.profile import Inputs, mark_nodes, measure
 from nnapi.drivers.openvino.value import SHARED
+from nnapi.drivers.profiling import profile_engine
 from nnapi.errors import OpFailedError, need, need_value
 from nnapi.lowering.lower import assume_shapes, need_supported
 from nnapi.model.borrowed import hold
@@ -52,7 +54,6 @@ def list_devices() -> list[str]:
 def prepare(model: Model, device: str, options: PrepareOptions, threads: int | None) -> Prepared:
     """Compile a model all of whose operations are supported; OpFailedError where it is not or the engine fails."""
     engine_threads.need()
-
     hint = HINTS[offer_precision(device, model).choose(options.variant)]
 
     def compile_for(shapes: Sequence[Shape | None]) -> PreparedOpenVino:
@@ -81,10 +82,7 @@ def _compile(model: Model, shapes: Sequence[Shape], device: str, properties: Map
         need(
             given == right, f"OpenVINO gives {model.operands[index]} the dimensions {given}, not {right}", OpFailedError
         )
-    bounds = [
-        Bounds(model.inputs.index(range.operand), range.name, range.limit, range.least) for range in result.ranges
-    ]
-    prepared = _make_prepared(model, shapes, device, properties, compiled, bounds)
+    prepared = _make_prepared(model, shapes, device, properties, compiled, result.bounds)
     prepared.mapped = mappings(value for value in constants(model) if value.nbytes > SHARED)
     return prepared
 
@@ -120,7 +118,7 @@ def _make_profile(model: Model, shapes: Sequence[Shape], device: str, properties
         held = need_value(hold(model), "the memory of its constants was freed")  # a recording is read when it has ended
         return core().compile_model(mark_nodes(lower_model(held, shapes)), device, counting)
 
-    return profile(model, compile_with_counters)
+    return profile_engine(model, "OpenVINO", partial(measure, model, compile_with_counters))
 
 
 def dump(prepared: Prepared) -> bytes | None:

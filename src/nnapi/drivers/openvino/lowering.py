@@ -10,18 +10,11 @@ import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.openvino.api import op, ov
-from nnapi.drivers.openvino.context import RULES, Context, Range, integers
+from nnapi.drivers.openvino.context import RULES, Bounds, Context, integers
 from nnapi.drivers.openvino.value import ELEMENTS, Node, Value
 from nnapi.drivers.workload import find_work
 from nnapi.lowering.decompose import decompose_call
-from nnapi.lowering.lower import (
-    NHWC_TO_NCHW,
-    Lowering,
-    Unsupported,
-    assume_shapes,
-    name_of,
-    require,
-)
+from nnapi.lowering.lower import NHWC_TO_NCHW, Lowering, Unsupported, assume_shapes, name_of, require
 from nnapi.model.call import UNKNOWN, Call
 from nnapi.model.facts import Kind
 from nnapi.model.model import Model, Operand, OperationCall
@@ -55,7 +48,7 @@ class Lowered(Lowering[Value, Context]):
     def __init__(self, model: Model, shapes: Sequence[Shape | None]) -> None:
         super().__init__(model, [shape if shape and all(shape) else () for shape in shapes])
         self.parameters: dict[int, Any] = {}
-        self.ranges: list[Range] = []
+        self.bounds: list[Bounds] = []
         self._is_quantized = any(operand.type.is_quantized for operand in model.operands)
 
     def graph(self) -> ov.Model:
@@ -131,7 +124,7 @@ class Lowered(Lowering[Value, Context]):
         kept = [result.requantize(type) for result, type in zip(results, types, strict=True)]
         for index, result in zip(call.outputs, kept, strict=True):
             result.name = name_of(self.model.operands[index])
-        self.ranges += context.ranges
+        self.bounds += context.bounds
         return kept
 
     def check_result(self, operand: Operand, type: OperandType) -> None:

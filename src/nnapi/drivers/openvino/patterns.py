@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from nnapi.drivers.openvino.api import op, ov
-from nnapi.drivers.openvino.value import Node, number
+from nnapi.drivers.openvino.api import op
+from nnapi.drivers.openvino.value import Node, node_of, number
 from nnapi.lowering.error_function import ERROR_FUNCTION, SCALE
 
 
 def multiply(x: Node, y: Node) -> Node:
     """Multiply. A square is a power, and a product with the reciprocal of a root is a quotient, which the engine fuses
     with the means around them."""
-    if _is_same(_node(x), _node(y)):
+    if _is_same(node_of(x), node_of(y)):
         return op.power(x, number(2))
     divisor = _find_divisor(y)
     return op.multiply(x, y) if divisor is None else op.divide(x, divisor)
@@ -20,7 +20,7 @@ def multiply(x: Node, y: Node) -> Node:
 
 def _find_divisor(x: Node) -> Node | None:
     """Return y where a value is 1 / y and y is a square root, else None."""
-    node = _node(x)
+    node = node_of(x)
     if node.get_type_name() != "Divide" or _number(node, 0) != 1:
         return None
     divisor = node.input_value(1)
@@ -29,7 +29,7 @@ def _find_divisor(x: Node) -> Node | None:
 
 def find_error_function(x: Node) -> Node | None:
     """Return erf of y where ``x`` is the importers' polynomial of y, whose hyperbolic tangent approximates it."""
-    node, factors = _node(x), list[float]()
+    node, factors = node_of(x), list[float]()
     if node.get_type_name() != "Multiply":
         return None
     bounded, node = (node.input_value(i).get_node() for i in (0, 1))
@@ -73,7 +73,7 @@ def _find_argument(bounded: Node) -> Node | None:
 
 def find_wrapped_index(indices: Node) -> tuple[Node, int] | None:
     """Return x and n where indices are x, or x + n where x is negative, as importers write negative indices."""
-    select = _node(indices)
+    select = node_of(indices)
     if select.get_type_name() != "Select":
         return None
     is_negative, wrapped, x = (select.input_value(i).get_node() for i in range(3))
@@ -83,10 +83,6 @@ def find_wrapped_index(indices: Node) -> tuple[Node, int] | None:
     if count is None or not all(_is_same(each.input_value(0).get_node(), x) for each in (is_negative, wrapped)):
         return None
     return x, int(count)
-
-
-def _node(x: Node) -> Node:
-    return x.get_node() if isinstance(x, ov.Output) else x
 
 
 def _number(node: Node, position: int) -> float | None:

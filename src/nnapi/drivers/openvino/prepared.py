@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from nnapi.drivers.base import Inference, Outcome, Request
 from nnapi.drivers.openvino.api import ov
+from nnapi.drivers.openvino.context import BadIndexError, Bounds
 from nnapi.drivers.openvino.forks import engine_threads
 from nnapi.drivers.openvino.profile import Inputs
 from nnapi.drivers.openvino.value import make_shareable
@@ -26,29 +27,6 @@ log = Log("nnapi.Driver")
 
 COPIED = 1 << 16
 """Bytes of a tensor up to which copying it costs less than passing the caller's memory to the engine."""
-
-
-class BadIndexError(OpFailedError):
-    """An index out of range, found before the run."""
-
-
-class Bounds(NamedTuple):
-    """Indices that the engine does not check: those of the model input at ``position`` must be in
-    ``least..limit - 1``."""
-
-    position: int
-    name: str
-    limit: int
-    least: int = 0
-
-    def check(self, indices: Array) -> None:
-        """Raise BadIndexError unless all of these, which are unsigned, are in range."""
-        if self.least:
-            indices = indices - np.uint32(self.least % (1 << 32))
-        if np.maximum.reduce(indices) >= self.limit - self.least:
-            signed = indices.view(np.int32) + np.int32(self.least)
-            low, high = int(signed.min()), int(signed.max())
-            raise BadIndexError(f"{self.name} holds {low}..{high}, must be in {self.least}..{self.limit - 1}")
 
 
 class PreparedOpenVino:

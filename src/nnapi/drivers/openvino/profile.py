@@ -8,27 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from nnapi.drivers.openvino.api import ov
 from nnapi.drivers.openvino.lowering import Lowered
-from nnapi.drivers.openvino.value import Node, make_shareable
-from nnapi.drivers.profiling import correct_seconds, operation_section, profile_engine
+from nnapi.drivers.openvino.value import make_shareable, node_of
+from nnapi.drivers.profiling import correct_seconds, operation_section
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
-from nnapi.trace.profile import Costs, Profile, typical
+from nnapi.trace.profile import Costs, typical
 
 Inputs = Sequence[Array]
 MARK = re.compile(r"#(\d+)\.")
 """The pattern of the names of nodes, with the number of the operation of the model that they compute."""
-
-
-def profile(model: Model, compiled: Callable[[], Any]) -> Profile[Inputs]:
-    """Return the profile of the engine's calls; ``compiled`` compiles the graph that :func:`mark_nodes` gives."""
-    return profile_engine(model, "OpenVINO", partial(_measure, model, compiled))
 
 
 def mark_nodes(lowered: Lowered) -> ov.Model:
@@ -41,7 +35,7 @@ def mark_nodes(lowered: Lowered) -> ov.Model:
     for call in lowered.model.operations:
         waiting = [face for index in call.outputs for face in lowered.values[index].faces()]
         while waiting:
-            node = _node(waiting.pop())
+            node = node_of(waiting.pop())
             name = node.get_name()
             if name not in seen and node.get_type_name() not in ("Constant", "Parameter"):
                 seen.add(name)
@@ -50,13 +44,12 @@ def mark_nodes(lowered: Lowered) -> ov.Model:
     return graph
 
 
-def _node(face: Node) -> Any:
-    return face.get_node() if isinstance(face, ov.Output) else face
+def measure(model: Model, compile: Callable[[], Any], inputs: Inputs) -> Costs:
+    """Return the nodes that the engine made of the graph's, in the order in which it runs them.
 
-
-def _measure(model: Model, compiled: Callable[[], Any], inputs: Inputs) -> Costs:
-    """Return the nodes that the engine made of the graph's, in the order in which it runs them."""
-    request = compiled().create_infer_request()
+    ``compile`` compiles the graph that :func:`mark_nodes` gives.
+    """
+    request = compile().create_infer_request()
     for position, array in enumerate(inputs):
         np.copyto(request.get_input_tensor(position).data, make_shareable(array))
     request.infer()  # allocates

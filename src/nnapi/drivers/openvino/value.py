@@ -8,6 +8,7 @@ import numpy as np
 
 from nnapi.codes import OperandCode
 from nnapi.drivers.openvino.api import op, ov
+from nnapi.lowering.lower import NCHW_TO_NHWC, NHWC_TO_NCHW
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.parameter import nchw_to_nhwc, nhwc_to_nchw
 from nnapi.ops.quantization import dequantize, same_quantization
@@ -20,7 +21,6 @@ float32, int32 or boolean. ``raw``: a float32 result that is still to be quantiz
 Face = tuple[Kind, bool]
 """A kind, and whether the axes of an image are ordered NCHW, which the engine computes in."""
 
-NHWC_TO_NCHW, NCHW_TO_NHWC = (0, 3, 1, 2), (0, 2, 3, 1)
 ELEMENTS = {
     OperandCode.TENSOR_FLOAT32: ov.Type.f32,
     OperandCode.TENSOR_FLOAT16: ov.Type.f16,
@@ -33,6 +33,8 @@ ELEMENTS = {
     OperandCode.INT32: ov.Type.i32,
 }
 """Element types that operands are stored in, by operand code."""
+STEPS = 256
+"""How many quantized values of 8 bits there are: the engine computes with no others."""
 SHARED = 1 << 16
 """Bytes from which a constant is not copied; where it is a view of a file, each run checks the file."""
 
@@ -54,6 +56,11 @@ def make_shareable(array: Array) -> Array:
 def constant(array: Array) -> Node:
     """Return a constant, which shares the array's memory if that is large."""
     return op.constant(make_shareable(array), shared_memory=array.nbytes > SHARED)
+
+
+def node_of(value: Node) -> Node:
+    """Return a node, or that of an output."""
+    return value.get_node() if isinstance(value, ov.Output) else value
 
 
 def number(value: float) -> Node:
@@ -231,21 +238,16 @@ def decode_exactly(quantized: Node, type: OperandType) -> Node:
 
 def round_to_quantized(real: Node, type: OperandType) -> Node:
     """Round floats to the nearest ones that have quantized values."""
-    low, high = _reach(type)
-    return op.fake_quantize(real, low, high, low, high, _levels(type))
+    reach = _reach(type)
+    return op.fake_quantize(real, *reach, *reach, STEPS)
 
 
 def encode(real: Node, type: OperandType) -> Node:
     """Quantize: the nearest quantized values of floats."""
     limits = np.iinfo(type.dtype)
     bounds = number(limits.min), number(limits.max)
-    quantized = op.fake_quantize(real, *_reach(type), *bounds, _levels(type))
+    quantized = op.fake_quantize(real, *_reach(type), *bounds, STEPS)
     return op.convert(quantized, ELEMENTS[OperandCode(type.code)].get_type_name())
-
-
-def _levels(type: OperandType) -> int:
-    limits = np.iinfo(type.dtype)
-    return int(limits.max) - int(limits.min) + 1
 
 
 def _reach(type: OperandType) -> tuple[Node, Node]:

@@ -10,6 +10,7 @@ import numpy as np
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.lowering.decomposition import Decomposition, decomposition
+from nnapi.lowering.decompositions.convolution import convolve
 from nnapi.lowering.lower import require
 from nnapi.model.builder import Tensor
 from nnapi.model.operand import OperandType, as_float32
@@ -23,20 +24,8 @@ def fully_connected(b: Decomposition, input: Tensor, weights: Tensor, bias: Tens
     units, size = weights.shape
     image = b.restate(input, (math.prod(input.shape) // size, 1, 1, size))
     type = b.call.results[0]
-    made = b.conv_2d(
-        image,
-        b.restate(weights, (units, 1, 1, size)),
-        bias,
-        0,
-        0,
-        0,
-        0,
-        1,
-        1,
-        0,
-        out=type.with_dimensions((image.shape[0], 1, 1, units)),
-    )
-    return b.restate(made, type.dimensions)
+    out = type.with_dimensions((image.shape[0], 1, 1, units))
+    return b.restate(convolve(b, image, b.restate(weights, (units, 1, 1, size)), bias, out), type.dimensions)
 
 
 @decomposition(Op.BATCH_MATMUL)
@@ -48,8 +37,7 @@ def batch_matmul(b: Decomposition, lhs: Tensor, rhs: Tensor, adj_x: bool, adj_y:
     rank = len(type.dimensions)
     transposed = [*range(rank - 2), rank - 1, rank - 2]
     left, right = (b.permute(lhs, transposed) if adj_x else lhs), (rhs if adj_y else b.permute(rhs, transposed))
-    depth = left.shape[-1]
-    left, right = b.restate(left, (math.prod(left.shape[:-1]), depth)), _flat(b, right)
+    left, right = (b.restate(x, (math.prod(x.shape[:-1]), x.shape[-1])) for x in (left, right))
     numbers = np.arange(math.prod(batch)).reshape(batch or (1,))
     of_left, of_right = (_matrix_numbers(x.shape[:-2], numbers.shape) for x in (lhs, rhs))
     if type.code == OperandCode.TENSOR_INT32:
@@ -80,10 +68,6 @@ def _multiply_integers(
     products = b.mul(b.restate(x, (count, rows, 1, depth)), b.restate(y, (count, 1, columns, depth)), 0)
     terms = [b.block(products, 3, k, 1) for k in range(depth)]
     return b.restate(reduce(lambda x, y: b.add(x, y, 0), terms), b.call.results[0].dimensions)
-
-
-def _flat(b: Decomposition, x: Tensor) -> Tensor:
-    return b.restate(x, (math.prod(x.shape[:-1]), x.shape[-1]))
 
 
 def _matrix_numbers(batch: tuple[int, ...], wanted: tuple[int, ...]) -> list[int]:

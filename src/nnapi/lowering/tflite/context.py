@@ -280,16 +280,6 @@ class Context(lowering.Context, ABC):
         out = x.like(shape=(x.shape[0], weights.shape[0]))
         return self.emit("FULLY_CONNECTED", [x, weights, bias], out, activation=0)
 
-    def mean(self, x: Tensor) -> Tensor:
-        """Return the mean along the last axis, which stays with size 1."""
-        last = constant([len(x.shape) - 1])
-        return self.emit("MEAN", [x, last], x.like(shape=(*x.shape[:-1], 1)), keep_dims=True)
-
-    def bound(self, x: Tensor, limit: float) -> Tensor:
-        """Clamp values to ±``limit``."""
-        below = self.emit("MINIMUM", [x, self.fill(x, limit)], x.like())
-        return self.emit("MAXIMUM", [below, self.fill(x, -limit)], x.like())
-
 
 def _operand_type(tensor: Tensor) -> OperandType:
     if isinstance(tensor.scale, float):
