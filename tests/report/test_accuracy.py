@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nnapi import OperandCode, OperandType, tensor
-from nnapi.report.accuracy import Agreements, Boxes, classification, detection, overlap, squared_error, top
+from nnapi.report.accuracy import Boxes, classification, detection, measure_agreement, overlap, squared_error, top
 
 QUANT = OperandType(OperandCode.TENSOR_QUANT8_ASYMM, (4,), 0.5, 3)
 
@@ -16,30 +16,25 @@ def boxes(*rows: tuple[float, ...]) -> Boxes:
 
 
 def test_equal_outputs_agree() -> None:
-    agreements = Agreements()
-    agreements.add([tensor("float32", (2,))], [np.array([1.0, np.nan])], [np.array([1.0, np.nan])])
-    found = agreements.result()
+    found = measure_agreement([tensor("float32", (2,))], [np.array([1.0, np.nan])], [np.array([1.0, np.nan])])
     assert found is not None
     assert (found.largest, found.differing, found.unit, str(found)) == (0, 0, "floats", "equal")
 
 
 def test_codes_that_differ() -> None:
-    agreements = Agreements()
-    agreements.add([QUANT], [np.array([0, 10, 20, 200], np.uint8)], [np.array([0, 13, 20, 199], np.uint8)])
-    found = agreements.result()
+    found = measure_agreement([QUANT], [np.array([0, 10, 20, 200], np.uint8)], [np.array([0, 13, 20, 199], np.uint8)])
     assert found is not None
     assert (found.largest, found.mean, found.differing, found.relative) == (3, 1.0, 0.5, 3 / 200)
     assert str(found) == "≤ 3 steps"
 
 
 def test_numbers_are_relative_to_the_largest() -> None:
-    agreements = Agreements()
-    agreements.add([tensor("float32", (2,))], [np.array([8.0, -10.0])], [np.array([8.0, -9.5])])
-    assert str(agreements.result()) == "≤ 0.05 rel."
+    found = measure_agreement([tensor("float32", (2,))], [np.array([8.0, -10.0])], [np.array([8.0, -9.5])])
+    assert str(found) == "≤ 0.05 rel."
 
 
 def test_nothing_compared_is_nothing_found() -> None:
-    assert Agreements().result() is None
+    assert measure_agreement([QUANT], [np.zeros(0)], [np.zeros(0)]) is None
 
 
 @pytest.mark.parametrize(
@@ -52,7 +47,7 @@ def test_nothing_compared_is_nothing_found() -> None:
 )
 def test_what_cannot_be_compared(found: list[np.ndarray], message: str) -> None:
     with pytest.raises(ValueError, match=".") as error:
-        Agreements().add([tensor("float32", (2,))], [np.array([0.0, 1.0])], found)
+        measure_agreement([tensor("float32", (2,))], [np.array([0.0, 1.0])], found)
     assert str(error.value) == message
 
 

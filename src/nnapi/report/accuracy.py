@@ -24,44 +24,33 @@ class Boxes:
     scores: Array
 
 
-class Agreements:
-    """Collects how outputs differ from the reference's over any number of runs."""
+def measure_agreement(
+    types: Sequence[OperandType], expected: Sequence[Array], found: Sequence[Array]
+) -> Agreement | None:
+    """Return how outputs differ from the reference's; None if they are empty.
 
-    def __init__(self) -> None:
-        self._largest = self._relative = self._sum = 0.0
-        self._differing = self._count = 0
-        self._unit = ""
-
-    def add(self, types: Sequence[OperandType], expected: Sequence[Array], found: Sequence[Array]) -> None:
-        """Add one run. Raises ValueError where shapes differ, or only one of two values is finite."""
-        if len(expected) != len(found):
-            raise ValueError(f"there are {len(found)} outputs, the reference has {len(expected)}")
-        for number, (type, wanted, got) in enumerate(zip(types, expected, found, strict=True)):
-            if wanted.size != got.size:
-                raise ValueError(f"output {number} has shape {list(got.shape)}, the reference's {list(wanted.shape)}")
-            self._add(type, wanted.astype(np.float64).reshape(-1), got.astype(np.float64).reshape(-1))
-
-    def _add(self, type: OperandType, wanted: Array, got: Array) -> None:
+    Raises ValueError where shapes differ, or only one of two values is finite.
+    """
+    if len(expected) != len(found):
+        raise ValueError(f"there are {len(found)} outputs, the reference has {len(expected)}")
+    distances, relative = [], 0.0
+    for number, (right, given) in enumerate(zip(expected, found, strict=True)):
+        if right.size != given.size:
+            raise ValueError(f"output {number} has shape {list(given.shape)}, the reference's {list(right.shape)}")
+        wanted, got = (array.astype(np.float64).reshape(-1) for array in (right, given))
         same = (wanted == got) | (np.isnan(wanted) & np.isnan(got))
         with np.errstate(invalid="ignore"):
             distance = np.where(same, 0.0, np.abs(wanted - got))
         if not np.isfinite(distance).all():
             position = int(np.argmin(np.isfinite(distance)))
             raise ValueError(f"value {position} of an output is {got[position]}, the reference's {wanted[position]}")
-        largest = float(distance.max(initial=0.0))
-        dimension = float(np.abs(wanted).max(initial=0.0))
-        self._largest = max(self._largest, largest)
-        self._relative = max(self._relative, largest / dimension if dimension else largest)
-        self._sum += float(distance.sum())
-        self._differing += int((~same).sum())
-        self._count += same.size
-        self._unit = "steps" if type.is_quantized and self._unit in ("", "steps") else "floats"
-
-    def result(self) -> Agreement | None:
-        if not self._count:
-            return None
-        share = self._differing / self._count
-        return Agreement(self._largest, self._sum / self._count, share, self._relative, self._unit)
+        relative = max(relative, float(distance.max(initial=0)) / (float(np.abs(wanted).max(initial=0)) or 1.0))
+        distances.append(distance)
+    every = np.concatenate(distances)
+    if not every.size:
+        return None
+    unit = "steps" if all(type.is_quantized for type in types) else "floats"
+    return Agreement(float(every.max()), float(every.mean()), np.count_nonzero(every) / every.size, relative, unit)
 
 
 def top(scores: Array, label: int, count: int) -> bool:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from nnapi.model.operand import Array, OperandType
-from nnapi.report.accuracy import Agreements
+from nnapi.report.accuracy import measure_agreement
 from nnapi.report.engines import Engine, Nnapi, Run, UnsuitableError, command, save
 from nnapi.report.result import Measurement
 from nnapi.report.timing import time_call, time_calls
@@ -205,9 +205,7 @@ def _prepare(course: Course, subject: Subject, settings: Settings) -> None:
 def _judge(course: Course, subject: Subject, settings: Settings) -> None:
     outputs = course.runs[0](subject.inputs)
     if subject.expected is not None:
-        agreements = Agreements()
-        agreements.add(subject.output_types, subject.expected, outputs)
-        course.record(agreement=agreements.result())
+        course.record(agreement=measure_agreement(subject.output_types, subject.expected, outputs))
     if subject.judge_devices is not None and isinstance(course.engine, Nnapi):
         course.record(accuracy=subject.judge_devices(course.measurement.devices))
     elif subject.judge is not None:
