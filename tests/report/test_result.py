@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from nnapi.report.result import Measurement, NotAResultError, from_data, percentile, to_data
+from nnapi.report.result import Measurement, NotAResultError, from_data, to_data
 from tests.report.report_cases import measurement, model_result, whole
 
 
@@ -38,14 +38,11 @@ def test_other_files(data: Any, message: str) -> None:
         from_data(data)
 
 
-def test_percentile() -> None:
-    values = [float(n) for n in range(10, 0, -1)]
-    assert [percentile(values, share) for share in (0, 0.05, 0.5, 0.9, 0.91, 1)] == [1, 1, 5, 9, 10, 10]
-
-
 def test_figures_of_runs() -> None:
     found = Measurement("nnapi", latency=((3.0, 1.0), (2.0, 8.0, 9.0)))
     assert (found.minimum, found.median, found.p90, found.round_medians) == (1, 3, 9, [2, 8])
+    tens = [Measurement("nnapi", latency=(tuple(map(float, range(count, 0, -1))),)) for count in (10, 11, 20)]
+    assert [each.p90 for each in tens] == [9, 10, 18]  # the smallest that nine tenths do not exceed
     nothing = Measurement("nnapi")
     assert (nothing.minimum, nothing.median, nothing.p90, nothing.rate) == (None, None, None, None)
 

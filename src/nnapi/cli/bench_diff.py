@@ -50,14 +50,7 @@ def diff(
     """
     found = compare(_read(before), _read(after), alpha, threshold)
     if as_json:
-        print_json(
-            "bench-diff",
-            {
-                "changes": [asdict(change) for change in found.changes],
-                "notes": list(found.notes),
-                "regressions": len(found.regressions),
-            },
-        )
+        print_json("bench-diff", asdict(found) | {"regressions": len(found.regressions)})
     else:
         _show(console(), found, all_figures)
     if found.regressions:

@@ -55,7 +55,7 @@ def show(directory: Directory = None, as_json: Json = False) -> None:
         for holds, entry in found:
             rows.add_row(*map(Text, _as_row(holds, entry)))
         out.print(rows)
-    out.print(_sum_up([entry for _, entry in found]), markup=False)
+    out.print(_sum_up(found), markup=False)
 
 
 @app.command()
@@ -80,8 +80,7 @@ def prune(
         found = {"removed": removed, "left": left}
         print_json("cache-prune", {name: [_as_data(*each) for each in some] for name, some in found.items()})
     else:
-        gone, rest = ([entry for _, entry in some] for some in (removed, left))
-        console().print(f"removed {_sum_up(gone)}; {_sum_up(rest)} left", markup=False)
+        console().print(f"removed {_sum_up(removed)}; {_sum_up(left)} left", markup=False)
 
 
 def _find_folders(directory: Path | None) -> dict[str, str | Path]:
@@ -106,8 +105,8 @@ def parse_size(text: str) -> int:
     return int(float(match[1]) * (1024 if match[3] else 1000) ** " kmg".index(match[2].lower() or " "))
 
 
-def _sum_up(found: Sequence[Entry]) -> str:
-    return f"{pluralize(len(found), 'entry')}, {format_bytes(sum(entry.size for entry in found))}"
+def _sum_up(found: Found) -> str:
+    return f"{pluralize(len(found), 'entry')}, {format_bytes(sum(entry.size for _, entry in found))}"
 
 
 def _as_row(holds: str, entry: Entry) -> tuple[str, ...]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +19,7 @@ import nnapi
 from nnapi.cli.events import view_events
 from nnapi.cli.inputs import FinishedRun, InputValue
 from nnapi.cli.subject import Subject
-from nnapi.cli.terminal_pictures import draw_in_terminal
+from nnapi.cli.terminal_pictures import draw_in_terminal, encode_png
 from nnapi.cli.text import duration, indent, table
 from nnapi.errors import Mistake
 from nnapi.report.machine import machine
@@ -233,12 +231,6 @@ def describe_run(model: nnapi.Model, result: RunResult) -> dict[str, Any]:
     if result.view:
         described |= result.view.data
         if result.view.result:
-            described["picture"] = _describe_picture(result.view.result)
+            picture = result.view.result
+            described["picture"] = {"width": picture.width, "height": picture.height, "png": encode_png(picture)}
     return described
-
-
-def _describe_picture(picture: Picture) -> dict[str, Any]:
-    stored = io.BytesIO()
-    picture.save(stored, "PNG")
-    png = base64.b64encode(stored.getvalue()).decode()
-    return {"width": picture.width, "height": picture.height, "png": png}

@@ -140,9 +140,7 @@ def _read(file: Path) -> tuple[Array, int, str]:
 
 def _to_floats(data: bytes, width: int) -> Array:
     """Convert whole samples of 1 (unsigned), 2, 3 or 4 bytes to floats."""
-    if width == 1:
-        return (np.frombuffer(data, np.uint8).astype(np.float32) - 128) / 128
-    raw = np.frombuffer(data, np.uint8).reshape(-1, width)
+    raw = np.frombuffer(data, np.uint8).reshape(-1, width) ^ (0x80 if width == 1 else 0)
     padded = np.zeros((len(raw), 4), np.uint8)
     padded[:, 4 - width :] = raw
     return padded.view("<i4").reshape(-1).astype(np.float32) / np.float32(2**31)

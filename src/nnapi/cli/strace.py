@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -115,13 +116,13 @@ class Calls:
     filters: Sequence[str]
     counts: dict[str, Count] = field(default_factory=dict)
     unfinished: int = 0
-    _begun: dict[tuple[int, int], list[Begin]] = field(default_factory=dict)
-    _threads: dict[tuple[int, int], None] = field(default_factory=dict)
+    _begun: defaultdict[tuple[int, int], list[Begin]] = field(default_factory=lambda: defaultdict(list))
+    _first: tuple[int, int] | None = None
 
     def add(self, message: Begin | End) -> None:
         thread = message.process, message.thread
         if isinstance(message, Begin):
-            self._begun.setdefault(thread, []).append(message)
+            self._begun[thread].append(message)
             return
         begin = self._begun[thread].pop()
         if is_wanted(begin.function, self.filters):
@@ -163,8 +164,8 @@ class Calls:
         if self.lines is None:
             return
         thread = begin.process, begin.thread
-        self._threads.setdefault(thread)
-        who = "" if next(iter(self._threads)) == thread else f"[{begin.thread}] "
+        self._first = self._first or thread
+        who = "" if self._first == thread else f"[{begin.thread}] "
         print(f"{who}{begin.function}({begin.arguments}) {end}", file=self.lines, flush=True)
 
 

@@ -39,29 +39,31 @@ def to_blocks(picture: Picture, width: int, is_colored: bool = True) -> str:
     """Return lines of half blocks, two pixels above each other in each, in 24-bit color or the 256 colors."""
     height = max(2, round(picture.height * width / picture.width / 2) * 2)
     pixels = np.asarray(picture.convert("RGB").resize((width, height)))
-    code = _format_color if is_colored else _format_of_256
+    code = "2;{};{};{}".format if is_colored else _find_nearest
     lines = []
     for above, below in zip(pixels[::2], pixels[1::2], strict=True):
         pairs = zip(above.tolist(), below.tolist(), strict=True)
-        lines.append("".join(f"\x1b[38;{code(a)}m\x1b[48;{code(b)}m▀" for a, b in pairs) + "\x1b[0m")
+        lines.append("".join(f"\x1b[38;{code(*a)}m\x1b[48;{code(*b)}m▀" for a, b in pairs) + "\x1b[0m")
     return "\n".join(lines)
 
 
-def _format_color(pixel: list[int]) -> str:
-    return f"2;{pixel[0]};{pixel[1]};{pixel[2]}"
-
-
-def _format_of_256(pixel: list[int]) -> str:
+def _find_nearest(*pixel: int) -> str:
+    """Return the nearest of the 256 colors."""
     red, green, blue = (round(channel * (STEPS - 1) / 255) for channel in pixel)
     return f"5;{16 + 36 * red + 6 * green + blue}"
 
 
-def to_kitty(picture: Picture, width: int) -> str:
+def encode_png(picture: Picture) -> str:
+    """Return a PNG file in Base64."""
     stored = io.BytesIO()
+    picture.save(stored, "PNG")
+    return base64.b64encode(stored.getvalue()).decode()
+
+
+def to_kitty(picture: Picture, width: int) -> str:
     shown = picture.convert("RGB")
     shown.thumbnail((width * CELL, 2 * width * CELL))
-    shown.save(stored, "PNG")
-    text = base64.b64encode(stored.getvalue()).decode()
+    text = encode_png(shown)
     pieces = [text[at : at + PIECE] for at in range(0, len(text), PIECE)]
     first = f"a=T,f=100,c={width},"
     return "".join(

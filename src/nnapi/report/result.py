@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, TypeVar
+
+import numpy as np
 
 from nnapi.errors import Mistake
 from nnapi.notebook_display import NotebookDisplay
@@ -84,7 +85,7 @@ class Measurement:
 
     @property
     def p90(self) -> float | None:
-        return percentile(self.samples, 0.9) if self.latency else None
+        return float(np.percentile(self.samples, 90, method="inverted_cdf")) if self.latency else None
 
     @property
     def round_medians(self) -> list[float]:
@@ -126,11 +127,6 @@ class Benchmark(NotebookDisplay):
     absent: Mapping[str, str]
     models: tuple[ModelResult, ...]
     is_interrupted: bool = False
-
-
-def percentile(values: Sequence[float], share: float) -> float:
-    """Return the smallest value that at least that share of the values does not exceed."""
-    return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 
 def to_data(benchmark: Benchmark) -> dict[str, Any]:
