@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import nnapi
 from nnapi.cli import app
-from nnapi.cli.batch import Failure, RunLog, list_files, run_batch
+from nnapi.cli.batch import RunLog, list_files, run_batch
 from nnapi.cli.inputs import FinishedRun, read_inputs
 from nnapi.errors import Mistake
 from nnapi.vision.pictures import Pixels
@@ -111,6 +111,6 @@ def test_the_first_run_is_alone_and_timed(folder: Path) -> None:
     assert first.seconds is not None
     assert isinstance(second, FinishedRun)
     assert second.seconds is None
-    assert isinstance(bad, Failure)
+    assert isinstance(bad, Mistake)
     assert isinstance(last, FinishedRun)
     np.testing.assert_array_equal(last.outputs[0], compilation.run(last.inputs[0].array)[0])

@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from nnapi.errors import Mistake
 from nnapi.report.accuracy import Boxes
-from nnapi.report.dataset import DatasetError, read_dataset
+from nnapi.report.dataset import read_dataset
 
 
 @pytest.fixture
@@ -62,17 +63,17 @@ def test_wanted_values(folder: Path) -> None:
     ],
 )
 def test_damaged_tables(folder: Path, text: str, message: str) -> None:
-    with pytest.raises(DatasetError, match=message):
+    with pytest.raises(Mistake, match=message):
         read_dataset(table(folder, text))
 
 
 def test_folders_without_a_data_set(tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match="neither a labels.csv nor folders"):
+    with pytest.raises(Mistake, match="neither a labels.csv nor folders"):
         read_dataset(tmp_path)
-    with pytest.raises(DatasetError, match="no such folder"):
+    with pytest.raises(Mistake, match="no such folder"):
         read_dataset(tmp_path / "none")
 
 
 def test_unknown_names(folder: Path) -> None:
-    with pytest.raises(DatasetError, match="the label 'bird' is not one of the labels"):
+    with pytest.raises(Mistake, match="the label 'bird' is not one of the labels"):
         read_dataset(table(folder, "file,label\na.png,bird\n"), ["cat"])

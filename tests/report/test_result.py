@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from nnapi.report.result import Measurement, NotAResultError, from_data, to_data
+from nnapi.errors import Mistake
+from nnapi.report.result import Measurement, from_data, to_data
 from tests.report.report_cases import measurement, model_result, whole
 
 
@@ -34,7 +35,7 @@ def test_the_file_says_the_usual_figures() -> None:
     ],
 )
 def test_other_files(data: Any, message: str) -> None:
-    with pytest.raises(NotAResultError, match=message):
+    with pytest.raises(Mistake, match=message):
         from_data(data)
 
 

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,10 +24,6 @@ Reader = Callable[[Sequence[Path]], list[InputValue]]
 UNRUNNABLE = (Mistake, OSError, NnapiError)
 QUICK, AGAIN = 0.3, 3
 """If the first run is shorter than QUICK seconds, AGAIN others are timed, and the shortest counts."""
-
-
-class Failure(NamedTuple):
-    error: Exception
 
 
 def list_files(paths: Sequence[Path]) -> list[Path]:
@@ -49,9 +45,9 @@ def list_files(paths: Sequence[Path]) -> list[Path]:
 
 def run_batch(
     compilation: nnapi.Compilation, planned: Sequence[Sequence[Path]], read: Reader
-) -> Iterator[FinishedRun | Failure]:
+) -> Iterator[FinishedRun | Exception]:
     """Yield each finished run in order, or its failure. The first run is alone and timed; others run at once."""
-    waiting: deque[list[InputValue] | Failure] = deque()
+    waiting: deque[list[InputValue] | Exception] = deque()
     if planned:
         yield _run_one(compilation, planned[0], read)
 
@@ -60,27 +56,27 @@ def run_batch(
             try:
                 given = read(paths)
             except UNRUNNABLE as error:
-                waiting.append(Failure(error))
+                waiting.append(error)
                 continue
             waiting.append(given)
             yield tuple(value.array for value in given)
 
     results = compilation.run_many(feed()) if planned[1:] else iter(())
     while True:
-        finished: list[Array] | Failure | None
+        finished: list[Array] | Exception | None
         try:
             finished = next(results, None)
         except NnapiError as error:
-            finished = Failure(error)
-        while waiting and isinstance(waiting[0], Failure):
+            finished = error
+        while waiting and isinstance(waiting[0], Exception):
             yield waiting.popleft()  # type: ignore[misc]  # as was just asked
         if finished is None:
             return
         given = waiting.popleft()
-        yield finished if isinstance(finished, Failure) else FinishedRun(given, finished, None)
+        yield finished if isinstance(finished, Exception) else FinishedRun(given, finished, None)
 
 
-def _run_one(compilation: nnapi.Compilation, paths: Sequence[Path], read: Reader) -> FinishedRun | Failure:
+def _run_one(compilation: nnapi.Compilation, paths: Sequence[Path], read: Reader) -> FinishedRun | Exception:
     try:
         begun = time.perf_counter()
         given = read(paths)
@@ -92,11 +88,11 @@ def _run_one(compilation: nnapi.Compilation, paths: Sequence[Path], read: Reader
             return FinishedRun(given, outputs, first, None, start - begun)
         seconds = min(time_call(partial(compilation.run, *arrays)) for _ in range(AGAIN))
     except UNRUNNABLE as error:
-        return Failure(error)
+        return error
     return FinishedRun(given, outputs, seconds, first, start - begun)
 
 
-def run_windows(compilation: nnapi.Compilation, files: Sequence[Path], rate: int) -> Iterator[FinishedRun | Failure]:
+def run_windows(compilation: nnapi.Compilation, files: Sequence[Path], rate: int) -> Iterator[FinishedRun | Exception]:
     """Run each recording window by window on all cores; ``rate`` is the model's, 0 if unknown."""
     (operand,) = input_operands(compilation.model)
     for file in files:
@@ -105,7 +101,7 @@ def run_windows(compilation: nnapi.Compilation, files: Sequence[Path], rate: int
             start = time.perf_counter()
             outputs = list(compilation.run_many(windows.inputs))
         except UNRUNNABLE as error:
-            yield Failure(error)
+            yield error
             continue
         seconds = time.perf_counter() - start
         joined = [np.concatenate([np.atleast_1d(one[i]) for one in outputs]) for i in range(len(outputs[0]))]

@@ -20,7 +20,7 @@ from nnapi.errors import Mistake
 from nnapi.printable import format_bytes, pluralize
 from nnapi.report.compare import ALPHA, FEWEST, THRESHOLD, Change, Difference, Verdict, compare
 from nnapi.report.html import rate, seconds, share
-from nnapi.report.result import Benchmark, NotAResultError, from_data
+from nnapi.report.result import Benchmark, from_data
 
 COLORS = {Verdict.BETTER: "green", Verdict.WORSE: "red", Verdict.MACHINE: "yellow"}
 FORMATS: dict[str, Callable[[float], str]] = {
@@ -60,7 +60,7 @@ def diff(
 def _read(file: Path) -> Benchmark:
     try:
         return from_data(json.loads(file.read_text(encoding="utf-8")))
-    except NotAResultError as error:
+    except Mistake as error:
         raise Mistake(f"{file}: {error}") from None
     except ValueError:
         raise Mistake(f"{file}: it is not JSON") from None

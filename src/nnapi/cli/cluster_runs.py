@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -29,20 +30,13 @@ On: TypeAlias = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class ReadAndRun:
+def _read_and_run(predictor: nnapi.Predictor, pixels: Pixels, seed: int, files: Sequence[Path]) -> FinishedRun:
     """Read the files of one run on a worker and run the model; the inputs come back without their values."""
-
-    predictor: nnapi.Predictor
-    pixels: Pixels
-    seed: int = 0
-
-    def __call__(self, files: Sequence[Path]) -> FinishedRun:
-        given = read_inputs(self.predictor.compilation.model, files, self.pixels, self.seed)
-        start = time.perf_counter()
-        outputs = self.predictor(*(value.array for value in given))
-        seconds = time.perf_counter() - start
-        return FinishedRun([replace(value, array=np.empty(0)) for value in given], outputs, seconds)
+    given = read_inputs(predictor.compilation.model, files, pixels, seed)
+    start = time.perf_counter()
+    outputs = predictor(*(value.array for value in given))
+    seconds = time.perf_counter() - start
+    return FinishedRun([replace(value, array=np.empty(0)) for value in given], outputs, seconds)
 
 
 def connect_if(url: str | None) -> AbstractContextManager[Cluster | None]:
@@ -61,4 +55,4 @@ def run_on(
     """Run on the devices with one thread for each worker; results are in order and identical on all workers."""
     predictor = nnapi.Predictor(model, devices, cache=True)
     files = [[file.absolute() for file in run] for run in runs]
-    return cluster.map(ReadAndRun(predictor, pixels, seed), files, progress)
+    return cluster.map(partial(_read_and_run, predictor, pixels, seed), files, progress)

@@ -11,7 +11,7 @@ from time import perf_counter
 import typer
 
 import nnapi
-from nnapi.cli.batch import Failure, RunLog, list_files, run_batch, run_windows
+from nnapi.cli.batch import RunLog, list_files, run_batch, run_windows
 from nnapi.cli.cluster_runs import connect_if, run_on
 from nnapi.cli.exit_code import ExitCode
 from nnapi.cli.failure import describe_failure, fail
@@ -70,7 +70,7 @@ def start(
     compilation: nnapi.Compilation,
     planned: Sequence[Sequence[Path]],
     cluster: Cluster | None,
-) -> Iterator[FinishedRun | Failure]:
+) -> Iterator[FinishedRun | Exception]:
     if cluster:
         names = [each.name for each in compilation.devices]
         return run_on(cluster, compilation.model, names, planned, subject.pixels, options.seed)
@@ -93,14 +93,14 @@ class Results:
     failed: int = 0
     begun: float = field(default_factory=perf_counter)
 
-    def add(self, paths: Sequence[Path], finished: FinishedRun | Failure) -> None:
+    def add(self, paths: Sequence[Path], finished: FinishedRun | Exception) -> None:
         """Add the next run; a failure ends the command unless it is recorded."""
         self.number += 1
-        if isinstance(finished, Failure):
+        if isinstance(finished, Exception):
             if self.log is None:
-                raise finished.error
+                raise finished
             self.failed += 1
-            self.log.add(paths, {"error": describe_failure(finished.error)[1]})
+            self.log.add(paths, {"error": describe_failure(finished)[1]})
             return
         result = summarize(self.subject, finished, self.options.top)
         if self.log:

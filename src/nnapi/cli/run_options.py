@@ -109,12 +109,9 @@ def with_options(command: Callable[[RunOptions], None]) -> Callable[..., None]:
     def call(**values: Any) -> None:
         command(RunOptions(**values))
 
-    call.__doc__ = command.__doc__
-    call.__name__ = command.__name__
-    hints = call.__annotations__ = get_type_hints(RunOptions, include_extras=True)
-    fields = inspect.signature(RunOptions).parameters.items()
-    parameters = [parameter.replace(annotation=hints[name]) for name, parameter in fields]
-    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # which Typer reads
+    call.__doc__, call.__name__ = command.__doc__, command.__name__
+    call.__annotations__ = get_type_hints(RunOptions, include_extras=True)
+    call.__signature__ = inspect.signature(RunOptions, eval_str=True)  # type: ignore[attr-defined]  # which Typer reads
     return call
 
 

@@ -25,10 +25,6 @@ TABLE = "labels.csv"
 Truth: TypeAlias = int | Boxes | tuple[Path, ...]
 
 
-class DatasetError(Mistake, ValueError):
-    """A folder is not a data set; the message names the file and the fault."""
-
-
 @dataclass(frozen=True)
 class Example:
     file: Path
@@ -36,12 +32,12 @@ class Example:
 
 
 def read_dataset(folder: Path, names: Sequence[str] | None = None) -> list[Example]:
-    """Return the examples in a folder by name; ``names`` are the model's classes. Raises DatasetError."""
+    """Return the examples in a folder by name; ``names`` are the model's classes. Mistake if it is not a data set."""
     table = folder / TABLE
     if table.is_file():
         return _from_table(table, _numbers(names))
     if not folder.is_dir():
-        raise DatasetError(f"{folder}: no such folder")
+        raise Mistake(f"{folder}: no such folder")
     return _from_folders(folder, _numbers(names))
 
 
@@ -59,7 +55,7 @@ def _numbers(names: Sequence[str] | None) -> Callable[[str], int]:
         if label.strip().isdigit():
             return int(label)
         known = "is not one of the labels" if names else "is not a number, and no file of labels is given"
-        raise DatasetError(f"the label {label!r} {known}")
+        raise Mistake(f"the label {label!r} {known}")
 
     return number
 
@@ -73,7 +69,7 @@ def _from_folders(folder: Path, number: Callable[[str], int]) -> list[Example]:
         if file.is_file() and not file.name.startswith(".")
     ]
     if not examples:
-        raise DatasetError(f"{folder} has neither a {TABLE} nor folders with files in them")
+        raise Mistake(f"{folder} has neither a {TABLE} nor folders with files in them")
     return examples
 
 
@@ -83,12 +79,12 @@ def _from_table(table: Path, number: Callable[[str], int]) -> list[Example]:
         headings = set(reader.fieldnames or ())
         rows = [{key: (value or "").strip() for key, value in row.items() if key} for row in reader]
     if not rows:
-        raise DatasetError(f"{table} has no rows")
+        raise Mistake(f"{table} has no rows")
     if "file" not in headings or not headings & {"label", "expected"}:
-        raise DatasetError(f"{table} needs a column 'file' and one of 'label' and 'expected'")
+        raise Mistake(f"{table} needs a column 'file' and one of 'label' and 'expected'")
     for row in rows:
         if not (table.parent / row["file"]).is_file():
-            raise DatasetError(f"{table} names {row['file']!r}, which does not exist")
+            raise Mistake(f"{table} names {row['file']!r}, which does not exist")
     if "expected" in headings:
         return [Example(table.parent / row["file"], _find_expected(table.parent, row)) for row in rows]
     if headings.issuperset(CORNERS):
@@ -100,7 +96,7 @@ def _find_expected(folder: Path, row: Mapping[str, str]) -> tuple[Path, ...]:
     files = tuple(folder / name.strip() for name in row["expected"].split(";"))
     for file in files:
         if not file.is_file():
-            raise DatasetError(f"{row['file']} expects {file.name}, which does not exist")
+            raise Mistake(f"{row['file']} expects {file.name}, which does not exist")
     return files
 
 
@@ -115,5 +111,5 @@ def _boxes(rows: Sequence[Mapping[str, str]], number: Callable[[str], int]) -> B
     try:
         corners = np.array([[float(row[name]) for name in CORNERS] for row in rows], np.float64).reshape(-1, 4)
     except ValueError as error:
-        raise DatasetError(f"{rows[0]['file']}: a corner is not a number: {error}") from None
+        raise Mistake(f"{rows[0]['file']}: a corner is not a number: {error}") from None
     return Boxes(corners, np.array([number(row["label"]) for row in rows], np.int64), np.ones(len(rows)))

@@ -22,10 +22,6 @@ Rounds = tuple[tuple[float, ...], ...]
 T = TypeVar("T")
 
 
-class NotAResultError(Mistake, ValueError):
-    """The JSON is not the result of a benchmark."""
-
-
 @dataclass(frozen=True)
 class Agreement:
     """The difference of outputs from the reference's: in quantization steps, or of float values.
@@ -145,15 +141,15 @@ def to_data(benchmark: Benchmark) -> dict[str, Any]:
 
 
 def from_data(data: Any) -> Benchmark:
-    """Return the benchmark that :func:`to_data` wrote. Raises NotAResultError for anything else."""
+    """Return the benchmark that :func:`to_data` wrote. Raises Mistake for anything else."""
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise NotAResultError("it is not a result of nnapi bench")
+        raise Mistake("it is not a result of nnapi bench")
     if data.get("version") != VERSION:
-        raise NotAResultError(f"it is of version {data.get('version')}, this program reads {VERSION}")
+        raise Mistake(f"it is of version {data.get('version')}, this program reads {VERSION}")
     try:
         return _make(Benchmark, {**data, "models": tuple(map(_model, data["models"]))})
     except (KeyError, TypeError, ValueError) as error:
-        raise NotAResultError(f"it is damaged: {type(error).__name__}: {error}") from None
+        raise Mistake(f"it is damaged: {type(error).__name__}: {error}") from None
 
 
 def _model(data: dict[str, Any]) -> ModelResult:
