@@ -13,7 +13,7 @@ from rich.text import Text
 import nnapi
 from nnapi.cli.exit_code import ExitCode
 from nnapi.cli.failure import fail
-from nnapi.cli.file_driver import FileDriver
+from nnapi.cli.file_driver import FileDriver, measure_file
 from nnapi.cli.inputs import read_arrays, runs
 from nnapi.cli.options import AsWeights, InputShapes, Int16AsFloat, Json, ModelFile, Seed, load
 from nnapi.cli.progress import progress
@@ -103,7 +103,12 @@ def compare(
     with progress(out, len(loaded.operations)) as step:
         try:
             found = find_divergence(loaded, given, tried, base, lambda call: step(f"{call} on both devices"))
-            whole, unread = _measure_file(model, loaded, given, against, base)
+            whole, unread = None, ""
+            if against and model.suffix == SUFFIXES[against]:
+                try:
+                    whole = measure_file(OTHERS[against], model, loaded, given, base)
+                except (UnsuitableError, ValueError) as error:
+                    unread = str(error)
         except NnapiError as error:
             raise typer.Exit(fail(f"{base.name} does not run {model.name}: {error}", ExitCode.REFUSED)) from None
     steps, first = found.steps, found.first
@@ -150,19 +155,15 @@ def _print_recording(model: nnapi.Model, recording: Path, devices: str | None, a
         runs = list(map(asdict, found))
         described = {"model": model.name, "recording": str(recording), "device": names[0], "runs": runs}
         print_json("compare-recording", described)
-        return int(bool(beyond))
-    out = console()
-    words = (
-        f"{beyond[0].name} is the first that differs"
-        if beyond
-        else f"nothing differs in {pluralize(len(found), 'run')}"
-    )
-    out.print(Text(f"{model.name}: {names[0]} beside {recording.name}: {words}", style="bold"))
-    rows = table("run", "off by", "dB", "why", right=["off by", "dB"])
-    for one in found:
-        rows.add_row(Text(one.name), *_format_distance(one.distance), Text(one.reason))
-    out.print(indent(rows))
-    return int(bool(beyond))
+    else:
+        out, nothing = console(), f"nothing differs in {pluralize(len(found), 'run')}"
+        words = f"{beyond[0].name} is the first that differs" if beyond else nothing
+        out.print(Text(f"{model.name}: {names[0]} beside {recording.name}: {words}", style="bold"))
+        rows = table("run", "off by", "dB", "why", right=["off by", "dB"])
+        for one in found:
+            rows.add_row(Text(one.name), *_format_distance(one.distance), Text(one.reason))
+        out.print(indent(rows))
+    return ExitCode.DIFFERENT if beyond else ExitCode.SUCCESS
 
 
 def compare_recording(model: Model, recording: Path, on: nnapi.Device) -> list[RecordedRun]:
@@ -214,18 +215,6 @@ def _find_devices(devices: str | None, against: str | None) -> list[nnapi.Device
         return [nnapi.device(names[0]), nnapi.Device(FileDriver(OTHERS[against], SUFFIXES[against]))]
     except ImportError as error:
         raise Mistake(f"{against} is not installed: {error}") from None
-
-
-def _measure_file(
-    file: Path, model: nnapi.Model, inputs: Sequence[Any], against: str | None, base: nnapi.Device
-) -> tuple[Distance | None, str]:
-    if against is None or file.suffix != SUFFIXES[against]:
-        return None, ""
-    try:
-        (run,) = OTHERS[against].open(file, 1).prepare(1)
-        return measure_outputs(model, nnapi.compile(model, base).run(*inputs), run(inputs)), ""
-    except (UnsuitableError, ValueError) as error:
-        return None, str(error)
 
 
 def _summarize(found: Divergence) -> str:

@@ -13,8 +13,11 @@ from nnapi.codes import DeviceTypeCode
 from nnapi.drivers.base import ENGINE, Capabilities, DeviceInfo, Outcome, PrepareOptions, Request, Verdict
 from nnapi.drivers.litert.quiet import hide_delegate_message
 from nnapi.errors import BadDataError, OpFailedError, need_value
-from nnapi.model.operand import OperandType
+from nnapi.model.operand import Array, OperandType
 from nnapi.report.engines import Engine, Run, UnsuitableError
+from nnapi.runtime.choice.judge import Distance
+from nnapi.runtime.device import REFERENCE
+from nnapi.testing.divergence import measure_outputs
 
 
 class FileDriver:
@@ -49,6 +52,16 @@ class FileDriver:
             with hide_delegate_message():
                 (run,) = self._engine.open(path, 1).prepare(1)
         return run
+
+
+def measure_file(
+    engine: Engine, file: Path, model: nnapi.Model, inputs: Sequence[Array | None], base: nnapi.Device | str = REFERENCE
+) -> Distance:
+    """Return how far an engine's outputs of the file itself are from those of a device. Raises UnsuitableError, and
+    ValueError for other outputs."""
+    (run,) = engine.open(file, 1).prepare(1)
+    found = run([array for array in inputs if array is not None])
+    return measure_outputs(model, nnapi.compile(model, base).run(*inputs), found)
 
 
 class PreparedFile:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -15,7 +16,7 @@ import nnapi
 from nnapi.cli.accelerators import Accelerator, DeviceAccelerator, Xnnpack
 from nnapi.cli.edits import list_edits
 from nnapi.cli.exit_code import ExitCode
-from nnapi.cli.file_driver import FileDriver
+from nnapi.cli.file_driver import FileDriver, measure_file
 from nnapi.cli.info import EXAMPLES, examples_by_model
 from nnapi.cli.inputs import read_arrays
 from nnapi.cli.options import Json, ModelFiles, Names, Seed, device_option, load
@@ -29,9 +30,9 @@ from nnapi.printable import format_bytes
 from nnapi.report.engines import OTHERS, UnsuitableError
 from nnapi.report.html import migration_page
 from nnapi.runtime.choice.judge import Distance
-from nnapi.runtime.device import REFERENCE, unavailable_devices
+from nnapi.runtime.device import unavailable_devices
 from nnapi.testing.build import build
-from nnapi.testing.divergence import Divergence, Verdict, each_alone, find_divergence, measure_outputs
+from nnapi.testing.divergence import Divergence, Verdict, each_alone, find_divergence
 from nnapi.testing.example import Example
 
 GPU = "webgpu"
@@ -61,13 +62,7 @@ class Migration:
     is_equal: bool = False
     accelerators: list[Answer] = field(default_factory=list)
     operations: list[Operation] = field(default_factory=list)
-
-    @property
-    def summary(self) -> str:
-        if self.distance is None or not self.is_equal:
-            return "not the same results in LiteRT"
-        off = f"{self.distance.largest:.3g}{' steps' if self.distance.in_steps else ''}"
-        return f"each operation gives the same in LiteRT within rounding, the whole model is off by {off}"
+    summary: str = "not the same results in LiteRT"
 
 
 def migrate(
@@ -86,22 +81,18 @@ def migrate(
     run on the recorded inputs. Exit code 1 if a file computes something else than its model, 3 if one is not written.
     """
     accelerators: list[Accelerator] = [Xnnpack(), *map(DeviceAccelerator, _find_devices(device))]
-    terminal, found = console(), []
+    terminal = console()
     out.mkdir(parents=True, exist_ok=True)
     subjects = [subject for file in models for subject in _read(file, seed)]
     with progress(terminal, len(subjects)) as step:
-        for name, model, inputs in subjects:
-            step(f"migrating {name}")
-            migration = Migration(name)
-            if isinstance(model, str):
-                migration.problem = model
-            else:
-                _migrate(migration, model, inputs, out / f"{name}.tflite", accelerators)
-            found.append(migration)
+        for migration, model, inputs in subjects:
+            step(f"migrating {migration.model}")
+            if model is not None:
+                _migrate(migration, model, inputs, out / f"{migration.model}.tflite", accelerators)
             if not as_json:
                 _show(terminal, migration)
-    described = [{**asdict(each), "summary": each.summary} for each in found]
-    data = {"models": described, "unavailable": _explain_gpu()}
+    found = [migration for migration, _, _ in subjects]
+    data = {"models": list(map(asdict, found)), "unavailable": _explain_gpu()}
     if report:
         report.write_text(migration_page(**data), encoding="utf-8", errors="replace")
     if as_json:
@@ -121,18 +112,19 @@ def _explain_gpu() -> list[dict[str, str]]:
     return [{"name": each.name, "reason": each.reason} for each in unavailable_devices() if each.name == GPU]
 
 
-def _read(file: Path, seed: int) -> Iterator[tuple[str, Model | str, list[Array | None]]]:
-    """Yield the name of each model in a file, the model or the reason why there is none, and its inputs."""
+def _read(file: Path, seed: int) -> Iterator[tuple[Migration, Model | None, list[Array | None]]]:
+    """Yield each model in a file with its inputs; None for a model that is refused."""
     if file.suffix != EXAMPLES:
         model = load(file)
-        yield file.stem, model, [*read_arrays(model, [], seed)]
+        yield Migration(file.stem), model, [*read_arrays(model, [], seed)]
         return
     for number, (example, *_) in enumerate(examples_by_model(file)):
-        name = f"{file.stem}-{number}"
+        migration = Migration(f"{file.stem}-{number}")
         try:
-            yield name, build(example), [example.inputs[index] for index in example.main.inputs]
+            yield migration, build(example), [example.inputs[index] for index in example.main.inputs]
         except NnapiError as error:
-            yield name, str(error), []
+            migration.problem = str(error)
+            yield migration, None, []
 
 
 def _migrate(
@@ -146,12 +138,15 @@ def _migrate(
         nnapi.export(model, file)
         migration.file, migration.bytes = str(file), file.stat().st_size
         found = find_divergence(model, inputs, nnapi.Device(FileDriver(OTHERS["litert"], ".tflite")))
-        migration.distance = _measure(model, inputs, file)
+        migration.distance = measure_file(OTHERS["litert"], file, model, inputs)
         migration.is_equal = found.first is None and found.is_complete
         migration.problem = found.failure
     except (NnapiError, UnsuitableError) as error:
         migration.problem = str(error)
         return
+    if migration.is_equal:
+        off = f"{migration.distance.largest:.3g}{' steps' if migration.distance.in_steps else ''}"
+        migration.summary = f"each operation gives the same in LiteRT within rounding, the whole model is off by {off}"
     parts = [part for _, part in each_alone(model, inputs)]
     refusals = {each.name: each.list_refusals(model, list(map(build, parts))) for each in accelerators}
     migration.accelerators = [
@@ -161,12 +156,6 @@ def _migrate(
     migration.accelerators += ask_compilers(file, file.with_suffix(".partitioned"))
     file.with_suffix(".partitioned").unlink(missing_ok=True)
     migration.operations = list(_describe(found, parts, accelerators, refusals))
-
-
-def _measure(model: Model, inputs: Sequence[Array | None], file: Path) -> Distance:
-    (run,) = OTHERS["litert"].open(file, 1).prepare(1)
-    given = [array for array in inputs if array is not None]
-    return measure_outputs(model, nnapi.compile(model, REFERENCE).run(*inputs), run(given))
 
 
 def _describe(
@@ -217,8 +206,8 @@ def _show(out: Console, migration: Migration) -> None:
 
 def _group(operations: Sequence[Operation]) -> dict[tuple[str, ...], list[int]]:
     """Return the numbers of the operations that are refused for the same reason."""
-    groups: dict[tuple[str, ...], list[int]] = {}
+    groups = defaultdict[tuple[str, ...], list[int]](list)
     for each in operations:
         for name, reason in each.refusals.items():
-            groups.setdefault((each.operation, f"{name}: {reason}", *each.edits[name]), []).append(each.number)
+            groups[each.operation, f"{name}: {reason}", *each.edits[name]].append(each.number)
     return groups
