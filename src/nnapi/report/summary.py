@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nnapi.report.result import Benchmark, Measurement, ModelResult
+from nnapi.report.result import Benchmark, ModelResult
 
 ALONE = "litert"
 """The engine that nnapi is also compared with alone: it runs all of the files."""
@@ -31,22 +30,19 @@ def summarize(benchmark: Benchmark) -> list[Line]:
 
 def geometric_mean(ratios: Sequence[float | None]) -> tuple[float, int] | None:
     """Return the geometric mean of the known ratios, and their number; None without any."""
-    known = [math.log(ratio) for ratio in ratios if ratio is not None]
-    return (math.exp(statistics.fmean(known)), len(known)) if known else None
+    known = [ratio for ratio in ratios if ratio is not None]
+    return (statistics.geometric_mean(known), len(known)) if known else None
 
 
 def _summarize_model(model: ModelResult) -> Line:
-    ran = [m for m in model.measurements if m.minimum is not None]
-    ours, others = _fastest([m for m in ran if m.is_ours]), [m for m in ran if not m.is_ours]
-    best, alone = _fastest(others), _fastest([m for m in others if m.engine == ALONE])
-    times = {m.engine: m.minimum for m in ran if m.minimum is not None}
-    devices = ours.devices if ours else ()
-    return Line(model.name, devices, times, best.engine if best else None, _ratio(best, ours), _ratio(alone, ours))
+    times = {m.engine: m.minimum for m in model.measurements if m.minimum}
+    devices = {m.engine: m.devices for m in model.measurements if m.is_ours}
+    ours, best = (
+        min((name for name in times if (name in devices) is is_ours), key=times.__getitem__, default=None)
+        for is_ours in (True, False)
+    )
 
+    def ratio(other: str | None) -> float | None:
+        return times[other] / times[ours] if ours and other in times else None
 
-def _fastest(measurements: Sequence[Measurement]) -> Measurement | None:
-    return min(measurements, key=lambda m: m.minimum or math.inf, default=None)
-
-
-def _ratio(other: Measurement | None, ours: Measurement | None) -> float | None:
-    return other.minimum / ours.minimum if other and ours and other.minimum and ours.minimum else None
+    return Line(model.name, devices[ours] if ours else (), times, best, ratio(best), ratio(ALONE))
