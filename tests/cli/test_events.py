@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nnapi.cli import app
-from nnapi.cli.events import LABEL, ROW, Event, describe_events, draw_events, find_events
+from nnapi.cli.events import LABEL, LEAST, ROW, Event, describe_events, draw_events, find_events
 from tests.formats.tflite.metadata_cases import append_files, block
 from tests.tflite_writer import Graph, const, f32, write
 
@@ -17,11 +17,11 @@ SHARES = np.array([[0.9, 0.1], [0.8, 0.4], [0.1, 0.6], [0.7, 0.2]])
 
 
 def test_windows_beside_each_other_are_one_event() -> None:
-    found = find_events(SHARES, 0.5, 1.0)
-    assert found == [Event(0, 0.0, 1.5, 0.9), Event(1, 0.5, 2.0, 0.6), Event(0, 1.5, 2.5, 0.7)]
-    assert describe_events(found[:2], ["dog", "cat"]) == "dog 0.0–1.5 s, cat 0.5–2.0 s"
-    assert find_events(SHARES, 0.5, 1.0, 0.85) == [Event(0, 0.0, 1.0, 0.9)]
-    assert describe_events([], []) == "nothing"
+    found = find_events(SHARES, 0.5, 1.0, ["dog", "cat"], LEAST)
+    assert found == [Event(0, "dog", 0.0, 1.5, 0.9), Event(1, "cat", 0.5, 2.0, 0.6), Event(0, "dog", 1.5, 2.5, 0.7)]
+    assert describe_events(found[:2]) == "dog 0.0–1.5 s, cat 0.5–2.0 s"
+    assert find_events(SHARES, 0.5, 1.0, ["dog", "cat"], 0.85) == [Event(0, "dog", 0.0, 1.0, 0.9)]
+    assert describe_events([]) == "nothing"
 
 
 def test_drawn_over_seconds() -> None:

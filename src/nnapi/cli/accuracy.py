@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import starmap
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from nnapi.model.operand import Array
 from nnapi.report.accuracy import Boxes, classification, detection, squared_error
 from nnapi.report.benchmark import Judge, JudgeDevices, Step
 from nnapi.report.dataset import Example
-from nnapi.report.engines import Run, UnsuitableError
+from nnapi.report.engines import UnsuitableError
 from nnapi.vision.outputs import class_count, output_operands, to_floats
 from nnapi.vision.pictures import PLAIN, Pixels
 
@@ -29,16 +30,7 @@ def judge(model: Model, examples: Sequence[Example], pixels: Pixels = PLAIN) -> 
     labels do not fit the model's outputs."""
     metrics = _prepare(model, examples)
     (operand,) = input_operands(model)
-
-    def run_all(run: Run) -> Iterator[Sequence[Array]]:
-        for example in examples:
-            try:
-                given = read(example.file, operand, pixels)
-            except Mistake as mistake:
-                raise UnsuitableError(str(mistake)) from None
-            yield run([given.array])
-
-    return lambda run: metrics(run_all(run))
+    return lambda run: metrics(run([read(example.file, operand, pixels).array]) for example in examples)
 
 
 def judge_on(
@@ -52,11 +44,7 @@ def judge_on(
         step(f"{done} of {total} examples on the cluster")
 
     def run_all(devices: Sequence[str]) -> Iterator[Sequence[Array]]:
-        try:
-            for finished in run_on(cluster, model, devices, files, pixels, progress=show_progress):
-                yield finished.outputs
-        except Mistake as mistake:
-            raise UnsuitableError(str(mistake)) from None
+        return (found.outputs for found in run_on(cluster, model, devices, files, pixels, progress=show_progress))
 
     return lambda devices: metrics(run_all(devices))
 
@@ -64,10 +52,15 @@ def judge_on(
 def _prepare(model: Model, examples: Sequence[Example]) -> Callable[[Iterable[Sequence[Array]]], Mapping[str, float]]:
     if len(model.inputs) != 1:
         raise Mistake(f"a data set is for models with one input, {model.name} has {len(model.inputs)}")
-    metrics, outputs = _metrics(model, examples), output_operands(model)
-    return lambda found: metrics(
-        [[to_floats(output.type, array) for output, array in zip(outputs, arrays, strict=True)] for arrays in found]
-    )
+    metrics, types = _metrics(model, examples), [operand.type for operand in output_operands(model)]
+
+    def compute(found: Iterable[Sequence[Array]]) -> Mapping[str, float]:
+        try:
+            return metrics([list(starmap(to_floats, zip(types, arrays, strict=True))) for arrays in found])
+        except Mistake as mistake:  # a file that cannot be read
+            raise UnsuitableError(str(mistake)) from None
+
+    return compute
 
 
 def _metrics(model: Model, examples: Sequence[Example]) -> Metrics:

@@ -184,14 +184,10 @@ def compare_recording(model: Model, recording: Path, on: nnapi.Device) -> list[R
 def _fits(model: Model, example: Example) -> bool:
     """Return whether both have the same input and output types; unspecified dimensions match any."""
     values = {**example.outputs, **example.inputs}
-    sides = ((model.inputs, example.main.inputs), (model.outputs, example.main.outputs))
-    return all(
-        len(ours) == len(theirs)
-        and all(
-            _is_like(model.operands[own].type, example.main.operands[other], values.get(other))
-            for own, other in zip(ours, theirs, strict=True)
-        )
-        for ours, theirs in sides
+    main = example.main
+    return (len(model.inputs), len(model.outputs)) == (len(main.inputs), len(main.outputs)) and all(
+        _is_like(model.operands[own].type, main.operands[other], values.get(other))
+        for own, other in zip([*model.inputs, *model.outputs], [*main.inputs, *main.outputs], strict=True)
     )
 
 

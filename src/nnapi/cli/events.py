@@ -22,41 +22,37 @@ def view_events(
     shares: Array, step: float, length: float, labels: Sequence[str] | None, least: float | None = None
 ) -> View:
     """Return the events as words, picture and data; ``shares`` is (windows, classes)."""
-    events = find_events(shares, step, length, least)
     names = [name_class(number, labels) for number in range(shares.shape[1])]
-    data = [
-        {"index": e.number, "label": names[e.number], "from": e.start, "to": e.end, "share": e.share} for e in events
-    ]
-    words = describe_events(events, [names[event.number] for event in events])
-    return View(words, draw_events(shares, step, length, names), {"events": data})
+    events = find_events(shares, step, length, names, LEAST if least is None else least)
+    data = [{"index": e.number, "label": e.name, "from": e.start, "to": e.end, "share": e.share} for e in events]
+    return View(describe_events(events), draw_events(shares, step, length, names), {"events": data})
 
 
 class Event(NamedTuple):
     """A class from ``start`` to ``end`` in seconds; ``share`` is the greatest of its windows."""
 
     number: int
+    name: str
     start: float
     end: float
     share: float
 
 
-def find_events(shares: Array, step: float, length: float, least: float | None = None) -> list[Event]:
+def find_events(shares: Array, step: float, length: float, names: Sequence[str], least: float) -> list[Event]:
     """Join adjacent windows of the same class; ``shares`` is (windows, classes)."""
-    least = LEAST if least is None else least
     found = []
     for number in np.flatnonzero(shares.max(0) >= least).tolist():
         heard = np.concatenate([[False], shares[:, number] >= least, [False]])
         changes = np.flatnonzero(heard[1:] != heard[:-1]).tolist()
         for first, after in zip(changes[::2], changes[1::2], strict=True):
             share = float(shares[first:after, number].max())
-            found.append(Event(number, first * step, (after - 1) * step + length, share))
+            found.append(Event(number, names[number], first * step, (after - 1) * step + length, share))
     return sorted(found, key=lambda event: (event.start, -event.share))
 
 
-def describe_events(events: Sequence[Event], names: Sequence[str]) -> str:
+def describe_events(events: Sequence[Event]) -> str:
     """Return ``dog 0.0–1.5 s, cat 2.0–3.0 s``."""
-    phrases = [f"{name} {event.start:.1f}–{event.end:.1f} s" for event, name in zip(events, names, strict=True)]
-    return ", ".join(phrases) or "nothing"
+    return ", ".join(f"{event.name} {event.start:.1f}–{event.end:.1f} s" for event in events) or "nothing"
 
 
 def draw_events(shares: Array, step: float, length: float, names: Sequence[str]) -> Picture:
