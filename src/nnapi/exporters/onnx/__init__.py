@@ -4,23 +4,32 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from nnapi.errors import OpFailedError
 from nnapi.exporters.dynamic_dimensions import generalize, is_dynamic, other_shapes
 from nnapi.exporters.onnx.convert import Conversion
 from nnapi.exporters.onnx.graph import list_nodes
 from nnapi.exporters.onnx.transposes import sink_transposes
-from nnapi.exporters.onnx.writer import serialize
 from nnapi.model.model import Model
 from nnapi.store.files import PUBLIC, replace_file
 
 __all__ = ["write"]
 
+INSTALL = "writing ONNX needs the library onnx: pip install 'nnapi[onnx]'"
+
 
 def write(model: Model, path: Path) -> None:
-    """Write the model; BadDataError lists refused operations. Constants of more than 2 GiB go to PATH.data."""
+    """Write the model; BadDataError lists refused operations, OpFailedError names a missing library.
+
+    Constants of more than 2 GiB go to PATH.data.
+    """
     graph = Conversion.lower_file(model, ".onnx").finish()
     if is_dynamic(model):
         other = Conversion.lower_file(model, ".onnx", other_shapes(model)).finish()
         generalize(list(list_nodes(graph)), list(list_nodes(other)), ".onnx")
+    try:
+        from nnapi.exporters.onnx.writer import serialize
+    except ImportError:
+        raise OpFailedError(INSTALL) from None
     data_path = path.with_name(f"{path.name}.data")
     content, data = serialize(sink_transposes(graph, is_dynamic(model)), model.notes, data_path.name)
     if data:

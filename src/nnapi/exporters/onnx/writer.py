@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import onnx
+from onnx import TensorProto, checker, helper, numpy_helper
 
-from nnapi.errors import BadDataError, OpFailedError
+from nnapi.errors import BadDataError
 from nnapi.exporters.onnx.graph import Graph, Node, Value
 from nnapi.model.operand import Array
-
-if TYPE_CHECKING:
-    import onnx
 
 OPSET, WIDE_OPSET = 20, 21
 """The default opset, and the one for 16-bit quantized values: with the first, ONNX Runtime 1.31 mistakes the types of
 quantized values."""
 IR_VERSIONS = {OPSET: 9, WIDE_OPSET: 10}
 """The version of the format for each opset."""
-INSTALL = "writing ONNX needs the library onnx: pip install 'nnapi[onnx]'"
 LARGEST = 2**31 - 2**20
 """Bytes of constants within the file: a protocol buffer is smaller than 2 GiB."""
 SMALL = 1024
@@ -29,14 +27,7 @@ SHORT = 16
 
 
 def serialize(graph: Graph, notes: Iterable[str], data_name: str) -> tuple[bytes, Sequence[Array]]:
-    """Return the checked file, and the content of the file ``data_name`` if constants have more than 2 GiB.
-
-    Raises OpFailedError without the library.
-    """
-    try:
-        from onnx import checker, helper
-    except ImportError:
-        raise OpFailedError(INSTALL) from None
+    """Return the checked file, and the content of the file ``data_name`` if constants have more than 2 GiB."""
     work = _Writer(graph, data_name)
     opset = WIDE_OPSET if _has_wide_codes(graph) else OPSET
     model = helper.make_model(
@@ -66,7 +57,7 @@ def _has_wide_codes(graph: Graph) -> bool:
 class _Writer:
     def __init__(self, graph: Graph, data_name: str) -> None:
         self.names: dict[Value, str] = {}
-        self.initializers: list[onnx.TensorProto] = []
+        self.initializers: list[TensorProto] = []
         self.external: list[Array] = []
         self._taken: set[str] = set()
         self._equal: dict[Any, str] = {}
@@ -78,17 +69,13 @@ class _Writer:
             for position, value in enumerate(values):
                 self._name(value, f"{side}_{position}")
 
-    def graph(self, graph: Graph, initializers: Sequence[onnx.TensorProto] = ()) -> onnx.GraphProto:
-        from onnx import helper
-
+    def graph(self, graph: Graph, initializers: Sequence[TensorProto] = ()) -> onnx.GraphProto:
         inputs = [self._info(value) for value in graph.inputs]
         nodes = [self._node(node) for node in graph.nodes]
         outputs = [self._info(value) for value in graph.outputs]
         return helper.make_graph(nodes, graph.name or "model", inputs, outputs, list(initializers))
 
     def _node(self, node: Node) -> onnx.NodeProto:
-        from onnx import helper
-
         inputs = ["" if value is None else self._read(value) for value in node.inputs]
         while inputs and not inputs[-1]:
             inputs.pop()
@@ -97,15 +84,11 @@ class _Writer:
         return helper.make_node(node.kind, inputs, outputs, outputs[0], **attributes)
 
     def _attribute(self, value: Any) -> Any:
-        from onnx import helper
-
         if isinstance(value, Graph):
             return self.graph(value)
         return helper.np_dtype_to_tensor_dtype(value) if isinstance(value, np.dtype) else value
 
     def _info(self, value: Value) -> onnx.ValueInfoProto:
-        from onnx import helper
-
         shape = [value.dynamic.get(axis, size) for axis, size in enumerate(value.shape)]
         element = helper.np_dtype_to_tensor_dtype(value.element)
         return helper.make_tensor_value_info(self._name(value, "value"), element, shape)
@@ -132,11 +115,9 @@ class _Writer:
             self.initializers.append(self._tensor(found, value.data))
         return found
 
-    def _tensor(self, name: str, data: Array) -> onnx.TensorProto:
-        from onnx import TensorProto, numpy_helper
-
+    def _tensor(self, name: str, data: Array) -> TensorProto:
         if not self._is_large or data.nbytes < SMALL:
-            tensor: onnx.TensorProto = numpy_helper.from_array(np.ascontiguousarray(data).reshape(data.shape), name)
+            tensor: TensorProto = numpy_helper.from_array(np.ascontiguousarray(data).reshape(data.shape), name)
             return tensor
         tensor = numpy_helper.from_array(data[:0], name)
         tensor.dims[:] = data.shape
@@ -151,9 +132,7 @@ class _Writer:
 
 def _without_data(model: onnx.ModelProto) -> onnx.ModelProto:
     """Return the model for the checker with constants as inputs: it would look for the data's file."""
-    from onnx import ModelProto, helper
-
-    copy = ModelProto()
+    copy = onnx.ModelProto()
     copy.CopyFrom(model)
     for tensor in copy.graph.initializer:
         copy.graph.input.append(helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))

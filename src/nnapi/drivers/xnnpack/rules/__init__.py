@@ -3,21 +3,8 @@
 from __future__ import annotations
 
 from nnapi.drivers.xnnpack.context import RULES
-from nnapi.drivers.xnnpack.rules import (  # noqa: F401  (each registers its rules)
-    activation,
-    binary,
-    convolution,
-    indexing,
-    matmul,
-    movement,
-    normalization,
-    pooling,
-    quantization,
-    recurrent,
-    recurrent_lstm,
-    reduction,
-    resize,
-    unary,
-)
+from nnapi.lowering.lower import import_rules
 
 __all__ = ["RULES"]
+
+import_rules(__name__, __path__)
