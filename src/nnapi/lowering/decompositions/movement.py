@@ -64,17 +64,8 @@ def slice_block(b: Decomposition, input: Tensor, begin: Array, size: Array) -> T
 
 
 @decomposition(Op.STRIDED_SLICE)
-def strided_slice(
-    b: Decomposition,
-    input: Tensor,
-    begin: Array,
-    end: Array,
-    strides: Array,
-    begin_mask: int,
-    end_mask: int,
-    shrink_axis_mask: int,
-) -> Tensor:
-    for axis, steps in enumerate(slice_steps(input.shape, begin, end, strides, begin_mask, end_mask)):
+def strided_slice(b: Decomposition, input: Tensor, shrink_axis_mask: int, **bounds: Any) -> Tensor:
+    for axis, steps in enumerate(slice_steps(input.shape, **bounds)):
         input = b.pick(input, axis, steps)
     return b.restate(input, result(b))
 

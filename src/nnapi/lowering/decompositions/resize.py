@@ -13,23 +13,18 @@ from nnapi.ops.shapes import Pair
 
 
 @decomposition(Op.RESIZE_NEAREST_NEIGHBOR)
-def resize_nearest_neighbor(
-    b: Decomposition, input: Tensor, size: Pair, align_corners: bool, half_pixel_centers: bool
-) -> Tensor:
+def resize_nearest_neighbor(b: Decomposition, input: Tensor, size: Pair, **sampling: bool) -> Tensor:
     for axis, out in zip((1, 2), size, strict=True):
-        nearest = nearest_cells(input.shape[axis], out, align_corners, half_pixel_centers)
-        input = b.pick(input, axis, nearest.tolist())
+        input = b.pick(input, axis, nearest_cells(input.shape[axis], out, **sampling).tolist())
     return input
 
 
 @decomposition(Op.RESIZE_BILINEAR)
-def resize_bilinear(
-    b: Decomposition, input: Tensor, size: Pair, align_corners: bool, half_pixel_centers: bool
-) -> Tensor:
+def resize_bilinear(b: Decomposition, input: Tensor, size: Pair, **sampling: bool) -> Tensor:
     """Interpolate quantized values as integers, so that halves round as in the reference."""
     x = read_stored(b, input) if input.type.is_quantized else input
     for axis, out in zip((1, 2), size, strict=True):
-        low, high, share = neighbors(x.shape[axis], out, align_corners, half_pixel_centers)
+        low, high, share = neighbors(x.shape[axis], out, **sampling)
         first, second = (b.pick(x, axis, cells.tolist()) for cells in (low, high))
         weight = b.constant(share.astype(np.float32).reshape(-1, *[1] * (3 - axis)))
         x = b.add(first, b.mul(b.sub(second, first, 0), weight, 0), 0)

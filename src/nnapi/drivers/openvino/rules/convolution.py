@@ -8,6 +8,7 @@ which have one, are shifted by it; where that leaves the range of a signed byte,
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -29,11 +30,9 @@ def convolve(
     input: Value,
     filter: Value,
     bias: Value,
-    padding: Padding,
-    stride: Pair,
-    dilation: Pair,
     multiplier: int = 1,
     num_groups: int = 0,
+    **window: Any,
 ) -> Value:
     first, rows, columns, last = shape = filter.type.dimensions
     if context.code == Op.CONV_2D:
@@ -44,7 +43,7 @@ def convolve(
     else:
         shape = num_groups, first // num_groups, rows, columns, last
         weights = make_weights(filter, shape, (0, 1, 4, 2, 3), (num_groups, -1, 1, 1, 1))
-    x, *windows = _windows(context, input, filter, weights, padding, stride, dilation)
+    x, *windows = _windows(context, input, filter, weights, **window)
     compute = op.convolution if context.code == Op.CONV_2D else op.group_convolution
     y = op.add(compute(x, weights, *windows), make_bias(input, filter, bias, (1, bias.type.size, 1, 1)))
     return context.result(y, first=True)

@@ -82,18 +82,9 @@ def slice_block(context: Context, input: Value, begin: Array, size: Array) -> Va
 
 
 @lower(Op.STRIDED_SLICE)
-def strided_slice(
-    context: Context,
-    input: Value,
-    begin: Array,
-    end: Array,
-    strides: Array,
-    begin_mask: int,
-    end_mask: int,
-    shrink_axis_mask: int,
-) -> Value:
+def strided_slice(context: Context, input: Value, shrink_axis_mask: int, **bounds: Any) -> Value:
     dimensions = input.type.dimensions
-    steps = slice_steps(dimensions, begin, end, strides, begin_mask, end_mask)
+    steps = slice_steps(dimensions, **bounds)
     # To the engine a stop of -1 means the last element, not the one before the first.
     ends = [
         taken.stop if taken.stop >= 0 else -dimension - 1 for taken, dimension in zip(steps, dimensions, strict=True)

@@ -28,15 +28,13 @@ def resize_bilinear(context: Context, input: Value, size: Pair, align_corners: b
 
 
 @lower(Op.RESIZE_NEAREST_NEIGHBOR)
-def resize_nearest_neighbor(
-    context: Context, input: Value, size: Pair, align_corners: bool, half_pixel_centers: bool
-) -> Value:
+def resize_nearest_neighbor(context: Context, input: Value, size: Pair, **sampling: bool) -> Value:
     """Gather pixels by index: the engine's arithmetic may differ by one from the specified one. It is exact where all
     pixels are repeated equally often; and to gather, the engine transposes what convolutions read."""
     kind = input.is_moved_as
     y = input.node(kind, True)
-    dimensions, how = input.type.dimensions[1:3], (align_corners, half_pixel_centers)
-    picks = [nearest_cells(dimension, out, *how) for dimension, out in zip(dimensions, size, strict=True)]
+    dimensions = input.type.dimensions[1:3]
+    picks = [nearest_cells(dimension, out, **sampling) for dimension, out in zip(dimensions, size, strict=True)]
     if all(_repeats(picked, dimension) for picked, dimension in zip(picks, dimensions, strict=True)):
         y = op.interpolate(
             y,
