@@ -79,7 +79,6 @@ TESTED_BY = {
     "model/results.py": "model/test_matching.py",
     "model/validation.py": "model/test_graph_rules.py",
     "report/machine.py": "report/test_html.py",
-    "report/trace_files.py": "cli/test_trace.py",
     "runtime/extension_attributes.py": "runtime/test_argument_rules.py",
     "runtime/binding.py": "runtime/test_argument_rules.py",
     "runtime/inputs.py": "runtime/executors/test_fast_path.py",

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nnapi.cli import app
-from nnapi.cli.exit_code import ExitCode
+from nnapi.cli.failure import ExitCode
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "automation.md").read_text(encoding="utf-8")

@@ -20,7 +20,7 @@ import nnapi
 from nnapi.cli.accuracy import judge, judge_on
 from nnapi.cli.bench_diff import diff
 from nnapi.cli.cluster_runs import On, connect_if
-from nnapi.cli.exit_code import ExitCode
+from nnapi.cli.failure import ExitCode
 from nnapi.cli.inputs import read_inputs
 from nnapi.cli.options import (
     AsWeights,

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from nnapi.cli.exit_code import ExitCode
+from nnapi.cli.failure import ExitCode
 from nnapi.cli.options import Json
 from nnapi.cli.text import console, print_json, table
 from nnapi.errors import Mistake

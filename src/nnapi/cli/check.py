@@ -14,7 +14,7 @@ from rich.text import Text
 
 from nnapi.capi.installation import library_problem
 from nnapi.cli.check_random import check_random
-from nnapi.cli.exit_code import ExitCode
+from nnapi.cli.failure import ExitCode
 from nnapi.cli.options import Json, JsonFile, Names, ProfileFile, add_profile, device_option, split_names
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, count_table, duration, print_json, table, to_json

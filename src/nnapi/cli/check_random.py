@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from nnapi.cli.exit_code import ExitCode
+from nnapi.cli.failure import ExitCode
 from nnapi.cli.progress import progress
 from nnapi.cli.text import console, count_table, duration, print_json, to_json
 from nnapi.codes import OperationCode

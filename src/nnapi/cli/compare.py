@@ -11,8 +11,7 @@ import typer
 from rich.text import Text
 
 import nnapi
-from nnapi.cli.exit_code import ExitCode
-from nnapi.cli.failure import fail
+from nnapi.cli.failure import ExitCode, fail
 from nnapi.cli.file_driver import FileDriver, measure_file
 from nnapi.cli.inputs import read_arrays, runs
 from nnapi.cli.options import AsWeights, InputShapes, Int16AsFloat, Json, ModelFile, Seed, load

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 import nnapi
-from nnapi.cli.exit_code import ExitCode
-from nnapi.cli.failure import fail
+from nnapi.cli.failure import ExitCode, fail
 from nnapi.cli.info import EXAMPLES, examples_by_model
 from nnapi.cli.options import AsWeights, InputShapes, Int16AsFloat, ModelFile, load
 from nnapi.cli.text import console

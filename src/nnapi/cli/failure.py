@@ -1,4 +1,4 @@
-"""Failures of the command (one line on stderr and an exit code), and its standard streams."""
+"""Exit codes of the command, its failures (one line on stderr), and its standard streams."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from enum import IntEnum
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
-from nnapi.cli.exit_code import ExitCode
 from nnapi.errors import DeadObjectError, Mistake, NnapiError, UnavailableDeviceError
 from nnapi.printable import printable
 
@@ -21,6 +21,19 @@ EXTRAS = {
     "scipy": ("comparing benchmark runs needs SciPy", "report"),
 }
 """Libraries that only some subcommands need: the reason, and the extra that installs them."""
+
+
+class ExitCode(IntEnum):
+    """The result of a command, for scripts; docs/automation.md explains each."""
+
+    SUCCESS = 0
+    DIFFERENT = 1
+    BAD_INPUT = 2
+    REFUSED = 3
+    NO_DEVICE = 4
+    INTERNAL = 5
+    STOPPED = 130
+    BROKEN_PIPE = 141
 
 
 class Nnapi(TyperGroup):

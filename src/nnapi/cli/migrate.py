@@ -15,7 +15,7 @@ from rich.text import Text
 import nnapi
 from nnapi.cli.accelerators import Accelerator, DeviceAccelerator, Xnnpack
 from nnapi.cli.edits import list_edits
-from nnapi.cli.exit_code import ExitCode
+from nnapi.cli.failure import ExitCode
 from nnapi.cli.file_driver import FileDriver, measure_file
 from nnapi.cli.info import EXAMPLES, examples_by_model
 from nnapi.cli.inputs import read_arrays

@@ -13,8 +13,7 @@ import typer
 import nnapi
 from nnapi.cli.batch import RunLog, list_files, run_batch, run_windows
 from nnapi.cli.cluster_runs import connect_if, run_on
-from nnapi.cli.exit_code import ExitCode
-from nnapi.cli.failure import describe_failure, fail
+from nnapi.cli.failure import ExitCode, describe_failure, fail
 from nnapi.cli.inputs import FinishedRun, read_inputs, runs
 from nnapi.cli.options import add_profile
 from nnapi.cli.progress import progress

@@ -1,36 +1,70 @@
-"""Recordings as files in the format of the name's ending."""
+"""Recordings as files in the format of the name's ending; NNAPI_TRACE=FILE records a whole process.
+
+``%p`` in FILE is the number of the process; without it forked children write none.
+"""
 
 from __future__ import annotations
 
+import atexit
+import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from nnapi.errors import BadDataError, need
+from nnapi.trace import spans
 from nnapi.trace.recorder import Span
 
 FORMATS = (".html", ".json", ".txt")
 """Android's systrace in a page, Chrome's trace events, ftrace's text."""
+PROCESS = "%p"
 
 
-def need_format(file: Path) -> None:
-    """Raise BadDataError for a name of unknown format."""
-    need(file.suffix in FORMATS, f"{file.name} must end in {', '.join(FORMATS)}", BadDataError)
-
-
-def write_trace(file: Path, spans: Sequence[Span], title: str) -> None:
+def write_trace(file: Path, recorded: Sequence[Span], title: str) -> None:
     """Write the spans in the format of the name's ending; ``title`` heads a page. Raises OSError."""
-    need_format(file)
     # Writers are imported on demand: most processes that could write a trace do not.
     if file.suffix == ".html":
         from nnapi.report.trace_page import trace_page
 
-        text = trace_page(spans, title)
+        text = trace_page(recorded, title)
     elif file.suffix == ".json":
         from nnapi.trace.chrome import to_json
 
-        text = to_json(spans)
+        text = to_json(recorded)
     else:
         from nnapi.trace.systrace import to_ftrace
 
-        text = to_ftrace(spans)
+        text = to_ftrace(recorded)
     file.write_text(text, encoding="utf-8", errors="replace")
+
+
+def record_process(name: str) -> None:
+    """Begin to record, and write the file at exit. A name of unknown format is reported on stderr."""
+    if Path(name).suffix not in FORMATS:
+        _warn(f"{Path(name).name} must end in {', '.join(FORMATS)}")
+        return
+    recorder, starter = spans.start(), os.getpid()
+
+    def write() -> None:
+        process = os.getpid()
+        found = recorder if process == starter else spans.current()
+        if found is not None and (process == starter or PROCESS in name):
+            file = Path(name.replace(PROCESS, str(process)))
+            try:
+                write_trace(file, found.spans(), f"{_program()}, process {process}")
+            except OSError as error:
+                _warn(f"{file} not written: {error}")
+
+    atexit.register(write)
+
+
+def _program() -> str:
+    """Return the program's name; inside a C program only the system knows it."""
+    try:
+        return Path("/proc/self/cmdline").read_bytes().split(b"\0")[0].decode(errors="replace").rpartition("/")[2]
+    except OSError:
+        return Path(sys.executable).name
+
+
+def _warn(reason: str) -> None:
+    if os.environ.get("NNAPI_QUIET", "0") in ("", "0"):
+        print(f"nnapi: NNAPI_TRACE: {reason}", file=sys.stderr, flush=True)
