@@ -71,10 +71,8 @@ def _show(out: Console, found: Difference, all_figures: bool) -> None:
         out.print(f"[yellow]{escape(note)}[/]")
     shown = [change for change in found.changes if all_figures or change.verdict in COLORS]
     if shown:
-        rows = table("model", "engine", "figure", "before", "after", "ratio", "95 %", "p", "", right=["ratio", "p"])
-        for change in shown:
-            rows.add_row(*_cells(change))
-        out.print(rows)
+        headings = "model", "engine", "figure", "before", "after", "ratio", "95 %", "p", ""
+        out.print(table(*headings, rows=map(_cells, shown), right=["ratio", "p"]))
     out.print(f"[dim]{_count(found)}[/]")
     worse = len(found.regressions)
     if worse:

@@ -51,10 +51,8 @@ def show(directory: Directory = None, as_json: Json = False) -> None:
     if directory is None:
         out.print(Text(default_directory()), soft_wrap=True)
     if found:
-        rows = table("used", "size", "holds", "model", "device", "version", "file", right=["size"])
-        for holds, entry in found:
-            rows.add_row(*map(Text, _as_row(holds, entry)))
-        out.print(rows)
+        rows = (map(Text, _as_row(holds, entry)) for holds, entry in found)
+        out.print(table("used", "size", "holds", "model", "device", "version", "file", rows=rows, right=["size"]))
     out.print(_sum_up(found), markup=False)
 
 

@@ -160,10 +160,8 @@ def _print_slowest(out: Console, results: list[Result]) -> None:
     seconds: Counter[str] = Counter()
     for result in results:
         seconds[result.example] += result.seconds  # type: ignore[assignment]  # a Counter of seconds
-    rows = table("slowest examples", "all variants", right=["all variants"])
-    for name, spent in seconds.most_common(SLOWEST):
-        rows.add_row(escape(name), duration(spent))
-    out.print(rows)
+    rows = ((escape(name), duration(spent)) for name, spent in seconds.most_common(SLOWEST))
+    out.print(table("slowest examples", "all variants", rows=rows, right=["all variants"]))
     out.print()
 
 

@@ -158,10 +158,8 @@ def _print_recording(model: nnapi.Model, recording: Path, devices: str | None, a
         out, nothing = console(), f"nothing differs in {pluralize(len(found), 'run')}"
         words = f"{beyond[0].name} is the first that differs" if beyond else nothing
         out.print(Text(f"{model.name}: {names[0]} beside {recording.name}: {words}", style="bold"))
-        rows = table("run", "off by", "dB", "why", right=["off by", "dB"])
-        for one in found:
-            rows.add_row(Text(one.name), *_format_distance(one.distance), Text(one.reason))
-        out.print(indent(rows))
+        rows = ((Text(one.name), *_format_distance(one.distance), Text(one.reason)) for one in found)
+        out.print(indent(table("run", "off by", "dB", "why", rows=rows, right=["off by", "dB"])))
     return ExitCode.DIFFERENT if beyond else ExitCode.SUCCESS
 
 

@@ -109,10 +109,8 @@ def _list_costs() -> RenderableType:
 
 def _list_devices(found: Sequence[nnapi.Device], verbose: bool) -> RenderableType:
     if not verbose:
-        rows = table("device", "type", "version", "feature level", right=["feature level"])
-        for device in found:
-            rows.add_row(f"[bold]{escape(device.name)}[/]", *_facts(device))
-        return rows
+        rows = ((f"[bold]{escape(device.name)}[/]", *_facts(device)) for device in found)
+        return table("device", "type", "version", "feature level", rows=rows, right=["feature level"])
     parts: list[RenderableType] = []
     for device in found:
         type, version, level = _facts(device)
@@ -127,17 +125,16 @@ def _facts(device: nnapi.Device) -> tuple[str, str, str]:
 
 def _details(device: nnapi.Device) -> Table:
     module, path = _find_source(device)
-    rows = table("", "", has_header=False)
-    rows.add_row("driver", Text(module))
-    rows.add_row("path", Text(path))
-    rows.add_row("extensions", Text(", ".join(device.extensions) or "none"))
     declared = device.driver.capabilities()
-    rows.add_row(
-        "transfer", Text(f"{1e6 * declared.launch_seconds:g} µs and {1e9 * declared.seconds_per_byte:g} ns a byte")
-    )
+    rows = [
+        ("driver", module),
+        ("path", path),
+        ("extensions", ", ".join(device.extensions) or "none"),
+        ("transfer", f"{1e6 * declared.launch_seconds:g} µs and {1e9 * declared.seconds_per_byte:g} ns a byte"),
+    ]
     for number, (names, performance) in enumerate(_by_performance(declared)):
-        rows.add_row("" if number else "declares", Text(f"{_performance(performance)} for {', '.join(names)}"))
-    return rows
+        rows.append(("" if number else "declares", f"{_performance(performance)} for {', '.join(names)}"))
+    return table("", "", rows=((name, Text(fact)) for name, fact in rows), has_header=False)
 
 
 def _by_performance(declared: Capabilities) -> list[tuple[list[str], Performance]]:
@@ -191,11 +188,7 @@ def _list_unavailable() -> list[dict[str, str]]:
 
 
 def _print_unavailable(out: Console) -> None:
-    unavailable = _list_unavailable()
-    if not unavailable:
-        return
-    rows = table("unavailable", "reason")
-    for entry in unavailable:
-        rows.add_row(f"[yellow]{escape(entry['name'])}[/]", Text(entry["reason"]))
-    out.print()
-    out.print(rows)
+    if unavailable := _list_unavailable():
+        rows = ((f"[yellow]{escape(each['name'])}[/]", Text(each["reason"])) for each in unavailable)
+        out.print()
+        out.print(table("unavailable", "reason", rows=rows))

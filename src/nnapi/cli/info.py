@@ -112,10 +112,8 @@ def _print_operands(out: Console, title: str, operands: Sequence[Operand]) -> No
 
 
 def _print_operations(out: Console, model: nnapi.Model) -> None:
-    rows = table("operation", "count", right=["count"])
-    for name, count in _counts(model).items():
-        rows.add_row(name, str(count))
-    out.print(rows)
+    rows = ((name, str(count)) for name, count in _counts(model).items())
+    out.print(table("operation", "count", rows=rows, right=["count"]))
     out.print()
 
 

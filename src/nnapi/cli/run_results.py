@@ -46,12 +46,8 @@ class RunResult:
     offered: tuple[Task, ...] = ()
 
     @property
-    def inputs(self) -> list[InputValue]:
-        return self.finished.inputs
-
-    @property
     def source(self) -> str:
-        return " + ".join(dict.fromkeys(given.source for given in self.inputs))
+        return " + ".join(dict.fromkeys(given.source for given in self.finished.inputs))
 
     @property
     def answer(self) -> str:
@@ -111,8 +107,8 @@ def show(out: Console, result: RunResult, compilation: nnapi.Compilation) -> Non
     devices = ", ".join(device.name for device in compilation.devices)
     line = f"[bold]{escape(result.source)}: {escape(result.answer)}[/]"
     out.print(f"{line}  [dim]{escape(devices)}{_format_time(result.finished)}[/]")
-    for given in result.inputs:
-        label = f"{given.source}: " if len(result.inputs) > 1 else ""
+    for given in result.finished.inputs:
+        label = f"{given.source}: " if len(result.finished.inputs) > 1 else ""
         out.print(Text(f"  {label}{given.conversion}", style="dim"))
     if len(result.ranks) > 1:
         out.print(_classes(result.ranks))
@@ -176,7 +172,7 @@ def _outputs(found: Sequence[Summary]) -> RenderableType:
 
 def write(folder: Path, result: RunResult, number: int | None) -> None:
     """Write the outputs, and the picture if any; the ``number`` makes names of several runs unique."""
-    first = result.inputs[0].file
+    first = result.finished.inputs[0].file
     stem = first.stem if first else "random"
     stem = stem if number is None else f"{number}-{stem}"
     folder.mkdir(parents=True, exist_ok=True)
@@ -204,7 +200,7 @@ def describe_runs(
 def describe_run(model: nnapi.Model, result: RunResult) -> dict[str, Any]:
     kinds = [operand.type for operand in output_operands(model)]
     described: dict[str, Any] = {
-        "inputs": [{"source": given.source, "done": given.conversion} for given in result.inputs],
+        "inputs": [{"source": given.source, "done": given.conversion} for given in result.finished.inputs],
         "seen": result.answer,
         "seconds": result.finished.seconds,
         "first_seconds": result.finished.first,

@@ -173,13 +173,11 @@ def is_wanted(function: str, filters: Sequence[str]) -> bool:
     """Return whether any pattern without ``!`` matches, if there is one, and no pattern with ``!`` does."""
     names = function, function.removeprefix("ANeuralNetworks")
 
-    def matches(pattern: str) -> bool:
-        return any(fnmatchcase(name, pattern) for name in names)
+    def matches(patterns: Sequence[str]) -> bool:
+        return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
 
-    wanted = [pattern for pattern in filters if not pattern.startswith("!")]
-    if any(matches(pattern[1:]) for pattern in filters if pattern.startswith("!")):
-        return False
-    return not wanted or any(map(matches, wanted))
+    wanted = [pattern for pattern in filters if not pattern.startswith("!")] or ["*"]
+    return matches(wanted) and not matches([pattern[1:] for pattern in filters if pattern.startswith("!")])
 
 
 def _format_end(end: End) -> str:

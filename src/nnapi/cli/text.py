@@ -79,12 +79,16 @@ def finite(value: Any) -> Any:
     return value
 
 
-def table(*headings: str, right: Iterable[str] = (), has_header: bool = True) -> Table:
-    """Return an empty table without frame; ``right`` names right-aligned columns."""
+def table(
+    *headings: str, rows: Iterable[Iterable[Any]] = (), right: Iterable[str] = (), has_header: bool = True
+) -> Table:
+    """Return a table without frame; ``right`` names right-aligned columns."""
     made = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", show_header=has_header)
     numbers = set(right)
     for heading in headings:
         made.add_column(heading, justify="right" if heading in numbers else "left", overflow="fold")
+    for row in rows:
+        made.add_row(*row)
     return made
 
 
