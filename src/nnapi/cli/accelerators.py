@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import nnapi
 from nnapi.drivers.litert.quiet import hide_delegate_message
@@ -15,12 +15,16 @@ from nnapi.runtime.planning.grouping import group_by_owner
 from nnapi.runtime.verdicts.verdicts import need_verdicts
 
 
-class Accelerator(ABC):
-    name: str
+class DeviceAccelerator:
+    """A device here, a profile (.toml), or a device of another NNAPI library."""
 
-    @abstractmethod
+    def __init__(self, name: str) -> None:
+        self.name, self._device = name, nnapi.device(name)
+
     def list_refusals(self, model: Model, parts: Sequence[Model]) -> list[str]:
         """Return for each operation why it is refused, "" if it is taken; ``parts`` are the operations as models."""
+        answers = need_verdicts(self._device.driver, model)
+        return ["" if answer.supported else answer.reason or "refused without a reason" for answer in answers]
 
     def count_partitions(self, model: Model, refusals: Sequence[str]) -> int:
         """Return the number of partitions that the accelerator computes."""
@@ -28,18 +32,7 @@ class Accelerator(ABC):
         return sum(bool(owner) for owner, _ in group_by_owner(model, owners))
 
 
-class DeviceAccelerator(Accelerator):
-    """A device here, a profile (.toml), or a device of another NNAPI library."""
-
-    def __init__(self, name: str) -> None:
-        self.name, self._device = name, nnapi.device(name)
-
-    def list_refusals(self, model: Model, parts: Sequence[Model]) -> list[str]:
-        answers = need_verdicts(self._device.driver, model)
-        return ["" if answer.supported else answer.reason or "refused without a reason" for answer in answers]
-
-
-class Xnnpack(Accelerator):
+class Xnnpack:
     """LiteRT's default delegate. It gives no reasons, so each operation is tried as a file of its own."""
 
     name = "LiteRT XNNPACK"
@@ -66,3 +59,6 @@ class Xnnpack(Accelerator):
             interpreter = Interpreter(str(path), num_threads=1)
             interpreter.allocate_tensors()
             return [operator["op_name"] for operator in interpreter._get_ops_details()]
+
+
+Accelerator: TypeAlias = DeviceAccelerator | Xnnpack

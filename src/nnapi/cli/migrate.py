@@ -30,7 +30,6 @@ from nnapi.printable import format_bytes
 from nnapi.report.engines import OTHERS, UnsuitableError
 from nnapi.report.html import migration_page
 from nnapi.runtime.choice.judge import Distance
-from nnapi.runtime.device import unavailable_devices
 from nnapi.testing.build import build
 from nnapi.testing.divergence import Divergence, Verdict, each_alone, find_divergence
 from nnapi.testing.example import Example
@@ -80,7 +79,8 @@ def migrate(
     MODEL may be a recording (.npz) of an application, as NNAPI_RECORD writes it: then all its models are written, and
     run on the recorded inputs. Exit code 1 if a file computes something else than its model, 3 if one is not written.
     """
-    accelerators: list[Accelerator] = [Xnnpack(), *map(DeviceAccelerator, _find_devices(device))]
+    gpu = [each.name for each in nnapi.devices() if each.name == GPU]
+    accelerators: list[Accelerator] = [Xnnpack(), *map(DeviceAccelerator, dict.fromkeys([*gpu, *(device or ())]))]
     terminal = console()
     out.mkdir(parents=True, exist_ok=True)
     subjects = [subject for file in models for subject in _read(file, seed)]
@@ -92,7 +92,8 @@ def migrate(
             if not as_json:
                 _show(terminal, migration)
     found = [migration for migration, _, _ in subjects]
-    data = {"models": list(map(asdict, found)), "unavailable": _explain_gpu()}
+    unavailable = [each._asdict() for each in nnapi.unavailable_devices() if each.name == GPU]
+    data = {"models": list(map(asdict, found)), "unavailable": unavailable}
     if report:
         report.write_text(migration_page(**data), encoding="utf-8", errors="replace")
     if as_json:
@@ -101,15 +102,6 @@ def migrate(
         raise typer.Exit(ExitCode.DIFFERENT)
     if any(each.problem for each in found):
         raise typer.Exit(ExitCode.REFUSED)
-
-
-def _find_devices(names: Sequence[str] | None) -> list[str]:
-    here = [GPU] if any(each.name == GPU for each in nnapi.devices()) else []
-    return list(dict.fromkeys([*here, *(names or ())]))
-
-
-def _explain_gpu() -> list[dict[str, str]]:
-    return [{"name": each.name, "reason": each.reason} for each in unavailable_devices() if each.name == GPU]
 
 
 def _read(file: Path, seed: int) -> Iterator[tuple[Migration, Model | None, list[Array | None]]]:
