@@ -26,16 +26,16 @@ def correct_seconds(seconds: float) -> float:
     return seconds + LACKING if seconds else LEAST
 
 
-def operation_section(model: Model, number: int, engine: str) -> Section:
-    """Return the trace section of an operation, or of a partition of it, with the engine's name for it."""
+def operation_section(model: Model, number: int, engine: str | None = None) -> Section:
+    """Return the trace section of an operation, or of a partition of it, with the engine's name for it, if any."""
     call = model.operations[number]
     return Section(
-        Layer.DRIVER,
+        Layer.CPU if engine is None else Layer.DRIVER,
         Phase.COMPUTATION,
         call.name,
         operation=call.number,
         model=model.name,
-        engine=engine,
+        **({} if engine is None else {"engine": engine}),
         inputs=[model.operands[index].name for index in call.inputs],
         outputs=[model.operands[index].name for index in call.outputs],
     )

@@ -18,7 +18,7 @@ from nnapi.model.call import Call
 from nnapi.model.operand import Array, OperandType
 from nnapi.ops.quantization import BOUNDS, quantized_range
 
-FIRST = {axis: place for place, axis in enumerate(NHWC_TO_NCHW)}
+FIRST = {axis: position for position, axis in enumerate(NHWC_TO_NCHW)}
 """The position in NCHW of each axis of an NHWC image."""
 FLOATS = (OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_FLOAT16)
 MARGIN = 0.25
@@ -97,7 +97,7 @@ class Context(lowering.Context):
     def clamped_result(self, real: Node, *, first: bool) -> Value:
         """Return the result with these float values; where it is quantized, the activation clamps the quantized values.
 
-        The engine moves a clamp of floats before a constant factor, and does not swap its ends for a negative factor.
+        The engine moves a clamp of floats before a constant factor, and does not swap its bounds for a negative factor.
         """
         type = self.type()
         if not type.is_quantized or quantized_range(type, self.activation) == quantized_range(

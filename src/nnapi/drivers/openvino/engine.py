@@ -17,9 +17,10 @@ from nnapi.drivers.openvino.context import Bounds
 from nnapi.drivers.openvino.forks import LOST, engine_threads
 from nnapi.drivers.openvino.lowering import lower_model
 from nnapi.drivers.openvino.precision import HINTS, offer_precision
-from nnapi.drivers.openvino.prepared import OpenModel, PreparedOpenVino
+from nnapi.drivers.openvino.prepared import PreparedOpenVino
 from nnapi.drivers.openvino.profile import Inputs, mark_nodes, measure
 from nnapi.drivers.openvino.value import SHARED
+from nnapi.drivers.prepared import PreparedPerShapes
 from nnapi.drivers.profiling import profile_engine
 from nnapi.errors import OpFailedError, need, need_value
 from nnapi.lowering.lower import assume_shapes, need_supported
@@ -65,7 +66,7 @@ def prepare(model: Model, device: str, options: PrepareOptions, threads: int | N
     shapes = assume_shapes(model)
     if all(model.operands[index].type.is_known for index in model.inputs):
         return compile_for(shapes)
-    return OpenModel(compile_for, tuple(shapes))
+    return PreparedPerShapes(compile_for, tuple(shapes))
 
 
 def _compile(model: Model, shapes: Sequence[Shape], device: str, properties: Mapping[str, Any]) -> PreparedOpenVino:
@@ -136,7 +137,7 @@ def _export(compiled: Any) -> bytes:
 
 
 def load(model: Model, entry: bytes, device: str, options: PrepareOptions, threads: int | None) -> PreparedOpenVino:
-    """Restore what :func:`dump` gave."""
+    """Restore an entry of :func:`dump`."""
     engine_threads.need()
     head, _, blob = entry.partition(b"\n")
     hint, *checks = json.loads(head)

@@ -53,8 +53,8 @@ class Lowered(Lowering[Value, Context]):
 
     def graph(self) -> ov.Model:
         """Return the engine's model, whose outputs are stored as NNAPI stores them."""
-        shown = [self.values[index].node("stored") for index in self.model.outputs]
-        results = [op.result(_make_readable(node)) for node in shown]  # after all that read each other are made
+        nodes = [self.values[index].node("stored") for index in self.model.outputs]
+        results = [op.result(_make_readable(node)) for node in nodes]  # when all nodes that read each other are made
         parameters = [self.parameters[index] for index in self.model.inputs if index in self.parameters]
         return ov.Model(results, parameters, self.model.name)
 
@@ -144,7 +144,7 @@ def _make_readable(node: Node) -> Node:
     """Return a node that the engine may give as a result.
 
     It does not copy a model input that is an output. A result that is a reshape of a value with other readers makes
-    these readers read memory that nobody wrote. Such a result is a view of a copy.
+    these readers read memory without a value. Such a result is a view of a copy.
     """
     if isinstance(node, ov.op.Parameter):
         return op.reshape(node, integers(list(node.get_output_shape(0))), False)
@@ -164,7 +164,7 @@ def _detach(output: Node) -> Node:
 
 
 def _copy(output: Node) -> Node:
-    """Return the same value in a form that the engine does not remove."""
+    """Return the same value by an operator that the engine does not remove."""
     type = output.get_element_type()
     if type == ov.Type.i32:
         return op.maximum(output, output)

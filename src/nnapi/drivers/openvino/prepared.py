@@ -14,7 +14,7 @@ from nnapi.drivers.openvino.context import BadIndexError, Bounds
 from nnapi.drivers.openvino.forks import engine_threads
 from nnapi.drivers.openvino.profile import Inputs
 from nnapi.drivers.openvino.value import make_shareable
-from nnapi.drivers.prepared import Pool, PreparedPerShapes, check_deadline
+from nnapi.drivers.prepared import Pool, check_deadline
 from nnapi.errors import OpFailedError
 from nnapi.locks import make_lock
 from nnapi.model.memory import Mapping, need_whole
@@ -30,7 +30,7 @@ COPIED = 1 << 16
 
 
 class PreparedOpenVino:
-    """A compiled model. Every run under way has an inference request to itself; they are kept for later runs.
+    """A compiled model. Concurrent runs have an inference request each; later runs reuse them.
 
     A run is one call of the engine and cannot be stopped: deadlines are checked before it. Runs of one compiled model
     wait for its threads: where the machine has more of them, runs that meet get copies of the model, made when needed.
@@ -81,7 +81,7 @@ class PreparedOpenVino:
         try:
             outputs = run(inputs, section)
         except BadIndexError:
-            self._pool.put(run)  # not after an error of the engine: what state it is in is anyone's guess
+            self._pool.put(run)  # not after an error of the engine, which leaves it in an unknown state
             raise
         self._pool.put(run)
         return outputs
@@ -103,24 +103,20 @@ class PreparedOpenVino:
         return _Run(model, self.bounds)
 
 
-class OpenModel(PreparedPerShapes[PreparedOpenVino]):
-    """A model whose inputs have dynamic dimensions, compiled for each combination."""
-
-
 class _Run:
     """An inference request and its memory: small tensors are copied, the engine borrows large ones."""
 
     def __init__(self, compiled: Any, all_bounds: Sequence[Bounds]) -> None:
         self._request = request = compiled.create_infer_request()
-        # the wrapper's way would look for inputs that nobody gives here, and wrap results that nobody reads
+        # the wrapper would convert inputs and results, of which there are none here
         unwrapped: Any = super(ov.InferRequest, request)
         self._infer = partial(unwrapped.infer, {}, True, False)
         inputs = [_view(request.get_input_tensor(i)) for i in range(len(compiled.inputs))]
         outputs = [_view(request.get_output_tensor(i)) for i in range(len(compiled.outputs))]
-        self._lent: list[Array | None] = [None] * len(inputs)
+        self._shared: list[Array | None] = [None] * len(inputs)
         self._kept = list(inputs)
         self._puts = [
-            partial(np.copyto, own) if own.nbytes <= COPIED else partial(self._lend, position)
+            partial(np.copyto, own) if own.nbytes <= COPIED else partial(self._share, position)
             for position, own in enumerate(inputs)
         ]
         self._indices = [
@@ -149,13 +145,13 @@ class _Run:
             self._infer()
         return [results[position] if own is None else own.copy() for position, own in enumerate(self._outputs)]
 
-    def _lend(self, position: int, array: Array) -> None:
+    def _share(self, position: int, array: Array) -> None:
         """Let the engine read an array, which it does not keep alive. The same array again costs nothing."""
-        if array is self._lent[position]:
+        if array is self._shared[position]:
             return
         shared = make_shareable(array)
         self._request.set_input_tensor(position, ov.Tensor(shared, shared_memory=True))
-        self._lent[position] = array if array.flags.c_contiguous else None
+        self._shared[position] = array if array.flags.c_contiguous else None
         self._kept[position] = shared
 
 

@@ -22,7 +22,7 @@ from nnapi.model.memory import mappings, need_whole
 from nnapi.model.model import Lifetime, Model, Operand, OperationCall
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.ops.evaluate import Step, specialize
-from nnapi.trace import Layer, Phase, Section, spans
+from nnapi.trace import Section, spans
 from nnapi.trace.log import Log
 
 log = Log("nnapi.CpuExecutor")
@@ -122,16 +122,9 @@ class Program:
             return spans.NOTHING
         section = self._sections.get(call.number)
         if section is None:
-            operands = self.model.operands
-            section = self._sections[call.number] = Section(
-                Layer.CPU,
-                Phase.COMPUTATION,
-                call.name,
-                operation=call.number,
-                model=self.model.name,
-                inputs=[operands[index].name for index in call.inputs],
-                outputs=[operands[index].name for index in call.outputs],
-            )
+            from nnapi.drivers.profiling import operation_section  # only for traces
+
+            section = self._sections[call.number] = operation_section(self.model, call.number)
         return section
 
     def _run_late(
@@ -205,13 +198,10 @@ class PreparedReference:
     def execute(self, request: Request) -> Outcome:
         check_deadline(request)
         with np.errstate(all="ignore"):
-            outputs = self.run(request.inputs, Limits(request.deadline, request.loop_timeout))
+            limits = Limits(request.deadline, request.loop_timeout)
+            outputs = run(self.compute(request.inputs, limits), limits)  # which may be views of inputs or constants
         taken = {id(array) for array in request.inputs}  # a loop that never ran gives back what it was given
         return Outcome([_take_or_copy(array, taken) for array in outputs])
-
-    def run(self, inputs: Sequence[Array | None], limits: Limits) -> list[Array]:
-        """Return the outputs, which may be views of inputs or constants."""
-        return run(self.compute(inputs, limits), limits)
 
     def compute(self, inputs: Sequence[Array | None], limits: Limits) -> Computation:
         """Run as a computation, which yields nested models."""
