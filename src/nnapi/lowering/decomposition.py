@@ -34,7 +34,7 @@ CLAMPS = {FuseCode.FUSED_RELU: "relu", FuseCode.FUSED_RELU1: "relu1", FuseCode.F
 
 
 class Decomposition(Builder):
-    """The decomposition of one call while a rule writes it.
+    """The decomposition of one call while a rule makes it.
 
     Images are NHWC, whatever the call's layout: they are transposed around. The fused activation of the call is
     applied to its first result. ``origins`` are the operands of the model behind those of the decomposition.
@@ -51,7 +51,7 @@ class Decomposition(Builder):
         self._zeros: dict[int, Tensor] = {}
 
     def take(self, index: int) -> Tensor | None:
-        """Return the tensor that stands for an operand of the model; None for an omitted one."""
+        """Return the tensor of an operand of the model; None for an omitted one."""
         type = self._given[index]
         if type is None:
             return None
@@ -97,10 +97,10 @@ class Decomposition(Builder):
     def _is_new(self, tensor: Tensor) -> bool:
         return any(tensor.index in call.outputs for call in self.model.operations)
 
-    # What rules write with
+    # Methods for rules
 
     def value(self, tensor: Tensor) -> Array | None:
-        """Return the value of a constant; None for what is computed."""
+        """Return the value of a constant; None for a computed tensor."""
         return self._values.get(tensor.index)
 
     def number(self, like: Tensor, value: float) -> Tensor:
@@ -137,10 +137,10 @@ class Decomposition(Builder):
         return self.transpose(tensor, np.array(order, np.int32))
 
     def gather_permuted(self, tensor: Tensor, order: Sequence[int]) -> Tensor:
-        """Return what :meth:`permute` does of a tensor of any type: elements gathered one by one."""
+        """Permute a tensor of any type by gathering its elements one by one."""
         count = math.prod(tensor.shape)
-        places = np.arange(count).reshape(tensor.shape).transpose(order)
-        return self.restate(self.pick(self.restate(tensor, (count,)), 0, places.ravel().tolist()), places.shape)
+        indices = np.arange(count).reshape(tensor.shape).transpose(order)
+        return self.restate(self.pick(self.restate(tensor, (count,)), 0, indices.ravel().tolist()), indices.shape)
 
     def pick(self, tensor: Tensor, axis: int, indices: Sequence[int] | range) -> Tensor:
         """Return the elements at these positions along an axis: of a constant as a constant."""
@@ -177,10 +177,10 @@ class Decomposition(Builder):
         total, begin = None, 0
         for part in parts:
             size = part.shape[axis]
-            places = np.pad(np.arange(size), (begin, shape[axis] - begin - size), mode="edge")
+            indices = np.pad(np.arange(size), (begin, shape[axis] - begin - size), mode="edge")
             mask = np.zeros([shape[axis], *[1] * (len(shape) - axis - 1)], part.type.dtype)
             mask[begin : begin + size] = 1
-            placed = self.mul(self.pick(part, axis, places.tolist()), self.constant(mask), 0)
+            placed = self.mul(self.pick(part, axis, indices.tolist()), self.constant(mask), 0)
             total = placed if total is None else self.add(total, placed, 0)
             begin += size
         assert total is not None

@@ -115,7 +115,7 @@ class KnownTypes(dict[int, OperandType | None]):
 
 
 def match_of(call: OperationCall) -> Match:
-    """How a call fits its operation's signature; Unsupported where nobody knows: the operation is an extension's."""
+    """Return how a call fits its operation's signature; Unsupported for operations of extensions."""
     if call.match is None:
         raise Unsupported("the engine knows no extension or OEM operation")
     return call.match
@@ -130,8 +130,8 @@ def normalize_call(model: Model, call: OperationCall, types: KnownTypes, value_o
 
 
 def check_results(model: Model, call: Call, *, lax: bool = False) -> Iterator[tuple[Operand, OperandType]]:
-    """The operands that keep a call's results, and their types, each once it is found to be as declared: with ``lax``
-    the quantization of model outputs alone."""
+    """Yield the operands of a call's results with their types, checked against the declared ones; with ``lax`` only the
+    quantization of model outputs is checked."""
     for index, result in zip(call.outputs, call.requantized_results(), strict=True):
         operand = model.operands[index]
         if result is not operand.type:
@@ -265,7 +265,7 @@ class Lowering(ABC, Generic[V, C]):
         return value
 
     def _lower(self, call: OperationCall) -> None:
-        match_of(call)  # refuses what no signature is known of
+        match_of(call)  # refuses operations of extensions
         refusals: tuple[type[Exception], ...] = (Unsupported, *self.failures)
         try:
             self._lower_by_rule(call)
@@ -342,8 +342,8 @@ class Lowering(ABC, Generic[V, C]):
         if normal is None:
             normal = self._repeatable[key] = normalize_call(self.model, call, types, constants.get)
             return normal
-        places = match_of(call).inputs
-        operands = {name: tuple([inputs[place] for place in places[name]]) for name in normal.operands}
+        positions = match_of(call).inputs
+        operands = {name: tuple([inputs[position] for position in positions[name]]) for name in normal.operands}
         return replace(normal, operands=operands, outputs=call.outputs)
 
     def _transpose_back(self, context: C, results: list[V]) -> list[V]:
@@ -377,9 +377,9 @@ def find_omissible(model: Model) -> frozenset[int]:
         if inputs.isdisjoint(call.inputs) or call.match is None:
             continue
         for slot in call.match.overload.inputs:
-            places = call.match.inputs.get(slot.name, ())
-            loose = not isinstance(slot, Several | ValuesParameter) and slot.optional
-            (optional if loose else needed).update(call.inputs[place] for place in places)
+            positions = call.match.inputs.get(slot.name, ())
+            is_optional = not isinstance(slot, Several | ValuesParameter) and slot.optional
+            (optional if is_optional else needed).update(call.inputs[position] for position in positions)
     return frozenset(inputs & optional - needed)
 
 

@@ -7,6 +7,8 @@ MAX_POOL_2D: the largest element of each window of an image.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
@@ -57,16 +59,15 @@ L2_POOL_2D = _pool(OperationCode.L2_POOL_2D, Facts(Kind.REDUCTION), floats())
 
 @AVERAGE_POOL_2D.kernel
 def average_pool(input: Array, padding: Padding, stride: Pair, size: Pair) -> Array:
-    inside = np.ones((1, *input.shape[1:3], 1), input.dtype)
-    return _reduce(np.add, input, padding, stride, size, 0) / _reduce(np.add, inside, padding, stride, size, 0)
+    counts = count_cells(input.shape[1:3], padding, stride, size).astype(input.dtype)
+    return _reduce(np.add, input, padding, stride, size, 0) / counts
 
 
 @AVERAGE_POOL_2D.kernel(kind="raw", types=(QUANT8, QUANT8_SIGNED))
 def average_pool_quantized(input: Array, padding: Padding, stride: Pair, size: Pair) -> Array:
     """Return the nearest quantized value, halves away from 0."""
-    inside = np.ones((1, *input.shape[1:3], 1), np.int32)
     sums = _reduce(np.add, input.astype(np.int32), padding, stride, size, 0)
-    counts = _reduce(np.add, inside, padding, stride, size, 0)
+    counts = count_cells(input.shape[1:3], padding, stride, size)
     nearest = (np.abs(sums) + counts // 2) // counts
     return np.copysign(nearest, sums).astype(input.dtype)
 
@@ -81,6 +82,11 @@ def l2_pool(input: Array, padding: Padding, stride: Pair, size: Pair) -> Array:
 def max_pool(input: Array, padding: Padding, stride: Pair, size: Pair) -> Array:
     lowest = -np.inf if input.dtype.kind == "f" else np.iinfo(input.dtype).min
     return _reduce(np.maximum, input, padding, stride, size, lowest)
+
+
+def count_cells(image: Sequence[int], padding: Padding, stride: Pair, size: Pair) -> Array:
+    """Return how many cells of an image [height, width] each window has, as [1, rows, columns, 1] in int32."""
+    return _reduce(np.add, np.ones((1, *image, 1), np.int32), padding, stride, size, 0)
 
 
 def _reduce(ufunc: np.ufunc, x: Array, padding: Padding, stride: Pair, size: Pair, initial: float) -> Array:

@@ -71,9 +71,9 @@ class Conversion(FileLowering[Value, Context]):
         (first,), (last,) = before.results(), again.results()
         self.operators += before.operators
         inner.operators += again.operators
-        number, told = constant(0).like(), Value(np.dtype(np.bool_), ())
+        number, condition_in = constant(0).like(), Value(np.dtype(np.bool_), ())
         outputs = [inner.once(value) for value in after]
-        graph = Graph(inner.operators, [number, told, *state], [inner.scalar(last), *outputs])
+        graph = Graph(inner.operators, [number, condition_in, *state], [inner.scalar(last), *outputs])
         results = [value.like() for value in values]
         self.name_results(results, call)
         self._append(call, Node("Loop", [None, self.scalar(first), *values], results, {"body": graph}))

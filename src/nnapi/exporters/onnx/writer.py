@@ -11,7 +11,7 @@ import onnx
 from onnx import TensorProto, checker, helper, numpy_helper
 
 from nnapi.errors import BadDataError
-from nnapi.exporters.onnx.graph import Graph, Node, Value
+from nnapi.exporters.onnx.graph import Graph, Node, Value, list_nodes
 from nnapi.model.operand import Array
 
 OPSET, WIDE_OPSET = 20, 21
@@ -29,7 +29,7 @@ SHORT = 16
 def serialize(graph: Graph, notes: Iterable[str], data_name: str) -> tuple[bytes, Sequence[Array]]:
     """Return the checked file, and the content of the file ``data_name`` if constants have more than 2 GiB."""
     work = _Writer(graph, data_name)
-    opset = WIDE_OPSET if _has_wide_codes(graph) else OPSET
+    opset = WIDE_OPSET if _has_wide_values(graph) else OPSET
     model = helper.make_model(
         work.graph(graph, work.initializers),
         ir_version=IR_VERSIONS[opset],
@@ -46,12 +46,11 @@ def serialize(graph: Graph, notes: Iterable[str], data_name: str) -> tuple[bytes
     return content, work.external
 
 
-def _has_wide_codes(graph: Graph) -> bool:
-    coded = [node for node in graph.nodes if node.kind in ("QuantizeLinear", "DequantizeLinear")]
-    values = [value for node in coded for value in (node.inputs[0], node.output)]
-    return any(value is not None and value.element in (np.int16, np.uint16) for value in values) or any(
-        _has_wide_codes(inner) for node in graph.nodes for inner in node.graphs()
-    )
+def _has_wide_values(graph: Graph) -> bool:
+    """Return whether values of 16 bits are quantized or dequantized."""
+    nodes = [node for node in list_nodes(graph) if node.kind in ("QuantizeLinear", "DequantizeLinear")]
+    values = [value for node in nodes for value in (node.inputs[0], node.output)]
+    return any(value is not None and value.element in (np.int16, np.uint16) for value in values)
 
 
 class _Writer:

@@ -11,7 +11,7 @@ from nnapi.lowering.decomposition import Decomposition, decomposition, read_stor
 from nnapi.lowering.decompositions.movement import pad
 from nnapi.lowering.lower import require
 from nnapi.model.builder import Tensor
-from nnapi.model.operand import Array
+from nnapi.ops.pooling import count_cells
 from nnapi.ops.shapes import Padding, Pair
 
 MOST_TAPS = 256
@@ -33,7 +33,7 @@ def max_pool_2d(b: Decomposition, input: Tensor, padding: Padding, stride: Pair,
 @decomposition(Op.AVERAGE_POOL_2D)
 def average_pool_2d(b: Decomposition, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Tensor:
     """Average with zero padding, divided by the cells within the image; quantized results are the nearest values."""
-    counts = _count_cells(b, input, padding, stride, size)
+    counts = np.maximum(count_cells(input.shape[1:3], padding, stride, size), 1).astype(np.float32)
     if not input.type.is_quantized:
         return b.div(_add_windows(b, input, padding, stride, size), b.constant(counts), 0)
     values = read_stored(b, input)
@@ -50,16 +50,6 @@ def _add_windows(b: Decomposition, x: Tensor, padding: Padding, stride: Pair, si
     ones, zeros = b.constant(np.ones((1, *size, depth), np.float32)), b.constant(np.zeros(depth, np.float32))
     (top, bottom), (left, right) = padding
     return b.depthwise_conv_2d(x, ones, zeros, left, right, top, bottom, stride[1], stride[0], 1, 0)
-
-
-def _count_cells(b: Decomposition, input: Tensor, padding: Padding, stride: Pair, size: Pair) -> Array:
-    _, *numbers, _ = b.call.results[0].dimensions
-    counts = [
-        [min(at * step - before + length, end) - max(at * step - before, 0) for at in range(number)]
-        for number, step, (before, _), length, end in zip(numbers, stride, padding, size, input.shape[1:3], strict=True)
-    ]
-    rows, columns = (np.array(each, np.float32) for each in counts)
-    return rows[:, None, None] * columns[None, :, None]
 
 
 @decomposition(Op.L2_POOL_2D)

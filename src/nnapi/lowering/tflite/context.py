@@ -249,11 +249,11 @@ class Context(lowering.Context, ABC):
         shape = list(parts[0].shape)
         shape[axis] = sum(part.shape[axis] for part in parts)
         values = [part.data for part in parts if part.data is not None]
-        joined = parts[0].like(shape=tuple(shape))
+        concatenated = parts[0].like(shape=tuple(shape))
         if len(values) < len(parts):
-            return self.emit("CONCATENATION", parts, joined, axis=axis, activation=0)
-        joined.data = np.concatenate(values, axis)
-        return joined
+            return self.emit("CONCATENATION", parts, concatenated, axis=axis, activation=0)
+        concatenated.data = np.concatenate(values, axis)
+        return concatenated
 
     # Arithmetic
 

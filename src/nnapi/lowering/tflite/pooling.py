@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from nnapi.codes import FuseCode
@@ -13,6 +11,7 @@ from nnapi.formats.tflite.options import pooling_options
 from nnapi.formats.tflite.schema import VALID
 from nnapi.lowering.tflite.context import Context, lower
 from nnapi.lowering.tflite.windows import around
+from nnapi.ops.pooling import count_cells
 from nnapi.ops.shapes import Padding, Pair
 
 
@@ -36,19 +35,10 @@ def average(
     surrounded = context.pad(context.real(x), around(padding))
     real, options = context.float_like(out), pooling_options(VALID, stride, size)
     mean = context.emit("AVERAGE_POOL_2D", [surrounded], real.like(), **options, activation=0)
-    shares = _list_shares(x.shape[1:3], out.shape[1:3], padding, stride, size)
+    counts = np.maximum(count_cells(x.shape[1:3], padding, stride, size), 1)
+    shares = constant(size[0] * size[1] / counts, "f32")
     context.emit("MUL", [mean, shares], real, activation=activation)
     return real if real is out else context.emit("QUANTIZE", [real], out)
-
-
-def _list_shares(image: Sequence[int], out: Sequence[int], padding: Padding, stride: Pair, size: Pair) -> Tensor:
-    """Return each window's cells over those inside the image."""
-    inside = []
-    for dimension, count, (before, _), step, window in zip(image, out, padding, stride, size, strict=True):
-        first = np.arange(count) * step - before
-        inside.append(np.minimum(first + window, dimension) - np.maximum(first, 0))
-    cells = np.maximum(inside[0][:, None] * inside[1], 1)
-    return constant((size[0] * size[1] / cells)[None, :, :, None], "f32")
 
 
 @lower(Op.L2_POOL_2D)
