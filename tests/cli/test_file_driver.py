@@ -18,7 +18,7 @@ from nnapi.cli import app
 from nnapi.cli.file_driver import FileDriver
 from nnapi.errors import BadDataError
 from nnapi.model.operand import Array
-from nnapi.report.engines import OTHERS, File, Opened, UnsuitableError
+from nnapi.report.engines import OTHERS, File, LiteRT, Opened, UnsuitableError
 
 X = np.array([[-1, 2, -3]], np.float32)
 
@@ -31,7 +31,7 @@ def model() -> nnapi.Model:
 
 
 @dataclass(frozen=True)
-class Reading:
+class Reading(LiteRT):
     """An engine that computes a file by ours, and each RELU wrong; it takes no file of two operations if ``single``."""
 
     name: str = "reading"

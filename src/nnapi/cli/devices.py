@@ -133,7 +133,8 @@ def _details(device: nnapi.Device) -> Table:
         ("transfer", f"{1e6 * declared.launch_seconds:g} µs and {1e9 * declared.seconds_per_byte:g} ns a byte"),
     ]
     for number, (names, performance) in enumerate(_by_performance(declared)):
-        rows.append(("" if number else "declares", f"{_performance(performance)} for {', '.join(names)}"))
+        factors = f"{performance.exec_time:g} × the reference's time, {performance.power_usage:g} × its power"
+        rows.append(("" if number else "declares", f"{factors} for {', '.join(names)}"))
     return table("", "", rows=((name, Text(fact)) for name, fact in rows), has_header=False)
 
 
@@ -153,10 +154,6 @@ def _list_performances(declared: Capabilities) -> dict[str, Performance]:
         "IF": declared.if_,
         "WHILE": declared.while_,
     }
-
-
-def _performance(performance: Performance) -> str:
-    return f"{performance.exec_time:g} × the reference's time, {performance.power_usage:g} × its power"
 
 
 def _find_source(device: nnapi.Device) -> tuple[str, str]:

@@ -108,14 +108,16 @@ def parse_command(
     totals that ignore such times carry a star.
     """
     report = parse_file(file)
+    notes = list(report.notes)
     if as_json:
         typer.echo(to_json(report, total_times=total_times, per_execution=per_execution))
-        _print_notes(report, runs_too=True)
-        return
-    if not report.runs:
+        notes += [f"{run.mark or 'the trace'}: {note}" for run in report.runs for note in run.notes]
+    elif report.runs:
+        _show(console(), report, total_times, per_execution, print_detail)
+    else:
         raise Mistake(f"{file.name}: nothing of NNAPI is in this trace")
-    _show(console(), report, total_times, per_execution, print_detail)
-    _print_notes(report, runs_too=False)
+    for note in notes:
+        typer.echo(f"note: {printable(note)}", err=True)
 
 
 def _show(out: Console, report: Report, total_times: bool, per_execution: bool, print_detail: bool = False) -> None:
@@ -126,11 +128,3 @@ def _show(out: Console, report: Report, total_times: bool, per_execution: bool, 
             for line in detail(run):
                 out.print(Text(line), soft_wrap=True)
         out.print()
-
-
-def _print_notes(report: Report, *, runs_too: bool) -> None:
-    notes = list(report.notes)
-    if runs_too:
-        notes += [f"{run.mark or 'the trace'}: {note}" for run in report.runs for note in run.notes]
-    for note in notes:
-        typer.echo(f"note: {printable(note)}", err=True)

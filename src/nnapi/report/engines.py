@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache, partial
 from types import ModuleType
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -50,21 +50,6 @@ def _reading(*errors: type[Exception]) -> Iterator[None]:
         yield
     except errors as error:
         raise UnsuitableError(_message(error)) from None
-
-
-class Engine(Protocol):
-    """An engine: reads and runs model files. Nothing is imported before ``version`` or ``open`` is called."""
-
-    @property
-    def name(self) -> str: ...
-
-    def version(self) -> str:
-        """Return the installed version; raises ImportError where there is none."""
-        ...
-
-    def open(self, path: File, threads: int) -> Opened:
-        """Read the file for runs on that many threads; raises UnsuitableError where the engine cannot."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -268,6 +253,9 @@ def _message(error: Exception) -> str:
     return lines[-1] if len(lines[-1]) <= LONGEST else f"{lines[-1][:LONGEST]}…"
 
 
+Engine: TypeAlias = Nnapi | LiteRT | OpenVINO | OnnxRuntime
+"""An engine: reads and runs model files. Nothing is imported before ``version``, which raises ImportError if it is not
+installed, or ``open``, which raises UnsuitableError if the engine cannot read the file."""
 OTHERS: dict[str, Engine] = {engine.name: engine for engine in (LiteRT(), OpenVINO(), OnnxRuntime())}
 
 
