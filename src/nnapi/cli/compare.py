@@ -13,6 +13,7 @@ from rich.text import Text
 import nnapi
 from nnapi.cli.failure import ExitCode, fail
 from nnapi.cli.file_driver import FileDriver, measure_file
+from nnapi.cli.info import EXAMPLES
 from nnapi.cli.inputs import read_arrays, runs
 from nnapi.cli.options import AsWeights, InputShapes, Int16AsFloat, Json, ModelFile, Seed, load
 from nnapi.cli.progress import progress
@@ -31,7 +32,6 @@ from nnapi.testing.corpus import Corpus
 from nnapi.testing.divergence import Divergence, Step, Verdict, find_divergence, measure_outputs
 from nnapi.testing.example import Example, OperandSpec
 
-SUFFIX = ".npz"
 SUFFIXES = {"litert": ".tflite", "onnxruntime": ".onnx"}
 """The other engines that ``--against`` accepts, and their file formats."""
 
@@ -87,7 +87,7 @@ def compare(
     (--against). NaN and infinities must be the same. Exit code 1 where one differs, else 3 where something did not run
     or was not judged.
     """
-    if against and against.endswith(SUFFIX):
+    if against and against.endswith(EXAMPLES):
         if html or inputs:
             raise Mistake("a recording has inputs of its own, and no graph: give neither files nor --html beside it")
         raise typer.Exit(
@@ -203,7 +203,7 @@ def _find_devices(devices: str | None, against: str | None) -> list[nnapi.Device
     if against is None:
         return [nnapi.device(name) for name in [REFERENCE, *names][-2:]]
     if against not in SUFFIXES:
-        raise Mistake(f"--against takes {', '.join(SUFFIXES)} or a recording ({SUFFIX}), not {against}")
+        raise Mistake(f"--against takes {', '.join(SUFFIXES)} or a recording ({EXAMPLES}), not {against}")
     try:
         return [nnapi.device(names[0]), nnapi.Device(FileDriver(OTHERS[against], SUFFIXES[against]))]
     except ImportError as error:

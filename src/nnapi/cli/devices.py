@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
@@ -55,8 +55,10 @@ def devices(
         print_json("devices", {"devices": [_describe(each) for each in found], "unavailable": _list_unavailable()})
     else:
         out.print(_list_devices(found, verbose) if found else "no device can be used")
-        if not device:
-            _print_unavailable(out)
+        if not device and (unavailable := _list_unavailable()):
+            rows = ((f"[yellow]{escape(each['name'])}[/]", Text(each["reason"])) for each in unavailable)
+            out.print()
+            out.print(table("unavailable", "reason", rows=rows))
 
 
 def _save_profile(names: Sequence[str], file: Path) -> None:
@@ -182,10 +184,3 @@ def _list_unavailable() -> list[dict[str, str]]:
     rows = [{"name": each.name, "reason": each.reason} for each in nnapi.unavailable_devices()]
     problem = installation.library_problem()
     return [*rows, {"name": installation.NAME, "reason": problem}] if problem else rows
-
-
-def _print_unavailable(out: Console) -> None:
-    if unavailable := _list_unavailable():
-        rows = ((f"[yellow]{escape(each['name'])}[/]", Text(each["reason"])) for each in unavailable)
-        out.print()
-        out.print(table("unavailable", "reason", rows=rows))

@@ -163,16 +163,13 @@ def _describe(
         }
         edited = list(list_edits(part)) if refused else []
         edits = {
-            each.name: [words for words, model in edited if _takes(each, model)]
+            each.name: [
+                words for words, model in edited if not any(each.list_refusals(model, [model] * len(model.operations)))
+            ]
             for each in accelerators
             if each.name in refused
         }
         yield Operation(step.number, step.operation, str(step.verdict), step.reason, refused, edits)
-
-
-def _takes(accelerator: Accelerator, model: Model) -> bool:
-    parts = [model] * len(model.operations)
-    return not any(accelerator.list_refusals(model, parts))
 
 
 def _show(out: Console, migration: Migration) -> None:

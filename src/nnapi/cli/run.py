@@ -35,7 +35,6 @@ def run(options: RunOptions) -> None:
     Pictures are resized with bilinear interpolation. The file's metadata, its quantization or its family say which
     values stand for black and white; the output says where that is guessed, and --range sets it.
     """
-    options.check()
     files = list_files(options.inputs or [])
     with progress(console(), 2 + max(1, len(files))) as step:
         step("reading the model")
@@ -57,9 +56,9 @@ def run(options: RunOptions) -> None:
             log.clean()
         with connect_if(options.on) as cluster:
             finished = start(options, subject, compilation, planned, cluster)
-            for paths in planned:
+            for number, paths in enumerate(planned, 1):
                 step(f"running on {' + '.join(path.name for path in paths) or 'random values'}")
-                results.add(paths, next(finished))
+                results.add(number, paths, next(finished))
     results.finish()
 
 
@@ -88,13 +87,11 @@ class Results:
     log: RunLog | None
     out: Console = field(default_factory=console)
     results: list[RunResult] = field(default_factory=list)
-    number: int = 0
     failed: int = 0
     begun: float = field(default_factory=perf_counter)
 
-    def add(self, paths: Sequence[Path], finished: FinishedRun | Exception) -> None:
+    def add(self, number: int, paths: Sequence[Path], finished: FinishedRun | Exception) -> None:
         """Add the next run; a failure ends the command unless it is recorded."""
-        self.number += 1
         if isinstance(finished, Exception):
             if self.log is None:
                 raise finished
@@ -111,7 +108,7 @@ class Results:
         if self.options.picture:
             draw(self.options.picture, result.view)
         if self.options.output:
-            write(self.options.output, result, self.number if self.count > 1 else None)
+            write(self.options.output, result, number if self.count > 1 else None)
 
     def finish(self) -> None:
         if self.log:

@@ -85,7 +85,7 @@ class RunOptions:
         ),
     ] = None
 
-    def check(self) -> None:
+    def __post_init__(self) -> None:
         if self.on and self.profile:
             raise Mistake("--profile is of this machine, and --on of others: give one of them")
         if self.range and (self.mean or self.std):

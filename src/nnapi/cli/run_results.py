@@ -17,7 +17,7 @@ from rich.text import Text
 
 import nnapi
 from nnapi.cli.events import view_events
-from nnapi.cli.inputs import FinishedRun, InputValue
+from nnapi.cli.inputs import FinishedRun
 from nnapi.cli.subject import Subject
 from nnapi.cli.terminal_pictures import draw_in_terminal, encode_png
 from nnapi.cli.text import duration, indent, table
@@ -28,7 +28,7 @@ from nnapi.vision.families import BY_TASK, offer_tasks, view_outputs
 from nnapi.vision.outputs import Rank, Summary, class_count, output_operands, rank, summaries, to_shares
 from nnapi.vision.pictures import open_picture
 from nnapi.vision.task import Task
-from nnapi.vision.view import Picture, View, percent
+from nnapi.vision.view import View, percent
 
 WIDEST = 80
 MOST_PAIRS = 10
@@ -65,7 +65,7 @@ def summarize(subject: Subject, finished: FinishedRun, top: int) -> RunResult:
     found = summaries(model, outputs)
     if finished.windows:
         return RunResult(finished, [], found, _view_windows(subject, finished))
-    picture = _find_picture(finished.inputs)
+    picture = next((open_picture(each.file, 3) for each in finished.inputs if each.file and each.is_picture), None)
     is_classifier = task is Task.CLASSIFICATION or (task in (None, Task.AUDIO_EVENTS) and class_count(model))
     ranks = rank(model, outputs[0], hints.labels, top) if is_classifier else []
     view = None
@@ -86,11 +86,6 @@ def _view_windows(subject: Subject, finished: FinishedRun) -> View:
     if len(shares) > len(inputs):  # the model gives several rows for a window
         step = length = ((len(inputs) - 1) * step + length) / len(shares)
     return view_events(shares, step, length, subject.hints.labels, subject.hints.least)
-
-
-def _find_picture(given: Sequence[InputValue]) -> Picture | None:
-    files = (value.file for value in given if value.file and value.is_picture)
-    return next((open_picture(file, 3) for file in files), None)
 
 
 def draw(file: Path, view: View | None) -> None:

@@ -15,7 +15,7 @@ from nnapi.cli.sounds import takes_samples
 from nnapi.codes import OperationCode
 from nnapi.errors import Mistake
 from nnapi.vision.families import find_family
-from nnapi.vision.families.family import Family, input_shape
+from nnapi.vision.families.family import input_shape
 from nnapi.vision.families.masks import count_classes
 from nnapi.vision.file_metadata import Description, describe
 from nnapi.vision.labels import find_data_set, fit_labels, read_labels
@@ -35,7 +35,6 @@ class Subject:
 
     model: nnapi.Model
     task: Task | None
-    family: Family | None
     hints: Hints
     pixels: Pixels
     sample_rate: int
@@ -58,9 +57,7 @@ def load_subject(options: RunOptions) -> Subject:
     if not pixels.is_given:
         pixels = find_pixels(model, metadata.pixels, family)
     least = metadata.threshold if options.score is None else options.score
-    return Subject(
-        model, task, family, Hints(labels, least, metadata.anchors), pixels, metadata.sample_rate, tuple(notes)
-    )
+    return Subject(model, task, Hints(labels, least, metadata.anchors), pixels, metadata.sample_rate, tuple(notes))
 
 
 def _task_of_classifier(model: nnapi.Model) -> Task | None:

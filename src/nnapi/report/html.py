@@ -249,5 +249,4 @@ def _environment() -> Any:
 
 
 def render(template: str, **values: Any) -> str:
-    text: str = _environment().get_template(template).render(**values)
-    return text
+    return str(_environment().get_template(template).render(**values))
