@@ -115,7 +115,8 @@ def bench(
     precisions = split_names(precision, "precision", [*Precision])
     engines, absent = available([*_ours(device, profile, weights, precisions), *others])
     settings = Settings(rounds=rounds, threads=threads, requests=requests or cores())
-    settings = settings.only_latency() if only_latency else settings
+    if only_latency:
+        settings = replace(settings, apart=False, throughput_rounds=0, repeats=1)
     examples = read_dataset(dataset, read_labels(labels) if labels else None) if dataset else []
     out = console()
     facts: dict[str, Any] = {"rounds": rounds, "threads": threads, "requests": settings.requests}

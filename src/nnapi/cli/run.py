@@ -45,41 +45,23 @@ def run(options: RunOptions) -> None:
         log = RunLog(options.jsonl, options.model.name) if options.jsonl else None
         planned = [paths for paths in planned if log is None or paths not in log]
         step("compiling")
-        compilation = nnapi.compile(
-            subject.model,
-            add_profile(options.profile, options.device),
-            threads=options.threads,
-            precision=options.precision,
-        )
-        results = Results(options, subject, compilation, len(planned), log)
+        devices = add_profile(options.profile, options.device)
+        compilation = nnapi.compile(subject.model, devices, threads=options.threads, precision=options.precision)
+        every = Runs(options, subject, compilation, len(planned), log)
         if log:
             log.clean()
         with connect_if(options.on) as cluster:
-            finished = start(options, subject, compilation, planned, cluster)
+            finished = every.start(planned, cluster)
             for number, paths in enumerate(planned, 1):
                 step(f"running on {' + '.join(path.name for path in paths) or 'random values'}")
-                results.add(number, paths, next(finished))
-    results.finish()
-
-
-def start(
-    options: RunOptions,
-    subject: Subject,
-    compilation: nnapi.Compilation,
-    planned: Sequence[Sequence[Path]],
-    cluster: Cluster | None,
-) -> Iterator[FinishedRun | Exception]:
-    if cluster:
-        names = [each.name for each in compilation.devices]
-        return run_on(cluster, compilation.model, names, planned, subject.pixels, options.seed)
-    if subject.task is Task.AUDIO_EVENTS and all(len(paths) == 1 and is_sound(paths[0]) for paths in planned):
-        return run_windows(compilation, [paths[0] for paths in planned], subject.sample_rate)
-    reader = partial(read_inputs, subject.model, pixels=subject.pixels, seed=options.seed)
-    return run_batch(compilation, planned, reader)
+                every.add(number, paths, next(finished))
+    every.finish()
 
 
 @dataclass
-class Results:
+class Runs:
+    """All runs of the command."""
+
     options: RunOptions
     subject: Subject
     compilation: nnapi.Compilation
@@ -89,6 +71,16 @@ class Results:
     results: list[RunResult] = field(default_factory=list)
     failed: int = 0
     begun: float = field(default_factory=perf_counter)
+
+    def start(self, planned: Sequence[Sequence[Path]], cluster: Cluster | None) -> Iterator[FinishedRun | Exception]:
+        subject, options = self.subject, self.options
+        if cluster:
+            names = [each.name for each in self.compilation.devices]
+            return run_on(cluster, subject.model, names, planned, subject.pixels, options.seed)
+        if subject.task is Task.AUDIO_EVENTS and all(len(paths) == 1 and is_sound(paths[0]) for paths in planned):
+            return run_windows(self.compilation, [paths[0] for paths in planned], subject.sample_rate)
+        reader = partial(read_inputs, subject.model, pixels=subject.pixels, seed=options.seed)
+        return run_batch(self.compilation, planned, reader)
 
     def add(self, number: int, paths: Sequence[Path], finished: FinishedRun | Exception) -> None:
         """Add the next run; a failure ends the command unless it is recorded."""

@@ -55,10 +55,6 @@ class Settings:
     apart: bool = True
     """Whether a separate process runs each engine first, for its memory, and because it may crash."""
 
-    def only_latency(self) -> Settings:
-        """Return the same settings without memory, throughput and repeated loading."""
-        return replace(self, apart=False, throughput_rounds=0, repeats=1)
-
 
 @dataclass(frozen=True)
 class Subject:
