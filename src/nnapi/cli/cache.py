@@ -68,11 +68,8 @@ def prune(
 
     Without a directory it is done in each folder of the default one.
     """
-    removed = [
-        (holds, entry)
-        for holds, folder in _find_folders(directory).items()
-        for entry in remove(folder, parse_size(limit))
-    ]
+    most = parse_size(limit)
+    removed = [(holds, entry) for holds, folder in _find_folders(directory).items() for entry in remove(folder, most)]
     left = _find(directory)
     if as_json:
         found = {"removed": removed, "left": left}

@@ -196,10 +196,9 @@ def _is_like(type: OperandType, spec: OperandSpec, value: Array | None) -> bool:
 
 def _find_devices(devices: str | None, against: str | None) -> list[nnapi.Device]:
     names = devices.split(",") if devices else [REFERENCE if against else "xnnpack-cpu"]
-    most = 1 if against else 2
-    if len(names) > most:
-        beside = " beside --against" if against else ""
-        raise Mistake(f"--devices takes {('one name', 'two names')[most - 1]}{beside}, not {len(names)}")
+    if len(names) > (1 if against else 2):
+        words = "one name beside --against" if against else "two names"
+        raise Mistake(f"--devices takes {words}, not {len(names)}")
     if against is None:
         return [nnapi.device(name) for name in [REFERENCE, *names][-2:]]
     if against not in SUFFIXES:

@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -104,23 +103,17 @@ def measure(
     subject: Subject, engines: Mapping[Engine, str], settings: Settings, step: Step
 ) -> tuple[list[Measurement], bool]:
     """Measure all engines on one model. Returns the results so far, and whether the user interrupted it."""
+    from threadpoolctl import threadpool_limits  # for NumPy, with which nnapi-reference computes
+
     courses = [Course(engine, Measurement(engine.name, version)) for engine, version in engines.items()]
     try:
-        with _blas_threads(settings.threads):
+        with threadpool_limits(settings.threads, user_api="blas"):
             _alone(courses, subject, settings, step)
-        with _blas_threads(1):
+        with threadpool_limits(1, user_api="blas"):
             _saturate(courses, subject, settings, step)
     except KeyboardInterrupt:
         return [course.measurement for course in courses], True
     return [course.measurement for course in courses], False
-
-
-def _blas_threads(count: int) -> AbstractContextManager[object]:
-    """Limit NumPy's threads, with which nnapi-reference computes."""
-    from threadpoolctl import threadpool_limits
-
-    limits: AbstractContextManager[object] = threadpool_limits(count, user_api="blas")
-    return limits
 
 
 def _alone(courses: Sequence[Course], subject: Subject, settings: Settings, step: Step) -> None:

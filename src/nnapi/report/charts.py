@@ -23,7 +23,6 @@ PLOT = 170
 """The height of the latency curves, above their axis."""
 COLORS = 8
 """Colors of series that the page defines, ``--c0`` to ``--c7``."""
-TICKS = (1, 2, 5)
 CURVE_POINTS = 160
 
 Colors = Mapping[str, int]
@@ -123,7 +122,7 @@ def density(values: Any, low: float, high: float) -> list[tuple[float, float]]:
 def ticks(low: float, high: float) -> list[float]:
     """Return round numbers between powers of ten ``low`` and ``high``: 1, 2 and 5 of each, or finer."""
     decades, found = range(math.floor(low) - 1, math.ceil(high) + 1), list[float]()
-    for steps in ((1,), TICKS, (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9), [1 + k / 20 for k in range(180)]):
+    for steps in ((1,), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9), [1 + k / 20 for k in range(180)]):
         found = [step * 10.0**decade for decade in decades for step in steps]
         found = [tick for tick in found if low <= math.log10(tick) <= high]
         if len(found) >= 3:

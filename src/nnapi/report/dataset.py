@@ -12,7 +12,6 @@ import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 
@@ -22,13 +21,11 @@ from nnapi.report.accuracy import Boxes
 CORNERS = ("ymin", "xmin", "ymax", "xmax")
 TABLE = "labels.csv"
 
-Truth: TypeAlias = int | Boxes | tuple[Path, ...]
-
 
 @dataclass(frozen=True)
 class Example:
     file: Path
-    truth: Truth
+    truth: int | Boxes | tuple[Path, ...]
 
 
 def read_dataset(folder: Path, names: Sequence[str] | None = None) -> list[Example]:
