@@ -1,102 +1,122 @@
-"""Filters that are computed, and filters with channels too faint for the engine."""
+"""Values that do not fit into signed bytes: found, and filters computed as sums of two signed ones."""
 
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from nnapi.codes import OperandCode
-from nnapi.codes import OperationCode as Op
-from nnapi.model.operand import ChannelQuantization, tensor
-from tests.drivers.xnnpack.engine_cases import agree, both, refusal
-from tests.drivers.xnnpack.filter_cases import FILTERS, SIGNED, filtered
-from tests.single import scalar, single
-
-SAME = 1
-UNITS = 4
-
-
-def ints(*numbers: int) -> list[Any]:
-    return [scalar(OperandCode.INT32, number) for number in numbers]
-
-
-def grouped() -> list[Any]:
-    return [*ints(SAME, 1, 1, 2, 1), scalar(OperandCode.BOOL, False)]
+from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import (
+    FEW,
+    ROW,
+    Outliers,
+    append_rest,
+    find_outliers,
+    gather,
+    make_signed,
+)
+from nnapi.formats.tflite.graph import Operator, Tensor
 
 
-@pytest.mark.parametrize("kind", FILTERS)
-def test_computed_filters_of_convolutions(kind: str) -> None:
-    inputs, out = filtered(kind, (2, 9, 7, 5), (6, 3, 3, 5), 0, 6)
-    agree(Op.CONV_2D, [*inputs, *ints(2, 1, 0, 2, 2, 1, 1)], [out], constant=False)
-    inputs, out = filtered(kind, (1, 6, 6, 4), (6, 3, 3, 2), 0, 6)
-    agree(Op.GROUPED_CONV_2D, [*inputs, *grouped()], [out], constant=False)
+def make_filter(values: Any, zero_point: int) -> Tensor:
+    return Tensor("u8", values.shape, 0.1, zero_point, data=values)
 
 
-@pytest.mark.parametrize("kind", FILTERS)
-@pytest.mark.parametrize("multiplier", [1, 2])
-def test_computed_filters_of_single_channels(kind: str, multiplier: int) -> None:
-    inputs, out = filtered(kind, (1, 8, 7, 4), (1, 3, 3, 4 * multiplier), 3, 4 * multiplier)
-    agree(Op.DEPTHWISE_CONV_2D, [*inputs, *ints(SAME, 1, 1, multiplier, 3)], [out], constant=False)
+def list_copies(values: Any, zero_point: int) -> list[int]:
+    return Outliers().list_copies(make_filter(values, zero_point))
 
 
-@pytest.mark.parametrize("kind", FILTERS)
-def test_computed_filters_that_spread(kind: str) -> None:
-    inputs, out = filtered(kind, (1, 5, 4, 3), (2, 3, 3, 3), 0, 2)
-    tail = [*ints(1, 2, 0, 1, 2, 2, 1), scalar(OperandCode.BOOL, False)]
-    agree(Op.TRANSPOSE_CONV_2D, [*inputs, *tail], [out], constant=False)
+def append(values: Any, zero_point: int, copies: list[int]) -> Any:
+    """The signed filter, as it is written into a file."""
+    filter = make_filter(values, zero_point)
+    signed = append_rest(filter, Outliers()[filter], copies)
+    result = np.empty(signed.shape, np.int8)
+    signed.write(result)
+    assert list(signed.scale) == [np.float32(0.1)] * signed.shape[0]  # type: ignore[arg-type]
+    return result
 
 
-@pytest.mark.parametrize("kind", ["float32", "narrow", "wide", "signed_wide"])
-def test_computed_weights(kind: str) -> None:
-    inputs, out = filtered(kind, (2, 3, 8), (5, 12), 0, 5)
-    agree(Op.FULLY_CONNECTED, [*inputs, *ints(1)], [out], constant=False)
+@given(st.integers(0, 255), st.integers(0, 2**32 - 1), st.booleans())
+def test_the_two_filters_sum_to_the_filter(zero_point: int, seed: int, is_doubled: bool) -> None:
+    values = np.random.default_rng(seed).integers(0, 256, (4, 2, 3, 5), np.uint8)
+    copies = list_copies(values, zero_point)
+    if is_doubled and len(set(copies)) == len(copies):
+        copies = [*range(5)]
+    signed, order = append(values, zero_point, copies).astype(int), np.array([*range(5), *copies])
+    total = np.stack([signed[..., order == channel].sum(-1) for channel in range(5)], -1)
+    assert (total == values.astype(int) - zero_point).all()
+    assert signed.min() >= -127
 
 
-def faint(
-    code: Any, scale: float, bias: tuple[int, ...] = (900, -900, 300, 2), input_scale: float = 0.05, activation: int = 0
-) -> tuple[Any, ...]:
-    """A convolution of which the second channel has that scale; the model and an input."""
-    random = np.random.default_rng(0)
-    is_dense = code == Op.CONV_2D
-    axis, shape = (0, (UNITS, 3, 3, UNITS)) if is_dense else (3, (1, 3, 3, UNITS))
-    channel = ChannelQuantization(axis, (0.01, scale, 0.02, 0.03))
-    w = tensor("quant8_symm_per_channel", shape, channel=channel)
-    x = tensor("int8", (1, 5, 5, UNITS), input_scale, -7)
-    inputs = [
-        (x, random.integers(-128, 128, x.shape, np.int8)),
-        (w, random.integers(-127, 128, shape, np.int8)),
-        (tensor("int32", (UNITS,)), np.array(bias, np.int32)),
-        *ints(SAME, 1, 1, *([] if is_dense else [1]), activation),
-    ]
-    model = single(code, inputs, [tensor("int8", (), 0.5, 11)], constant=True)
-    return model, inputs[0][1]
+@pytest.mark.parametrize(
+    ("values", "zero_point", "copies"), [([255, 255, 1], 128, []), ([200, 0, 3], 0, [0]), ([255, 0, 200], 0, [0, 0, 2])]
+)
+def test_copies_are_those_of_channels_that_do_not_fit(values: list[int], zero_point: int, copies: list[int]) -> None:
+    assert list_copies(np.array(values, np.uint8).reshape(1, 1, 1, 3), zero_point) == copies
 
 
-@pytest.mark.parametrize("code", [Op.CONV_2D, Op.DEPTHWISE_CONV_2D])
-@pytest.mark.parametrize(("scale", "activation"), [(2.0**-41, 0), (1e-19, 1), (1e-30, 0)])
-def test_faint_channels_are_their_zero_point(code: Any, scale: float, activation: int) -> None:
-    model, codes = faint(code, scale, activation=activation)
-    assert refusal(model) is None
-    (ours,), (wanted,) = both(model, codes)
-    assert np.abs(ours.astype(int) - wanted).max() <= 1
-    assert (ours[..., 1] == wanted[..., 1]).all()
-    assert (ours[..., 1] == 11).all()
-    assert np.ptp(ours[..., 0]) > 0
+@pytest.mark.parametrize(
+    ("copies", "signed"),
+    [
+        ([0], [[127, 0, 3, 73], [0, 1, 0, 0]]),
+        ([0, 2], [[127, 0, 3, 73, 0], [0, 1, 0, 0, 0]]),
+        ([0, 0], [[127, 0, 3, 73, 0], [0, 1, 0, 0, 0]]),
+    ],
+)
+def test_the_first_copy_has_the_remainder(copies: list[int], signed: list[Any]) -> None:
+    values = np.array([[200, 0, 3], [0, 1, 0]], np.uint8).reshape(2, 1, 1, 3)
+    assert append(values, 0, copies).reshape(2, -1).tolist() == signed
 
 
-def test_a_faint_channel_keeps_no_bias() -> None:
-    model, codes = faint(Op.CONV_2D, 1e-30, (0, 2**31 - 1, 0, 0))
-    (ours,), (wanted,) = both(model, codes)
-    assert (ours[..., 1] == wanted[..., 1]).all()
+def test_too_few_copies_are_an_error() -> None:
+    values = np.array([[255, 0, 3]], np.uint8).reshape(1, 1, 1, 3)
+    with pytest.raises(AssertionError, match="too few copies"):
+        append(values, 0, [0])
 
 
-def test_channels_that_are_faint_but_heard_are_refused() -> None:
-    model, _ = faint(Op.CONV_2D, 2.0**-41, (0, 2**31 - 1, 0, 0), input_scale=400.0)
-    assert "has scales 4.54747e-13 to" in refusal(model)
+def test_a_filter_that_fits_becomes_signed_and_the_model_keeps_its_own() -> None:
+    values = np.array([100, 130, 70], np.uint8).reshape(1, 1, 1, 3)
+    assert make_signed(make_filter(values, 100)).value.reshape(-1).tolist() == [0, 30, -30]
+    assert values.reshape(-1).tolist() == [100, 130, 70]
 
 
-def test_filters_that_no_channel_is_heard_of() -> None:
-    w = tensor("quant8_symm_per_channel", (1, 1, 1, 2), channel=ChannelQuantization(3, (1e-20, 1e-25)))
-    x = SIGNED.with_dimensions((1, 1, 1, 2))
-    inputs = [(x, [[[[5, 9]]]]), (w, [[[[100, -100]]]]), (tensor("int32", (2,)), [7, 8]), *ints(SAME, 1, 1, 1, 0)]
-    agree(Op.DEPTHWISE_CONV_2D, inputs, [tensor("int8", (), 0.5, 11)])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_scales_follow_their_slices(axis: int) -> None:
+    data, scale, order = np.arange(12, dtype=np.uint8).reshape(3, 4), np.arange(4, dtype=np.float32), np.array([2, 0])
+    result = gather(Tensor("i8", data.shape, scale, axis=1, data=data), order, axis)
+    assert result.value.tolist() == data.take(order, axis).tolist()
+    assert result.shape == result.value.shape
+    assert np.array_equal(result.scale, scale[order] if axis == 1 else scale)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+@pytest.mark.parametrize("size", [5, ROW, 3 * ROW + 5])
+@pytest.mark.parametrize("count", [0, 1, 3, FEW + 1])
+@pytest.mark.parametrize("is_high", [False, True])
+def test_numbers_out_of_reach_are_found_on_either_side(dtype: Any, size: Any, count: Any, is_high: bool) -> None:
+    low = np.iinfo(dtype).min
+    zero_point, wide = low + (100 if is_high else 150), low + (250 if is_high else 3)
+    codes = np.full(size, zero_point, dtype)
+    places = np.random.default_rng(size).choice(size, min(count, size), replace=False)
+    codes[places] = wide
+    found = find_outliers(codes.reshape(1, -1), zero_point)
+    assert found.tolist() == sorted(places.tolist())
+
+
+def test_numbers_out_of_reach_all_over_a_large_filter_are_found() -> None:
+    codes = np.random.default_rng(0).integers(0, 256, (FEW + 2) * ROW + 7, np.uint8)
+    assert (find_outliers(codes, 200) == np.flatnonzero(codes < 73)).all()
+
+
+@pytest.mark.parametrize("count", [0, 1, 32, 33, 48])
+def test_all_numbers_that_do_not_fit_are_found(count: int) -> None:
+    codes = np.full(48, 100, np.uint8)
+    wide = np.random.default_rng(count).choice(48, count, replace=False)
+    codes[wide] = 250
+    filter = Tensor("u8", (2, 2, 3, 4), 0.5, 100, data=codes.reshape(2, 2, 3, 4))
+    outliers = Outliers()
+    assert outliers[filter].tolist() == sorted(wide.tolist())
+    operator = Operator("CONV_2D", [None, filter, None], [])
+    assert outliers.find_slices(operator, 3) == sorted({place % 4 for place in wide.tolist()})
+    assert outliers.find_slices(operator, 0) == sorted({place // 24 for place in wide.tolist()})

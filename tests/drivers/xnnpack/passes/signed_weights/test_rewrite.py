@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 
 from nnapi.codes import OperationCode
 from nnapi.drivers.xnnpack.lowering import lower_model
-from nnapi.drivers.xnnpack.passes.signed_weights import channel_map, cost_model, rewrite
-from nnapi.drivers.xnnpack.passes.signed_weights.channel_order import Order
-from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outliers, make_signed, split
+from nnapi.drivers.xnnpack.passes.signed_weights import cost_model, rewrite
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.model.operand import tensor
 from tests.drivers.xnnpack.engine_cases import Net, both, engine
@@ -22,65 +20,6 @@ SAME = 1
 
 def filter_of(codes: Any, zero_point: int) -> Tensor:
     return Tensor("u8", codes.shape, 0.1, zero_point, data=codes)
-
-
-def listed(channels: list[int]) -> Order:
-    """An order of any channels, said one by one."""
-    return Order(range(0), behind=channels)
-
-
-def written(filter: Tensor) -> Any:
-    """The numbers of a filter that is only put together in a file."""
-    result = np.empty(filter.shape, np.int8)
-    filter.write(result)
-    return result
-
-
-def split_up(codes: Any, zero_point: int) -> Any:
-    filter = filter_of(codes, zero_point)
-    return split(filter, Outliers()[filter])
-
-
-@given(st.integers(0, 255), st.integers(0, 2**32 - 1))
-def test_the_parts_of_a_filter_sum_to_it(zero_point: int, seed: int) -> None:
-    random = np.random.default_rng(seed)
-    codes = random.integers(0, 256, (4, 2, 3, 5), np.uint8)
-    parts = split_up(codes, zero_point)
-    order = random.permutation([*range(5), *parts.channels, *random.integers(0, 5, 3)]).tolist()
-    joined = written(parts.join(listed(order))).astype(int)
-    total = np.stack([joined[..., np.array(order) == channel].sum(-1) for channel in range(5)], -1)
-    assert (total == codes.astype(int) - zero_point).all()
-    assert joined.min() >= -127
-
-
-def test_a_filter_that_fits_has_no_rest() -> None:
-    assert split_up(np.full((1, 1, 1, 2), 255, np.uint8), 128).channels == []
-
-
-@pytest.mark.parametrize("is_own", [False, True])
-def test_a_filter_that_fits_is_signed_in_its_place_only_where_it_is_our_own(is_own: bool) -> None:
-    codes = np.array([100, 130, 70], np.uint8).reshape(1, 1, 1, 3)
-    result = make_signed(filter_of(codes, 100), is_own)
-    assert result.data.reshape(-1).tolist() == [0, 30, -30]
-    assert np.shares_memory(result.data, codes) == is_own
-
-
-def test_a_number_twice_too_large_needs_two_copies() -> None:
-    codes = np.array([255, 0, 3], np.uint8).reshape(1, 1, 1, 3)
-    assert split_up(codes, 0).channels == [0, 0]
-
-
-@pytest.mark.parametrize(
-    ("order", "joined"),
-    [
-        ([0, 1, 2, 2, 0], [[127, 0, 3, 0, 73], [0, 0, 0, 0, 0]]),
-        ([0, 0, 2], [[127, 73, 3], [0, 0, 0]]),
-        ([2, 1, 0, 1, 0], [[3, 0, 127, 0, 73], [0, 0, 0, 0, 0]]),
-    ],
-)
-def test_joined_puts_the_rest_where_a_channel_comes_again(order: list[int], joined: list[Any]) -> None:
-    codes = np.array([[200, 0, 3], [0, 0, 0]], np.uint8).reshape(2, 1, 1, 3)
-    assert written(split_up(codes, 0).join(listed(order))).reshape(2, -1).tolist() == joined
 
 
 def wide_filter(net: Net, shape: tuple[int, ...], random: Any, out_of_reach: int = 3, zero_point: int = 100) -> int:
@@ -118,12 +57,7 @@ def image(random: Any, type: Any = IMAGE) -> Any:
 
 def ways(monkeypatch: Any, way: str) -> None:
     monkeypatch.setattr(rewrite, "split_depthwise", lambda graph, outliers: graph)
-    if way == "copied":
-        monkeypatch.setattr(channel_map, "estimate_alone", lambda operator, wanted: 1.0)
-        monkeypatch.setattr(channel_map, "_estimate_writing", lambda operator, count, splits: 0.0)
-        return
-    monkeypatch.setattr(channel_map, "estimate_alone", lambda operator, wanted: -1.0)
-    monkeypatch.setattr(rewrite, "estimate_ways", lambda operator, wanted, written, joined: {way: 0.0})
+    monkeypatch.setattr(rewrite, "estimate_ways", lambda operator, copies: {way: 0.0})
 
 
 def types(graph: Graph) -> Any:
@@ -143,7 +77,7 @@ def inverted_residual(random: Any) -> Any:
     return net.finished(out)
 
 
-@pytest.mark.parametrize("way", ["copied", "appended", "doubled", "float", "unsigned"])
+@pytest.mark.parametrize("way", ["appended", "doubled", "float", "unsigned"])
 def test_every_way_of_computing_agrees(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ways(monkeypatch, way)
     random = np.random.default_rng(3)
@@ -152,7 +86,6 @@ def test_every_way_of_computing_agrees(way: str, monkeypatch: pytest.MonkeyPatch
     kinds = {operator.kind for operator in narrowed.operators}
     signs = {"appended": "SLICE" in kinds, "doubled": "CONCATENATION" in kinds, "unsigned": "u8" in types(narrowed)}
     assert signs.get(way, True)
-    assert way != "copied" or any(t.shape[-1] > 40 for t in narrowed.tensors())
     (ours,), (theirs,) = both(model, image(random))
     assert np.abs(ours.astype(int) - theirs).max() <= 4  # up to one code in each operation; clipped, it is dozens
 
@@ -177,23 +110,6 @@ def test_a_result_that_is_an_output_carries_no_copies() -> None:
     ours, theirs = both(model, image(random))
     assert [a.shape for a in ours] == [b.shape for b in theirs]
     assert max(np.abs(a.astype(int) - b).max() for a, b in zip(ours, theirs, strict=True)) <= 2
-
-
-def test_a_copy_takes_the_place_of_a_channel_that_is_always_zero() -> None:
-    x, y = Tensor("i8", (1, 4, 4, 2), 0.1), Tensor("i8", (1, 4, 4, 3), 0.1)
-    z = Tensor("i8", (1, 4, 4, 1), 0.1)
-    first, second = np.full((3, 1, 1, 2), 100, np.uint8), np.array([100, 100, 250], np.uint8).reshape(1, 1, 1, 3)
-    filters = filter_of(first, 100), filter_of(second, 100)
-    biases = [Tensor("i32", (count,), 0.1, data=np.zeros(count, np.int32)) for count in (3, 1)]
-    operators = [
-        Operator("CONV_2D", [x, filters[0], biases[0]], [y]),
-        Operator("CONV_2D", [y, filters[1], biases[1]], [z]),
-    ]
-    graph, outliers = Graph(operators, [x], [z]), Outliers()
-    splits = {op: split(filter, outliers[filter]) for op, filter in zip(operators, filters, strict=True)}
-    dead = {y: np.array([False, True, False])}
-    orders = channel_map.map_channels(graph, splits, dead, outliers)
-    assert {tensor: list(order) for tensor, order in orders.items()} == {y: [0, 2, 2]}
 
 
 def test_no_unsigned_tensor_is_left() -> None:
@@ -228,17 +144,16 @@ def test_random_chains_agree(seed: int) -> None:
 def test_estimates_prefer_float_for_shallow_images_and_copies_for_deep_ones() -> None:
     shallow, deep = _dense((1, 112, 112, 16), (16, 1, 1, 16)), _dense((1, 14, 14, 512), (512, 1, 1, 512))
     cheapest = [
-        min(seconds, key=seconds.get) for seconds in (channel_map.estimate_ways(op, [0]) for op in (shallow, deep))
+        min(seconds, key=seconds.get) for seconds in (cost_model.estimate_ways(op, [0]) for op in (shallow, deep))
     ]
     assert cheapest == ["float", "appended"]
     assert cost_model.estimate_slices(deep, 1) < cost_model.estimate_doubling(deep)
-    assert cost_model.estimate_rejoining(deep, 16) < cost_model.estimate_slices(deep, 1)
 
 
 def test_a_large_filter_for_a_single_row_stays_as_it_is() -> None:
     def cheapest(rows: Any, depth: Any) -> Any:
         operator = _dense((1, 1, rows, depth), (1000, 1, 1, depth))
-        seconds = channel_map.estimate_ways(operator, [*range(20)])
+        seconds = cost_model.estimate_ways(operator, [*range(20)])
         return min(seconds, key=seconds.get)
 
     assert cheapest(1, 1024) == "unsigned"

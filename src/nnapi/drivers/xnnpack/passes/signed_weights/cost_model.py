@@ -6,7 +6,7 @@ They predict the variant of a model to try first. ``benchmarks/operator_costs.py
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
@@ -44,7 +44,6 @@ class KernelTimings(NamedTuple):
     unsigned: Dense | None = None
     signed_depthwise: Depthwise = Depthwise(1.6e-9, 3.9e-10)
     real_depthwise: Depthwise = Depthwise(1.6e-9, 3.2e-10)
-    unsigned_depthwise: Depthwise | None = None
     slicing: float = 2.6e-9
     """Per pixel of a sliced channel."""
     concatenation: float = 2.1e-9
@@ -69,7 +68,6 @@ KERNEL_TIMINGS: Mapping[Processor, KernelTimings] = {
         Dense(2.5e-10, 2.5e-11, 1.2e-11),
         Depthwise(1e-9, 9.5e-10),
         Depthwise(2e-9, 3.9e-10),
-        Depthwise(9e-10, 1.05e-9),
         3.1e-9,
         2.3e-9,
         5e-13,
@@ -85,7 +83,6 @@ ALL_FLOAT = KernelTimings(
     Dense(1e-6, 0.0, 1e-9),
     Depthwise(1e-6, 1e-6),
     Depthwise(1e-12, 1e-12),
-    Depthwise(1e-6, 1e-6),
 )
 """Select sums of products in float32."""
 _current: ContextVar[KernelTimings] = ContextVar("nnapi.xnnpack.timings", default=NOMINAL)
@@ -127,6 +124,8 @@ TILE = 16
 """Channels of depthwise filters computed at a time, and of signed ones at least."""
 STEP = 8
 """Input channels multiplied at a time."""
+MOST_SLICES = 3
+"""The most copies appended one by one; the engine concatenates at most five tensors."""
 FEWEST = 4
 """Pixels computed while a filter is read from memory."""
 
@@ -154,11 +153,26 @@ def estimate_dense(operator: Operator, taps: int | None = None, depth: int | Non
     return timings().signed.seconds(pixels(out), out.shape[-1], taps or own_taps, depth)
 
 
+def estimate_ways(operator: Operator, copies: Sequence[int]) -> dict[str, float]:
+    """Return the added seconds of each way to compute an operator that needs copies of channels."""
+    seconds = {"float": estimate_float(operator), "unsigned": estimate_unsigned(operator)}
+    if len(set(copies)) == len(copies):
+        seconds["doubled"] = estimate_doubling(operator)
+    if len(copies) <= MOST_SLICES:
+        seconds["appended"] = estimate_slices(operator, len(copies))
+    return seconds
+
+
+def estimate_copies(operator: Operator, copies: Sequence[int]) -> float:
+    """Return the added seconds of the fastest way; 0 without copies."""
+    return min(estimate_ways(operator, copies).values()) if copies else 0.0
+
+
 def estimate_slices(operator: Operator, copies: int) -> float:
     """Return the time of slicing and concatenating copies, and of the added depth."""
     x = operator.input(0)
     each = 2 * timings().concatenation + timings().slicing * copies
-    return pixels(x) * each + x.size * timings().copying + estimate_reading(operator, copies)
+    return pixels(x) * each + x.size * timings().copying + _estimate_reading(operator, copies)
 
 
 def estimate_doubling(operator: Operator) -> float:
@@ -167,26 +181,19 @@ def estimate_doubling(operator: Operator) -> float:
     return (
         pixels(x) * 2 * timings().concatenation
         + 2 * x.size * timings().copying
-        + estimate_reading(operator, x.shape[-1])
+        + _estimate_reading(operator, x.shape[-1])
     )
 
 
-def estimate_rejoining(operator: Operator, copies: int) -> float:
-    """Return the time of ``copies`` more channels in a concatenated input."""
-    each = timings().concatenation + copies * timings().copying
-    return pixels(operator.input(0)) * each + estimate_reading(operator, copies)
-
-
-def estimate_float(operator: Operator, copies: int = 0) -> float:
-    """Return the added time in float32, with ``copies`` more output channels."""
+def estimate_float(operator: Operator) -> float:
+    """Return the added time in float32."""
     out = operator.output
     conversions = _estimate_conversion(operator.input(0).size) + _estimate_conversion(out.size)
     if operator.kind == "DEPTHWISE_CONV_2D":
-        depth = round_up(out.shape[-1] + copies, TILE)
-        more = _estimate_real_tiles(operator, depth) - estimate_depthwise(operator)
+        more = _estimate_real_tiles(operator, round_up(out.shape[-1], TILE)) - estimate_depthwise(operator)
         return more + conversions
     taps, depth = _count_taps(operator)
-    count, units = pixels(out), out.shape[-1] + copies
+    count, units = pixels(out), out.shape[-1]
     more = timings().real.seconds(count, units, taps, depth)
     return more - timings().signed.seconds(count, units, taps, round_up(depth, STEP)) + conversions
 
@@ -207,29 +214,24 @@ def estimate_unsigned(operator: Operator) -> float:
     out = operator.output
     taps, depth = _count_taps(operator)
     if out.size > out.shape[-1]:
-        flips = estimate_sign_flip(operator.input(0)) + estimate_sign_flip(out)
-        return estimate_unsigned_dense(operator) - estimate_dense(operator) + flips
+        flips = _estimate_sign_flip(operator.input(0)) + _estimate_sign_flip(out)
+        return _estimate_unsigned_dense(operator) - estimate_dense(operator) + flips
     numbers = out.shape[-1] * taps * depth
     if numbers < FAR_FILTER:
         return math.inf
     return numbers * UNSIGNED_MAC * timings().signed.mac + 2 * ROW_FLIP - estimate_dense(operator)
 
 
-def estimate_sign_flip(tensor: Tensor) -> float:
+def _estimate_sign_flip(tensor: Tensor) -> float:
     """Return the time of converting unsigned values to signed ones, or back, through float32: the fastest way."""
     return 2 * _estimate_conversion(tensor.size)
 
 
-def estimate_unsigned_dense(operator: Operator) -> float:
+def _estimate_unsigned_dense(operator: Operator) -> float:
     unsigned, out = timings().unsigned, operator.output
     if unsigned is None:
         return math.inf
     return unsigned.seconds(pixels(out), out.shape[-1], *_count_taps(operator))
-
-
-def estimate_unsigned_depthwise(operator: Operator) -> float:
-    unsigned = timings().unsigned_depthwise
-    return _count_tiles(operator, operator.output.shape[-1], unsigned) if unsigned else math.inf
 
 
 def estimate_branches(operator: Operator, apart: int) -> float:
@@ -247,17 +249,6 @@ def estimate_pairs(operator: Operator, taps: int) -> float:
     out = operator.output
     depth = round_up(operator.input(1).shape[-1], STEP)
     return timings().signed.seconds(pixels(out) / 2, 2 * out.shape[-1], taps, depth)
-
-
-def estimate_writing(operator: Operator, copies: int, in_float: bool = False) -> float:
-    """Return the time of writing that many copies along with the output."""
-    taps, depth = _count_taps(operator)
-    out = operator.output
-    if operator.kind == "DEPTHWISE_CONV_2D":
-        return estimate_depthwise(operator, out.shape[-1] + copies) - estimate_depthwise(operator)
-    dense = timings().real if in_float else timings().signed
-    count, units = pixels(out), out.shape[-1]
-    return dense.seconds(count, units + copies, taps, depth) - dense.seconds(count, units, taps, depth)
 
 
 def estimate_depthwise(operator: Operator, depth: int | None = None) -> float:
@@ -283,7 +274,7 @@ def _estimate_conversion(numbers: int) -> float:
     return numbers * timings().conversion * (1 if 4 * numbers <= CACHE else FAR_CONVERSION)
 
 
-def estimate_reading(operator: Operator, copies: int) -> float:
+def _estimate_reading(operator: Operator, copies: int) -> float:
     """Return the time of reading an input that carries copies."""
     taps, depth = _count_taps(operator)
     steps = round_up(depth + copies, STEP) - round_up(depth, STEP)

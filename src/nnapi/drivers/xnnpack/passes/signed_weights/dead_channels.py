@@ -31,8 +31,9 @@ def find_dead_channels(graph: Graph) -> dict[Tensor, Array]:
     return {tensor: channels for tensor, channels in dead.items() if channels.any()}
 
 
-def clear_weights(graph: Graph, dead: Mapping[Tensor, Array], outliers: Outliers) -> Graph:
+def clear_weights(graph: Graph, outliers: Outliers) -> Graph:
     """Return the graph with zeros for weights that read or write dead channels, in filters with outliers."""
+    dead = find_dead_channels(graph)
     return graph.with_operators([_clear_weights(operator, dead, outliers) for operator in graph.operators])
 
 

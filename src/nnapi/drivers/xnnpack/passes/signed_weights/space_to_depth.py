@@ -29,12 +29,6 @@ def move_space_to_depth(graph: Graph) -> Graph:
     return graph.with_operators([new for operator in graph.operators for new in replaced.get(operator, [operator])])
 
 
-def estimate_pairing(operator: Operator) -> float:
-    """Return the seconds that the rewrite saves; 0 where it is impossible or slower."""
-    pairs = _Pairs(Conv(operator)) if _is_suited(Conv(operator)) else None
-    return max(pairs.estimate_gain(), 0.0) if pairs and pairs.is_possible else 0.0
-
-
 def _find_borders(graph: Graph) -> dict[Tensor, Operator]:
     """Return the operators that pad images with zeros for one reader, by their outputs."""
     pads = {operator.output: operator for operator in graph.operators if operator.kind == "PAD"}

@@ -6,12 +6,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import islice
 
+import numpy as np
+
 from nnapi.drivers.xnnpack.passes.signed_weights import cost_model
-from nnapi.drivers.xnnpack.passes.signed_weights.channel_map import estimate_alone
-from nnapi.drivers.xnnpack.passes.signed_weights.channel_order import Order, gather
-from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outliers
+from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outliers, gather
 from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
+from nnapi.model.operand import Array
 
 
 def split_depthwise(graph: Graph, outliers: Outliers) -> Graph:
@@ -19,7 +20,7 @@ def split_depthwise(graph: Graph, outliers: Outliers) -> Graph:
     apart = _choose(graph, outliers)
     if not apart:
         return graph
-    branching = _Branching(apart, outliers)
+    branching = _Branching(apart)
     for operator in graph.operators:
         branching.rewrite(operator)
     return graph.with_operators(branching.operators)
@@ -40,7 +41,7 @@ def _choose(graph: Graph, outliers: Outliers) -> dict[Tensor, list[int]]:
             continue
         x, y = conv.input, conv.output
         if x in writers and _is_dense(writers[x]) and readers[x] == [operator] and all(map(_is_dense, readers[y])):
-            channels = _choose_channels(operator, writers[x], readers[y], outliers)
+            channels = _choose_channels(operator, writers[x], outliers)
             if channels:
                 chosen[x] = channels
     return chosen
@@ -50,54 +51,43 @@ def _is_dense(operator: Operator) -> bool:
     return Conv(operator).is_constant_dense
 
 
-def _choose_channels(
-    operator: Operator, writer: Operator, readers: Sequence[Operator], outliers: Outliers
-) -> list[int]:
+def _choose_channels(operator: Operator, writer: Operator, outliers: Outliers) -> list[int]:
     """Return the channels computed in float32; none where splitting is slower.
 
-    They are those with outliers in the filter, the filter before and those after, up to a tile, then others to fill it.
+    They are those with outliers in the filter and the filter before, up to a tile, then others to fill it.
     """
     depth = operator.output.shape[3]
     bad, units = outliers.find_slices(operator, 3), outliers.find_slices(writer, 0)
     if len(bad) > cost_model.TILE or depth <= cost_model.TILE:
         return []
-    room = (depth - 1) % cost_model.TILE + 1
-    room = room if len(bad) <= room else cost_model.TILE
-    wanted = {reader: outliers.find_slices(reader, 3) for reader in readers}
-    copied = [channel for channels in wanted.values() for channel in channels]
-    first = list(dict.fromkeys([*bad, *units, *copied]))[:room]
+    count = (depth - 1) % cost_model.TILE + 1
+    count = count if len(bad) <= count else cost_model.TILE
+    first = list(dict.fromkeys([*bad, *units]))[:count]
     filling = (channel for channel in range(depth - 1, -1, -1) if channel not in first)
-    apart = sorted([*first, *islice(filling, room - len(first))])
+    apart = sorted([*first, *islice(filling, count - len(first))])
     copies = outliers.find_slices(writer, 3)
-    made = estimate_alone(writer, copies)
-    whole = cost_model.estimate_float(operator) + made
+    whole = parts = cost_model.estimate_copies(writer, copies)
     if {*units} <= {*apart}:
-        part = writer.output.like(shape=(*writer.output.shape[:3], room))
-        made = estimate_alone(writer.like(writer.inputs, [part]), copies)
-    parts = cost_model.estimate_branches(operator, room) + made
-    for reader, channels in wanted.items():
-        before = estimate_alone(reader, channels)
-        is_joined = channels and {*channels} <= {*apart} and len(readers) == 1
-        whole += before
-        parts += min(before, cost_model.estimate_rejoining(reader, room)) if is_joined else before
-    return apart if parts < whole else []
+        part = writer.output.like(shape=(*writer.output.shape[:3], count))
+        parts = cost_model.estimate_copies(writer.like(writer.inputs, [part]), copies)
+    gained = whole + cost_model.estimate_float(operator) - parts - cost_model.estimate_branches(operator, count)
+    return apart if gained > 0 else []
 
 
 class _Branching:
     """The new operators. ``apart`` are the channels of tensors computed in float32."""
 
-    def __init__(self, apart: dict[Tensor, list[int]], outliers: Outliers) -> None:
+    def __init__(self, apart: dict[Tensor, list[int]]) -> None:
         self.operators: list[Operator] = []
-        self._outliers = outliers
         self._cuts = {tensor: _cut(tensor.shape[3], slow) for tensor, slow in apart.items()}
         self._parts: dict[Tensor, list[Tensor]] = {}
-        self._joined: dict[Tensor, tuple[Tensor, Order]] = {}
+        self._joined: dict[Tensor, tuple[Tensor, Array]] = {}
 
     def rewrite(self, operator: Operator) -> None:
         x, y = operator.inputs[0], operator.output
         if x is not None and x in self._joined:
             joined, order = self._joined[x]
-            inputs = [joined, self._outliers.gather(operator.input(1), order, 3), *operator.inputs[2:]]
+            inputs = [joined, gather(operator.input(1), order, 3), *operator.inputs[2:]]
             operator = operator.like(inputs)
         if y in self._cuts:
             self._parts[y] = [self._emit_part(operator, 0, order, operator.inputs[0]) for order in self._cuts[y][:2]]
@@ -110,22 +100,18 @@ class _Branching:
         else:
             self.operators.append(operator)
 
-    def _emit_part(self, operator: Operator, axis: int, order: Order, x: Tensor | None) -> Tensor:
-        """Compute the results of an operator that ``order`` names, along an axis of its filter."""
+    def _emit_part(self, operator: Operator, axis: int, channels: Array, x: Tensor | None) -> Tensor:
+        """Compute the results of an operator in those channels, along an axis of its filter."""
         conv = Conv(operator)
-        part = conv.output.like(shape=(*conv.output.shape[:3], len(order)))
-        inputs = [x, self._outliers.gather(conv.filter, order, axis), gather(conv.bias, order, 0)]
+        part = conv.output.like(shape=(*conv.output.shape[:3], len(channels)))
+        inputs = [x, gather(conv.filter, channels, axis), gather(conv.bias, channels, 0)]
         self.operators.append(operator.like(inputs, [part]))
         return part
 
 
-def _cut(depth: int, slow: Sequence[int]) -> tuple[Order, Order, Order]:
+def _cut(depth: int, slow: Sequence[int]) -> tuple[Array, Array, Array]:
     """Return the fast channels, the slow ones, and all with the slow ones swapped to the end."""
-    begin = depth - len(slow)
-    early, late = [c for c in slow if c < begin], sorted({*range(begin, depth)} - {*slow})
-    fast, others = dict(zip(early, late, strict=True)), dict(zip(late, early, strict=True))
-    return (
-        Order(range(begin), fast),
-        Order(range(begin, depth), {index - begin: channel for index, channel in others.items()}),
-        Order(range(depth), fast | others),
-    )
+    begin, order = depth - len(slow), np.arange(depth)
+    early, late = [channel for channel in slow if channel < begin], sorted({*range(begin, depth)} - {*slow})
+    order[early], order[late] = late, early
+    return order[:begin], order[begin:], order
