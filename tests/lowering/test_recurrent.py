@@ -92,6 +92,38 @@ def test_long_sequences_are_not_written_out(monkeypatch: pytest.MonkeyPatch, tmp
         nnapi.export(sequence_lstm(with_states=True), tmp_path / "cell.tflite")
 
 
+def both_directions(aux_size: int) -> nnapi.Model:
+    """A plain cell along time in both directions, with an auxiliary input that has weights if it has a size."""
+    builder = nnapi.Builder()
+    rng = np.random.default_rng(2)
+
+    def constant(*shape: int) -> Any:
+        return builder.constant(rng.uniform(-0.5, 0.5, shape).astype(np.float32))
+
+    cells = [[constant(UNITS, SIZE), constant(UNITS, UNITS), constant(UNITS), constant(BATCH, UNITS)] for _ in "fb"]
+    aux = [constant(BATCH, STEPS, aux_size), *(constant(UNITS, aux_size) for _ in "fb")] if aux_size else [None] * 3
+    x = builder.input(nnapi.tensor("float32", (BATCH, STEPS, SIZE)), "x")
+    made = builder.bidirectional_sequence_rnn(x, *cells[0], *cells[1], *aux, 1, False, True)  # type: ignore[arg-type, call-arg]
+    builder.output(made)
+    return builder.finish()
+
+
+@pytest.mark.parametrize("aux_size", [0, 2])
+def test_two_directions_are_two_sequences(aux_size: int, tmp_path: Path) -> None:
+    model = both_directions(aux_size)
+    nnapi.export(model, tmp_path / "cells.tflite")
+    x = np.random.default_rng(3).standard_normal((BATCH, STEPS, SIZE)).astype(np.float32)
+    again = nnapi.load(tmp_path / "cells.tflite")
+    for a, b in zip(*(nnapi.compile(each, "nnapi-reference").run(x) for each in (model, again)), strict=True):
+        np.testing.assert_allclose(a, b, 0, 1e-6)
+
+
+def test_a_reason_within_a_decomposition_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(recurrent, "MOST_STEPS", STEPS - 1)
+    with pytest.raises(nnapi.BadDataError, match="no composition, and decomposed: its 5 steps are too many"):
+        nnapi.export(both_directions(0), tmp_path / "cells.tflite")
+
+
 @pytest.mark.parametrize("way", ["nnapi, .tflite", "nnapi, .onnx"])
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_cells_are_read_back_as_they_were(operation: str, way: str, corpus: Corpus, tmp_path: Path) -> None:

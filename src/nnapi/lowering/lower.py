@@ -287,6 +287,8 @@ class Lowering(ABC, Generic[V, C]):
             for inner in decomposition.model.operations:
                 part._lower(inner)
         except Unsupported as refused:
+            if self.depth and str(refusal) == self.no_rule:
+                raise refused from None  # whose reason says more
             if self.depth or str(refused) == str(refusal) or not isinstance(refusal, Unsupported):
                 raise refusal from None
             raise Unsupported(f"{refusal}, and decomposed: {refused}") from None

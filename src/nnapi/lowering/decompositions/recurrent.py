@@ -18,8 +18,16 @@ from nnapi.ops.lstm_parameters import Cell, cell_of
 MOST_STEPS = 256
 SQUASHED_BY = {0: "", 1: "relu", 3: "relu6", 4: "tanh", 6: "logistic"}
 States = tuple[Tensor, ...]
-Step = Callable[[Tensor, Tensor | None, States], States]
-"""From the input at one time, the auxiliary input and the states to the next states, the output first."""
+Step = Callable[[Tensor, States], States]
+"""From the input at one time and the states to the next states, the output first."""
+DIRECTIONS = {
+    Op.BIDIRECTIONAL_SEQUENCE_LSTM: "unidirectional_sequence_lstm",
+    Op.BIDIRECTIONAL_SEQUENCE_RNN: "unidirectional_sequence_rnn",
+}
+"""The method of the builder for one direction."""
+PREFIXES = ("fw_", "bw_")
+RENAMED = {"activation_state_in": "output_state_in"}
+STATES = ("output_state_in", "cell_state_in", "hidden_in")
 
 
 def apply(b: Decomposition, kind: str, x: Tensor) -> Tensor:
@@ -34,21 +42,19 @@ def product(b: Decomposition, x: Tensor, weights: Tensor, bias: Tensor | None = 
 # One step
 
 
-def lstm_step(
-    b: Decomposition, cell: Cell[Tensor], options: Options, x: Tensor, aux: Tensor | None, states: States
-) -> States:
+def lstm_step(b: Decomposition, cell: Cell[Tensor], options: Options, x: Tensor, states: States) -> States:
     h, c = states
     squash = SQUASHED_BY[options.activation]
-    forget = _gate(b, cell, "forget", "logistic", x, aux, h, c)
+    forget = _gate(b, cell, "forget", "logistic", x, h, c)
     if cell.is_coupled:
         entry = b.sub(b.number(forget, 1), forget, 0)
     else:
-        entry = _gate(b, cell, "input", "logistic", x, aux, h, c)
-    candidate = _gate(b, cell, "cell", squash, x, aux, h, c)
+        entry = _gate(b, cell, "input", "logistic", x, h, c)
+    candidate = _gate(b, cell, "cell", squash, x, h, c)
     c = b.add(b.mul(forget, c, 0), b.mul(entry, candidate, 0), 0)
     if options.cell_clip:
         c = clamp(b, c, -options.cell_clip, options.cell_clip)
-    h = b.mul(_gate(b, cell, "output", "logistic", x, aux, h, c), apply(b, squash, c), 0)
+    h = b.mul(_gate(b, cell, "output", "logistic", x, h, c), apply(b, squash, c), 0)
     if cell.projection is not None:
         h = product(b, h, cell.projection, cell.projection_bias)
         if options.proj_clip:
@@ -56,14 +62,10 @@ def lstm_step(
     return h, c
 
 
-def _gate(
-    b: Decomposition, cell: Cell[Tensor], gate: str, squash: str, x: Tensor, aux: Tensor | None, h: Tensor, c: Tensor
-) -> Tensor:
+def _gate(b: Decomposition, cell: Cell[Tensor], gate: str, squash: str, x: Tensor, h: Tensor, c: Tensor) -> Tensor:
     bias = cell.bias[gate]
     z = product(b, x, cell.input[gate], None if cell.norm else bias)
     z = b.add(z, product(b, h, cell.recurrent[gate]), 0)
-    if aux is not None and cell.aux:
-        z = b.add(z, product(b, aux, cell.aux[gate]), 0)
     if gate in cell.peephole:
         z = b.add(z, b.mul(c, cell.peephole[gate], 0), 0)
     if cell.norm:
@@ -78,39 +80,26 @@ def _normalize(b: Decomposition, z: Tensor) -> Tensor:
     return b.mul(z, b.rsqrt(b.add(variance, b.number(z, EPSILON), 0)), 0)
 
 
-def rnn_step(
-    b: Decomposition, operands: Mapping[str, Any], activation: int, x: Tensor, aux: Tensor | None, states: States
-) -> States:
+def rnn_step(b: Decomposition, operands: Mapping[str, Any], activation: int, x: Tensor, states: States) -> States:
     (h,) = states
     z = product(b, x, operands["weights"], operands["bias"])
     z = b.add(z, product(b, h, operands["recurrent_weights"]), 0)
-    if aux is not None and operands.get("aux_weights") is not None:
-        z = b.add(z, product(b, aux, operands["aux_weights"]), 0)
     return (apply(b, CLAMPS.get(FuseCode(activation), ""), z),)
 
 
 # Along time
 
 
-def over_time(
-    b: Decomposition,
-    step: Step,
-    x: Tensor,
-    aux: Tensor | None,
-    states: States,
-    time_major: bool,
-    backward: bool = False,
-) -> tuple[Tensor, States]:
+def over_time(b: Decomposition, step: Step, x: Tensor, states: States, time_major: bool) -> tuple[Tensor, States]:
     axis = 0 if time_major else 1
     count = x.shape[axis]
     require(count <= MOST_STEPS, f"its {count} steps are too many to write out")
     outputs: list[Tensor] = []
-    for time in reversed(range(count)) if backward else range(count):
-        beside = None if aux is None else _at(b, aux, axis, time)
-        states = step(_at(b, x, axis, time), beside, states)
+    for time in range(count):
+        states = step(_at(b, x, axis, time), states)
         rows = states[0].shape
         outputs.append(b.restate(states[0], (1, *rows) if time_major else (rows[0], 1, rows[1])))
-    return b.join(outputs[::-1] if backward else outputs, axis), states
+    return b.join(outputs, axis), states
 
 
 def _at(b: Decomposition, sequence: Tensor, axis: int, time: int) -> Tensor:
@@ -130,7 +119,7 @@ def lstm(
 ) -> Sequence[Tensor]:
     """The scratch buffer is unspecified; here it is zeros."""
     states = output_state_in, cell_state_in
-    h, c = lstm_step(b, cell_of(operands), _options(operands), input, None, states)
+    h, c = lstm_step(b, cell_of(operands), _options(operands), input, states)
     gates = b.call.results[0].dimensions[1] // c.shape[1]
     nothing = b.mul(c, b.number(c, 0), 0)
     return b.join([nothing] * gates, 1), h, c, h
@@ -141,22 +130,13 @@ def sequence_lstm(
     b: Decomposition, input: Tensor, output_state_in: Tensor, cell_state_in: Tensor, time_major: bool, **operands: Any
 ) -> Sequence[Tensor]:
     step = partial(lstm_step, b, cell_of(operands), _options(operands))
-    out, states = over_time(b, step, input, None, (output_state_in, cell_state_in), time_major)
+    out, states = over_time(b, step, input, (output_state_in, cell_state_in), time_major)
     return (out, *states)[: len(b.call.results)]
-
-
-@decomposition(Op.BIDIRECTIONAL_SEQUENCE_LSTM)
-def both_directions_lstm(b: Decomposition, **operands: Any) -> Sequence[Tensor]:
-    cells: list[Cell[Tensor]] = [cell_of(operands, prefix) for prefix in ("fw_", "bw_")]
-    steps = [partial(lstm_step, b, cell, _options(operands)) for cell in cells]
-    names = ("activation_state_in", "cell_state_in")
-    states = [tuple(operands[f"{way}_{name}"] for name in names) for way in ("fw", "bw")]
-    return _both(b, steps, bool(cells[0].aux), states, **operands)
 
 
 @decomposition(Op.RNN)
 def rnn(b: Decomposition, input: Tensor, hidden_in: Tensor, activation: int, **operands: Tensor) -> Sequence[Tensor]:
-    return rnn_step(b, operands, activation, input, None, (hidden_in,)) * 2
+    return rnn_step(b, operands, activation, input, (hidden_in,)) * 2
 
 
 @decomposition(Op.UNIDIRECTIONAL_SEQUENCE_RNN)
@@ -164,39 +144,46 @@ def sequence_rnn(
     b: Decomposition, input: Tensor, hidden_in: Tensor, activation: int, time_major: int, **operands: Tensor
 ) -> Sequence[Tensor]:
     step = partial(rnn_step, b, operands, activation)
-    out, states = over_time(b, step, input, None, (hidden_in,), bool(time_major))
+    out, states = over_time(b, step, input, (hidden_in,), bool(time_major))
     return (out, *states)[: len(b.call.results)]
 
 
-@decomposition(Op.BIDIRECTIONAL_SEQUENCE_RNN)
-def both_directions_rnn(b: Decomposition, activation: int, **operands: Any) -> Sequence[Tensor]:
-    steps, states = [], []
-    for way in ("fw_", "bw_"):
-        own = {name.removeprefix(way): operand for name, operand in operands.items() if name.startswith(way)}
-        steps.append(partial(rnn_step, b, own, activation))
-        states.append((own["hidden_in"],))
-    return _both(b, steps, operands["fw_aux_weights"] is not None, states, **operands)
-
-
-def _both(
-    b: Decomposition,
-    steps: Sequence[Step],
-    weighted: bool,
-    states: Sequence[States],
-    *,
-    input: Tensor,
-    aux_input: Tensor | None,
-    time_major: bool,
-    merge_outputs: bool,
-    **_: Any,
+@decomposition(*DIRECTIONS)
+def both_directions(
+    b: Decomposition, input: Tensor, aux_input: Tensor | None, time_major: bool, merge_outputs: bool, **operands: Any
 ) -> Sequence[Tensor]:
-    """An auxiliary input without weights is the backward cell's input; one with weights belongs to both cells."""
-    backward_x = input if aux_input is None or weighted else aux_input
-    beside = aux_input if weighted else None
-    forward, first = over_time(b, steps[0], input, beside, states[0], time_major)
-    backward, last = over_time(b, steps[1], backward_x, beside, states[1], time_major, backward=True)
-    outputs = [b.join([forward, backward], 2)] if merge_outputs else [forward, backward]
-    return [*outputs, *first, *last][: len(b.call.results)]
+    compute, axis = getattr(b, DIRECTIONS[b.call.operation.code]), [0 if time_major else 1]
+    options = {name: value for name, value in operands.items() if name[:3] not in PREFIXES} | {"time_major": time_major}
+    outputs, last = [], list[Tensor]()
+    for prefix in PREFIXES:
+        x, cell = _list_operands(b, prefix, input, aux_input, operands)
+        states = [cell[name].type for name in STATES if name in cell]
+        out = [states[0].with_dimensions((*input.shape[:2], states[0].dimensions[1])), *states]
+        if len(b.call.results) <= 2:
+            out = out[:1]
+        x = x if prefix == "fw_" else b.reverse(x, axis)
+        made = compute(x, **cell, **options, out=out)
+        output, *after = made if isinstance(made, tuple) else [made]
+        outputs.append(output if prefix == "fw_" else b.reverse(output, axis))
+        last += after
+    return [*([b.join(outputs, 2)] if merge_outputs else outputs), *last]
+
+
+def _list_operands(
+    b: Decomposition, prefix: str, input: Tensor, aux_input: Tensor | None, operands: Mapping[str, Any]
+) -> tuple[Tensor, dict[str, Any]]:
+    """Return the input and the operands of one direction, by the names that they have in an operation for one.
+
+    An auxiliary input without weights is the backward cell's input. One with weights is concatenated with the input, as
+    are the weights.
+    """
+    own = {name.removeprefix(prefix): operand for name, operand in operands.items() if name.startswith(prefix)}
+    cell = {RENAMED.get(name, name): operand for name, operand in own.items() if not name.startswith("aux_")}
+    weights = {name.removeprefix("aux_"): x for name, x in own.items() if name.startswith("aux_") and x is not None}
+    cell |= {name: b.join([cell[name], x], 1) for name, x in weights.items()}
+    if aux_input is None or (prefix == "fw_" and not weights):
+        return input, cell
+    return b.join([input, aux_input], 2) if weights else aux_input, cell
 
 
 @decomposition(Op.SVDF)
