@@ -15,7 +15,7 @@ MODULES = sorted((SRC / "nnapi").rglob("*.py"))
 # Concrete drivers are each a layer of their own in the row "drivers.*", and nobody else may import them.
 ROWS = [
     {"operation_codes"},
-    {"codes", "collecting", "locks", "notebook_display", "printable"},
+    {"closeable", "codes", "collecting", "locks", "notebook_display", "printable"},
     {"errors"},
     {"trace"},
     {"store"},

@@ -19,6 +19,7 @@ WITHOUT_A_PACKAGE = {"benchmarks", "clients", "clients/tflite_delegate", "docs",
 """Folders of tests of what is not in src/nnapi."""
 
 TESTED_BY = {
+    "closeable.py": "runtime/test_closing.py",
     "drivers/openvino/timings.py": "drivers/test_timings.py",
     "drivers/xnnpack/timings.py": "drivers/test_timings.py",
     "runtime/executors/observed.py": "runtime/choice/test_trial.py",

@@ -31,7 +31,7 @@ def test_everything_is_a_context_manager() -> None:
             execution.set_output(0, result)
             execution.compute()
         with nnapi.Memory.from_array(buffer), compilation.start(X) as event:
-            assert event.result()[0].tolist() == [2, 4, 6]  # type: ignore[attr-defined]
+            assert event.result()[0].tolist() == [2, 4, 6]
     assert result.tolist() == [2, 4, 6]
     for call in (lambda: compile(model), lambda: compilation.run(X), execution.compute):
         with pytest.raises(BadStateError, match="closed"):

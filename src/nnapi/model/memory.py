@@ -8,11 +8,11 @@ import weakref
 from collections.abc import Iterable
 from errno import EISDIR
 from stat import S_ISDIR
-from types import TracebackType
 from typing import NamedTuple
 
 import numpy as np
 
+from nnapi.closeable import Closeable
 from nnapi.errors import BadDataError, OpFailedError, UnexpectedNullError, UnmappableError, need
 from nnapi.model.operand import Array
 from nnapi.trace.log import Log
@@ -89,7 +89,7 @@ def need_whole(mappings: Iterable[Mapping]) -> None:
             raise UnmappableError(f"a mapped file was truncated: it has {size} bytes, {mapping.end} are needed")
 
 
-class Memory:
+class Memory(Closeable):
     """A region of bytes, mapped or borrowed, never copied (``ANeuralNetworksMemory``).
 
     Create it with :meth:`from_fd`, :meth:`from_file` or :meth:`from_array`. Any number of models, executions and
@@ -195,14 +195,6 @@ class Memory:
         """Close the descriptor now (``ANeuralNetworksMemory_free``); existing views stay valid."""
         if self._fd is not None:
             self._finalizer()
-
-    def __enter__(self) -> Memory:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         origin = "a file" if self._fd is not None else "an array"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nnapi.closeable import Closeable
 from nnapi.codes import MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES, OEM_SCALAR, OperandCode
 from nnapi.errors import BadDataError, BadStateError, UnexpectedNullError, need
 from nnapi.model.constant import as_bytes, bind, can_change, map_value, need_size
@@ -47,7 +48,7 @@ DYNAMIC_RANGE = (
 CONSTANT, SUBGRAPH = Lifetime.CONSTANT, Lifetime.SUBGRAPH  # a member of an enumeration is slow to look up
 
 
-class Model(NotebookDisplay):
+class Model(Closeable, NotebookDisplay):
     """Operands and operations, described call by call as in the C API (``ANeuralNetworksModel_create``).
 
     A method raises the exception of the result code that its C function returns. After :meth:`finish` the model can be
@@ -295,12 +296,6 @@ class Model(NotebookDisplay):
     def close(self) -> None:
         """Free the model (``ANeuralNetworksModel_free``); its compilations stay valid."""
         self.state.value = "closed"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle a finished model as path and digest of its file, or as its whole content."""

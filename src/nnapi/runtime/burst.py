@@ -9,6 +9,7 @@ from weakref import WeakSet
 
 import numpy as np
 
+from nnapi.closeable import Closeable
 from nnapi.drivers.base import Bound, Prepared, Request
 from nnapi.drivers.wrapping import find_bound, find_direct, open_session
 from nnapi.errors import BadDataError, BadStateError, UnexpectedNullError, need
@@ -41,7 +42,7 @@ class Runnable(Protocol):
     """:meth:`Burst.use` is called for another plan."""
 
 
-class Burst:
+class Burst(Closeable):
     """Runs of one compilation, one at a time. BadStateError for a compilation that is not ready.
 
     With ``borrow`` the outputs of :meth:`run` may be the device's own memory, which the next run overwrites.
@@ -186,12 +187,6 @@ class Burst:
                 each.close()
             self._prepared = self._shared
             self._fast_path = None  # a search would ask the device, whose driver may have died
-
-    def __enter__(self) -> Burst:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _make_zeros(model: Model, shapes: Sequence[Shape]) -> list[Array]:

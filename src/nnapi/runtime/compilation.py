@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from nnapi.closeable import Closeable
 from nnapi.codes import PreferenceCode, PriorityCode
 from nnapi.drivers.base import Attribute, Prepared, PrepareOptions, Request
 from nnapi.errors import (
@@ -61,7 +62,7 @@ Options = tuple[PreferenceCode | None, PriorityCode | None, int | None, int | No
 """Preference, priority, time limit and threads."""
 
 
-class Compilation(NotebookDisplay):
+class Compilation(Closeable, NotebookDisplay):
     """A model that is prepared; once finished any number of threads may share it.
 
     Without ``devices`` the runtime chooses (``ANeuralNetworksCompilation_create``); with them nothing falls back to the
@@ -282,12 +283,6 @@ class Compilation(NotebookDisplay):
         self._keeping.clear()
         if self._trial is not None:
             self._trial.stop()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the model, the names of the devices and the options; unpickling compiles again."""

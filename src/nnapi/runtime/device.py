@@ -7,8 +7,9 @@ import re
 import time
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
+from nnapi.closeable import Closeable
 from nnapi.codes import DeviceTypeCode, FeatureLevelCode
 from nnapi.collecting import pause_collecting
 from nnapi.drivers.base import Breakable, Caches, Driver, Probed
@@ -34,7 +35,7 @@ RETRY = 3600.0
 """Seconds after which hardware that could not be used is searched for again."""
 
 
-class Device:
+class Device(Closeable):
     """A device of this machine (``ANeuralNetworksDevice``); the same object for the life of the process."""
 
     def __init__(self, driver: Driver, queue: Turnstile | None = None) -> None:
@@ -96,12 +97,6 @@ class Device:
         """Release what the driver holds between uses, such as a process; the next use gets it again."""
         if close := getattr(self.driver, "close", None):
             close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     @property
     def is_out(self) -> bool:

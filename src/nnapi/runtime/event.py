@@ -12,6 +12,7 @@ from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from nnapi.closeable import Closeable
 from nnapi.codes import ResultCode
 from nnapi.drivers.base import Request
 from nnapi.errors import BadDataError, NnapiError, OpFailedError, need, need_value, translate_errors
@@ -36,7 +37,7 @@ COLLAPSED: dict[ResultCode, type[NnapiError]] = {
 """Result codes that events report as others."""
 
 
-class Event:
+class Event(Closeable):
     """The end of an asynchronous computation. Any number of threads may wait for it or ``await`` it, repeatedly."""
 
     def __init__(
@@ -124,12 +125,6 @@ class Event:
         import asyncio  # 14 ms that only programs that await pay
 
         return asyncio.to_thread(self.wait).__await__()
-
-    def __enter__(self) -> Event:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<nnapi.{type(self).__name__}, {'done' if self.is_done else 'running'}>"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
+from nnapi.closeable import Closeable
 from nnapi.codes import DurationCode
 from nnapi.drivers.base import DEFAULT_LOOP_TIMEOUT, Outcome, Request
 from nnapi.errors import (
@@ -33,7 +34,7 @@ MAXIMUM_LOOP_TIMEOUT = 15_000_000_000
 """Most nanoseconds of a WHILE, whatever the execution asks for."""
 
 
-class Execution:
+class Execution(Closeable):
     """One computation, or with :meth:`set_reusable` one after another, on the same buffers.
 
     The caller's buffers must stay valid and unchanged until the ``compilation``'s computation completes. States:
@@ -365,12 +366,6 @@ class Execution:
     def _give_back(self) -> None:
         self.state.value, self._outcome = "closed", None
         self._inputs, self._outputs = Binding(self.compilation, "input"), Binding(self.compilation, "output")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<nnapi.Execution of {self.model.name!r}, {self.state}>"

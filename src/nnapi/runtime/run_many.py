@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from operator import length_hint
 from queue import Empty, SimpleQueue
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 from weakref import WeakSet
 
+from nnapi.closeable import Closeable
 from nnapi.codes import DeviceTypeCode
 from nnapi.drivers.base import Prepared, PrepareOptions
 from nnapi.errors import BadDataError, BadStateError, NnapiError, OpFailedError, need
@@ -92,7 +93,7 @@ def prepare_single(ready: ReadyPlan, devices: Sequence[Device], options: Prepare
     return Single(again.prepared, plan.model, options)
 
 
-class RunMany(Iterator[Any]):
+class RunMany(Closeable, Iterator[Any]):
     """The results of :meth:`Compilation.run_many`, in the order of the inputs.
 
     A failed input raises an error with its number; iteration may continue.
@@ -118,12 +119,6 @@ class RunMany(Iterator[Any]):
     def close(self) -> None:
         """Begin no more runs, without waiting for those in flight."""
         self._results.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def start(

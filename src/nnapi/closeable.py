@@ -1,0 +1,20 @@
+"""Objects that a ``with`` block closes at its end."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Self
+
+
+class Closeable:
+    """An object with ``close()``."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release what the object holds."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
