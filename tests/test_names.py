@@ -23,7 +23,6 @@ TESTED_BY = {
     "drivers/openvino/timings.py": "drivers/test_timings.py",
     "drivers/xnnpack/timings.py": "drivers/test_timings.py",
     "runtime/executors/observed.py": "runtime/choice/test_trial.py",
-    "drivers/adb.py": "cli/test_phone.py",
     "drivers/answers.py": "runtime/executors/test_deadline.py",
     "model/dynamic_model.py": "importers/onnx/test_dynamic_import.py",
     "runtime/dynamic_compilation.py": "importers/onnx/test_dynamic_import.py",

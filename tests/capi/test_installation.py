@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from nnapi.capi import installation
 from nnapi.cli import app
+from nnapi.drivers import adb
 
 built = pytest.mark.skipif(installation.library_problem() is not None, reason=str(installation.library_problem()))
 
@@ -28,6 +29,13 @@ def test_prints_the_path() -> None:
     assert lib() == f"{installation.library()}\n"
     assert Path(lib("--include").strip(), "NeuralNetworks.h").is_file()
     assert f"-L{installation.library().parent}" in lib("--pkg-config")
+
+
+def test_prints_the_path_of_the_agent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(adb, "LOCAL", tmp_path / "nnapi-agent")
+    assert "it has no agent" in CliRunner().invoke(app, ["lib", "--agent"]).stderr
+    adb.LOCAL.touch()
+    assert lib("--agent") == f"{adb.LOCAL}\n"
 
 
 @built

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from nnapi.drivers import adb
+from nnapi.drivers.adb import LOCAL as AGENT
 from nnapi.drivers.foreign.driver import load_driver
-from nnapi.drivers.foreign.transports import AGENT
 from nnapi.errors import UnavailableDeviceError
 from tests.drivers.foreign import stand_in_adb
 from tests.drivers.foreign.agent_cases import needs_agent

@@ -1,4 +1,4 @@
-"""``nnapi lib``: the path of libneuralnetworks.so, and options for its use."""
+"""``nnapi lib``: the path of libneuralnetworks.so, options for its use, and the path of the agent."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from nnapi.capi import installation
+from nnapi.drivers.adb import find_agent
 from nnapi.errors import Mistake
 
 
@@ -17,8 +18,12 @@ def lib(
     cflags: Annotated[bool, typer.Option("--cflags", help="Options for the compiler; --libs may follow.")] = False,
     libs: Annotated[bool, typer.Option("--libs", help="Options for the linker.")] = False,
     pkg_config: Annotated[bool, typer.Option("--pkg-config", help="The text of a pkg-config file.")] = False,
+    agent: Annotated[bool, typer.Option("--agent", help="The program that lets other machines use a library.")] = False,
 ) -> None:
     """Print the path of libneuralnetworks.so, the C library for programs that call NNAPI."""
+    if agent:
+        typer.echo(find_agent())
+        return
     if problem := installation.library_problem():
         raise Mistake(problem)
     if env:

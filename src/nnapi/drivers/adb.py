@@ -14,8 +14,16 @@ AGENT = f"{FOLDER}/nnapi-agent"
 SOCKET = "nnapi-agent"
 START = f"{AGENT} --unix @{SOCKET} --cache {FOLDER}/cache --daemon"
 BUILT = Path(__file__).parent / "foreign" / "nnapi-agent-android"
+LOCAL = BUILT.with_name("nnapi-agent")
+"""The agent for this machine."""
 PATIENCE = 60.0
 """Seconds for a command of adb."""
+
+
+def find_agent() -> Path:
+    """Return the agent for this machine; UnavailableDeviceError if it was not built."""
+    need(LOCAL.exists(), "nnapi was built without a C compiler, so it has no agent", UnavailableDeviceError)
+    return LOCAL
 
 
 def adb(serial: str, *words: str) -> str:

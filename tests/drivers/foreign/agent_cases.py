@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from nnapi import Builder, Model, tensor
-from nnapi.drivers.foreign.transports import AGENT
+from nnapi.drivers.adb import LOCAL as AGENT
 from tests.waiting import comes_true
 
 needs_agent = pytest.mark.skipif(not AGENT.exists(), reason="the agent is not built")

@@ -14,6 +14,7 @@ import pytest
 
 from nnapi import Device, OperationCode, compile
 from nnapi.capi import installation
+from nnapi.drivers.adb import LOCAL as AGENT
 from nnapi.drivers.base import PrepareOptions, Request
 from nnapi.drivers.foreign.agent import Agent
 from nnapi.drivers.foreign.built import Built
@@ -21,7 +22,6 @@ from nnapi.drivers.foreign.compiled import Compiled
 from nnapi.drivers.foreign.constants import KEPT, Constants
 from nnapi.drivers.foreign.discovery import list_devices
 from nnapi.drivers.foreign.driver import ForeignDriver, load_driver
-from nnapi.drivers.foreign.transports import AGENT
 from nnapi.drivers.foreign.wire import MAGIC, Ask, Garbage, Reader, pack_text
 from nnapi.drivers.isolated import Isolated
 from nnapi.errors import (

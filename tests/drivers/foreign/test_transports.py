@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from nnapi.drivers.foreign import transports
+from nnapi.drivers import adb
 from nnapi.drivers.foreign.driver import load_driver
 from nnapi.errors import DeadObjectError, UnavailableDeviceError
 from tests.drivers.foreign.agent_cases import add_constant, needs_agent
@@ -24,7 +24,7 @@ def make_ssh(folder: Path, monkeypatch: pytest.MonkeyPatch, line: str) -> None:
 def test_ssh_starts_an_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     build_adder(tmp_path)
     monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
-    (tmp_path / "nnapi-agent").symlink_to(transports.AGENT)
+    (tmp_path / "nnapi-agent").symlink_to(adb.LOCAL)
     make_ssh(tmp_path, monkeypatch, 'for last; do :; done; exec sh -c "$last"')
     driver = load_driver("board", "ssh:me@board", 0)
     assert driver.info.name == "board-adder"

@@ -6,7 +6,6 @@ import os
 import socket
 import subprocess
 from contextlib import suppress
-from pathlib import Path
 
 from nnapi.drivers import adb
 from nnapi.drivers.output import read_last_words
@@ -16,7 +15,6 @@ PATIENCE = 10.0
 """Seconds for a connection."""
 LOST = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 2, "TCP_KEEPCNT": 5, "TCP_USER_TIMEOUT": 15_000}
 """Options by which a silent connection is given up after 15 seconds."""
-AGENT = Path(__file__).parent / "nnapi-agent"
 SSH = ("ssh", "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
 
 
@@ -91,8 +89,7 @@ def _connect_adb(serial: str) -> Stream:
 
 
 def _start_here(path: str) -> Stream:
-    need(AGENT.exists(), "nnapi was built without a C compiler, so it has no agent", UnavailableDeviceError)
-    return start([str(AGENT), "--library", path, "--stdio"])
+    return start([str(adb.find_agent()), "--library", path, "--stdio"])
 
 
 def start(command: list[str], output: int | None = None) -> Stream:
