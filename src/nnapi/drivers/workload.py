@@ -12,8 +12,6 @@ from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.model.operand import OperandType
 from nnapi.model.operation import REGISTRY
 
-__all__ = ["ELEMENTS", "Element", "Kind", "Work", "find_work"]
-
 UNKNOWN_DIMENSION = 8
 """The assumed size of a dynamic dimension; the first of several, mostly a batch, is 1."""
 

@@ -69,7 +69,7 @@ def measure(model: Model, compile: Callable[[], Any], inputs: Inputs) -> Costs:
 
 
 def _seconds(node: Any) -> float:
-    """Return the time of a node; None where it has no kernel, because it is fused or only data."""
+    """Return the time of a node; 0 if it has no kernel, because it is fused or only data."""
     seconds: float = node.real_time.total_seconds()
     has_kernel = seconds or not node.exec_type.startswith(("undef", "unknown"))
     return correct_seconds(seconds) if has_kernel else 0.0

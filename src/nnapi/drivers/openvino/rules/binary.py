@@ -56,6 +56,8 @@ def div(context: Context, lhs: Value, rhs: Value) -> Value:
     if rhs.array is not None and np.abs(rhs.array).min() >= SMALL:
         return context.result(op.divide(x, y), first=first)
     quotient = _quotient(x, y)
+    if rhs.array is not None:  # the engine would move limits before its reciprocal, which is infinite
+        quotient = op.maximum(quotient, quotient)
     limited = activate(quotient, context.activation, context.type())
     if context.activation != FuseCode.FUSED_NONE:
         limited = op.select(op.is_nan(quotient), quotient, limited)
