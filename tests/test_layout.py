@@ -49,7 +49,6 @@ ALIASES = {
     "drivers.profiling": "drivers.base",
     "drivers.timings": "drivers.base",
     "drivers.telemetry": "drivers.base",
-    "drivers.windows": "drivers.base",
     "drivers.workload": "drivers.base",
     "drivers.wrapping": "drivers.base",
     "drivers.limited": "drivers.wrappers",

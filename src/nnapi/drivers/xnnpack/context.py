@@ -6,7 +6,6 @@ from collections.abc import Callable, Container, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from nnapi.codes import OperandCode
-from nnapi.drivers.windows import limit_steps, too_wide
 from nnapi.drivers.xnnpack import float_functions
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.formats.tflite.operators import facts
@@ -14,6 +13,7 @@ from nnapi.lowering import tflite
 from nnapi.lowering.lower import Rules, require
 from nnapi.lowering.tflite import context as canonical
 from nnapi.lowering.tflite.context import SHIFT, flip_sign
+from nnapi.lowering.windows import limit_steps, too_wide
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, OperandType
 from nnapi.ops.quantization import same_quantization

@@ -10,14 +10,13 @@ import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode
 from nnapi.formats.tflite.graph import DTYPES, Operator, Tensor, constant
-from nnapi.formats.tflite.schema import ELEMENTS
+from nnapi.formats.tflite.schema import ELEMENTS, SAME, VALID
 from nnapi.lowering import lower as lowering
 from nnapi.lowering.lower import Rules, Unsupported, require
-from nnapi.lowering.tflite.windows import find_scheme
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
 from nnapi.ops.quantization import dequantize, requantizer, same_quantization
-from nnapi.ops.shapes import Padding, Pair
+from nnapi.ops.shapes import Padding, Pair, same_padding
 
 TYPES: Mapping[int, str] = {
     OperandCode.TENSOR_FLOAT16: "f32",
@@ -70,6 +69,10 @@ def flip_values(values: Array) -> Array:
     """Flip the sign of values of 8 bits: the highest bit is inverted."""
     flipped = np.bitwise_xor(values.view(np.uint8), np.uint8(SHIFT))
     return flipped if values.dtype == np.int8 else flipped.view(np.int8)
+
+
+def around(padding: Padding) -> list[Sequence[int]]:
+    return [(0, 0), *padding, (0, 0)]
 
 
 class Context(lowering.Context, ABC):
@@ -178,7 +181,11 @@ class Context(lowering.Context, ABC):
         self, x: Tensor, size: Sequence[int], padding: Padding, stride: Pair, dilation: Pair = (1, 1)
     ) -> tuple[int | None, Pair, Pair]:
         """Return padding scheme (None if neither fits) and equivalent strides and dilations, or raise Unsupported."""
-        return find_scheme(x.shape[1:3], size, padding, stride, dilation), stride, dilation
+        if not any(map(any, padding)):
+            return VALID, stride, dilation
+        axes = zip(x.shape[1:3], size, stride, dilation, strict=True)
+        is_same = tuple(map(tuple, padding)) == tuple(same_padding(*axis) for axis in axes)
+        return SAME if is_same else None, stride, dilation
 
     def stored_value(self, name: str, value: float) -> float:
         """Convert a scalar in the quantization of the argument ``name`` to that of its tensor."""

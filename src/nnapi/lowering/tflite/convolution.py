@@ -8,9 +8,8 @@ from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.formats.tflite.options import convolution_options, stride_options
 from nnapi.formats.tflite.schema import SAME, VALID
-from nnapi.lowering.tflite.context import Context, lower
-from nnapi.lowering.tflite.windows import around
-from nnapi.lowering.transposed_convolution import surround
+from nnapi.lowering.tflite.context import Context, around, lower
+from nnapi.lowering.windows import surround
 from nnapi.model.operand import OperandType
 from nnapi.ops.shapes import Padding, Pair, same_padding
 

@@ -9,8 +9,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import DTYPES, Tensor, constant
 from nnapi.formats.tflite.options import pooling_options
 from nnapi.formats.tflite.schema import VALID
-from nnapi.lowering.tflite.context import Context, lower
-from nnapi.lowering.tflite.windows import around
+from nnapi.lowering.tflite.context import Context, around, lower
 from nnapi.ops.pooling import count_cells
 from nnapi.ops.shapes import Padding, Pair
 

@@ -17,8 +17,8 @@ from nnapi.drivers.openvino import byte_sums
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, integers, lower
 from nnapi.drivers.openvino.value import Node, Value, constant, number
-from nnapi.drivers.windows import limit_steps, too_wide
 from nnapi.lowering.lower import require
+from nnapi.lowering.windows import limit_steps, too_wide
 from nnapi.model.operand import Shape
 from nnapi.ops.shapes import Padding, Pair
 from nnapi.ops.types import INT32

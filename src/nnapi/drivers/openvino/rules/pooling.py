@@ -7,8 +7,8 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, find_maximum, lower
 from nnapi.drivers.openvino.value import Node, Value, number
-from nnapi.drivers.windows import limit_steps, too_wide
 from nnapi.lowering.lower import require
+from nnapi.lowering.windows import limit_steps, too_wide
 from nnapi.ops.shapes import Padding, Pair
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.windows import too_wide
 from nnapi.drivers.xnnpack.context import Context, lower
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.lowering.lower import require
 from nnapi.lowering.tflite import convolution as canonical
+from nnapi.lowering.windows import too_wide
 from nnapi.model.operand import OperandType
 from nnapi.ops.shapes import Padding, Pair
 

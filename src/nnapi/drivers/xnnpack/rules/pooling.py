@@ -12,9 +12,9 @@ from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.formats.tflite.options import pooling_options
 from nnapi.formats.tflite.schema import VALID
 from nnapi.lowering.lower import require
+from nnapi.lowering.tflite.context import around
 from nnapi.lowering.tflite.pooling import average
 from nnapi.lowering.tflite.pooling import max_pool_2d as max_pool
-from nnapi.lowering.tflite.windows import around
 from nnapi.ops.shapes import Padding, Pair
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from nnapi.codes import OperationCode as Op
 from nnapi.exporters.onnx.context import Context, lower
 from nnapi.exporters.onnx.graph import Value
-from nnapi.lowering.transposed_convolution import surround
+from nnapi.lowering.windows import surround
 from nnapi.ops.shapes import Padding, Pair
 
 CHANNELS_FIRST = (3, 0, 1, 2)

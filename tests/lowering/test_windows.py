@@ -1,4 +1,4 @@
-"""Transposed convolutions whose padding is negative, as in their SAME scheme where strides are wider than filters."""
+"""Limits of sliding windows, and transposed convolutions whose padding is negative: strides are wider than filters."""
 
 from pathlib import Path
 
@@ -6,10 +6,22 @@ import numpy as np
 import pytest
 
 import nnapi
-from nnapi.lowering.transposed_convolution import surround
+from nnapi.lowering.windows import WIDEST, limit_steps, surround, too_wide
 from tests.exporters.exported_cases import WAYS
 
 MODULES = {"LiteRT": "ai_edge_litert", "ONNX Runtime": "onnxruntime"}
+MOST = 2**31 - 1
+
+
+def test_too_wide_says_how_wide() -> None:
+    assert too_wide(((0, 0), (WIDEST, 3))) == ""
+    assert too_wide(((0, MOST), (0, 0))).startswith(f"{MOST} cells of padding are more than")
+
+
+def test_numbers_that_mean_nothing_become_small() -> None:
+    stride, dilation = limit_steps((5, 9), (3, 1), (MOST, 2), ((1, 1), (0, 0)), (2, MOST))
+    assert stride == (7, 2)
+    assert dilation == (2, 1)
 
 
 def test_zeros_are_as_many_as_strides_are_needed() -> None:

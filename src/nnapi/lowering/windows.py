@@ -1,11 +1,11 @@
-"""Limits of sliding windows: engines compute in 32 bits and overflow on large paddings, strides and dilations."""
+"""Windows that slide over images: limits of engines, and equivalent paddings, strides and dilations."""
 
 from __future__ import annotations
 
 from nnapi.ops.shapes import Padding, Pair
 
 WIDEST = 1 << 16
-"""Cells of padding on each side that engines still support."""
+"""Cells of padding on each side that engines support; they compute in 32 bits and overflow on larger numbers."""
 
 
 def too_wide(padding: Padding) -> str:
@@ -19,3 +19,16 @@ def limit_steps(shape: Pair, size: Pair, stride: Pair, padding: Padding, dilatio
     steps = tuple(min(step, cells + sum(pair)) for step, cells, pair in zip(stride, shape, padding, strict=True))
     gaps = tuple(gap if cells > 1 else 1 for gap, cells in zip(dilation, size, strict=True))
     return (steps[0], steps[1]), (gaps[0], gaps[1])
+
+
+def surround(padding: Padding, stride: Pair) -> tuple[Padding, Padding]:
+    """Return the zeros around the image of a transposed convolution that make its padding positive, and that padding.
+
+    File formats have no negative padding. A zero before or behind an axis makes the result longer by a stride of bias.
+    """
+    zeros = [[max(0, -(number // step)) for number in pair] for pair, step in zip(padding, stride, strict=True)]
+    rows, columns = (
+        ((before, behind), (pair[0] + before * step, pair[1] + behind * step))
+        for (before, behind), pair, step in zip(zeros, padding, stride, strict=True)
+    )
+    return (rows[0], columns[0]), (rows[1], columns[1])
