@@ -50,7 +50,7 @@ HEAD = """## The files of an operation
 
 <!-- Written by `python -m tools.places`. -->
 
-In `lowering/tflite/` and `drivers/xnnpack/rules/` modules have the names of families (`FAMILIES` in
+The modules of rules below `lowering/`, `drivers/` and `exporters/` have the names of families (`FAMILIES` in
 `operation_codes.py`). `python -m tools.places NAME` lists the files of any operation, except for tests, the fuzzer's
 proposals (`testing/random/proposals/`) and generated files:
 """

@@ -18,10 +18,11 @@ PACKAGES = (
     "nnapi.lowering.tflite.",
     "nnapi.lowering.decompositions.",
     "nnapi.drivers.xnnpack.rules.",
+    "nnapi.drivers.openvino.rules.",
     "nnapi.exporters.tflite.",
     "nnapi.exporters.onnx.rules.",
 )
-RULES = {
+TABLES = {
     "canonical": (CANONICAL, 80),
     "xnnpack": (XNNPACK, 80),
     "tflite exporter": (EXPORTER, 80),
@@ -36,13 +37,22 @@ def test_every_operation_has_one_family() -> None:
     assert sorted(names) == sorted(OperationCode.__members__)
 
 
-@pytest.mark.parametrize(("rules", "least"), RULES.values(), ids=RULES)
+@pytest.mark.parametrize(("rules", "least"), TABLES.values(), ids=TABLES)
 def test_rules_lie_in_modules_of_their_families(rules: Mapping[int, Any], least: int) -> None:
     """``FAMILY.py``, or ``FAMILY_more.py`` where one module would be too long."""
     found = {OperationCode(code).name: rule.__module__ for code, rule in rules.items()}
     own = {name: module for name, module in found.items() if module.startswith(PACKAGES)}
     assert len(own) > least
     assert {name: module for name, module in own.items() if not _is_of(module, FAMILY_OF[name])} == {}
+
+
+def test_openvino_s_rules_lie_in_modules_of_their_families() -> None:
+    pytest.importorskip("openvino", reason="OpenVINO is an extra: nnapi[openvino]")
+    from nnapi.drivers.openvino import rules
+    from nnapi.drivers.openvino.context import RULES
+
+    assert rules
+    test_rules_lie_in_modules_of_their_families(RULES, 65)
 
 
 def _is_of(module: str, family: str) -> bool:
