@@ -66,16 +66,18 @@ def test_the_engine_still_begins_a_maximum_at_the_lowest_float() -> None:
     assert compiled([np.full(2, -np.inf, np.float32)])[0] == LOWEST
 
 
-@pytest.mark.parametrize("divisor", [0.0, -0.0])
+@pytest.mark.parametrize(
+    ("operation", "factor", "x"), [("div", 0.0, 0), ("div", -0.0, 0), ("mul", np.inf, 2), ("mul", -np.inf, 2)]
+)
 @pytest.mark.parametrize("activation", [1, 2, 3])
-def test_quotients_by_a_constant_zero_beside_quantized_values(activation: int, divisor: float) -> None:
-    """The engine moves the clamp of floats before the reciprocal, if anything in the model is quantized."""
+def test_an_infinite_factor_beside_quantized_values(operation: str, factor: float, x: float, activation: int) -> None:
+    """The engine moves the clamp of floats before a constant factor, if anything in the model is quantized."""
     b = nnapi.Builder()
-    x, stored = b.input(tensor("float32", (1, 1, 1, 4))), b.input(tensor("quant8_asymm", (4,), 0.5, 128))
+    image, stored = b.input(tensor("float32", (1, 1, 1, 4))), b.input(tensor("quant8_asymm", (4,), 0.5, 128))
     real = b.dequantize(stored, out=tensor("float32", (4,)))
     b.output(b.quantize(b.tanh(real), out=tensor("quant8_asymm", (4,), 0.01, 100)))
-    b.output(b.div(x, b.constant(np.array([divisor], np.float32)), activation))
-    given = np.array([1, -1, 0, np.inf], np.float32).reshape(1, 1, 1, 4), np.full(4, 128, np.uint8)
+    b.output(getattr(b, operation)(image, b.constant(np.array([factor], np.float32)), activation))
+    given = np.array([1, -1, x, np.inf], np.float32).reshape(1, 1, 1, 4), np.full(4, 128, np.uint8)
     model = b.finish()
     (_, ours), (_, right) = (nnapi.compile(model, device).run(*given) for device in (ENGINE, "nnapi-reference"))
     np.testing.assert_array_equal(ours, right)

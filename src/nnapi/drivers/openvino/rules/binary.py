@@ -45,7 +45,11 @@ def arithmetic(context: Context, lhs: Value, rhs: Value) -> Value:
     if context.code == Op.ADD and lhs.array is None and rhs.array is None:
         return context.map(op.add, lhs, rhs)
     (x, y), first = align([lhs, rhs])
-    return context.clamped_result(ARITHMETIC[context.code](x, y), first=first)
+    made = ARITHMETIC[context.code](x, y)
+    factors = [value.array for value in (lhs, rhs) if value.array is not None] if context.code == Op.MUL else []
+    if any(np.isinf(factor).any() for factor in factors):
+        made = op.maximum(made, made)  # the engine would move limits before an infinite factor
+    return context.clamped_result(made, first=first)
 
 
 @lower(Op.DIV)
