@@ -66,6 +66,8 @@ class Burst(Closeable):
         self._is_dynamic = is_dynamic(self._model)
         self._fast_path = find_fast_path(self._model, self._prepared, borrow)
         compilation.bursts.add(self)
+        if (prepared := compilation.prepared) is not self._shared:  # changed meanwhile
+            self.use(unwrap(prepared), getattr(prepared, "observe", None))
         log.debug("burst of %r", compilation)
 
     def use(self, shared: Prepared, observe: Observe | None) -> None:

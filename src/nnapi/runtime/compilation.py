@@ -186,7 +186,7 @@ class Compilation(Closeable, NotebookDisplay):
         for burst in list(self.bursts):
             burst.use(ready.prepared, observe)
         if has_changed and self._single is not None:
-            self._single = self._single.change(ready, self._candidates)
+            self._single.change(ready, self._candidates)
         if self.state.value == "closed":  # meanwhile
             self.close()
 

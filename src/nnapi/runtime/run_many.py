@@ -60,13 +60,12 @@ class Single:
     options: PrepareOptions
     bursts: WeakSet[Burst] = field(default_factory=WeakSet)
 
-    def change(self, ready: ReadyPlan, devices: Sequence[Device]) -> Single:
-        """Prepare another plan in the same way, for the open bursts too."""
+    def change(self, ready: ReadyPlan, devices: Sequence[Device]) -> None:
+        """Prepare another plan in the same way, for the bursts that are open and those of threads that start later."""
         again = prepare_single(ready, devices, self.options)
-        changed = Single(again.prepared if again else ready.prepared, self.model, self.options, self.bursts)
+        self.prepared = again.prepared if again else ready.prepared
         for burst in list(self.bursts):
-            burst.use(changed.prepared, None)
-        return changed
+            burst.use(self.prepared, None)
 
 
 def count_requests(threads: int | None, wanted: int | None) -> int:

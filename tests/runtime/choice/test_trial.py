@@ -11,8 +11,11 @@ import pytest
 
 import nnapi
 from nnapi import Execution, device
-from nnapi.drivers.base import Bound, PrepareOptions
+from nnapi.drivers.base import Bound, Prepared, PrepareOptions
+from nnapi.drivers.wrapping import open_session
 from nnapi.errors import OpFailedError, OutOfMemoryError
+from nnapi.runtime import burst as burst_module
+from nnapi.runtime.burst import Burst
 from nnapi.runtime.choice import record, trial, tuner
 from nnapi.runtime.choice.knowledge import Cached, Measured, Predicted, Unknown, recall
 from nnapi.runtime.choice.question import Question
@@ -195,6 +198,38 @@ def test_many_runs_on_one_thread_each_go_on_with_the_winner(machine: Machine, mo
     for (result,) in results:
         np.testing.assert_array_equal(result, EXPECTED)
     assert machine.first.runs <= first + 4  # those that were begun
+
+
+def test_a_thread_that_starts_after_a_change_runs_the_new_plan(machine: Machine) -> None:
+    compilation = machine.compile()
+    machine.begin(compilation)
+    next(compilation.run_many((X for _ in range(9)), requests=2))
+    single = compilation._single
+    assert single is not None
+    machine.use(compilation)
+    first = machine.first.runs
+    with Burst(single) as burst:
+        np.testing.assert_array_equal(burst.run(X)[0], EXPECTED)
+    assert machine.first.runs == first
+
+
+def test_a_burst_that_is_made_during_a_change_runs_the_new_plan(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compilation = machine.compile()
+    machine.begin(compilation)
+
+    def change(prepared: Prepared) -> Prepared:
+        monkeypatch.setattr(burst_module, "open_session", open_session)
+        machine.use(compilation)
+        return open_session(prepared)
+
+    monkeypatch.setattr(burst_module, "open_session", change)
+    with compilation.burst() as burst:
+        assert compilation.plan.devices == ("second",)
+        first = machine.first.runs
+        np.testing.assert_array_equal(burst.run(X)[0], EXPECTED)
+    assert machine.first.runs == first
 
 
 def test_a_pinned_plan_stays(machine: Machine) -> None:
