@@ -155,13 +155,38 @@ def test_all_that_branches_cannot_express_is_listed() -> None:
     ]
 
 
+def test_branches_behind_a_refused_condition_are_examined() -> None:
+    scalar = [helper.make_tensor_value_info("r", TensorProto.FLOAT, None)]
+    unique = helper.make_graph([helper.make_node("Unique", ["x"], ["r"])], "unique", [], scalar)
+    absolute = helper.make_graph([helper.make_node("Abs", ["x"], ["r"])], "absolute", [], scalar)
+    inner = helper.make_node("If", ["any"], ["r"], then_branch=absolute, else_branch=unique)
+    nested = helper.make_graph([inner], "nested", [], scalar)
+    suppressed = helper.make_node("NonMaxSuppression", ["x", "x"], ["r"])
+    chosen = helper.make_graph([suppressed], "chosen", [], scalar)
+    nodes = [
+        helper.make_node("NonZero", ["x"], ["i"]),
+        helper.make_node("Size", ["i"], ["n"]),
+        helper.make_node("Cast", ["n"], ["any"], to=TensorProto.BOOL),
+        helper.make_node("If", ["any"], ["y"], then_branch=chosen, else_branch=nested),
+    ]
+    with pytest.raises(UnsupportedOperationsError) as caught:
+        loaded(nodes)
+    assert {(each.operation, each.reason.rsplit(": ", 1)[0]) for each in caught.value.refusals} == {
+        ("NonZero", "the dimensions of its result depend on the data"),
+        ("If", "its subgraph uses NonMaxSuppression"),
+        ("If", "its subgraph uses If: its subgraph uses Unique"),
+    }
+
+
 def test_notes_on_what_is_unusual() -> None:
     nodes = [
         helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
         helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"]),
     ]
     model = loaded(nodes, {"s": np.float32(np.inf), "z": np.uint8(0)})
-    assert "s, the scale of QuantizeLinear q, is not finite" in model.notes
+    assert model.notes == tuple(
+        f"s, the scale of {node}, is not finite" for node in ("QuantizeLinear q", "DequantizeLinear y")
+    )
     notes = loaded([helper.make_node("Relu", ["x"], ["y"])], opset=99).notes
     assert notes[0].startswith("the file is of opset 99; it is read as opset ")
     assert not loaded([helper.make_node("Relu", ["x"], ["y"])]).notes

@@ -48,3 +48,15 @@ def test_subgraphs_see_the_names_around_them() -> None:
     wrong = node("If", "c", "y", then_branch=then, else_branch=otherwise)
     with pytest.raises(BadDataError, match="Abs e reads later"):
         need_defined(graph(nodes[0], wrong, node("Neg", "x", "later"), inputs=("x", "c")))
+
+
+def test_an_undefined_name_in_a_function_is_damage() -> None:
+    body = [node("Add", "X b", "a"), node("Neg", "a", "b"), node("Neg", "b", "Y")]
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("local", 1)]
+    function = helper.make_function("local", "F", ["X"], ["Y"], body, opsets[:1])
+    proto = helper.make_model(
+        graph(node("F", "x", "y", domain="local")), functions=[function], opset_imports=opsets, ir_version=8
+    )
+    with pytest.raises(BadDataError, match="Add a reads b before it is written") as caught:
+        nnapi.load(proto.SerializeToString())
+    assert not isinstance(caught.value, UnsupportedOperationsError)

@@ -103,12 +103,26 @@ class Conversion(Scope):
         if any(tensor is not None and tensor.is_refused for tensor in tensors):
             if domain or proto.op_type not in KNOWN:
                 self._find_method(node, domain)
+            self._examine_subgraphs(proto)
             return
         results = self._compute_constants(node, domain) or self._find_method(node, domain)(node)
         for name, result in zip(proto.output, results, strict=False):
             if name:
                 need(name not in self.tensors, f"{name} is written twice", BadDataError)
                 self.tensors[name] = as_tensor(node, name, result)
+
+    def _examine_subgraphs(self, proto: onnx.NodeProto) -> None:
+        """Raise Refused with the reasons of the subgraphs of a node that cannot be converted itself."""
+        reasons: list[str] = []
+        for graph in [each for attribute in proto.attribute for each in (attribute.g, *attribute.graphs)]:
+            inner = inside(self, self.opsets)
+            inner.tensors = self.tensors.copy()
+            try:
+                inner.run_subgraph(graph, [placeholder(info.name) for info in graph.input])
+            except Refused as refused:
+                reasons += refused.reasons
+        if reasons:
+            raise Refused(*dict.fromkeys(reasons))
 
     def _compute_constants(self, node: Node, domain: str) -> Sequence[Result | None] | None:
         if domain or (node.proto.domain, node.kind) in self.state.functions:

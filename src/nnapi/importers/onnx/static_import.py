@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Set
+from collections.abc import Iterable, Sequence, Set
 from typing import TYPE_CHECKING
 
 from nnapi.codes import OperationCode
@@ -60,6 +60,8 @@ def _import(file: File, name: str, shapes: Shapes) -> Model:
         BadDataError,
     )
     need_defined(graph)
+    for function in file.proto.functions:
+        _need_written(function.node, set(function.input), function.output)
     conversion = Conversion(state, Graph(state.allowance), file.opsets)
     if (newest := newest_opset()) < file.opsets[""] < NEWEST:
         conversion.note(f"the file is of opset {file.opsets['']}; it is read as opset {newest}, the newest known here")
@@ -79,16 +81,20 @@ def need_defined(graph: onnx.GraphProto, outside: Set[str] = frozenset()) -> Non
     """Raise BadDataError for the first node that reads an undefined name; ``outside`` are the outer graphs' names."""
     known = set(outside) | {each.name for each in (*graph.input, *graph.initializer)}
     known |= {each.values.name for each in graph.sparse_initializer}
-    later = {name for node in graph.node for name in node.output}
-    for node in graph.node:
+    _need_written(graph.node, known, [each.name for each in graph.output])
+
+
+def _need_written(nodes: Sequence[onnx.NodeProto], known: set[str], outputs: Iterable[str]) -> None:
+    later = {name for node in nodes for name in node.output}
+    for node in nodes:
         for name in node.input:
             need(not name or name in known, _describe_undefined(node, name, later), BadDataError)
         for attribute in node.attribute:
             for inner in (attribute.g, *attribute.graphs):
                 need_defined(inner, known)
         known.update(node.output)
-    for output in graph.output:
-        need(output.name in known, f"nothing writes the output {output.name}", BadDataError)
+    for name in outputs:
+        need(name in known, f"nothing writes the output {name}", BadDataError)
 
 
 def _describe_undefined(node: onnx.NodeProto, name: str, later: Set[str]) -> str:

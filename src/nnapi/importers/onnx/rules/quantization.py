@@ -39,18 +39,22 @@ def quantize(node: Node) -> Tensor:
     point = node.given(2)
     elem = point.elem if point else int(node.attribute("output_dtype", 0)) or UINT8
     expressible(elem in LIMITS, "NNAPI quantizes to integers of 8 and 16 bits only")
+    _note_infinite_scale(node)
     if elem not in BYTES:
         return _quantize_by_arithmetic(node, elem)
     type = quantized_type(node.tensor(1), point)
-    scale = node.tensor(1).array
-    if scale is not None and not np.isfinite(scale).all():
-        node.note(f"{node.tensor(1).name}, the scale of QuantizeLinear {node.name}, is not finite")
     if type is not None and point is None:
         type = OperandType(CODES[elem], (), type.scale, 0)
     if type is None:
         return _quantize_by_arithmetic(node, elem)
     value, _, is_nhwc = read_as_stored(node, 0)
     return node.result(quantize_to(node, value, type), node.shape(0), elem=elem, is_nhwc=is_nhwc)
+
+
+def _note_infinite_scale(node: Node) -> None:
+    scale = node.tensor(1)
+    if scale.array is not None and not np.isfinite(scale.array).all():
+        node.note(f"{scale.name}, the scale of {node.kind} {node.name}, is not finite")
 
 
 def quantize_to(node: Node, value: Value, type: OperandType) -> Value:
@@ -103,6 +107,7 @@ def _along(node: Node, i: int, shape: Shape) -> Value:
 def dequantize(node: Node) -> Tensor:
     """Lower DequantizeLinear; values stay quantized until an operation reads float values."""
     tensor, point = node.tensor(0), node.given(2)
+    _note_infinite_scale(node)
     if tensor.array is not None:
         return _dequantize_constant(node, tensor.array, point)
     zero = point or constant("zero", np.zeros((), np.uint8 if tensor.elem == UINT8 else np.int8))
