@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nnapi.drivers.base import Bound
 from nnapi.errors import BadDataError
 from nnapi.runtime.growth import BUCKET, Axis, bucket_for, find_growth, find_lengths, shorten, try_padding
 
@@ -18,6 +19,26 @@ def attend(inputs: Any) -> Arrays:
     scores = np.where(mask != 0, keys @ key[0], -np.inf)
     weights = np.exp(scores - scores.max())
     return [weights / weights.sum() @ keys, keys]
+
+
+def bind(function: Any, inputs: Arrays, memories: list[Arrays] | None = None) -> Any:
+    """Run a function on memory of the types of ``inputs``, its results in memory that the next run overwrites."""
+
+    def made(shapes: Any) -> Bound:
+        memory = [np.zeros(shape, array.dtype) for shape, array in zip(shapes, inputs, strict=True)]
+        results: Arrays = []
+        if memories is not None:
+            memories.append(memory)
+
+        def run() -> Arrays:
+            for array in results:
+                array[...] = 0
+            results[:] = function(memory)
+            return results
+
+        return Bound(memory, run)
+
+    return made
 
 
 def step(length: int) -> Arrays:
@@ -54,10 +75,12 @@ def test_other_changes_are_not_growth(now: Any) -> None:
 def test_a_mask_makes_padding_exact() -> None:
     growth = find_growth(shapes(step(5)), shapes(step(6)))
     assert growth is not None
-    padded = try_padding(growth, step(6), attend, attend, BUCKET)
+    padded = try_padding(growth, step(6), attend, bind(attend, step(6)), BUCKET)
     assert padded is not None
-    for length in (1, 6, 40, BUCKET):
-        for ours, exact in zip(padded.run(step(length), length), attend(step(length)), strict=True):
+    lengths = (1, 6, 40, BUCKET, 3)
+    results = [padded.run(step(length), length) for length in lengths]
+    for length, found in zip(lengths, results, strict=True):
+        for ours, exact in zip(found, attend(step(length)), strict=True):
             np.testing.assert_allclose(ours, exact, 1e-5, 1e-6)
     assert padded.length_of(shapes(step(BUCKET))) == BUCKET
     assert padded.length_of(shapes(step(BUCKET + 1))) is None
@@ -76,7 +99,35 @@ def test_a_mask_makes_padding_exact() -> None:
 def test_padding_that_shows_is_refused(function: Any) -> None:
     growth = find_growth(shapes(step(5)), shapes(step(6)))
     assert growth is not None
-    assert try_padding(growth, step(6), function, function, BUCKET) is None
+    assert try_padding(growth, step(6), function, bind(function, step(6)), BUCKET) is None
+
+
+def test_padded_runs_share_memory_and_zeros_replace_what_a_longer_run_left() -> None:
+    growth = find_growth(shapes(step(5)), shapes(step(6)))
+    assert growth is not None
+    memories: list[Arrays] = []
+    padded = try_padding(growth, step(6), attend, bind(attend, step(6), memories), BUCKET)
+    assert padded is not None
+    for length in (40, 7):
+        padded.run(step(length), length)
+    [(past, _, mask)] = memories
+    np.testing.assert_array_equal(past[:7], step(7)[0])
+    assert not past[7:].any()
+    assert mask.tolist() == [1] * 7 + [0] * (BUCKET - 7) + [1]
+
+
+def test_several_axes_of_one_input_are_padded() -> None:
+    def add(inputs: Any) -> Arrays:
+        return [inputs[0].sum() + inputs[1].sum(keepdims=True)]
+
+    def square(length: int) -> Arrays:
+        return [np.ones((length, length), np.int32), np.ones((1, length), np.int32)]
+
+    growth = find_growth(shapes(square(5)), shapes(square(6)))
+    assert growth is not None
+    padded = try_padding(growth, square(6), add, bind(add, square(6)), BUCKET)
+    assert padded is not None
+    assert [padded.run(square(length), length)[0].item() for length in (50, 3, 9)] == [2550, 12, 90]
 
 
 def test_inputs_are_shortened_along_all_growing_axes() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from nnapi.drivers.base import Bound
 from nnapi.errors import BadDataError
 from nnapi.runtime.growth import BUCKET, find_lengths
 from nnapi.runtime.specializations import MOST_SHAPES, Specializations
@@ -18,6 +19,14 @@ class Compiled:
     def __init__(self, function: Any) -> None:
         self.run = lambda *inputs: [function(*inputs)]
         self.is_pinned = False
+
+    def burst(self) -> Any:
+        return self
+
+    def bind(self, *shapes: Any) -> Bound:
+        memory = [np.zeros(shape, np.int32 if i else np.float32) for i, shape in enumerate(shapes)]  # values, mask
+        run = self.run
+        return Bound(memory, lambda: run(*memory))
 
     def pin(self) -> None:
         self.is_pinned = True
@@ -62,6 +71,16 @@ def test_64_lengths_take_two_compilations(made: list[Any]) -> None:
     assert "inputs [64]: compiled in 0.00 s, 63 runs, padded from any length up to 64" in found.explain()
     found.clear()
     assert len(found) == 0
+
+
+def test_a_run_of_the_padded_length_uses_the_padded_memory(made: list[Any]) -> None:
+    """The last token of a decoder fits exactly: another instance of the engine would be made for it."""
+    found = specialized(np.negative, made)
+    for size in (1, 2):
+        found.run([np.ones(size, np.float32)])
+    wide = found.at(((64,),))
+    wide.run = None
+    np.testing.assert_array_equal(found.run([np.ones(64, np.float32)])[0], -np.ones(64))
 
 
 def test_lengths_that_cannot_be_padded_are_compiled_each(made: list[Any]) -> None:

@@ -115,11 +115,14 @@ def is_fixed(end: NodeArg) -> bool:
     return end.is_ranked and all(isinstance(each, int) for each in end.shape)
 
 
+DTYPE_OF = {name: DTYPES[elem] for elem, name in TYPES.items()}
+
+
 def dtype_of(end: NodeArg) -> np.dtype[Any]:
-    found = next((elem for elem, name in TYPES.items() if name == end.type), None)
+    found = DTYPE_OF.get(end.type)
     if found is None:
         raise InvalidArgument(f"{end.name} is a {end.type}, which NNAPI does not have")
-    return DTYPES[found]
+    return found
 
 
 def _fix_dimensions(graph: Any, options: SessionOptions) -> None:

@@ -11,11 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nnapi.drivers.base import Bound
 from nnapi.errors import BadDataError, need
 from nnapi.model.operand import Array, Shape
 
 Shapes = tuple[Shape, ...]
 Run = Callable[[Sequence[Array]], list[Array]]
+Bind = Callable[[Shapes], Bound]
+"""Gives memory for inputs of those shapes, and a run on it."""
 
 BUCKET = 64
 """Lengths are padded to multiples of this."""
@@ -95,16 +98,47 @@ def bucket_for(length: int) -> int:
     return -(-(length + BUCKET - 2) // BUCKET) * BUCKET
 
 
+class _PaddedMemory:
+    """Memory of a compilation for padded inputs; zeros follow the last length that was written."""
+
+    def __init__(self, axes: Sequence[Axis], bound: Bound) -> None:
+        self.run = bound.run
+        self._inputs = bound.inputs
+        self._axes = [[axis.axis for axis in axes if axis.tensor == i] for i in range(len(bound.inputs))]
+        self._written = 0
+
+    def write(self, inputs: Sequence[Array], length: int, capacity: int, noise: np.random.Generator | None) -> None:
+        for memory, array, axes in zip(self._inputs, inputs, self._axes, strict=True):
+            if not axes:
+                memory[...] = array
+                continue
+            for axis in axes[1:]:
+                array = _pad(array, axis, length, capacity, noise)
+            before = (slice(None),) * axes[0]
+            memory[(*before, slice(length))] = array[(*before, slice(length))]
+            memory[(*before, slice(capacity, None))] = array[(*before, slice(length, None))]
+            if noise is not None and memory.dtype.kind == "f":
+                padding = memory[(*before, slice(length, capacity))]
+                padding[...] = noise.normal(0, LOUD, padding.shape)
+            elif length < self._written:
+                memory[(*before, slice(length, self._written))] = 0
+        self._written = length if noise is None else capacity
+
+
 class Padded:
-    """Runs of any length up to ``capacity`` by one compilation of that length. ``run`` is the compilation's."""
+    """Runs of any length up to ``capacity`` by one compilation of that length, in memory that ``bind`` gives.
 
-    def __init__(self, growth: Growth, capacity: int, run: Run, outputs: tuple[Axis, ...]) -> None:
+    Several threads may run, each in memory of its own.
+    """
+
+    def __init__(self, growth: Growth, capacity: int, bind: Bind, outputs: tuple[Axis, ...]) -> None:
         self.growth, self.capacity = growth, capacity
-        self._run, self._outputs = run, outputs
+        self._bind, self.outputs = bind, outputs
+        self._idle: list[_PaddedMemory] = []
 
-    def widen(self, capacity: int, run: Run) -> Padded:
+    def widen(self, capacity: int, bind: Bind) -> Padded:
         """Return the runs by a compilation of another length."""
-        return Padded(self.growth, capacity, run, self._outputs)
+        return Padded(self.growth, capacity, bind, self.outputs)
 
     def length_of(self, shapes: Shapes) -> int | None:
         """Return the length of shapes that fit, None for others."""
@@ -113,25 +147,32 @@ class Padded:
 
     def run(self, inputs: Sequence[Array], length: int, noise: np.random.Generator | None = None) -> list[Array]:
         """Run on inputs of a length; ``noise`` pads float inputs with large values instead of zeros."""
-        padded = list(inputs)
-        for axis in self.growth.axes:
-            padded[axis.tensor] = _pad(padded[axis.tensor], axis.axis, length, self.capacity, noise)
-        results = self._run(padded)
-        for axis in self._outputs:
-            results[axis.tensor] = _drop(results[axis.tensor], axis.axis, length, self.capacity)
-        return results
+        try:
+            memory = self._idle.pop()
+        except IndexError:
+            memory = _PaddedMemory(self.growth.axes, self._bind(self.growth.at(self.capacity)))
+        try:
+            memory.write(inputs, length, self.capacity, noise)
+            results = [*memory.run()]  # valid until the next run
+            for axis in self.outputs:
+                results[axis.tensor] = _drop(results[axis.tensor], axis.axis, length, self.capacity)
+            dropped = {axis.tensor for axis in self.outputs}
+            return [array if i in dropped else array.copy() for i, array in enumerate(results)]
+        finally:
+            self._idle.append(memory)
 
 
-def try_padding(growth: Growth, inputs: Sequence[Array], exact: Run, padded: Run, capacity: int) -> Padded | None:
+def try_padding(growth: Growth, inputs: Sequence[Array], exact: Run, padded: Bind, capacity: int) -> Padded | None:
     """Return the padded runs of a growth, None where padding is not exact. ``exact`` takes the inputs."""
     length = growth.length_of(tuple(array.shape for array in inputs))
     assert length is not None
     expected = exact(inputs)
     rng = np.random.default_rng(length)
-    outputs = _match(expected, Padded(growth, capacity, padded, ()).run(inputs, length, rng), length, capacity)
+    made = Padded(growth, capacity, padded, ())
+    outputs = _match(expected, made.run(inputs, length, rng), length, capacity)
     if outputs is None:
         return None
-    made = Padded(growth, capacity, padded, outputs)
+    made.outputs = outputs
     again = made.run(inputs, length, rng)
     return made if all(map(_is_same, expected, again)) else None
 

@@ -11,7 +11,8 @@ from typing import Generic, Protocol, TypeVar
 from nnapi.errors import BadDataError, need_value
 from nnapi.locks import make_lock
 from nnapi.model.operand import Array, Shape
-from nnapi.runtime.growth import BUCKET, Growth, Padded, Run, bucket_for, find_growth, shorten, try_padding
+from nnapi.runtime.burst import Burst
+from nnapi.runtime.growth import BUCKET, Bind, Growth, Padded, Run, bucket_for, find_growth, shorten, try_padding
 
 Shapes = tuple[Shape, ...]
 
@@ -20,6 +21,7 @@ class Runs(Protocol):
     def run(self, *inputs: Array) -> list[Array]: ...
     def explain(self) -> str: ...
     def pin(self) -> None: ...
+    def burst(self) -> Burst: ...
 
 
 Made = TypeVar("Made", bound=Runs)
@@ -111,7 +113,8 @@ class Specializations(Generic[Made]):
                 if found is not None:
                     return found, growth.length_of(shapes)
                 self._unpaddable.add(growth.axes)
-        return self._find(shapes), None
+        found = self._find(shapes)
+        return found, None if found.padded is None else found.padded.length_of(shapes)
 
     def _choose_bucket(self, shapes: Shapes, arrays: Sequence[Array]) -> tuple[Specialization[Made], int | None]:
         """Return the specialization for the next multiple of BUCKET, and the length; BadDataError where padding is not
@@ -124,12 +127,12 @@ class Specializations(Generic[Made]):
             return self._find(shapes), None
         found = self._find(growth.at(capacity))
         if found.padded is None:
-            run = _runs(found)
+            bind = _binds(found)
             if self._proven is None:
                 exact = _runs(self._find(shapes))
-                tried = try_padding(growth, arrays, exact, run, capacity)
+                tried = try_padding(growth, arrays, exact, bind, capacity)
                 self._proven = need_value(tried, f"{UNMASKED} {list(map(list, shapes))} to {capacity}", BadDataError)
-            found.padded = self._proven.widen(capacity, run)
+            found.padded = self._proven.widen(capacity, bind)
         return found, length
 
     def _find(self, shapes: Shapes, like: Made | None = None) -> Specialization[Made]:
@@ -157,7 +160,7 @@ class Specializations(Generic[Made]):
         try:
             exact.compilation.pin()
             found = self._find(wide, exact.compilation)
-            found.padded = try_padding(growth, shorten(growth, arrays), _runs(exact), _runs(found), capacity)
+            found.padded = try_padding(growth, shorten(growth, arrays), _runs(exact), _binds(found), capacity)
         except Exception:  # longer inputs are refused; those of their own length are compiled
             return None
         return found if found.padded is not None else None
@@ -172,6 +175,10 @@ class Specializations(Generic[Made]):
 
 def _runs(found: Specialization[Made]) -> Run:
     return lambda inputs: found.compilation.run(*inputs)
+
+
+def _binds(found: Specialization[Made]) -> Bind:
+    return lambda shapes: found.compilation.burst().bind(*shapes)
 
 
 def _count(shapes: Shapes) -> int:
