@@ -40,6 +40,29 @@ CASES = {
     "TRANSPOSE f32[4] i32[1]c > f32[4] order0312": Operator("TRANSPOSE", [IMAGE, constant([0, 3, 1, 2])], [IMAGE]),
     "MAXIMUM i8[4] > i8[4] rescaled": Operator("MAXIMUM", [CODES, CODES.like(scale=2.0)], [CODES]),
     "CAST i8[4] > f32[4] quantized": Operator("CAST", [CODES], [IMAGE]),
+    "ADD f32[4] f32[4]c > f32[4] enlarged": Operator(
+        "ADD", [real(1, 1, 1, 1), real(2, 1, 1, 1, data=True)], [real(2, 1, 1, 1)]
+    ),
+    "DEPTHWISE_CONV_2D f32[4] f32[4]c > f32[4] multiplied": Operator(
+        "DEPTHWISE_CONV_2D", [IMAGE, real(1, 1, 1, 6, data=True)], [IMAGE]
+    ),
+    "DEPTHWISE_CONV_2D f32[4] f32[4]c > f32[4]": Operator(
+        "DEPTHWISE_CONV_2D", [IMAGE, real(1, 3, 1, 6, data=True)], [IMAGE]
+    ),
+    "SPACE_TO_DEPTH f32[4] > f32[4] batches": Operator("SPACE_TO_DEPTH", [OTHER], [OTHER], {"block_size": 2}),
+    "DEPTH_TO_SPACE f32[4] > f32[4] single": Operator("DEPTH_TO_SPACE", [IMAGE], [IMAGE], {"block_size": 1}),
+    "CONCATENATION f32[4] > f32[4] single at3": Operator("CONCATENATION", [IMAGE], [IMAGE], {"axis": 3}),
+    "SPLIT i32[0]c f32[4] > f32[4] single at3": Operator("SPLIT", [constant(3), IMAGE], [IMAGE]),
+    "ARG_MAX f32[2] i32[0]c > i32[1] single at1": Operator(
+        "ARG_MAX", [real(4, 1), constant(1)], [real(4).like(type="i32")]
+    ),
+    "TOPK_V2 f32[1] i32[0]c > f32[1] ragged": Operator("TOPK_V2", [real(6), constant(2)], [real(2)]),
+    "TOPK_V2 f32[1] i32[0]c > f32[1]": Operator("TOPK_V2", [real(8), constant(2)], [real(2)]),
+    "POW f32[4] f32[1]c > f32[4] whole": Operator("POW", [IMAGE, constant([2], "f32")], [IMAGE]),
+    "POW f32[4] f32[1]c > f32[4]": Operator("POW", [IMAGE, constant([0.75], "f32")], [IMAGE]),
+    "PADV2 f32[4] i32[2]c f32[1]c > f32[4] infinite at1 at3": Operator(
+        "PADV2", [IMAGE, SPATIAL, constant([-np.inf], "f32")], [IMAGE]
+    ),
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -40,32 +40,77 @@ def _list_traits(operator: Operator) -> Iterator[str]:
     inputs = [tensor for tensor in operator.inputs if tensor is not None]
     if facts(kind).broadcasts:
         yield from sorted({word for tensor in inputs if (word := _describe_spread(tensor, out))})
-    if kind in ("MAXIMUM", "MINIMUM") and any(not tensor.same_quantization(out) for tensor in inputs):
-        yield "rescaled"
-    if kind == "CONV_2D" and inputs[0].shape[3] != inputs[1].shape[3]:
-        yield "grouped"
-    if kind == "CONV_2D" and _is_skipping(operator):
-        yield "skipping"
-    if kind == "CAST" and any(tensor.is_quantized for tensor in (*inputs, out)):
-        yield "quantized"
-    if kind == "SOFTMAX" and operator.options.get("beta", 1.0) != 1.0:
-        yield "beta"
+        if any(tensor.size == 1 < out.size and not tensor.is_constant for tensor in inputs) and any(
+            tensor.size > 1 and tensor.is_constant for tensor in inputs
+        ):
+            yield "enlarged"
+    yield from (word for word, (kinds, has_trait) in TRAITS.items() if kind in kinds and has_trait(operator))
+    if any(tensor.type == "f32" and tensor.is_constant and not np.isfinite(tensor.value).all() for tensor in inputs):
+        yield "infinite"
     if kind in ("PAD", "PADV2"):
         yield from (f"at{axis}" for axis, pair in enumerate(inputs[1].value) if any(pair))
-    if kind == "STRIDED_SLICE" and (inputs[3].value < 0).any():
-        yield "reversed"
     if kind == "TRANSPOSE":
         yield "order" + "".join(map(str, inputs[1].value.reshape(-1)))
-    if kind in ("SLICE", "STRIDED_SLICE") and inputs[0].shape[0] != out.shape[0] and len(out.shape) > 1:
-        yield "at0"
     if facts(kind).axis is not None:
         yield from (f"at{axis}" for axis in _list_axes(operator))
+
+
+def _count_pieces(operator: Operator) -> int:
+    """Return the number of rows of a block, of tensors that are split or concatenated, or of values to choose from."""
+    match operator.kind:
+        case "SPLIT":
+            return len(operator.outputs)
+        case "CONCATENATION":
+            return len(operator.inputs)
+        case "ARG_MAX" | "ARG_MIN":
+            return operator.input(0).shape[_list_axes(operator)[0]]
+    return int(operator.options["block_size"])
+
+
+def _is_multiplied(operator: Operator) -> bool:
+    """Whether a depthwise convolution of single pixels has several results for each of several channels."""
+    _, height, width, channels = operator.input(1).shape
+    return height == width == 1 < operator.input(0).shape[3] < channels
 
 
 def _is_skipping(operator: Operator) -> bool:
     """Whether a stride exceeds the window, which skips pixels."""
     _, height, width, _ = operator.input(1).shape
     return bool(operator.options["stride_h"] > height or operator.options["stride_w"] > width)
+
+
+def _is_rescaled(operator: Operator) -> bool:
+    return any(not tensor.same_quantization(operator.output) for tensor in operator.inputs if tensor is not None)
+
+
+def _has_whole_exponent(operator: Operator) -> bool:
+    """Whether powers of negative values may be defined, which WGSL's are not."""
+    exponent = operator.input(1)
+    return not exponent.is_constant or bool((exponent.value == np.rint(exponent.value)).any())
+
+
+SPATIAL = ("DEPTH_TO_SPACE", "SPACE_TO_DEPTH")
+TRAITS: dict[str, tuple[tuple[str, ...], Callable[[Operator], bool]]] = {
+    "batches": (SPATIAL, lambda operator: operator.output.shape[0] > 1),
+    "single": (
+        (*SPATIAL, "SPLIT", "CONCATENATION", "ARG_MAX", "ARG_MIN"),
+        lambda operator: _count_pieces(operator) == 1,
+    ),
+    "ragged": (("TOPK_V2",), lambda operator: operator.input(0).shape[-1] % 4 > 0),
+    "multiplied": (("DEPTHWISE_CONV_2D",), _is_multiplied),
+    "rescaled": (("MAXIMUM", "MINIMUM"), _is_rescaled),
+    "grouped": (("CONV_2D",), lambda operator: operator.input(0).shape[3] != operator.input(1).shape[3]),
+    "skipping": (("CONV_2D",), _is_skipping),
+    "quantized": (("CAST",), lambda operator: any(tensor.is_quantized for tensor in operator.tensors)),
+    "whole": (("POW",), _has_whole_exponent),
+    "beta": (("SOFTMAX",), lambda operator: operator.options.get("beta", 1.0) != 1.0),
+    "reversed": (("STRIDED_SLICE",), lambda operator: bool((operator.input(3).value < 0).any())),
+    "at0": (
+        ("SLICE", "STRIDED_SLICE"),
+        lambda operator: operator.input(0).shape[0] != operator.output.shape[0] and len(operator.output.shape) > 1,
+    ),
+}
+"""Properties of operators that the accelerator may compute otherwise, in the order of their words in a pattern."""
 
 
 def _describe_spread(tensor: Tensor, out: Tensor) -> str:
