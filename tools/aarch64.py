@@ -39,7 +39,7 @@ model = nnapi.load(sys.argv[1])
 compilation = nnapi.compile(model, "xnnpack-cpu", cache=sys.argv[2])
 types = [model.operands[index].type for index in model.inputs]
 outputs = compilation.run(*(numpy.ones(type.dimensions, type.dtype) for type in types))
-print("nnapi.drivers.xnnpack.lowering" in sys.modules, *(output.tobytes().hex() for output in outputs))
+print("nnapi.drivers.litert.lowering" in sys.modules, *(output.tobytes().hex() for output in outputs))
 """
 """A program that says whether it had to lower the model, and what it computes."""
 

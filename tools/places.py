@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nnapi.codes import OperationCode
+from nnapi.drivers.litert import rules as litert
 from nnapi.drivers.openvino import rules as openvino_rules
 from nnapi.drivers.openvino.context import RULES as OPENVINO
 from nnapi.drivers.webgpu import rules as webgpu
-from nnapi.drivers.xnnpack import rules as xnnpack
 from nnapi.exporters.onnx.convert import Conversion as OnnxConversion
 from nnapi.exporters.tflite.convert import Conversion as TfliteConversion
 from nnapi.formats.tflite.operators import BY_NAME
@@ -36,7 +36,7 @@ WHAT = {
     "ops": "declaration, shape function and kernel",
     "lowering/decompositions": "decomposition into simpler operations",
     "lowering/tflite": "canonical rule to operators of TensorFlow Lite",
-    "drivers/xnnpack": "what XNNPACK computes otherwise",
+    "drivers/litert": "what LiteRT's kernels compute otherwise",
     "drivers/webgpu": "what the GPU computes otherwise",
     "drivers/openvino": "rule to operators of OpenVINO",
     "exporters/tflite": "what .tflite files have otherwise",
@@ -62,7 +62,7 @@ def find_places(name: str) -> list[str]:
     tables: Sequence[Mapping[int, Any]] = (
         DECOMPOSITIONS,
         canonical.RULES,
-        xnnpack.RULES,
+        litert.RULES,
         webgpu.RULES,
         OPENVINO,
         TfliteConversion.rules,

@@ -20,11 +20,11 @@ from typing import NamedTuple
 import nnapi
 from nnapi.drivers.base import Driver, DriverDiedError
 from nnapi.drivers.isolated import Isolated
+from nnapi.drivers.litert.lowering import Lowered, lower_model
 from nnapi.drivers.webgpu import search
 from nnapi.drivers.webgpu.driver import WebGpuDriver
 from nnapi.drivers.webgpu.lowering import WebGpuLowering, adapt_graph
 from nnapi.drivers.webgpu.patterns import describe_pattern
-from nnapi.drivers.xnnpack.lowering import Lowered, lower_model
 from nnapi.errors import NnapiError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from nnapi.codes import OperationCode
-from nnapi.drivers.xnnpack.rules import RULES as XNNPACK
+from nnapi.drivers.litert.rules import RULES as LITERT
 from nnapi.exporters.onnx.convert import Conversion as OnnxConversion
 from nnapi.exporters.tflite.context import RULES as EXPORTER
 from nnapi.lowering.decomposition import RULES as DECOMPOSITIONS
@@ -17,14 +17,14 @@ FAMILY_OF = {name: family for family, names in FAMILIES.items() for name in name
 PACKAGES = (
     "nnapi.lowering.tflite.",
     "nnapi.lowering.decompositions.",
-    "nnapi.drivers.xnnpack.rules.",
+    "nnapi.drivers.litert.rules.",
     "nnapi.drivers.openvino.rules.",
     "nnapi.exporters.tflite.",
     "nnapi.exporters.onnx.rules.",
 )
 TABLES = {
     "canonical": (CANONICAL, 80),
-    "xnnpack": (XNNPACK, 80),
+    "litert": (LITERT, 80),
     "tflite exporter": (EXPORTER, 80),
     "onnx exporter": (OnnxConversion.rules, 65),
     "decompositions": (DECOMPOSITIONS, 65),

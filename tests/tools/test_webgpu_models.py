@@ -3,9 +3,9 @@
 import numpy as np
 
 import nnapi
+from nnapi.drivers.litert.lowering import lower_model
 from nnapi.drivers.webgpu.lowering import WebGpuLowering
 from nnapi.drivers.webgpu.patterns import describe_pattern
-from nnapi.drivers.xnnpack.lowering import lower_model
 from tools.webgpu_models import draw_inputs, make_models
 from tools.webgpu_patterns import find_difference
 

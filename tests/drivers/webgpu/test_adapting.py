@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from nnapi import Builder, tensor
+from nnapi.drivers.litert.lowering import lower_model
 from nnapi.drivers.webgpu.adapting import adapt, sign_constants
 from nnapi.drivers.webgpu.lowering import WebGpuLowering, adapt_graph
-from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 
 WIDE = np.arange(0, 250, 10).astype(np.uint8)

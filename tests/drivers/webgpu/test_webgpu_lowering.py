@@ -5,10 +5,10 @@ import pytest
 
 import nnapi.drivers.webgpu.lowering as lowering
 from nnapi import Builder, Model, tensor
+from nnapi.drivers.litert.context import RULES as LITERT
+from nnapi.drivers.litert.lowering import Lowered, lower_model
 from nnapi.drivers.webgpu.lowering import WebGpuLowering, separate_padding, write_graph
 from nnapi.drivers.webgpu.rules import RULES
-from nnapi.drivers.xnnpack.context import RULES as XNNPACK
-from nnapi.drivers.xnnpack.lowering import Lowered, lower_model
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.formats.tflite.reader import File
 from nnapi.model.operation import REGISTRY
@@ -33,9 +33,9 @@ def model_of(name: str, *shape: int, **arguments: object) -> Model:
     return net.finish()
 
 
-def test_every_operation_that_xnnpack_has_a_rule_for_has_one() -> None:
-    assert RULES.keys() == XNNPACK.keys()
-    own = {REGISTRY[code].name for code in RULES if RULES[code] is not XNNPACK[code]}
+def test_every_operation_that_litert_has_a_rule_for_has_one() -> None:
+    assert RULES.keys() == LITERT.keys()
+    own = {REGISTRY[code].name for code in RULES if RULES[code] is not LITERT[code]}
     assert own == {"PAD", "SOFTMAX", "STRIDED_SLICE"}
 
 

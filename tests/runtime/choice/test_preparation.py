@@ -68,7 +68,7 @@ print(*sys.modules)
     is_on_trial, loaded = done.stdout.splitlines()
     assert (is_on_trial == "True") is ("nnapi.runtime.choice.trial" in loaded.split()) is not is_tiny
     needless = {"nnapi.runtime.choice.predict", "nnapi.runtime.planning.planner", "nnapi.drivers.workload"}
-    needless |= {"nnapi.importers.graph", "nnapi.drivers.xnnpack.compile", "openvino"} if kind != "EXP" else set()
+    needless |= {"nnapi.importers.graph", "nnapi.drivers.litert.compile", "openvino"} if kind != "EXP" else set()
     assert not needless & {*loaded.split()}, needless & {*loaded.split()}
 
 
@@ -99,7 +99,7 @@ print(*sys.modules)
         "nnapi.operation_codes",
         "nnapi.trace.recorder",
         "nnapi.formats.tflite.graph",
-        "nnapi.drivers.xnnpack.compile",
+        "nnapi.drivers.litert.compile",
         "nnapi.trace.profile",
         "openvino",
     }

@@ -1,4 +1,4 @@
-"""The driver of a device behind a delegate, with the lowering of xnnpack-cpu except passes for that engine."""
+"""The driver of a device behind a delegate, with the lowering for LiteRT."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from nnapi.drivers.base import (
 )
 from nnapi.drivers.delegate.plugin import Plugin
 from nnapi.drivers.delegate.prepared import PreparedDelegated
-from nnapi.drivers.delegate.probing import PASSES, judge
+from nnapi.drivers.delegate.probing import judge, rewrite
 from nnapi.drivers.installed import version
 from nnapi.drivers.litert.artifact import unpack
+from nnapi.drivers.litert.compile import compile_graph
+from nnapi.drivers.litert.lowering import assume_shapes, is_static, lower_model
 from nnapi.drivers.prepared import PreparedPerShapes
-from nnapi.drivers.xnnpack.compile import compile_graph
-from nnapi.drivers.xnnpack.lowering import assume_shapes, is_static, lower_model
 from nnapi.lowering.lower import need_supported
 from nnapi.model.model import Model
 from nnapi.model.operand import Shape
@@ -75,7 +75,7 @@ class DelegateDriver(HostMemory):
         model.need_mapped()  # some dimensions are known at a run only, and its files may have changed by then
         lowered = lower_model(model, shapes)
         need_supported(lowered.verdicts)
-        return PreparedDelegated(self._plugin, compile_graph(model, lowered.graph, shapes, assumed, PASSES))
+        return PreparedDelegated(self._plugin, compile_graph(model, rewrite(lowered.graph), assumed))
 
 
 def describe_version(library: str, options: Options) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from nnapi.drivers.base import Verdict
 from nnapi.drivers.delegate.plugin import Plugin
 from nnapi.drivers.litert.interpreter import Program
-from nnapi.drivers.xnnpack.lowering import Lowered
-from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
-from nnapi.drivers.xnnpack.passes.unsigned_values import can_be_unsigned, has_unsigned_filters, make_unsigned
+from nnapi.drivers.litert.lowering import Lowered
+from nnapi.drivers.litert.unsigned_values import can_be_unsigned, has_unsigned_filters, make_unsigned
 from nnapi.errors import OpFailedError
 from nnapi.formats.tflite.convolutions import Conv
+from nnapi.formats.tflite.dead_code import remove_dead_operators
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.formats.tflite.operators import facts
 from nnapi.formats.tflite.writer import serialize
@@ -27,8 +27,9 @@ def use_unsigned_values(graph: Graph) -> Graph:
     return make_unsigned(graph) if has_unsigned_filters(graph) and can_be_unsigned(graph) else graph
 
 
-PASSES: tuple[Callable[[Graph], Graph], ...] = (remove_dead_operators, use_unsigned_values)
-"""The passes before a delegate gets a graph: none for other engines."""
+def rewrite(graph: Graph) -> Graph:
+    """Return the graph for a delegate, without the passes for other engines."""
+    return use_unsigned_values(remove_dead_operators(graph))
 
 
 def find_obstacle(operators: Sequence[Operator]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nnapi.drivers.xnnpack.passes.unsigned_values import UnsignedTensors
+from nnapi.drivers.litert.unsigned_values import UnsignedTensors
 from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Operator, Tensor, constant
 from nnapi.lowering.tflite.context import flip_sign

@@ -28,7 +28,7 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Shape
 
 if TYPE_CHECKING:
-    from nnapi.drivers.xnnpack.lowering import Lowered
+    from nnapi.drivers.litert.lowering import Lowered
 
 GPU = Capabilities(
     Performance(0.005, 0.02), relaxed=Performance(0.004, 0.02), launch_seconds=4e-4, seconds_per_byte=5e-10
@@ -88,8 +88,8 @@ class WebGpuDriver(HostMemory):
 
     def lower(self, model: Model, shapes: Sequence[Shape | None] | None = None) -> Lowered:
         """Lower a model for those shapes of its inputs; return the graph with the verdicts."""
+        from nnapi.drivers.litert.lowering import lower_model
         from nnapi.drivers.webgpu.lowering import WebGpuLowering
-        from nnapi.drivers.xnnpack.lowering import lower_model
 
         return lower_model(model, shapes, WebGpuLowering)
 
@@ -97,7 +97,7 @@ class WebGpuDriver(HostMemory):
         return self.lower(model).verdicts
 
     def prepare(self, model: Model, options: PrepareOptions) -> PreparedModel | DynamicModel:
-        from nnapi.drivers.xnnpack.lowering import assume_shapes, is_static
+        from nnapi.drivers.litert.lowering import assume_shapes, is_static
 
         shapes = tuple(assume_shapes(model))
         assumed = None if is_static(model) else shapes

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from nnapi.drivers.litert.lowering import TfliteLowering
 from nnapi.drivers.webgpu.adapting import adapt
 from nnapi.drivers.webgpu.patterns import describe_pattern, proven_patterns
 from nnapi.drivers.webgpu.rules import RULES, WebGpuContext
-from nnapi.drivers.xnnpack.lowering import TfliteLowering
-from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
+from nnapi.formats.tflite.dead_code import remove_dead_operators
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.formats.tflite.names import write_named_tensors
 from nnapi.formats.tflite.writer import serialize
@@ -23,7 +23,7 @@ POOLS = ("AVERAGE_POOL_2D", "MAX_POOL_2D")
 
 
 class WebGpuLowering(TfliteLowering):
-    """Lowers mostly as for XNNPACK, and refuses patterns that are not proven."""
+    """Lowers mostly as for the CPU, and refuses patterns that are not proven."""
 
     rules = RULES
     context_type = WebGpuContext

@@ -1,13 +1,13 @@
-"""The lowering rules: XNNPACK's, without its workarounds."""
+"""The lowering rules: those for LiteRT, with the accelerator's own."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack import rules as xnnpack
-from nnapi.drivers.xnnpack.context import Context
-from nnapi.drivers.xnnpack.rules.convolution_filters import FilterContext
+from nnapi.drivers.litert import rules as litert
+from nnapi.drivers.litert.context import Context
+from nnapi.drivers.litert.rules.convolution_filters import FilterContext
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.lowering.lower import Rules, require
 from nnapi.lowering.tflite import context as canonical
@@ -15,14 +15,14 @@ from nnapi.lowering.tflite.normalization import sharpen
 from nnapi.model.operand import Array
 from nnapi.ops.shapes import axis_of
 
-RULES = Rules(xnnpack.RULES)
+RULES = Rules(litert.RULES)
 lower = RULES.lower
 IMAGE = 4
 """The rank that the accelerator pads."""
 
 
 class WebGpuContext(FilterContext):
-    """XNNPACK's context, without its workarounds for functions."""
+    """LiteRT's context, without the workarounds for XNNPACK's functions."""
 
     def map(self, kind: str, x: Tensor, out: Tensor | None = None) -> Tensor:
         return canonical.Context.map(self, kind, x, out)

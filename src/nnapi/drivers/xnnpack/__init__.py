@@ -29,8 +29,8 @@ from nnapi.model.precision import Precision
 from nnapi.trace.log import Log
 
 if TYPE_CHECKING:
+    from nnapi.drivers.litert.lowering import Lowered
     from nnapi.drivers.timings import Timings
-    from nnapi.drivers.xnnpack.lowering import Lowered
 
 log = Log("nnapi.ExecutionPlan")
 
@@ -61,7 +61,7 @@ class XnnpackDriver(HostMemory):
         return ENGINE
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
-        from nnapi.drivers.xnnpack.lowering import lower_model  # a megabyte, and milliseconds, that a warm start saves
+        from nnapi.drivers.litert.lowering import lower_model  # a megabyte, and milliseconds, that a warm start saves
 
         result = lower_model(model, dynamic_range=model.dynamic_range)
         whole = all(verdict.supported for verdict in result.verdicts)
@@ -78,7 +78,7 @@ class XnnpackDriver(HostMemory):
         return asked[1] if asked is not None and asked[0]() is model else None
 
     def prepare(self, model: Model, options: PrepareOptions) -> PreparedGraph | DynamicGraph:
-        from nnapi.drivers.xnnpack.lowering import assume_shapes, is_static
+        from nnapi.drivers.litert.lowering import assume_shapes, is_static
 
         shapes = assume_shapes(model)
         if is_static(model):
@@ -87,20 +87,21 @@ class XnnpackDriver(HostMemory):
 
     def list_variants(self, model: Model) -> Sequence[str]:
         """List the other variants of a model: stored unsigned values, the fastest types, sums or weights in float32."""
-        from nnapi.drivers.xnnpack.lowering import is_static, lower_model
+        from nnapi.drivers.litert.lowering import is_static, lower_model
+        from nnapi.drivers.litert.unsigned_values import can_be_unsigned, has_unsigned_filters
         from nnapi.drivers.xnnpack.passes.dynamic_range import is_dynamic_range
         from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import find_kernel_timings
-        from nnapi.drivers.xnnpack.passes.unsigned_values import can_be_unsigned, has_unsigned_filters
         from nnapi.formats.tflite.operators import facts
 
         if not is_static(model):
             return []
         graph = (self._find_asked(model) or lower_model(model, dynamic_range=model.dynamic_range)).graph
         variants = [*self.offer_precision(model).variants]
-        variants += [UNSIGNED] if has_unsigned_filters(graph) and can_be_unsigned(graph) else []
+        is_float = any(map(is_dynamic_range, graph.operators))
+        variants += [UNSIGNED] if not is_float and has_unsigned_filters(graph) and can_be_unsigned(graph) else []
         if any(facts(operator.kind).sums and operator.input(0).type == "i8" for operator in graph.operators):
             variants += [MIXED, IN_FLOAT] if find_kernel_timings().is_measured else [IN_FLOAT]
-        return [*variants, FLOAT_WEIGHTS] if any(map(is_dynamic_range, graph.operators)) else variants
+        return [*variants, FLOAT_WEIGHTS] if is_float else variants
 
     def predict_variant(self, model: Model) -> str:
         return MIXED if MIXED in self.list_variants(model) else ""
@@ -137,15 +138,10 @@ class XnnpackDriver(HostMemory):
     def _prepare_graph(
         self, model: Model, shapes: Sequence[Shape | None], assumed: Sequence[Shape | None], options: PrepareOptions
     ) -> PreparedGraph:
-        from nnapi.drivers.xnnpack.compile import (
-            FLOAT_PASSES,
-            PASSES,
-            UNSIGNED_PASSES,
-            compile_graph,
-            find_large_constants,
-        )
-        from nnapi.drivers.xnnpack.lowering import lower_model
+        from nnapi.drivers.litert.compile import compile_graph
+        from nnapi.drivers.litert.lowering import lower_model
         from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import ALL_FLOAT, ALL_SIGNED, find_kernel_timings
+        from nnapi.drivers.xnnpack.rewriting import FLOAT_PASSES, PASSES, UNSIGNED_PASSES, find_large_constants, rewrite
         from nnapi.lowering.lower import need_supported
 
         model.need_mapped()  # some dimensions are known at a run only, and its files may have changed by then
@@ -156,9 +152,10 @@ class XnnpackDriver(HostMemory):
         passes = {UNSIGNED: UNSIGNED_PASSES, FLOAT_WEIGHTS: FLOAT_PASSES}.get(options.variant, PASSES)
         timings = {MIXED: find_kernel_timings(), IN_FLOAT: ALL_FLOAT}.get(options.variant, ALL_SIGNED)
         in_float16 = self.offer_precision(model).choose(options.variant) is Precision.FLOAT16
-        found = compile_graph(model, result.graph, shapes, assumed, passes, timings, in_float16=in_float16)
+        graph = rewrite(model, result.graph, passes, timings)
+        found = compile_graph(model, graph, assumed, in_float16=in_float16)
         release_pages(find_large_constants(model))
-        del result  # and with it what was made of the constants
+        del result, graph  # and with them what was made of the constants
         return PreparedGraph(model, found, self._choose_threads(options, found.work))
 
     def _choose_threads(self, options: PrepareOptions, work: int) -> int:

@@ -5,16 +5,15 @@ import pytest
 
 import nnapi
 from nnapi.drivers.base import PrepareOptions, Request
-from nnapi.drivers.xnnpack.lowering import lower_model
+from nnapi.drivers.litert.lowering import Lowered, lower_model
 from nnapi.drivers.xnnpack.passes.dynamic_range import is_dynamic_range, use_faster_weights, use_float_weights
 from nnapi.drivers.xnnpack.passes.lstm_unroll import unroll_lstm
 from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import NOMINAL, Dense, KernelTimings, use_timings
-from nnapi.drivers.xnnpack.passes.unsigned_values import can_be_unsigned
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from tests.drivers.xnnpack.engine_cases import engine
 from tests.dynamic_range_cases import CASES, make_input, recurrent
 
-from nnapi.drivers.xnnpack import FLOAT_WEIGHTS  # isort: skip
+from nnapi.drivers.xnnpack import FLOAT_WEIGHTS, IN_FLOAT, UNSIGNED  # isort: skip
 
 SLOW, FAST = Dense(1e-8, 0.0, 1e-10), Dense(1e-9, 0.0, 1e-11)
 SLOW_ON_BYTES = NOMINAL._replace(signed=SLOW, real=FAST, unsigned=SLOW)
@@ -68,9 +67,22 @@ def test_the_choice_follows_the_timings(timings: KernelTimings, filters: list[st
         assert list_filters(use_faster_weights(make_graph())) == filters
 
 
-def test_a_graph_with_such_weights_has_no_unsigned_variant() -> None:
-    graph = make_graph()
-    assert not can_be_unsigned(Graph(graph.operators[:1], graph.inputs[:1], graph.outputs[:1], (False, False)))
+@pytest.mark.engine
+def test_a_graph_with_such_weights_has_no_unsigned_variant(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, quantized = Tensor("f32", (1, 8, 8, 2)), Tensor("i8", (1, 8, 8, 2), 0.1)
+    weights, bias = (
+        make_filter().like(scale=0.5, data=make_filter().data),
+        Tensor("f32", (3,), data=np.zeros(3, np.float32)),
+    )
+    unsigned = Tensor("u8", (3, 1, 1, 2), 0.5, 7, data=np.zeros((3, 1, 1, 2), np.uint8))
+    ends = [(real, weights), (quantized, unsigned)]
+    operators = [Operator("CONV_2D", [x, w, bias], [x.like(shape=(1, 8, 8, 3))]) for x, w in ends]
+    driver, model = engine().driver, nnapi.load(CASES["convolution"]())
+    for kept, variants in ((operators[1:], [UNSIGNED, IN_FLOAT]), (operators, [IN_FLOAT, FLOAT_WEIGHTS])):
+        outputs = [operator.output for operator in kept]
+        graph = Graph(kept, [real, quantized], outputs, (True,) * (2 + len(outputs)))
+        monkeypatch.setattr(driver, "_find_asked", lambda model, graph=graph: Lowered(graph, ()))
+        assert driver.list_variants(model) == variants
 
 
 @pytest.mark.engine

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from nnapi import compile
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.lowering import lower_model
+from nnapi.drivers.litert import lstm_cells
+from nnapi.drivers.litert.lowering import lower_model
 from nnapi.drivers.xnnpack.passes import lstm_unroll
 from nnapi.formats.tflite.lstm_fuse import fuse_lstm_steps
 from nnapi.model.operand import tensor
@@ -176,7 +177,7 @@ def test_outputs_that_are_stored_by_another_scale_are_the_engines(change: Any) -
 def test_outputs_of_fine_scale_are_the_engines(monkeypatch: pytest.MonkeyPatch) -> None:
     model, codes = step_in_integers(np.random.default_rng(0), features(), 1, 40, None)
     assert is_written_out(model)
-    monkeypatch.setattr(lstm_unroll, "SMALLEST_SCALE", HIDDEN[0] * 1.01)
+    monkeypatch.setattr(lstm_cells, "SMALLEST_SCALE", HIDDEN[0] * 1.01)
     assert not is_written_out(model)
     (ours,), (theirs,) = both(model, codes)
     np.testing.assert_array_equal(ours, theirs)
@@ -193,7 +194,7 @@ def test_cells_with_more_than_gates_are_the_engines(name: str) -> None:
 
 
 def test_long_sequences_are_the_engines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lstm_unroll, "MOST_STEPS", 4)
+    monkeypatch.setattr(lstm_cells, "MOST_STEPS", 4)
     for steps, wanted in ((4, True), (5, False)):
         net = Net()
         outputs, memory = sequence(net, "float", 1, steps)

@@ -13,20 +13,22 @@ from typing import Any
 
 import numpy as np
 
+from nnapi.drivers.litert.lstm_cells import (
+    BIASES,
+    HIDDEN,
+    MEMORY,
+    RECURRENT,
+    SEQUENCE,
+    STEP,
+    WEIGHTS,
+    count_steps,
+    is_plain,
+)
 from nnapi.drivers.xnnpack.passes.dynamic_range import dequantize_constant
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.model.operand import Array
 from nnapi.ops.lstm_parameters import GATES
 
-STEP, SEQUENCE = "LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"
-WEIGHTS, RECURRENT, BIASES, HIDDEN, MEMORY = range(1, 5), range(5, 9), range(12, 16), 18, 19
-"""Positions among the inputs."""
-OTHERS = (9, 10, 11, 16, 17, 20, 21, 22, 23)
-"""Inputs of cells that are not decomposed: peepholes, projection, normalization."""
-MOST_STEPS = 64
-"""The most steps that are unrolled: each costs preparation time, too."""
-SMALLEST_SCALE = 1 / 256
-"""The smallest scale of an integer output; 1 LSB of a smaller one would be less than the omitted roundings."""
 GATE_LIMIT = 8.0
 """The clamp of integer gates before their activation."""
 FAR = 2.0**20
@@ -49,33 +51,13 @@ def unroll_lstm(graph: Graph, *, rounds_states: bool = False) -> Graph:
     return graph.with_operators(operators)
 
 
-def is_plain(operator: Operator, state_is_read: bool, rounds_states: bool = False) -> bool:
-    """Whether a cell is decomposed; ``rounds_states`` permits quantized states that differ by more than 1 LSB."""
-    inputs = operator.inputs
-    if any(inputs[i] is not None for i in OTHERS if i < len(inputs)) or _count_steps(operator) > MOST_STEPS:
-        return False
-    constants = [inputs[i] for i in (*WEIGHTS, *RECURRENT, *BIASES)]
-    if any(tensor is not None and tensor.data is None for tensor in constants):
-        return False
-    if operator.outputs[0].type == "f32":
-        return True
-    out, hidden = operator.output, operator.intermediates[4]
-    is_stored_alike = np.float32(hidden.unit) == np.float32(out.unit) and hidden.zero_point == out.zero_point
-    is_private = rounds_states or (operator.input(MEMORY).data is not None and not state_is_read)
-    return is_private and is_stored_alike and out.unit >= SMALLEST_SCALE
-
-
-def _count_steps(operator: Operator) -> int:
-    return 1 if operator.kind == STEP else operator.input(0).shape[0 if operator.options["time_major"] else 1]
-
-
 class _Cell:
     """A cell to decompose. Integer gates are in units of GATE_LIMIT, so that they are clamped to 1."""
 
     def __init__(self, operator: Operator) -> None:
         self.operator = operator
         self.written: list[Operator] = []
-        self.length = _count_steps(operator)
+        self.length = count_steps(operator)
         self.out, self.after = operator.outputs
         self.is_integer = self.out.type == "i8"
         x, hidden, memory = (operator.input(i) for i in (0, HIDDEN, MEMORY))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 
+from nnapi.drivers.litert.rules.reduction import LONGEST_ROW, count_row
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 
 SUMS = ("MEAN", "SUM")
@@ -12,8 +13,6 @@ RATIOS = (2.0**-14, 2.0**7)
 """The range of the input's scale relative to the result's."""
 MOST_SUMMED = 2**16
 """The most values in a sum: it fits into 32 bits, and is exact in float32 as well."""
-LONGEST_ROW = 4096
-"""The most quantized values in a row that are summed; twice as many overflow on some processors."""
 Makers = Mapping["Tensor | None", Operator]
 
 
@@ -66,13 +65,3 @@ def _find_quantized(reduction: Operator, makers: Makers) -> Tensor | None:
     return (
         quantized if quantized is not None and quantized.type == "i8" and isinstance(quantized.scale, float) else None
     )
-
-
-def count_row(shape: Sequence[int], axes: Collection[int]) -> int:
-    """Return the number of adjacent values that the reduction of those axes combines."""
-    count = 1
-    for axis in reversed(range(len(shape))):
-        if axis not in axes and shape[axis] > 1:
-            break
-        count *= shape[axis]
-    return count

@@ -7,15 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import (
-    FEW,
-    ROW,
-    Outliers,
-    append_rest,
-    find_outliers,
-    gather,
-    make_signed,
-)
+from nnapi.drivers.litert.outliers import FEW, ROW, find_outliers
+from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outliers, append_rest, gather, make_signed
 from nnapi.formats.tflite.graph import Operator, Tensor
 
 

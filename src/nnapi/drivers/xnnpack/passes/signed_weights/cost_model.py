@@ -12,8 +12,7 @@ from contextvars import ContextVar
 from typing import NamedTuple
 
 from nnapi.drivers.timings import Processor, find_processor
-from nnapi.formats.tflite.graph import Graph, Operator, Tensor
-from nnapi.formats.tflite.operators import facts
+from nnapi.formats.tflite.graph import Operator, Tensor
 
 
 class Dense(NamedTuple):
@@ -128,12 +127,6 @@ MOST_SLICES = 3
 """The most copies appended one by one; the engine concatenates at most five tensors."""
 FEWEST = 4
 """Pixels computed while a filter is read from memory."""
-
-
-def count_macs(graph: Graph) -> int:
-    """Return the products that the graph sums."""
-    sums = [(op.output, op.input(1)) for op in graph.operators if facts(op.kind).sums]
-    return sum(out.size // out.shape[-1] * filter.size for out, filter in sums)
 
 
 def pixels(tensor: Tensor) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nnapi.drivers.litert.unsigned_values import flip_signedness
 from nnapi.drivers.xnnpack.passes.dynamic_range import dequantize_bias, dequantize_constant
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import (
     Outliers,
@@ -21,7 +22,6 @@ from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import estimate_ways
 from nnapi.drivers.xnnpack.passes.signed_weights.dead_channels import clear_weights
 from nnapi.drivers.xnnpack.passes.signed_weights.space_to_depth import move_space_to_depth
 from nnapi.drivers.xnnpack.passes.signed_weights.split_depthwise import split_depthwise
-from nnapi.drivers.xnnpack.passes.unsigned_values import flip_signedness
 from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.lowering.tflite.context import SHIFT

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.context import Context, lower
+from nnapi.drivers.litert.context import Context, lower
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.lowering.lower import require
 from nnapi.lowering.tflite import unary as canonical

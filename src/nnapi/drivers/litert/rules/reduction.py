@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.context import Context, lower
-from nnapi.drivers.xnnpack.passes.quantized_reductions import LONGEST_ROW, count_row
+from nnapi.drivers.litert.context import Context, lower
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.lowering.tflite import reduction as canonical
 from nnapi.model.operand import Array
 from nnapi.ops.reduce import reduced_axes
+
+LONGEST_ROW = 4096
+"""The most quantized values in a row that are summed; twice as many overflow on some processors."""
 
 
 @lower(Op.MEAN)
@@ -17,3 +21,13 @@ def mean(context: Context, input: Tensor, axes: Array, keep_dims: int) -> Tensor
     if input.type != "i8" or count_row(input.shape, reduced_axes(len(input.shape), axes)) <= LONGEST_ROW:
         return canonical.reduce(context, input, axes, keep_dims)
     return context.store(canonical.reduce(context, context.real(input), axes, keep_dims, context.real_result()))
+
+
+def count_row(shape: Sequence[int], axes: Collection[int]) -> int:
+    """Return the number of adjacent values that the reduction of those axes combines."""
+    count = 1
+    for axis in reversed(range(len(shape))):
+        if axis not in axes and shape[axis] > 1:
+            break
+        count *= shape[axis]
+    return count

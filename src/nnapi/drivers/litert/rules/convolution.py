@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.context import Context, lower
+from nnapi.drivers.litert.context import Context, lower
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.lowering.lower import require
 from nnapi.lowering.tflite import convolution as canonical

@@ -1,4 +1,4 @@
-"""The context of XNNPACK's rules: its differences from the canonical context, and facts of the whole model."""
+"""The context of the rules for LiteRT: its differences from the canonical context, and facts of the whole model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Container, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from nnapi.codes import OperandCode
-from nnapi.drivers.xnnpack import float_functions
+from nnapi.drivers.litert import float_functions
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.formats.tflite.operators import facts
 from nnapi.lowering import tflite

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.context import Context, lower
-from nnapi.drivers.xnnpack.passes.lstm_unroll import is_plain
-from nnapi.drivers.xnnpack.rules.convolution_filters import find_quantized_filter
-from nnapi.drivers.xnnpack.rules.recurrent_directions import both_outputs, link, step_of
+from nnapi.drivers.litert.context import Context, lower
+from nnapi.drivers.litert.lstm_cells import is_plain
+from nnapi.drivers.litert.rules.convolution_filters import find_quantized_filter
+from nnapi.drivers.litert.rules.recurrent_directions import both_outputs, link, step_of
 from nnapi.formats.tflite.graph import Operator, Tensor, constant
 from nnapi.lowering.lower import require
 from nnapi.lowering.tflite import recurrent as canonical

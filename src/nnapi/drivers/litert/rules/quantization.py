@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.context import Context, lower
-from nnapi.drivers.xnnpack.rules.convolution_filters import along, times
+from nnapi.drivers.litert.context import Context, lower
+from nnapi.drivers.litert.rules.convolution_filters import along, times
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.lowering.lower import require
 from nnapi.lowering.tflite.context import SHIFT

@@ -1,8 +1,8 @@
 """Operators whose results nobody reads."""
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.lowering import lower_model
-from nnapi.drivers.xnnpack.passes.dead_code import remove_dead_operators
+from nnapi.drivers.litert.lowering import lower_model
+from nnapi.formats.tflite.dead_code import remove_dead_operators
 from nnapi.model.operand import tensor
 from tests.drivers.xnnpack.engine_cases import Net
 

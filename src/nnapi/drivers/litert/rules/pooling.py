@@ -6,8 +6,8 @@ import numpy as np
 
 from nnapi.codes import FuseCode
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack import float_functions
-from nnapi.drivers.xnnpack.context import Context, lower
+from nnapi.drivers.litert import float_functions
+from nnapi.drivers.litert.context import Context, lower
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.formats.tflite.options import pooling_options
 from nnapi.formats.tflite.schema import VALID

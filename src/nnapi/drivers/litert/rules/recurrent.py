@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.context import Context, lower
-from nnapi.drivers.xnnpack.rules.recurrent_directions import both_outputs, link, step_of
+from nnapi.drivers.litert.context import Context, lower
+from nnapi.drivers.litert.rules.recurrent_directions import both_outputs, link, step_of
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.model.operand import OperandType
 

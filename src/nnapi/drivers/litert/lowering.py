@@ -1,4 +1,4 @@
-"""Lower a model to a graph for the engine."""
+"""Lower a model to a graph for LiteRT."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.base import Verdict
+from nnapi.drivers.litert.context import RULES, UNSIGNED, Context, tensor_of
 from nnapi.drivers.litert.limits import find_violation
-from nnapi.drivers.xnnpack.context import RULES, UNSIGNED, Context, tensor_of
-from nnapi.drivers.xnnpack.rules.convolution_filters import FilterContext
+from nnapi.drivers.litert.rules.convolution_filters import FilterContext
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.formats.tflite.schema import ELEMENTS
 from nnapi.lowering import lower as lowering
@@ -22,51 +22,8 @@ from nnapi.model.operand import Shape
 ALL_CONSTANT = frozenset({OperationCode.QUANTIZED_LSTM})
 
 
-@dataclass(frozen=True)
-class Lowered:
-    """The graph of the supported operations, and the verdict on each operation."""
-
-    graph: Graph
-    verdicts: tuple[Verdict, ...]
-
-
-def lower_model(
-    model: Model,
-    shapes: Sequence[Shape | None] | None = None,
-    lowering: type[TfliteLowering] | None = None,
-    *,
-    dynamic_range: bool = False,
-) -> Lowered:
-    """Lower a model, with a reason for every operation that cannot be lowered.
-
-    ``shapes`` are those of dynamic inputs, None for an omitted one; by default :func:`assume_shapes`. ``lowering`` is
-    XNNPACK's by default. With ``dynamic_range``, weights of float operations stay quantized.
-    """
-    work = (lowering or TfliteLowering)(model, assume_shapes(model) if shapes is None else shapes)
-    work.dynamic_range = dynamic_range
-    if shapes is None and not all(model.operands[index].type.is_known for index in model.inputs):
-        work.when = "with 1 for each dimension that the model leaves unspecified"
-        work.dynamic = frozenset(
-            operand.index
-            for operand in model.operands
-            if not operand.type.is_known and operand.lifetime is not Lifetime.NO_VALUE
-        )
-    work.run()
-    return Lowered(work.finish(), work.verdicts)
-
-
-def assume_shapes(model: Model) -> list[Shape | None]:
-    """Return the inputs' shapes with 1 for each unspecified dimension; None for an input that may be omitted."""
-    return lowering.assume_shapes(model, find_omissible(model))
-
-
-def is_static(model: Model) -> bool:
-    """Whether one graph is enough for every run."""
-    return all(model.operands[index].type.is_known for index in model.inputs) and not find_omissible(model)
-
-
 class TfliteLowering(Lowering[Tensor, Context]):
-    """Lowers to operators of TensorFlow Lite for XNNPACK; other engines of LiteRT derive theirs from it."""
+    """Lowers to operators of TensorFlow Lite for LiteRT's kernels; the GPU's lowering is derived from it."""
 
     rules = RULES
     as_types = ("filter", "weights", "bias")
@@ -161,3 +118,46 @@ class TfliteLowering(Lowering[Tensor, Context]):
         if source is not target:
             options = {"source": ELEMENTS[source.type], "target": ELEMENTS[target.type]}
             self.graph.operators.append(Operator("CAST", [source], [target], options))
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """The graph of the supported operations, and the verdict on each operation."""
+
+    graph: Graph
+    verdicts: tuple[Verdict, ...]
+
+
+def lower_model(
+    model: Model,
+    shapes: Sequence[Shape | None] | None = None,
+    lowering: type[TfliteLowering] = TfliteLowering,
+    *,
+    dynamic_range: bool = False,
+) -> Lowered:
+    """Lower a model, with a reason for every operation that cannot be lowered.
+
+    ``shapes`` are those of dynamic inputs, None for an omitted one; by default :func:`assume_shapes`. With
+    ``dynamic_range``, weights of float operations stay quantized.
+    """
+    work = lowering(model, assume_shapes(model) if shapes is None else shapes)
+    work.dynamic_range = dynamic_range
+    if shapes is None and not all(model.operands[index].type.is_known for index in model.inputs):
+        work.when = "with 1 for each dimension that the model leaves unspecified"
+        work.dynamic = frozenset(
+            operand.index
+            for operand in model.operands
+            if not operand.type.is_known and operand.lifetime is not Lifetime.NO_VALUE
+        )
+    work.run()
+    return Lowered(work.finish(), work.verdicts)
+
+
+def assume_shapes(model: Model) -> list[Shape | None]:
+    """Return the inputs' shapes with 1 for each unspecified dimension; None for an input that may be omitted."""
+    return lowering.assume_shapes(model, find_omissible(model))
+
+
+def is_static(model: Model) -> bool:
+    """Whether one graph is enough for every run."""
+    return all(model.operands[index].type.is_known for index in model.inputs) and not find_omissible(model)

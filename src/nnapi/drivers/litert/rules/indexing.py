@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.context import Context, lower
+from nnapi.drivers.litert.context import Context, lower
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.lowering.lower import require
 from nnapi.lowering.tflite.context import flip_sign

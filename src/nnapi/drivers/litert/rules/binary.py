@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack import float_functions
-from nnapi.drivers.xnnpack.context import Context, lower
+from nnapi.drivers.litert import float_functions
+from nnapi.drivers.litert.context import Context, lower
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.lowering.lower import require
 from nnapi.lowering.tflite import binary as canonical

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from nnapi.drivers.xnnpack.passes.dynamic_range import is_dynamic_range
 from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.formats.tflite.operators import facts
@@ -27,8 +26,6 @@ def can_be_unsigned(graph: Graph) -> bool:
 
 def is_possible(operator: Operator) -> bool:
     """Whether an operator can compute on unsigned values."""
-    if is_dynamic_range(operator):
-        return False
     quantized = [tensor for tensor in operator.tensors if tensor.type == "i8"]
     return not quantized or (facts(operator.kind).unsigned and all(map(_has_one_scale, quantized)))
 

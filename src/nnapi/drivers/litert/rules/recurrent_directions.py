@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nnapi.drivers.xnnpack.context import Context
+from nnapi.drivers.litert.context import Context
 from nnapi.formats.tflite.graph import Tensor, constant
 
 

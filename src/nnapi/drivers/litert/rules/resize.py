@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.xnnpack.context import Context, lower
+from nnapi.drivers.litert.context import Context, lower
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.lowering.tflite import resize as canonical
 from nnapi.model.operand import Array

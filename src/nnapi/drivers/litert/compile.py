@@ -1,0 +1,44 @@
+"""Write a lowered graph as a file for LiteRT. Restoring from the cache does not import this module."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nnapi.drivers.litert.artifact import VERSION, Compiled, write_facts
+from nnapi.drivers.litert.lowering import is_static
+from nnapi.formats.tflite.graph import Graph, Tensor
+from nnapi.formats.tflite.operators import facts
+from nnapi.formats.tflite.writer import serialize
+from nnapi.model.model import Model
+from nnapi.model.operand import Shape
+
+
+def compile_graph(model: Model, graph: Graph, assumed: Sequence[Shape | None], *, in_float16: bool = False) -> Compiled:
+    """Serialize a graph; ``assumed`` are the shapes of inputs (None if omitted) that a dynamic model tries first."""
+    told = (
+        graph.flipped,
+        tuple(tensor.shape for tensor in graph.outputs),
+        tuple(find_origins(graph)),
+        count_macs(graph),
+        None if is_static(model) else tuple(assumed),
+        in_float16,
+    )
+    return Compiled(serialize(graph, tail=write_facts(VERSION, *told)), *told)
+
+
+def find_origins(graph: Graph) -> list[int | None]:
+    """Return the operation's number for each operator; a converted input belongs to the operation that reads it."""
+    read: dict[Tensor, int | None] = {}
+    found: list[int | None] = []
+    for operator in reversed(graph.operators):
+        output = operator.output
+        origin = read.get(output) if output.origin is None else output.origin
+        found.append(origin)
+        read.update((tensor, origin) for tensor in operator.inputs if tensor is not None)
+    return found[::-1]
+
+
+def count_macs(graph: Graph) -> int:
+    """Return the products that the graph sums."""
+    sums = [(op.output, op.input(1)) for op in graph.operators if facts(op.kind).sums]
+    return sum(out.size // out.shape[-1] * filter.size for out, filter in sums)

@@ -1,0 +1,60 @@
+"""Rewrite a lowered graph for XNNPACK. Restoring from the cache does not import this module."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from nnapi.drivers.litert.unsigned_values import make_unsigned
+from nnapi.drivers.xnnpack.passes.dynamic_range import use_faster_weights, use_float_weights
+from nnapi.drivers.xnnpack.passes.lstm_unroll import unroll_lstm
+from nnapi.drivers.xnnpack.passes.normalization import divide_by_roots
+from nnapi.drivers.xnnpack.passes.quantized_reductions import reduce_quantized
+from nnapi.drivers.xnnpack.passes.recompose import recompose
+from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import NOMINAL, KernelTimings, use_timings
+from nnapi.drivers.xnnpack.passes.signed_weights.in_float import compute_in_float
+from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
+from nnapi.drivers.xnnpack.passes.signed_weights.width_to_depth import move_width_to_depth
+from nnapi.drivers.xnnpack.passes.unsigned_io import keep_unsigned_io
+from nnapi.formats.tflite.dead_code import remove_dead_operators
+from nnapi.formats.tflite.graph import Graph
+from nnapi.formats.tflite.lstm_fuse import fuse_lstm_steps
+from nnapi.formats.tflite.state_variables import make_state_variables
+from nnapi.model.model import Lifetime, Model
+from nnapi.model.operand import Array
+
+LARGE = 1024
+"""Bytes from which a constant is large."""
+
+Pass = Callable[[Graph], Graph]
+PASSES: tuple[Pass, ...] = (
+    recompose,
+    divide_by_roots,
+    reduce_quantized,
+    fuse_lstm_steps,
+    unroll_lstm,
+    remove_dead_operators,
+    make_state_variables,
+    use_faster_weights,
+    sign_weights,
+    compute_in_float,
+    move_width_to_depth,
+    keep_unsigned_io,
+)
+"""The passes between lowering and writing, in order."""
+FLOAT_PASSES: tuple[Pass, ...] = (use_float_weights, *PASSES)
+UNSIGNED_PASSES: tuple[Pass, ...] = (reduce_quantized, remove_dead_operators, make_unsigned)
+
+
+def rewrite(model: Model, graph: Graph, passes: Sequence[Pass] = PASSES, timings: KernelTimings = NOMINAL) -> Graph:
+    with use_timings(timings):
+        for each in passes:
+            if each is unroll_lstm:
+                graph = unroll_lstm(graph, rounds_states=model.rounded_states)
+            else:
+                graph = each(graph)
+    return graph
+
+
+def find_large_constants(model: Model) -> list[Array]:
+    values = [operand.value for operand in model.operands if operand.lifetime is Lifetime.CONSTANT]
+    return [value for value in values if value.nbytes >= LARGE]
