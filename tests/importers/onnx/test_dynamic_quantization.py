@@ -1,5 +1,6 @@
 """Products that ONNX Runtime's tool quantizes dynamically become one operation with quantized weights."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ rng = np.random.default_rng(3)
 X = rng.normal(size=(2, 6, 8)).astype(np.float32)
 WEIGHTS = rng.integers(-127, 128, (8, 5), np.int8)
 SCALE = np.float32(0.01)
+WINDOW: dict[str, Any] = {"strides": [2, 2], "pads": [1, 0, 1, 0]}
 
 
 def made(*, cast_is_read: bool = False, zero_point: int = 0, products: int = 1) -> onnx.ModelProto:
@@ -32,7 +34,11 @@ def made(*, cast_is_read: bool = False, zero_point: int = 0, products: int = 1) 
         for value, name in ((WEIGHTS, "w"), (np.int8(zero_point), "p"), (SCALE, "k"))
     ]
     given = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, X.shape)
-    graph = helper.make_graph(nodes, "g", [given], [onnx.ValueInfoProto(name=name) for name in names], constants)
+    return file_of(nodes, given, names, constants)
+
+
+def file_of(nodes: Any, given: onnx.ValueInfoProto, outputs: Sequence[str], constants: Any) -> onnx.ModelProto:
+    graph = helper.make_graph(nodes, "g", [given], [onnx.ValueInfoProto(name=name) for name in outputs], constants)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
@@ -57,3 +63,32 @@ def test_a_product_whose_sums_are_read_stays_exact() -> None:
     found, sums = nnapi.compile(model, "nnapi-reference").run(X)
     assert (sums == np.rint(sums)).all()
     np.testing.assert_allclose(found, X @ (WEIGHTS * SCALE), 0, 0.1)
+
+
+@pytest.mark.parametrize(("group", "zero_point", "scales"), [(1, 0, ()), (1, 0, (6, 1, 1)), (1, 3, (1,)), (2, 0, ())])
+def test_a_convolution_is_joined(group: int, zero_point: int, scales: tuple[int, ...]) -> None:
+    nodes = [
+        helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
+        helper.make_node("ConvInteger", ["q", "w", "z", "p"], ["i"], group=group, **WINDOW),
+        helper.make_node("Cast", ["i"], ["f"], to=onnx.TensorProto.FLOAT),
+        helper.make_node("Mul", ["s", "k"], ["ks"]),
+        helper.make_node("Mul", ["f", "ks"], ["y"]),
+    ]
+    x = rng.normal(size=(1, 4, 9, 9)).astype(np.float32)
+    weights = rng.integers(-127, 128, (6, 4 // group, 3, 3), np.int8)
+    scale = rng.uniform(0.01, 0.02, scales).astype(np.float32)
+    reals = (weights.astype(np.float32) - zero_point) * scale.reshape((-1, 1, 1, 1))
+    constants = [
+        numpy_helper.from_array(np.asarray(value), name)
+        for value, name in ((weights, "w"), (np.int8(zero_point), "p"), (scale, "k"), (reals, "reals"))
+    ]
+    given = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, x.shape)
+    found, expected = (
+        nnapi.load(file_of(chosen, given, ["y"], constants).SerializeToString())
+        for chosen in (nodes, [helper.make_node("Conv", ["x", "reals"], ["y"], group=group, **WINDOW)])
+    )
+    assert found.dynamic_range
+    assert (OperationCode.DEQUANTIZE in codes_of(found)) is (group == 1 and zero_point == 0)
+    assert not {OperationCode.DIV, OperationCode.CAST} & codes_of(found)
+    ours, float_result = (nnapi.compile(model, "nnapi-reference").run(x)[0] for model in (found, expected))
+    np.testing.assert_allclose(ours, float_result, 1e-4, 1e-4)

@@ -1,6 +1,7 @@
-"""Join the nodes of a dynamically quantized matrix product, as ONNX Runtime's tool writes it, into one operator.
+"""Join the nodes of a dynamically quantized product, as ONNX Runtime's tool writes it, into one operator.
 
-DynamicQuantizeLinear, MatMulInteger, Cast and Mul by both scales become DynamicQuantizeMatMul of com.microsoft.
+DynamicQuantizeLinear, MatMulInteger, Cast and Mul by both scales become DynamicQuantizeMatMul of com.microsoft. With
+ConvInteger they become DynamicQuantizeConv, an operator of the importer.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ if TYPE_CHECKING:
     import onnx
 
 
+JOINED = {"MatMulInteger": "DynamicQuantizeMatMul", "ConvInteger": "DynamicQuantizeConv"}
+
+
 class Product(NamedTuple):
     """The nodes of a product: quantization of the input, product, cast, product of the scales, scaling."""
 
     quantization: onnx.NodeProto
-    matmul: onnx.NodeProto
+    product: onnx.NodeProto
     cast: onnx.NodeProto
     scales: onnx.NodeProto
     scaling: onnx.NodeProto
@@ -28,16 +32,18 @@ class Product(NamedTuple):
     def join(self) -> onnx.NodeProto:
         from onnx import helper
 
-        _, weights, _, *point = self.matmul.input
+        _, weights, _, *point = self.product.input
         scale = _other(self.scales, self.quantization.output[1])
         inputs = [self.quantization.input[0], weights, scale, *point]
-        name = self.matmul.name
-        return helper.make_node("DynamicQuantizeMatMul", inputs, self.scaling.output, name, domain="com.microsoft")
+        kind, name = JOINED[self.product.op_type], self.product.name
+        joined = helper.make_node(kind, inputs, self.scaling.output, name, domain="com.microsoft")
+        joined.attribute.extend(self.product.attribute)
+        return joined
 
 
 def join_products(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> Sequence[onnx.NodeProto]:
     """Return the nodes of a graph with such products joined; ``outputs`` are read from outside."""
-    if not any(node.op_type == "MatMulInteger" for node in nodes):
+    if not any(node.op_type in JOINED for node in nodes):
         return nodes
     makers = {name: node for node in nodes for name in node.output}
     readers: dict[str, list[onnx.NodeProto | None]] = defaultdict(list)
@@ -48,7 +54,7 @@ def join_products(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> Se
             readers[name].append(node)
     found = [product for node in nodes if (product := _find(node, makers, readers))]
     joined = {id(each.scaling): each.join() for each in found}
-    replaced = {id(node) for each in found for node in (each.matmul, each.cast)}
+    replaced = {id(node) for each in found for node in (each.product, each.cast)}
     kept = [joined.get(id(node), node) for node in nodes if id(node) not in replaced]
     for kind in ("scales", "quantization"):
         candidates = {id(getattr(each, kind)) for each in found}
@@ -58,16 +64,16 @@ def join_products(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> Se
 
 
 def _find(
-    matmul: onnx.NodeProto, makers: dict[str, onnx.NodeProto], readers: dict[str, list[onnx.NodeProto | None]]
+    product: onnx.NodeProto, makers: dict[str, onnx.NodeProto], readers: dict[str, list[onnx.NodeProto | None]]
 ) -> Product | None:
-    if matmul.op_type != "MatMulInteger" or len(matmul.input) < 3:
+    if product.op_type not in JOINED or len(product.input) < 3:
         return None
-    quantization = makers.get(matmul.input[0])
+    quantization = makers.get(product.input[0])
     if quantization is None or not _is(quantization, "DynamicQuantizeLinear"):
         return None
-    if matmul.input[2] != quantization.output[2] or matmul.input[1] in quantization.output:
+    if product.input[2] != quantization.output[2] or product.input[1] in quantization.output:
         return None
-    cast = _only_reader(readers, matmul)
+    cast = _only_reader(readers, product)
     if cast is None or not _is(cast, "Cast") or [each.i for each in cast.attribute if each.name == "to"] != [FLOAT]:
         return None
     scaling = _only_reader(readers, cast)
@@ -76,7 +82,10 @@ def _find(
     scales = makers.get(_other(scaling, cast.output[0]))
     if scales is None or not _is(scales, "Mul") or quantization.output[1] not in scales.input:
         return None
-    return Product(quantization, matmul, cast, scales, scaling)
+    is_constant = makers.keys().isdisjoint((product.input[1], _other(scales, quantization.output[1])))
+    if product.op_type == "ConvInteger" and not is_constant:
+        return None
+    return Product(quantization, product, cast, scales, scaling)
 
 
 def _is(node: onnx.NodeProto, kind: str) -> bool:

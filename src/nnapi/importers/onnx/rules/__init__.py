@@ -53,7 +53,7 @@ _NAMES = {
     "com.microsoft:BiasGelu com.microsoft:Gelu com.microsoft:FastGelu "
     "com.microsoft:QuickGelu com.microsoft:FusedConv com.microsoft:FusedGemm com.microsoft:QuantizeLinear "
     "com.microsoft:DequantizeLinear com.microsoft:MatMulNBits com.microsoft:DynamicQuantizeMatMul "
-    "com.microsoft:MatMulIntegerToFloat com.microsoft:DynamicQuantizeLSTM "
+    "com.microsoft:DynamicQuantizeConv com.microsoft:MatMulIntegerToFloat com.microsoft:DynamicQuantizeLSTM "
     "ai.onnx.ml:Scaler ai.onnx.ml:Normalizer ai.onnx.ml:Binarizer ai.onnx.ml:LinearRegressor "
     "ai.onnx.ml:LinearClassifier",
     "recurrent": "LSTM GRU RNN",

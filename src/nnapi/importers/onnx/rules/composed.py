@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from nnapi.errors import BadDataError, need
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.results import apply_rule, apply_rules, compose
 from nnapi.importers.onnx.rules import Result, rule
+from nnapi.importers.onnx.rules.convolution import convolve_dynamic_range
 from nnapi.importers.onnx.rules.matmul import multiply_dynamic_range
 from nnapi.importers.onnx.tensors import FLOAT, Tensor, constant
 from nnapi.importers.refusals import expressible
@@ -79,8 +81,7 @@ def quick_gelu(node: Node) -> Result:
 @rule("com.microsoft:FusedConv", "com.microsoft:FusedGemm")
 def fused(node: Node) -> Result:
     kind = node.kind.removeprefix("Fused")
-    attributes = {name: node.attribute(name) for name in FUSED_ATTRIBUTES[kind] if node.attribute(name) is not None}
-    found = compose(node, kind, node.tensor(0), node.tensor(1), node.given(2), **attributes)
+    found = compose(node, kind, node.tensor(0), node.tensor(1), node.given(2), **_attributes(node, kind))
     found = add(node, found, node.given(3))
     activation = str(node.attribute("activation") or "Identity")
     given = [float(each) for each in node.attribute("activation_params") or []]
@@ -91,6 +92,10 @@ def fused(node: Node) -> Result:
         return compose(node, "LeakyRelu", found, alpha=alpha)
     expressible(activation in ("Identity", "Relu", "Sigmoid", "Tanh"), f"its activation is {activation}")
     return compose(node, activation, found)
+
+
+def _attributes(node: Node, kind: str) -> dict[str, Any]:
+    return {name: node.attribute(name) for name in FUSED_ATTRIBUTES[kind] if node.attribute(name) is not None}
 
 
 @rule("com.microsoft:QuantizeLinear", "com.microsoft:DequantizeLinear")
@@ -136,6 +141,20 @@ def dynamic_quantize_matmul(node: Node) -> Result:
     node.conversion.state.dynamic_range = True
     product = multiply_dynamic_range(node, node.tensor(0), weights) or compose(node, "MatMul", node.tensor(0), weights)
     return add(node, product, node.given(4))
+
+
+@rule("com.microsoft:DynamicQuantizeConv")
+def dynamic_quantize_conv(node: Node) -> Result:
+    """Convolve by a filter that stays quantized where an engine takes that, which quantizes each image."""
+    node.note(f"ConvInteger: {ROWS_OR_FLOAT}")
+    scale, axis = node.array(2), 1 - node.tensor(1).rank
+    expressible(scale.size in (1, *scale.shape[axis : axis + 1]), f"its scales are of shape {list(scale.shape)}")
+    scales = constant(f"{node.name}:scale", scale.reshape(-1 if scale.size > 1 else ()))
+    filter = compose(node, "DequantizeLinear", node.tensor(1), scales, node.given(3), axis=0)
+    node.conversion.state.dynamic_range = True
+    return convolve_dynamic_range(node, filter) or compose(
+        node, "Conv", node.tensor(0), filter, **_attributes(node, "Conv")
+    )
 
 
 @rule("com.microsoft:MatMulIntegerToFloat")

@@ -9,7 +9,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
-from nnapi.importers.graph import Value
+from nnapi.importers.graph import QUANT8, Value
 from nnapi.importers.movement import transpose
 from nnapi.importers.onnx.layout import from_image, image, stored_image
 from nnapi.importers.onnx.node import Node
@@ -113,6 +113,17 @@ def convolve(node: Node, x: Value, filter: Value, bias: Value | None, type: Oper
         ]
         result = join(node, results, 3)
     return from_image(node, node.claim_activation(result), len(shape))
+
+
+def convolve_dynamic_range(node: Node, filter: Tensor) -> Tensor | None:
+    """Convolve floats by a constant filter that the model stores quantized; return None where an engine cannot."""
+    stored = filter.quantized
+    is_signed = stored is not None and stored.type.code != QUANT8 and not stored.type.zero_point
+    if stored is None or not is_signed or stored.rank not in (3, 4) or node.attribute("group", 1) != 1:
+        return None
+    shape = stored.shape if stored.rank == 4 else (*stored.shape[:2], 1, stored.shape[2])
+    real = node.graph.real_at_run(rearrange(stored, shape, (0, 2, 3, 1)))
+    return convolve(node, image(node, 0), real, None, None)
 
 
 def _pad_and_stride(node: Node, window: Windows) -> list[Value]:
