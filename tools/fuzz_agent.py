@@ -24,13 +24,12 @@ from unittest.mock import patch
 
 import numpy as np
 
-from nnapi.capi import installation
 from nnapi.drivers.base import PrepareOptions, Request
 from nnapi.drivers.foreign import agent, wire
 from nnapi.drivers.foreign.driver import load_driver
 from nnapi.drivers.foreign.wire import HEADER, Ask, Told
 from tests.drivers.foreign.agent_cases import add_constant
-from tests.drivers.foreign.library_cases import AGENT_SOURCES, COMPILER, build_adder
+from tests.drivers.foreign.library_cases import COMPILER, build_adder, build_agent, can_compile
 from tests.waiting import comes_true
 
 SANITIZE = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
@@ -50,21 +49,14 @@ class Sent(NamedTuple):
 
 
 def can_fuzz() -> bool:
-    """Whether the compiler here has the sanitizers."""
-    if COMPILER is None:
-        return False
-    command = [COMPILER, *SANITIZE, "-x", "c", "-", "-o", "/dev/null"]
-    return subprocess.run(command, input=b"int main(void) { return 0; }", capture_output=True).returncode == 0
+    """Whether the compiler here has the sanitizers, and programs with them run."""
+    return can_compile(COMPILER, *SANITIZE)
 
 
 def fuzz(folder: Path, messages: int, seed: int) -> int:
     """Send messages; return how many were answered without an error. AssertionError with the report of a fault."""
     assert COMPILER
-    program, report = folder / "nnapi-agent", folder / "report"
-    flags = ["-std=gnu11", "-D_GNU_SOURCE", "-DEXACT", f"-I{installation.include()}"]
-    subprocess.run(
-        [COMPILER, *SANITIZE, *flags, *map(str, AGENT_SOURCES.glob("*.c")), "-o", program, "-ldl"], check=True
-    )
+    program, report = build_agent(COMPILER, folder / "nnapi-agent", *SANITIZE, "-DEXACT"), folder / "report"
     library, path = build_adder(folder, *SANITIZE), folder / "agent"
     chance, answered, count = random.Random(seed), 0, 0
     with report.open("wb") as errors:
@@ -99,7 +91,7 @@ def record(address: str) -> list[Sent]:
         driver.verdicts(add_constant())
         prepared = driver.prepare(add_constant(), PrepareOptions())
         session = prepared.session()
-        for each in (session, prepared):
+        for each in (session, session, prepared, prepared):  # twice, for an execution that is reused
             given = np.arange(64, dtype=np.float32)
             np.testing.assert_array_equal(each.execute(Request([given])).outputs[0], given + 1)
         session.close()

@@ -29,6 +29,18 @@ def find_compiler() -> str | None:
     return shutil.which("clang") if shutil.which("ld.lld") else None
 
 
+def can_build() -> bool:
+    """Return whether the compiler makes a library for Android's processor: clang may lack it, or find no linker."""
+    if os.environ.get("ANDROID_NDK") or not (compiler := find_compiler()):
+        return bool(find_compiler())
+    try:
+        with tempfile.TemporaryDirectory() as scratch:
+            _make_stub(compiler, scratch, "libc.so", ["exit"])
+    except subprocess.CalledProcessError:
+        return False
+    return True
+
+
 def build(file: Path) -> None:
     """Build the agent. Raises CalledProcessError if the compiler refuses."""
     compiler = find_compiler()

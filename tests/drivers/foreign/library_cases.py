@@ -3,7 +3,8 @@
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ needs_library = pytest.mark.skipif(installation.library_problem() is not None, r
 
 PREFIX = "ANeuralNetworks"
 AGENT_SOURCES = REPOSITORY / "native" / "agent"
+AGENT_FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", f"-I{installation.include()}", f"-I{AGENT_SOURCES.parent}"]
+"""Words for the compiler, as in setup.py."""
 FUNCTIONS = {
     name: int(level)
     for level, name in re.findall(r"F\((\d), (\w+)\)", (AGENT_SOURCES / "functions.h").read_text(encoding="utf-8"))
@@ -47,6 +50,27 @@ TAKING = {name: "return 0;" for name, level in FUNCTIONS.items() if level and no
     "Execution_create": "*b = &made; return 0;",
 }
 """Bodies of a library that takes everything, and computes nothing."""
+
+TRIVIAL = "#include <dlfcn.h>\n#include <stdlib.h>\nint main(void) { free(malloc(1)); return !dlopen(0, RTLD_NOW); }\n"
+
+
+def can_compile(compiler: str | None, *words: str, emulator: Sequence[str] = ()) -> bool:
+    """Return whether a compiler makes programs that run here: it may lack a sanitizer, a linker or a C library."""
+    if compiler is None:
+        return False
+    with tempfile.TemporaryDirectory() as folder:
+        program = f"{folder}/program"
+        command = [compiler, *words, "-x", "c", "-", "-o", program, "-ldl"]
+        made = subprocess.run(command, input=TRIVIAL, text=True, capture_output=True, check=False)
+        started = [*emulator, program]
+        return not made.returncode and not subprocess.run(started, capture_output=True, check=False).returncode
+
+
+def build_agent(compiler: str, made: Path, *words: str) -> Path:
+    """Compile the agent. CalledProcessError if its source is at fault."""
+    sources = map(str, sorted(AGENT_SOURCES.glob("*.c")))
+    subprocess.run([compiler, *words, *AGENT_FLAGS, *sources, "-o", str(made), "-ldl"], check=True)
+    return made
 
 
 def build(folder: Path, level: str = "29", count: str = "", **bodies: str) -> str:

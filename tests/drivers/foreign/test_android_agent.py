@@ -14,15 +14,19 @@ from nnapi.drivers.base import PrepareOptions, Request
 from nnapi.drivers.foreign import transports
 from nnapi.drivers.foreign.driver import load_driver
 from tests.drivers.foreign.agent_cases import add_constant
-from tests.drivers.foreign.library_cases import AGENT_SOURCES
+from tests.drivers.foreign.library_cases import AGENT_SOURCES, build_agent, can_compile
 
 sys.path.append(str(AGENT_SOURCES))
 android = __import__("android")
 
 CROSS, EMULATOR = shutil.which("aarch64-linux-gnu-gcc"), shutil.which("qemu-aarch64")
 ROOT = "/usr/aarch64-linux-gnu"
-needs_emulator = pytest.mark.skipif(not (CROSS and EMULATOR), reason="no compiler for aarch64, or no qemu-aarch64")
-pytestmark = pytest.mark.skipif(android.find_compiler() is None, reason="no clang with lld")
+EMULATE = [str(EMULATOR), "-L", ROOT]
+needs_emulator = pytest.mark.skipif(
+    not (EMULATOR and can_compile(CROSS, emulator=EMULATE)),
+    reason="no qemu-aarch64, or no compiler for aarch64 whose programs run there",
+)
+needs_android = pytest.mark.skipif(not android.can_build(), reason="no clang for aarch64 with lld, and no NDK")
 
 SHIM = """
 #include <errno.h>
@@ -41,6 +45,7 @@ def agent(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@needs_android
 @pytest.mark.skipif(not shutil.which("readelf"), reason="no readelf")
 def test_the_file_is_one_for_android(agent: Path) -> None:
     told = subprocess.run(["readelf", "-hldW", str(agent)], capture_output=True, text=True, check=True).stdout
@@ -67,11 +72,12 @@ def emulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     adder = Path(__file__).with_name("adder.c").read_text(encoding="utf-8")
     compile_for_aarch64(tmp_path / "libneuralnetworks.so", adder)
     linker = f"{ROOT}/lib/ld-linux-aarch64.so.1"
-    start = [str(EMULATOR), "-L", ROOT, linker, "--library-path", f"{tmp_path}:{ROOT}/lib"]
+    start = [*EMULATE, linker, "--library-path", f"{tmp_path}:{ROOT}/lib"]
     monkeypatch.setitem(transports.CONNECT, "emulated", lambda path: transports.start([*start, path, "--stdio"]))
     return tmp_path
 
 
+@needs_android
 @needs_emulator
 def test_it_computes_on_an_emulated_processor(agent: Path, emulated: Path) -> None:
     check_computes(agent)
@@ -79,10 +85,7 @@ def test_it_computes_on_an_emulated_processor(agent: Path, emulated: Path) -> No
 
 @needs_emulator
 def test_the_agent_for_linux_computes_there_too(emulated: Path) -> None:
-    made = emulated / "nnapi-agent"
-    flags = ["-std=gnu11", "-D_GNU_SOURCE", f"-I{installation.include()}"]
-    subprocess.run([str(CROSS), *flags, *map(str, AGENT_SOURCES.glob("*.c")), "-o", str(made)], check=True)
-    check_computes(made)
+    check_computes(build_agent(str(CROSS), emulated / "nnapi-agent"))
 
 
 def check_computes(agent: Path) -> None:
