@@ -61,6 +61,8 @@ uid_t getuid(void);
 int inet_pton(int, const char *, void *);
 int kill(pid_t, int);
 int listen(int, int);
+void *malloc(size_t);
+int memcmp(const void *, const void *, size_t);
 void *memcpy(void *, const void *, size_t);
 void *memset(void *, int, size_t);
 int open(const char *, int, ...);

@@ -41,6 +41,7 @@
     F(0, Burst_free) \
     F(0, Execution_burstCompute) \
     F(0, Execution_setMeasureTiming) \
+    F(0, Execution_setReusable) \
     F(0, Execution_getDuration) \
     F(0, Compilation_setCaching)
 

@@ -44,6 +44,7 @@ bool need(uint32_t number, uint32_t needed) {
 bool release(uint32_t number) {
     struct object *object = &objects[number - 1];
     if (object->uses) return false;
+    forget_run(&object->run);
     if (object->handle && object->kind == IS_MODEL) library.Model_free(object->handle);
     if (object->handle && object->kind == IS_COMPILATION) library.Compilation_free(object->handle);
     if (object->handle && object->kind == IS_BURST) library.Burst_free(object->handle);

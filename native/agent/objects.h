@@ -7,14 +7,25 @@
 
 enum kind { NOTHING, IS_CONSTANTS, IS_MODEL, IS_COMPILATION, IS_BURST };
 
+/* The last run of a compilation or burst. A library with reusable executions computes again with the same one as long as
+   requests have this head, with the inputs at the same place; without one, `head` is NULL. */
+struct run {
+    void *execution;
+    uint8_t *head, *inputs;
+    size_t head_size, wanted, outputs_size; /* `wanted`: where the head describes the outputs */
+    uint64_t inputs_size;
+    bool is_measured;
+};
+
 /* An object is only released when none that needs it is left: libraries rely on that order. */
 struct object {
     enum kind kind;
     uint32_t uses, need_count, *needs;
     void *handle;
-    uint8_t *data; /* constants, which the library reads where they are */
+    uint8_t *data; /* constants, which the library reads where they are; else the outputs of the last run */
     uint64_t size;
     uint32_t operations, inputs, outputs;
+    struct run run;
 };
 
 /* Return the object of a number; NULL if there is none of that kind. */
@@ -33,6 +44,8 @@ bool release(uint32_t number);
     } while (0)
 
 int fail(int code, const char *where);
+/* Free the execution of the last run. */
+void forget_run(struct run *run);
 ANeuralNetworksDevice *find_device(uint32_t index);
 
 /* The requests; each returns a result code and writes its answer. */

@@ -56,9 +56,6 @@ int make_burst(struct reader *reader, struct writer *answer) {
     return code;
 }
 
-/* The outputs of a run: memory for all, each at the next multiple of ALIGNMENT. */
-struct outputs { uint8_t *start; size_t size; };
-
 /* An input: whether it has a value, offset and length in the data, whether dimensions follow: type, scale, zero point,
    rank, dimensions. */
 static int set_input(void *execution, int32_t index, struct reader *reader, struct message *message) {
@@ -80,8 +77,10 @@ static int set_input(void *execution, int32_t index, struct reader *reader, stru
     return 0;
 }
 
-static int set_outputs(void *execution, uint32_t count, struct reader *lengths, struct outputs *outputs) {
+/* Outputs lie in memory of the object that is run, each at the next multiple of ALIGNMENT. */
+static int set_outputs(struct object *object, uint32_t count, struct reader *lengths) {
     struct reader again = *lengths;
+    struct run *run = &object->run;
     size_t size = 0, at = 0;
     for (uint32_t i = 0; i < count; i++) {
         read_word(&again);
@@ -90,20 +89,19 @@ static int set_outputs(void *execution, uint32_t count, struct reader *lengths, 
         size += (length + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
         if (size > MOST_DATA) return fail(BAD_DATA, "the outputs are too large");
     }
-    static struct outputs kept;
-    if (kept.size < size || kept.size > 2 * size + (1 << 20)) {
-        free(kept.start);
+    run->outputs_size = size;
+    if (object->size < size || object->size > 2 * size + (1 << 20)) {
         void *made = NULL;
-        kept = (struct outputs){NULL, 0};
+        free(object->data);
+        object->data = NULL, object->size = 0;
         if (posix_memalign(&made, ALIGNMENT, size)) return fail(OUT_OF_MEMORY, "there is no memory for the outputs");
-        memset(made, 0, size); /* nothing of this process is sent where a library leaves gaps */
-        kept = (struct outputs){made, size};
+        object->data = memset(made, 0, size); /* nothing of this process is sent where a library leaves gaps */
+        object->size = size;
     }
-    outputs->start = kept.start, outputs->size = size;
     for (uint32_t i = 0; i < count; i++) {
         read_word(lengths);
         uint64_t length = read_long(lengths);
-        CALL(Execution_setOutput, execution, i, NULL, outputs->start + at, length);
+        CALL(Execution_setOutput, run->execution, i, NULL, object->data + at, length);
         at += (length + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     }
     return 0;
@@ -127,33 +125,49 @@ static uint64_t find_duration(void *execution, int32_t which) {
     return !library.Execution_getDuration(execution, which, &found) ? found : UINT64_MAX;
 }
 
-/* Whether to measure; numbers of inputs and outputs, time limit, limit of loops; the inputs; for each output, whether its shape is asked for
-   and its length. */
-static int compute(void *execution, struct object *compilation, struct object *burst, struct message *message,
-                   struct writer *answer, struct outputs *outputs) {
+/* Whether to measure; numbers of inputs and outputs, time limit, limit of loops; the inputs; for each output, whether its
+   shape is asked for and its length. */
+static int begin(struct object *object, struct object *compilation, struct message *message) {
     struct reader *reader = &message->head;
-    bool is_measured = read_word(reader) && library.Execution_setMeasureTiming && library.Execution_getDuration;
+    struct run *run = &object->run;
+    const uint8_t *start = reader->at;
+    run->is_measured = read_word(reader) && library.Execution_setMeasureTiming && library.Execution_getDuration;
     uint32_t input_count = read_word(reader), output_count = read_word(reader);
     uint64_t limit = read_long(reader), loop_limit = read_long(reader);
     if (input_count != compilation->inputs || output_count != compilation->outputs)
         return fail(BAD_DATA, "the model has another number of inputs or outputs");
+    ANeuralNetworksExecution *execution = NULL;
+    CALL(Execution_create, compilation->handle, &execution);
+    if (!execution) return fail(OP_FAILED, "ANeuralNetworksExecution_create gives no error and no execution");
+    run->execution = execution, run->inputs = message->data, run->inputs_size = message->header.data;
     for (uint32_t i = 0; i < input_count; i++) {
         int code = set_input(execution, i, reader, message);
         if (code) return code;
     }
-    struct reader wanted = *reader;
-    int code = set_outputs(execution, output_count, reader, outputs);
+    run->wanted = reader->at - start;
+    int code = set_outputs(object, output_count, reader);
     if (code) return code;
     if (limit && library.Execution_setTimeout) CALL(Execution_setTimeout, execution, limit);
     if (loop_limit && library.Execution_setLoopTimeout) CALL(Execution_setLoopTimeout, execution, loop_limit);
-    if (is_measured) library.Execution_setMeasureTiming(execution, true); /* some refuse it */
-    code = burst ? library.Execution_burstCompute(execution, burst->handle) : library.Execution_compute(execution);
+    if (run->is_measured) library.Execution_setMeasureTiming(execution, true); /* some refuse it */
+    size_t size = reader->end - start;
+    if (library.Execution_setReusable && !library.Execution_setReusable(execution, true)) run->head = malloc(size);
+    if (run->head) memcpy(run->head, start, size), run->head_size = size;
+    return 0;
+}
+
+static int compute(struct object *object, struct object *compilation, struct reader wanted, struct writer *answer) {
+    void *execution = object->run.execution, *burst = object->kind == IS_BURST ? object->handle : NULL;
+    bool is_measured = object->run.is_measured;
+    int code = burst ? library.Execution_burstCompute(execution, burst) : library.Execution_compute(execution);
     if (code && code != OUTPUT_INSUFFICIENT_SIZE)
         return fail(code, burst ? "ANeuralNetworksExecution_burstCompute" : "ANeuralNetworksExecution_compute");
+    if (code) free(object->run.head), object->run.head = NULL;
     write_word(answer, code);
     write_long(answer, code || !is_measured ? UINT64_MAX : find_duration(execution, 0));
     write_long(answer, code || !is_measured ? UINT64_MAX : find_duration(execution, 1));
-    for (uint32_t i = 0; i < output_count; i++) {
+    read_words(&wanted, object->run.wanted / 4);
+    for (uint32_t i = 0; i < compilation->outputs; i++) {
         bool is_asked = read_word(&wanted);
         read_long(&wanted);
         if (is_asked && (code = write_shape(execution, i, answer))) return code;
@@ -161,19 +175,35 @@ static int compute(void *execution, struct object *compilation, struct object *b
     return 0;
 }
 
+/* Whether the last execution has been told all of this request, so that it only needs to compute again. */
+static bool is_told(const struct run *run, const struct message *message) {
+    const struct reader *head = &message->head;
+    return run->head && run->inputs == message->data && run->inputs_size == message->header.data &&
+           run->head_size == (size_t)(head->end - head->at) && !memcmp(run->head, head->at, run->head_size);
+}
+
+void forget_run(struct run *run) {
+    if (run->execution) library.Execution_free(run->execution);
+    free(run->head);
+    *run = (struct run){NULL};
+}
+
 int run(struct message *message, struct writer *answer, uint8_t **data, size_t *data_size) {
     struct object *compilation = find(read_word(&message->head), IS_COMPILATION);
     uint32_t number = read_word(&message->head);
-    struct object *burst = find(number, IS_BURST);
+    struct object *burst = find(number, IS_BURST), *object = burst ? burst : compilation;
     if (!compilation || (number && !burst)) return fail(BAD_DATA, "there is no such compilation or burst");
     if (burst && find(burst->needs[0], IS_COMPILATION) != compilation)
         return fail(BAD_DATA, "the burst belongs to another compilation");
-    ANeuralNetworksExecution *execution = NULL;
-    struct outputs outputs = {NULL, 0};
-    CALL(Execution_create, compilation->handle, &execution);
-    if (!execution) return fail(OP_FAILED, "ANeuralNetworksExecution_create gives no error and no execution");
-    int code = compute(execution, compilation, burst, message, answer, &outputs);
-    library.Execution_free(execution);
-    if (!code) *data = outputs.start, *data_size = outputs.size;
+    struct reader head = message->head;
+    int code = is_told(&object->run, message) ? compute(object, compilation, head, answer) : BAD_STATE;
+    if (code) { /* also where a library computes only once what it calls reusable */
+        answer->size = 0;
+        forget_run(&object->run);
+        code = begin(object, compilation, message);
+        if (!code) code = compute(object, compilation, head, answer);
+    }
+    *data = object->data, *data_size = code ? 0 : object->run.outputs_size;
+    if (code || !object->run.head) forget_run(&object->run);
     return code;
 }

@@ -70,7 +70,9 @@ struct memory { uint8_t *start; size_t size; };
 enum { KEPT = 16 << 20 };
 
 static uint8_t *reserve(struct memory *memory, size_t size) {
-#ifndef EXACT /* with which a sanitizer sees each byte that is read beyond */
+#ifdef EXACT /* a sanitizer then sees each byte that is read beyond */
+    if (memory->start && size == memory->size) return memory->start;
+#else
     if (memory->start && size <= memory->size && memory->size <= KEPT) return memory->start;
 #endif
     free(memory->start);

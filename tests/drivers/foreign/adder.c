@@ -112,6 +112,7 @@ int ANeuralNetworksExecution_setOutput(ANeuralNetworksExecution *execution, int3
 }
 int ANeuralNetworksExecution_setTimeout(ANeuralNetworksExecution *execution, uint64_t duration) { return 0; }
 int ANeuralNetworksExecution_setLoopTimeout(ANeuralNetworksExecution *execution, uint64_t duration) { return 0; }
+int ANeuralNetworksExecution_setReusable(ANeuralNetworksExecution *execution, bool reusable) { return 0; }
 int ANeuralNetworksExecution_setMeasureTiming(ANeuralNetworksExecution *execution, bool measure) { return 0; }
 int ANeuralNetworksExecution_getDuration(const ANeuralNetworksExecution *e, int32_t which, uint64_t *duration) {
     return *duration = 1000, 0;

@@ -240,6 +240,49 @@ def test_bursts_and_time_limits_are_passed_on(tmp_path: Path) -> None:
         prepared.execute(Request([X]))
 
 
+COUNTING = {
+    "Execution_create": 'write(2, "c", 1); *b = &made; made = 0; return 0;',
+    "Execution_setReusable": "return 0;",
+    "Execution_setOutput": "return 0;",
+    "Execution_free": 'write(2, "f", 1);',
+}
+
+
+@pytest.mark.parametrize(
+    ("bodies", "calls"),
+    [
+        ({}, "c"),
+        ({"Execution_setReusable": "return 6;"}, "cfcfcfcf"),
+        ({"Execution_compute": "return made++ ? 6 : 0;"}, "cfcfcfc"),
+    ],
+    ids=["reusable", "refused", "only once"],
+)
+def test_an_execution_is_reused_for_equal_requests(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], bodies: Mapping[str, str], calls: str
+) -> None:
+    library = build_level(tmp_path, 4, {**TAKING, **COUNTING, **bodies})
+    run = load_driver("phone", library, 0).prepare(add_constant(), PrepareOptions()).direct([X.shape], False)
+    assert run
+    for _ in range(4):
+        assert run([X])[0].shape == (64,)
+    assert capfd.readouterr().err == calls
+
+
+@pytest.mark.parametrize("through_burst", [False, True])
+def test_a_reused_execution_has_the_new_inputs(tmp_path: Path, through_burst: bool) -> None:
+    with closing(load_driver("phone", build_adder(tmp_path), 0)._agent) as agent:
+        compiled = Built(agent, add_constant()).compile(0, PrepareOptions())
+        used = compiled.open_burst() if through_burst else compiled
+        assert used
+        short, long = (used.direct([(count,)]) for count in (16, 64))
+        assert short
+        assert long
+        for start in range(3):  # other sizes between two equal requests
+            for run, count in ((long, 64), (long, 64), (short, 16)):
+                given = np.arange(start, start + count, dtype=np.float32)
+                np.testing.assert_array_equal(run([given])[0][:count], given + 1)
+
+
 WRITING = """
     char path[4096];
     snprintf(path, sizeof path, "%s/tokens", (char*)b);

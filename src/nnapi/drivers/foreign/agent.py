@@ -17,12 +17,12 @@ from nnapi.drivers.foreign.wire import (
     MAGIC,
     VERSION,
     Answer,
+    Answers,
     Ask,
     Garbage,
     Told,
     lay_out,
     pack_text,
-    receive,
     send,
 )
 from nnapi.drivers.isolated.process import describe_end
@@ -68,6 +68,7 @@ class Agent:
         self._on_loss: OnLoss = keep
         self._lock, self._lost = make_lock(), ""
         self._stream: Stream = connect(address)
+        self._answers = Answers(self._stream.socket)
         weakref.finalize(self, self._stream.close)
         self.constants = Constants()
         token = os.environ.get(TOKEN, "").encode()
@@ -94,7 +95,7 @@ class Agent:
         try:
             with suppress(BrokenPipeError):  # the agent has said why it left
                 send(self._stream.socket, kind, head, data, size)
-            answer = receive(self._stream.socket)
+            answer = self._answers.receive()
         except OSError as error:
             raise self._lose_connection(error.strerror or str(error)) from None
         except Garbage as error:

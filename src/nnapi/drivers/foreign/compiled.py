@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from nnapi.drivers.base import DEFAULT_LOOP_TIMEOUT, Request
+from nnapi.drivers.base import DEFAULT_LOOP_TIMEOUT, Inference, Request
 from nnapi.drivers.foreign.agent import Agent, find_rest
-from nnapi.drivers.foreign.wire import MOST_DATA, Answer, Ask, Reader, align, lay_out, pack_type
+from nnapi.drivers.foreign.wire import ALIGNMENT, MOST_DATA, Answer, Ask, Reader, align, pack_type
 from nnapi.errors import OpFailedError, need
 from nnapi.model.operand import Array, OperandType, Shape
 
@@ -33,53 +33,98 @@ class Result(NamedTuple):
     driver_ns: int | None
 
 
+class Frame:
+    """The constant bytes of requests to run with inputs of some shapes, and buffers for outputs of some shapes."""
+
+    def __init__(self, compiled: Compiled, shapes: Sequence[Shape | None], output_shapes: Sequence[Shape]) -> None:
+        """A shape is None for an omitted input."""
+        inputs, outputs = compiled.inputs, compiled.outputs
+        self.lengths = [max(math.prod(s), 1) * t.dtype.itemsize for s, t in zip(output_shapes, outputs, strict=True)]
+        self.gaps: list[bytes] = []
+        """The padding before each input that is not omitted."""
+        self.size, places = 0, []
+        for type, shape in zip(inputs, shapes, strict=True):
+            if shape is None:
+                places.append(struct.pack("<IQQI", 0, 0, 0, 0))
+                continue
+            self.gaps.append(bytes(-self.size % ALIGNMENT))
+            start, length = align(self.size), math.prod(shape) * type.dtype.itemsize
+            self.size = start + length
+            places.append(struct.pack("<IQQI", 1, start, length, not type.is_known))
+            if not type.is_known:
+                places.append(pack_type(type.with_dimensions(shape)))
+        need(
+            max(self.size, sum(map(align, self.lengths))) <= MOST_DATA,
+            f"the inputs or outputs of a run have more than {MOST_DATA} bytes",
+            OpFailedError,
+        )
+        places += [struct.pack("<IQ", not t.is_known, n) for t, n in zip(outputs, self.lengths, strict=True)]
+        self._numbers, self._counts = compiled.numbers, struct.pack("<II", len(inputs), len(outputs))
+        self._places = b"".join(places)
+
+    def pack(self, measure: bool, limit: int = 0, loop_limit: int = 0) -> bytes:
+        numbers, limits = struct.pack("<III", *self._numbers, measure), struct.pack("<QQ", limit, loop_limit)
+        return b"".join([numbers, self._counts, limits, self._places])
+
+    def lay_out(self, inputs: Iterable[Array | None]) -> list[Any]:
+        """Return the parts of a request's data."""
+        given = [np.ascontiguousarray(array) for array in inputs if array is not None]
+        return [part for pair in zip(self.gaps, given, strict=True) for part in pair]
+
+
 class Compiled:
     """A finished compilation, or a burst of one."""
 
     def __init__(
         self, agent: Agent, number: int, inputs: Sequence[OperandType], outputs: Sequence[OperandType], burst: int = 0
     ) -> None:
-        self._agent, self._number, self._inputs, self._outputs = agent, number, inputs, outputs
-        self._burst = burst
+        self._agent, self.inputs, self.outputs = agent, inputs, outputs
+        self.numbers = number, burst
 
     def run(self, request: Request, shapes: Sequence[Shape], measure: bool) -> Result:
         """Compute once, with buffers for outputs of those shapes; ``measure`` asks for durations."""
-        arrays = [None if array is None else np.ascontiguousarray(array) for array in request.inputs]
-        offsets, parts, size = lay_out(array for array in arrays if array is not None)
-        lengths = [max(math.prod(s), 1) * t.dtype.itemsize for s, t in zip(shapes, self._outputs, strict=True)]
-        need(
-            max(size, sum(map(align, lengths))) <= MOST_DATA,
-            f"the inputs or outputs of a run have more than {MOST_DATA} bytes",
-            OpFailedError,
-        )
-        places = iter(offsets)
-        head = b"".join(
-            [_pack_input(t, a, 0 if a is None else next(places)) for t, a in zip(self._inputs, arrays, strict=True)]
-            + [struct.pack("<IQ", not t.is_known, n) for t, n in zip(self._outputs, lengths, strict=True)]
-        )
+        frame = Frame(self, [None if array is None else array.shape for array in request.inputs], shapes)
+        parts = frame.lay_out(request.inputs)
+        loop = 0 if request.loop_timeout == DEFAULT_LOOP_TIMEOUT else request.loop_timeout
         with self._agent.lock():
             rest = 0 if request.deadline is None else find_rest(request.deadline)
-            loop = 0 if request.loop_timeout == DEFAULT_LOOP_TIMEOUT else request.loop_timeout
-            start = struct.pack("<IIIIIQQ", self._number, self._burst, measure, len(arrays), len(lengths), rest, loop)
-            answer = self._agent.ask_locked(Ask.RUN, start + head, parts, size)
-        return self._read(answer, lengths)
+            answer = self._agent.ask_locked(Ask.RUN, frame.pack(measure, rest, loop), parts, frame.size)
+        return self._read(answer, frame)
+
+    def direct(self, shapes: Sequence[Shape]) -> Inference | None:
+        """Return a run that measures nothing; None if an output has dynamic dimensions."""
+        if not all(type.is_known for type in self.outputs):
+            return None
+        wanted = [type.dimensions for type in self.outputs]
+        frame = Frame(self, shapes, wanted)
+        head = frame.pack(measure=False)
+
+        def run(inputs: Sequence[Array]) -> list[Array]:
+            answer = self._agent.ask(Ask.RUN, head, frame.lay_out(inputs), frame.size)
+            result = self._read(answer, frame)
+            need(result.is_complete, "an output is too small", OpFailedError)
+            return [buffer.reshape(shape) for buffer, shape in zip(result.buffers, wanted, strict=True)]
+
+        return run
 
     def open_burst(self) -> Compiled | None:
         """Return a burst, which is closed before this; None if the library has none."""
         if not self._agent.has_bursts:
             return None
-        number = self._agent.ask(Ask.BURST, struct.pack("<I", self._number)).head.read_word()
-        return Compiled(self._agent, self._number, self._inputs, self._outputs, number)
+        number = self._agent.ask(Ask.BURST, struct.pack("<I", self.numbers[0])).head.read_word()
+        return Compiled(self._agent, self.numbers[0], self.inputs, self.outputs, number)
 
     def close(self) -> None:
-        self._agent.release(self._burst or self._number)
+        number, burst = self.numbers
+        self._agent.release(burst or number)
 
-    def _read(self, answer: Answer, lengths: Iterable[int]) -> Result:
+    def _read(self, answer: Answer, frame: Frame) -> Result:
         code, *durations = answer.head.read("IQQ")
-        shapes = [None if t.is_known else self._read_shape(answer.head, i) for i, t in enumerate(self._outputs)]
+        shapes = [None if t.is_known else self._read_shape(answer.head, i) for i, t in enumerate(self.outputs)]
         buffers, at = [], 0
-        for type, length in zip(self._outputs, lengths, strict=True):
-            need(at + length <= answer.data.size, f"{self._agent.path} sent too few bytes", OpFailedError)
+        for type, length in zip(self.outputs, frame.lengths, strict=True):
+            if at + length > answer.data.size:
+                raise OpFailedError(f"{self._agent.path} sent too few bytes")
             buffers.append(answer.data[at : at + length].view(type.dtype))
             at = align(at + length)
         return Result(not code, shapes, buffers, *[None if ns == UNKNOWN else ns for ns in durations])
@@ -89,10 +134,3 @@ class Compiled:
         said = f"{self._agent.path}: output {index} is said to have {rank} dimensions"
         need(rank <= MOST_DIMENSIONS, said, OpFailedError)
         return tuple([head.read_word() for _ in range(rank)])
-
-
-def _pack_input(type: OperandType, array: Array | None, offset: int) -> bytes:
-    if array is None:
-        return struct.pack("<IQQI", 0, 0, 0, 0)
-    place = struct.pack("<IQQI", 1, offset, array.nbytes, not type.is_known)
-    return place if type.is_known else place + pack_type(type.with_dimensions(array.shape))

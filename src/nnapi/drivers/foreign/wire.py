@@ -23,6 +23,8 @@ MOST_DATA = 1 << 30
 ALIGNMENT = 64
 MOST_PARTS = 512
 """Buffers of one call of sendmsg."""
+AT_ONCE = 4096
+"""Bytes of the first call that receives a message: most answers."""
 
 
 class Ask(IntEnum):
@@ -43,28 +45,25 @@ class Told(IntEnum):
     ENDED = 2
 
 
+TOLD = dict(enumerate(Told))
+
+
 class Garbage(OpFailedError):
     """A message that breaks the protocol."""
-
-
-class Answer(NamedTuple):
-    kind: Told
-    head: Reader
-    data: Array
 
 
 class Reader:
     """The words of a head, in order. Raises Garbage if it is too short."""
 
     def __init__(self, content: bytes) -> None:
-        self._content, self._at = content, 0
+        self.content, self._at = content, 0
 
     def read(self, format: str) -> tuple[Any, ...]:
         """Return the values of a format of :mod:`struct`."""
         size = struct.calcsize("<" + format)
-        if size > len(self._content) - self._at:
+        if size > len(self.content) - self._at:
             raise Garbage("a message is too short")
-        found = struct.unpack_from("<" + format, self._content, self._at)
+        found = struct.unpack_from("<" + format, self.content, self._at)
         self._at += size
         return found
 
@@ -76,7 +75,7 @@ class Reader:
         return str(self.read(f"{length}s{-length % 4}x")[0], "utf-8", "replace")
 
     def rest(self) -> str:
-        return self._content[self._at :].decode("utf-8", "replace")
+        return self.content[self._at :].decode("utf-8", "replace")
 
 
 def pack_list(numbers: Sequence[int]) -> bytes:
@@ -112,35 +111,64 @@ def lay_out(arrays: Iterable[Array]) -> tuple[list[int], list[Any], int]:
 
 def send(connection: socket.socket, kind: Ask, head: bytes, data: Sequence[Any] = (), size: int = 0) -> None:
     """Send a message. Raises OSError."""
-    parts = (HEADER.pack(kind, len(head), size), head, *data)
+    parts = [HEADER.pack(kind, len(head), size), head, *data]
+    sent = connection.sendmsg(parts[:MOST_PARTS])
+    if sent == HEADER.size + len(head) + size:
+        return
     waiting = deque(view for part in parts if (view := memoryview(part).cast("B")))
-    while waiting:
-        sent = connection.sendmsg([*islice(waiting, MOST_PARTS)])
+    while True:
         while sent:
             first = waiting.popleft()
             if sent < len(first):
                 waiting.appendleft(first[sent:])
             sent -= min(sent, len(first))
+        if not waiting:
+            return
+        sent = connection.sendmsg([*islice(waiting, MOST_PARTS)])
 
 
-def receive(connection: socket.socket) -> Answer | None:
-    """Return the next message, None at the end of the stream. Raises OSError and Garbage."""
-    header = _read(connection, HEADER.size)
-    if header is None:
-        return None
-    kind, head, size = HEADER.unpack(header.data)
-    if kind not in Told.__members__.values() or head > MOST_HEAD or size > MOST_DATA:
-        raise Garbage(f"a message of kind {kind} has {head} and {size} bytes")
-    words, data = _read(connection, head), _read(connection, size)
-    return None if words is None or data is None else Answer(Told(kind), Reader(words.tobytes()), data)
+class Answer(NamedTuple):
+    kind: Told
+    head: Reader
+    data: Array
 
 
-def _read(connection: socket.socket, size: int) -> Array | None:
-    content = np.empty(size, np.uint8)
-    view = content.data
-    while view:
-        count = connection.recv_into(view, 0, socket.MSG_WAITALL)
-        if not count:
-            return None
-        view = view[count:]
-    return content
+class Answers:
+    """The messages that come from an agent."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._buffer = memoryview(bytearray(AT_ONCE))
+        self._held = 0
+
+    def receive(self) -> Answer | None:
+        """Return the next message, None at the end of the stream. Raises OSError and Garbage."""
+        while self._held < HEADER.size:
+            count = self._connection.recv_into(self._buffer[self._held :])
+            if not count:
+                return None
+            self._held += count
+        kind, head, size = HEADER.unpack_from(self._buffer)
+        if kind not in TOLD or head > MOST_HEAD or size > MOST_DATA:
+            raise Garbage(f"a message of kind {kind} has {head} and {size} bytes")
+        data = HEADER.size + head
+        content = self._take(data + size)
+        return (
+            None
+            if content is None
+            else Answer(TOLD[kind], Reader(content[HEADER.size : data].tobytes()), content[data:])
+        )
+
+    def _take(self, size: int) -> Array | None:
+        """Return the next bytes, those held first; None if the stream ends before."""
+        content = np.empty(size, np.uint8)
+        view, held = content.data, min(self._held, size)
+        view[:held] = self._buffer[:held]
+        self._held -= held
+        self._buffer[: self._held] = self._buffer[held : held + self._held]
+        while held < size:
+            count = self._connection.recv_into(view[held:], 0, socket.MSG_WAITALL)
+            if not count:
+                return None
+            held += count
+        return content
