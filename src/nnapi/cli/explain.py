@@ -25,7 +25,6 @@ from nnapi.cli.progress import progress
 from nnapi.cli.text import console, print_json
 from nnapi.report.graph import graph_data
 from nnapi.report.html import explain_page
-from nnapi.runtime.planning.explain import add_precisions
 from nnapi.runtime.settings import tunes
 
 
@@ -48,8 +47,7 @@ def explain(
         step("compiling")
         with nnapi.settings(tuning=tunes()):  # who wants to know waits for what is measured
             compilation = nnapi.compile(loaded, add_profile(profile, device), precision=precision)
-    plan = add_precisions(compilation.plan, compilation.devices)
-    graph = graph_data(plan)
+    graph = graph_data(compilation.noted_plan())
     if html:
         html.write_text(explain_page(graph), encoding="utf-8", errors="replace")
     if as_json:

@@ -264,6 +264,16 @@ class Precise(Protocol):
 
 
 @runtime_checkable
+class Exact(Protocol):
+    """A Prepared that may compute in float32 because the engine refused the precision that its driver offers."""
+
+    @property
+    def precision_refusal(self) -> str:
+        """Why the engine refused the precision; empty where it did not."""
+        ...
+
+
+@runtime_checkable
 class Probed(Protocol):
     """An entry point whose driver searches for hardware, which is slow: the runtime caches the answer."""
 

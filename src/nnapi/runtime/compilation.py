@@ -344,15 +344,18 @@ class Compilation(Closeable, NotebookDisplay):
         levels = [device.driver.info.feature_level for device in self.devices]
         return PREFERRED if any(level >= least_level for level in levels) else 1
 
+    def noted_plan(self, trial: str | None = None) -> Plan:
+        """The plan with notes on the ``trial`` and on the precision of each device."""
+        return add_precisions(self.plan, self.devices, self._need_ready().find_precision_refusals(), trial)
+
     def explain(self) -> str:
         """Explain device, refusals and cost of each operation, the trials, and the time of finish."""
-        trial = self._trial.describe() if self._trial else None
-        plan = add_precisions(self.plan, self.devices, trial)
+        plan = self.noted_plan(self._trial.describe() if self._trial else None)
         return f"{as_text(plan)}\n\n{describe_wait(plan, self._waited)}"
 
     def explanation(self) -> dict[str, Any]:
         """The content of :meth:`explain` as plain values, ready for JSON."""
-        trial, plan = self._trial and self._trial.describe(), add_precisions(self.plan, self.devices)
+        trial, plan = self._trial and self._trial.describe(), self.noted_plan()
         return as_data(plan) | {"waited_seconds": self._waited, "trial": trial or None}
 
     def need_one_device(self, what: str) -> None:

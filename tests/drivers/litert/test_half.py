@@ -88,6 +88,10 @@ def test_a_refused_graph_is_computed_in_float32(
     prepared, exact = (driver.prepare(network(), PrepareOptions(variant=each)) for each in ("", "in float32"))
     np.testing.assert_array_equal(run(prepared), run(exact))
     assert "LiteRT refuses the graph in float16: no; it computes in float32" in caplog.text
+    compiled = compile(network(), [engine()], cache=False)
+    reason = "xnnpack-cpu computes float32 in float32: LiteRT refuses the graph in float16: no"
+    assert compiled.explanation()["notes"] == [reason]
+    assert reason in compiled.explain()
 
 
 def test_xnnpack_explains_why_it_computes_in_float32() -> None:

@@ -44,7 +44,7 @@ class Program:
     ) -> None:
         """The arguments are those of :class:`nnapi.drivers.litert.artifact.Compiled`."""
         self.content, self.flipped, self.shapes, self.file = content, flipped, shapes, file
-        self.in_float16 = in_float16
+        self.in_float16, self.precision_refusal = in_float16, ""
         self._make_profile = make_profile
 
     @cached_property
@@ -90,6 +90,7 @@ class Instance:
         try:
             self._owner = model = compile_in_float16(bytes(self._program.content), threads)
         except OpFailedError as error:
+            self._program.precision_refusal = str(error)
             log.warning("%s; it computes in float32", error)
             return None
         self._invoke = model.invoke

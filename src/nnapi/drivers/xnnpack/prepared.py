@@ -35,6 +35,10 @@ class PreparedGraph:
         make = partial(Instance, self.program, threads)
         self._pool = Pool(make, make())
 
+    @property
+    def precision_refusal(self) -> str:
+        return self.program.precision_refusal
+
     def execute(self, request: Request) -> Outcome:
         instance = self._pool.take()
         try:
@@ -64,6 +68,10 @@ class PreparedGraph:
 
 class DynamicGraph(PreparedPerShapes[PreparedGraph]):
     """A model with dynamic dimensions or optional inputs: a graph for each case."""
+
+    @property
+    def precision_refusal(self) -> str:
+        return self.first.precision_refusal
 
 
 class Session:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from nnapi.drivers.base import DriverDiedError, Prepared, PrepareOptions
+from nnapi.drivers.base import DriverDiedError, Exact, Prepared, PrepareOptions
 from nnapi.errors import MissedDeadlineError, NnapiError, wrap_error
 from nnapi.model.content_hash import hash_content
 from nnapi.model.model import Model
@@ -39,6 +39,12 @@ class ReadyPlan(NamedTuple):
     plan: Plan
     prepared: Prepared
     parts: Sequence[Part] = ()
+
+    def find_precision_refusals(self) -> dict[str, str]:
+        """Return why engines refused to compute in less than float32, by the name of the device."""
+        prepared = [(part.device.name, part.prepared) for part in self.parts]
+        refusals = [(name, each.precision_refusal) for name, each in prepared if isinstance(each, Exact)]
+        return {name: refusal for name, refusal in refusals if refusal}
 
 
 class ClaimedError(Exception):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nnapi.codes import DeviceTypeCode
 from nnapi.drivers.base import Precise
+from nnapi.drivers.precision import refuse
 from nnapi.model.model import DYNAMIC_RANGE
 from nnapi.model.precision import Precision
 from nnapi.runtime.device import Device
@@ -86,14 +87,17 @@ def list_notes(plan: Plan) -> list[str]:
     return [DYNAMIC_RANGE, *plan.notes] if plan.model.dynamic_range else list(plan.notes)
 
 
-def add_precisions(plan: Plan, devices: Sequence[Device], trial: str | None = None) -> Plan:
+def add_precisions(
+    plan: Plan, devices: Sequence[Device], refusals: Mapping[str, str], trial: str | None = None
+) -> Plan:
     """Return the plan with the ``trial`` as a note, and one on the precision of each device if the model permits less
-    than float32."""
+    than float32; ``refusals`` say why an engine refused it when it prepared."""
     permitted, notes = plan.model.precision, [trial] if trial else []
     for device in devices if permitted is not Precision.FLOAT32 else ():
         driver = device.driver
         if isinstance(driver, Precise):
-            found = driver.offer_precision(plan.model).describe(plan.variant)
+            refusal = refusals.get(device.name)
+            found = (refuse(refusal) if refusal else driver.offer_precision(plan.model)).describe(plan.variant)
         elif device.type == DeviceTypeCode.DEVICE_CPU:
             found = "computes float32 in float32: it has no other precision"
         else:
