@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeAlias, TypeVar
 
-from nnapi.drivers.base import Inference, Outcome, Prepared, Request
+from nnapi.drivers.base import Exact, Inference, Outcome, Prepared, Request
 from nnapi.drivers.wrapping import find_direct
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError, need
 from nnapi.locks import make_lock
@@ -112,6 +112,10 @@ class PreparedPerShapes(Generic[P]):
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
         """Return the fast path for these shapes, which are prepared if necessary."""
         return find_direct(self.prepare_for(tuple(shapes)), shapes, borrow)
+
+    @property
+    def precision_refusal(self) -> str:
+        return self.first.precision_refusal if isinstance(self.first, Exact) else ""
 
     def close(self) -> None:
         for prepared in self._prepared.close():

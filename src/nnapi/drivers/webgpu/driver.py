@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from nnapi.codes import DeviceTypeCode
@@ -11,17 +10,16 @@ from nnapi.drivers.base import (
     CacheEntry,
     Capabilities,
     DeviceInfo,
-    HostMemory,
     Outcome,
     Performance,
-    Prepared,
     PrepareOptions,
     Request,
     Verdict,
 )
 from nnapi.drivers.installed import version
 from nnapi.drivers.litert.artifact import read_facts, write_facts
-from nnapi.drivers.prepared import CLOSED, PreparedPerShapes, check_deadline
+from nnapi.drivers.litert.driver import GraphDriver
+from nnapi.drivers.prepared import CLOSED, Shapes, check_deadline
 from nnapi.errors import OpFailedError
 from nnapi.lowering.lower import need_supported
 from nnapi.model.model import Model
@@ -57,18 +55,7 @@ class Compiled(NamedTuple):
     assumed: tuple[Shape | None, ...] | None
 
 
-def pack(compiled: Compiled) -> bytes:
-    return compiled.content + write_facts(VERSION, *compiled[1:])
-
-
-def unpack(entry: CacheEntry) -> Compiled:
-    """Return the file of an entry; ValueError for another version."""
-    content = memoryview(entry.content)
-    facts, length = read_facts(content, VERSION)
-    return Compiled(bytes(content[:length]), *facts)
-
-
-class WebGpuDriver(HostMemory):
+class WebGpuDriver(GraphDriver["PreparedModel"]):
     """The driver. ``adapter`` is the GPU's name in Vulkan."""
 
     isolated = True
@@ -96,35 +83,26 @@ class WebGpuDriver(HostMemory):
     def verdicts(self, model: Model) -> Sequence[Verdict]:
         return self.lower(model).verdicts
 
-    def prepare(self, model: Model, options: PrepareOptions) -> PreparedModel | DynamicModel:
-        from nnapi.drivers.litert.lowering import assume_shapes, is_static
+    def pack(self, compiled: Compiled) -> bytes:
+        return compiled.content + write_facts(VERSION, *compiled[1:])
 
-        shapes = tuple(assume_shapes(model))
-        assumed = None if is_static(model) else shapes
-        make = partial(self._prepare_for, model, assumed=assumed)
-        return make(shapes) if assumed is None else DynamicModel(make, shapes)
+    def unpack(self, entry: CacheEntry) -> Compiled:
+        content = memoryview(entry.content)
+        facts, length = read_facts(content, VERSION)
+        return Compiled(bytes(content[:length]), *facts)
 
-    def cache_entry(self, prepared: Prepared) -> bytes | None:
-        """Return the file; with dynamic dimensions, the one for the assumed dimensions."""
-        first = prepared.first if isinstance(prepared, DynamicModel) else prepared
-        return pack(first.compiled) if isinstance(first, PreparedModel) else None
-
-    def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> PreparedModel | DynamicModel:
-        found = unpack(entry)
-        prepared = PreparedModel(found)
-        if found.assumed is None:
-            return prepared
-        return DynamicModel(partial(self._prepare_for, model, assumed=found.assumed), found.assumed, prepared)
-
-    def _prepare_for(
-        self, model: Model, shapes: Sequence[Shape | None], assumed: tuple[Shape | None, ...] | None
-    ) -> PreparedModel:
+    def prepare_graph(self, model: Model, options: PrepareOptions, assumed: Shapes, shapes: Shapes) -> PreparedModel:
+        from nnapi.drivers.litert.lowering import is_static
         from nnapi.drivers.webgpu.lowering import write_graph
 
         model.need_mapped()  # some dimensions are known at a run only, and its files may have changed by then
         found = self.lower(model, shapes)
         need_supported(found.verdicts)
-        return PreparedModel(Compiled(write_graph(found.graph), found.graph.flipped, model.relaxed, assumed))
+        tried = None if is_static(model) else assumed
+        return PreparedModel(Compiled(write_graph(found.graph), found.graph.flipped, model.relaxed, tried))
+
+    def open_graph(self, model: Model, options: PrepareOptions, compiled: Compiled) -> PreparedModel:
+        return PreparedModel(compiled)
 
 
 class PreparedModel:
@@ -145,7 +123,3 @@ class PreparedModel:
 
     def close(self) -> None:
         self._instance = None
-
-
-class DynamicModel(PreparedPerShapes[PreparedModel]):
-    """A model with dynamic dimensions or optional inputs: a file for each case."""

@@ -8,23 +8,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nnapi.codes import DeviceTypeCode, PreferenceCode
-from nnapi.drivers.base import (
-    ENGINE,
-    CacheEntry,
-    Capabilities,
-    DeviceInfo,
-    HostMemory,
-    Prepared,
-    PrepareOptions,
-    Verdict,
-)
+from nnapi.drivers.base import ENGINE, Capabilities, DeviceInfo, PrepareOptions, Verdict
 from nnapi.drivers.installed import version
-from nnapi.drivers.litert.artifact import unpack
+from nnapi.drivers.litert.artifact import Compiled
+from nnapi.drivers.litert.driver import GraphDriver
 from nnapi.drivers.precision import Offer, offer, refuse
-from nnapi.drivers.xnnpack.prepared import DynamicGraph, PreparedGraph
+from nnapi.drivers.prepared import Shapes
+from nnapi.drivers.xnnpack.prepared import PreparedGraph
 from nnapi.model.memory import release_pages
 from nnapi.model.model import Model
-from nnapi.model.operand import Shape
 from nnapi.model.precision import Precision
 from nnapi.trace.log import Log
 
@@ -46,7 +38,7 @@ FLOAT_WEIGHTS = "float weights"
 """The variant with dequantized weights, of a model that permits quantized ones beside a float input."""
 
 
-class XnnpackDriver(HostMemory):
+class XnnpackDriver(GraphDriver[PreparedGraph]):
     """The driver. ``threads`` is for one run; by default the preference decides."""
 
     def __init__(self, threads: int | None = None) -> None:
@@ -76,14 +68,6 @@ class XnnpackDriver(HostMemory):
     def _find_asked(self, model: Model) -> Lowered | None:
         asked = self._asked
         return asked[1] if asked is not None and asked[0]() is model else None
-
-    def prepare(self, model: Model, options: PrepareOptions) -> PreparedGraph | DynamicGraph:
-        from nnapi.drivers.litert.lowering import assume_shapes, is_static
-
-        shapes = assume_shapes(model)
-        if is_static(model):
-            return self._prepare_graph(model, shapes, shapes, options)
-        return DynamicGraph(lambda given: self._prepare_graph(model, given, shapes, options), tuple(shapes))
 
     def list_variants(self, model: Model) -> Sequence[str]:
         """List the other variants of a model: stored unsigned values, the fastest types, sums or weights in float32."""
@@ -121,23 +105,7 @@ class XnnpackDriver(HostMemory):
 
         return find_timings()
 
-    def cache_entry(self, prepared: Prepared) -> bytes | None:
-        """Return the serialized graph; with dynamic dimensions, the one for the assumed dimensions."""
-        graph = prepared.first if isinstance(prepared, DynamicGraph) else prepared
-        return bytes(graph.compiled.content) if isinstance(graph, PreparedGraph) else None
-
-    def restore(self, model: Model, entry: CacheEntry, options: PrepareOptions) -> PreparedGraph | DynamicGraph:
-        """Pass a serialized graph to the engine; the model is not lowered."""
-        found = unpack(entry)
-        graph = PreparedGraph(model, found, self._choose_threads(options, found.work))
-        if found.assumed is None:
-            return graph
-        shapes = tuple(found.assumed)
-        return DynamicGraph(lambda given: self._prepare_graph(model, given, shapes, options), shapes, graph)
-
-    def _prepare_graph(
-        self, model: Model, shapes: Sequence[Shape | None], assumed: Sequence[Shape | None], options: PrepareOptions
-    ) -> PreparedGraph:
+    def prepare_graph(self, model: Model, options: PrepareOptions, assumed: Shapes, shapes: Shapes) -> PreparedGraph:
         from nnapi.drivers.litert.compile import compile_graph
         from nnapi.drivers.litert.lowering import lower_model
         from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import ALL_FLOAT, ALL_SIGNED, find_kernel_timings
@@ -145,7 +113,7 @@ class XnnpackDriver(HostMemory):
         from nnapi.lowering.lower import need_supported
 
         model.need_mapped()  # some dimensions are known at a run only, and its files may have changed by then
-        result = self._find_asked(model) if list(shapes) == list(assumed) else None
+        result = self._find_asked(model) if shapes == assumed else None
         self._asked = None
         result = result or lower_model(model, shapes, dynamic_range=model.dynamic_range)
         need_supported(result.verdicts)
@@ -156,7 +124,10 @@ class XnnpackDriver(HostMemory):
         found = compile_graph(model, graph, assumed, in_float16=in_float16)
         release_pages(find_large_constants(model))
         del result, graph  # and with them what was made of the constants
-        return PreparedGraph(model, found, self._choose_threads(options, found.work))
+        return self.open_graph(model, options, found)
+
+    def open_graph(self, model: Model, options: PrepareOptions, compiled: Compiled) -> PreparedGraph:
+        return PreparedGraph(model, compiled, self._choose_threads(options, compiled.work))
 
     def _choose_threads(self, options: PrepareOptions, work: int) -> int:
         chosen = self._threads or options.threads

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from nnapi.drivers.base import Bound, Inference, Outcome, Request
 from nnapi.drivers.litert.artifact import Compiled
 from nnapi.drivers.litert.interpreter import Instance, Program
-from nnapi.drivers.prepared import Pool, PreparedPerShapes, check_deadline
+from nnapi.drivers.prepared import Pool, check_deadline
 from nnapi.errors import OpFailedError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
@@ -64,14 +64,6 @@ class PreparedGraph:
 
     def close(self) -> None:
         self._pool.close()
-
-
-class DynamicGraph(PreparedPerShapes[PreparedGraph]):
-    """A model with dynamic dimensions or optional inputs: a graph for each case."""
-
-    @property
-    def precision_refusal(self) -> str:
-        return self.first.precision_refusal
 
 
 class Session:
