@@ -29,6 +29,7 @@ ENGINE = Device(OpenVinoDriver(threads=1))
 CALLS = 4
 DECOMPOSED = {OperationCode.CHANNEL_SHUFFLE, OperationCode.L2_POOL_2D}
 """Operations without a rule."""
+RARELY_TAKEN = {OperationCode.FILL, OperationCode.UNIDIRECTIONAL_SEQUENCE_LSTM}
 SUMS = {
     OperationCode.CONV_2D,
     OperationCode.DEPTHWISE_CONV_2D,
@@ -88,7 +89,7 @@ def test_random_calls_agree(code: OperationCode) -> None:
         agreed += result.agreement == Agreement.AGREE
         if agreed == CALLS:
             return
-    assert agreed or code == OperationCode.FILL, "every call was refused"
+    assert agreed or code in RARELY_TAKEN, "every call was refused"
 
 
 @pytest.mark.parametrize("zero_point", [0, 3])

@@ -11,6 +11,7 @@ import numpy as np
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.openvino.api import op, ov
 from nnapi.drivers.openvino.context import RULES, Bounds, Context, integers
+from nnapi.drivers.openvino.recurrences import Search
 from nnapi.drivers.openvino.value import ELEMENTS, Node, Value
 from nnapi.drivers.workload import find_work
 from nnapi.lowering.decompose import decompose_call
@@ -50,6 +51,9 @@ class Lowered(Lowering[Value, Context]):
         self.parameters: dict[int, Any] = {}
         self.bounds: list[Bounds] = []
         self._is_quantized = any(operand.type.is_quantized for operand in model.operands)
+        self._sequences = {gru.last: gru for gru in Search(model, self.constants).run()}
+        self._results: dict[int, Node] = {}
+        """Results of sequences by operand, instead of those of their steps."""
 
     def graph(self) -> ov.Model:
         """Return the engine's model, whose outputs are stored as NNAPI stores them."""
@@ -67,7 +71,10 @@ class Lowered(Lowering[Value, Context]):
         """Return the largest number of elementwise operations that follow each other, or that read one value."""
         depths: dict[int, int] = {}
         readers: Counter[int] = Counter()
+        within = frozenset[int]().union(*(gru.calls for gru in self._sequences.values()))
         for call in self.model.operations:
+            if call.number in within:
+                continue
             works = self.parts.get(call.number) or [find_work(self.model, call)]
             if length := sum(work.kind in ELEMENTWISE for work in works):
                 depth = length + max((depths.get(index, 0) for index in call.inputs), default=0)
@@ -122,8 +129,14 @@ class Lowered(Lowering[Value, Context]):
             "the result is kept in another scale than the activation's limits are rounded to",
         )
         kept = [result.requantize(type) for result, type in zip(results, types, strict=True)]
-        for index, result in zip(call.outputs, kept, strict=True):
-            result.name = name_of(self.model.operands[index])
+        gru = self._sequences.get(call.outputs[0])
+        if gru is not None:
+            nodes = gru.make(self.value(gru.x).real(), self.value(gru.first).real())
+            self._results.update(zip((gru.outputs, gru.last), nodes, strict=True))
+        for i, index in enumerate(call.outputs):
+            if index in self._results:
+                kept[i] = Value.of(self._results[index], kept[i].type, "real")
+            kept[i].name = name_of(self.model.operands[index])
         self.bounds += context.bounds
         return kept
 

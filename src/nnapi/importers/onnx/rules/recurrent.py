@@ -29,8 +29,8 @@ TANH = 4
 MOST_STEPS = 256
 """The largest number of time steps that are unrolled."""
 
-Cell = Callable[[int, Sequence[Term], Term], Term]
-"""One step of a direction, from the input's product for each gate and the last output."""
+Cell = Callable[[Sequence[Term], Term], Term]
+"""One step of a direction, from the parts of the input's product and the last output."""
 
 
 @rule("LSTM")
@@ -70,58 +70,70 @@ def _biases(node: Node, k: int, count: int) -> Array:
 
 @rule("GRU")
 def gru(node: Node) -> Sequence[Tensor | None]:
+    """Lower GRU; drivers recognize these steps where their engine has the cell."""
     expressible(_activations(node)[:2] == ["sigmoid", "tanh"], "it squashes by other functions")
-    resets_late = bool(node.attribute("linear_before_reset", 0))
+    resets_late, units = bool(node.attribute("linear_before_reset", 0)), node.array(2).shape[2]
 
-    def step(k: int, gates: Sequence[Term], last: Term) -> Term:
-        update, reset, hidden = np.split(node.array(2)[k], 3)
-        biases = np.split(_biases(node, k, 2 * len(update) * 3)[len(update) * 3 :], 3)
-        z = (gates[0] + _product(last, update, biases[0])).apply(OperationCode.LOGISTIC)
-        r = (gates[1] + _product(last, reset, biases[1])).apply(OperationCode.LOGISTIC)
-        past = r * _product(last, hidden, biases[2]) if resets_late else _product(r * last, hidden, biases[2])
-        candidate = tanh(gates[2] + past)
-        return candidate - z * candidate + z * last
+    def cell(k: int, x: Value) -> Cell:
+        gates, candidate = _recurrent(node, k, 3, [2 * units, units], x)
 
-    return _outputs(node, _unroll_steps(node, 3, step))
+        def step(parts: Sequence[Term], last: Term) -> Term:
+            update, reset = cut(node, (parts[0] + gates(last)).apply(OperationCode.LOGISTIC).value, 1, [units] * 2)
+            z, r = Term(node, update), Term(node, reset)
+            new = tanh(parts[1] + (r * candidate(last) if resets_late else candidate(r * last)))
+            return new + z * (last - new)
+
+        return step
+
+    return _outputs(node, _unroll_steps(node, [2 * units, units], cell))
 
 
 @rule("RNN")
 def rnn(node: Node) -> Sequence[Tensor | None]:
-    def step(k: int, gates: Sequence[Term], last: Term) -> Term:
-        recurrent, function = node.array(2)[k], _activations(node)[k]
+    units = node.array(2).shape[2]
+
+    def cell(k: int, x: Value) -> Cell:
+        function = _activations(node)[k]
         expressible(function in FUNCTIONS, f"it squashes by {function}")
-        past = _product(last, recurrent, _biases(node, k, 2 * len(recurrent))[len(recurrent) :])
-        return (gates[0] + past).apply(FUNCTIONS[function])
+        (recurrent,) = _recurrent(node, k, 1, [units], x)
+        return lambda parts, last: (parts[0] + recurrent(last)).apply(FUNCTIONS[function])
 
-    return _outputs(node, _unroll_steps(node, 1, step))
-
-
-def _product(x: Term, weights: Array, bias: Array) -> Term:
-    """Multiply x by weights [units, depth] and add a bias."""
-    node = x.node
-    operands = (node.constant(weights, x.value), node.constant(bias, x.value), node.i32(0))
-    return Term(node, node.apply(OperationCode.FULLY_CONNECTED, x.value, *operands))
+    return _outputs(node, _unroll_steps(node, [units], cell))
 
 
-def _unroll_steps(node: Node, gates: int, step: Cell) -> list[list[Value]]:
-    """Return all outputs and the last one of each direction. One product serves the input of all steps."""
+def _recurrent(node: Node, k: int, gates: int, sizes: Sequence[int], x: Value) -> list[Callable[[Term], Term]]:
+    """Return the products with the last output, by the rows of their weights."""
+    weights, units = node.array(2)[k], node.array(2).shape[2]
+    need(weights.shape == (gates * units, units), f"its weights are {list(weights.shape)}", BadDataError)
+    bias, ends = _biases(node, k, 2 * gates * units)[gates * units :], np.cumsum(sizes)[:-1]
+    return [_product(node, *each, x) for each in zip(np.split(weights, ends), np.split(bias, ends), strict=True)]
+
+
+def _product(node: Node, weights: Array, bias: Array, like: Value) -> Callable[[Term], Term]:
+    """Return the product with weights [units, depth] and the sum with a bias."""
+    operands = (node.constant(weights, like), node.constant(bias, like), node.i32(0))
+    return lambda x: Term(node, node.apply(OperationCode.FULLY_CONNECTED, x.value, *operands))
+
+
+def _unroll_steps(node: Node, sizes: Sequence[int], cell: Callable[[int, Value], Cell]) -> list[list[Value]]:
+    """Return all outputs and the last one of each direction. One product serves the input of all steps; its columns are
+    divided by ``sizes``."""
     expressible(node.attribute("clip") is None, "it clips what is squashed")
-    x, units = _sequence(node), node.array(2).shape[2]
+    x, units, rows = _sequence(node), node.array(2).shape[2], sum(sizes)
     steps, batch, depth = node.static_shape_of(x)
     expressible(steps <= MOST_STEPS, f"its {steps} steps are too many to write out")
 
     def run(k: int, value: Value) -> list[Value]:
         weights = node.array(1)[k]
-        need(weights.shape == (gates * units, depth), f"its weights are {list(weights.shape)}", BadDataError)
-        bias = _biases(node, k, gates * units)[: gates * units]
-        product = _product(Term(node, node.view(value, (steps * batch, depth))), weights, bias)
-        parts = cut(node, product.value, 1, [units] * gates)
-        pieces = [cut(node, node.view(part, (steps, batch, units)), 0, [1] * steps) for part in parts]
-        last, outputs = Term(node, _state(node, 5, k, units, value)), []
+        need(weights.shape == (rows, depth), f"its weights are {list(weights.shape)}", BadDataError)
+        product = _product(node, weights, _biases(node, k, 2 * rows)[:rows], x)
+        whole = product(Term(node, node.view(value, (steps * batch, depth)))).value
+        pieces = [cut(node, part, 0, [batch] * steps) for part in cut(node, whole, 1, sizes)]
+        step, last, outputs = cell(k, x), Term(node, _state(node, 5, k, units, value)), []
         for each in zip(*pieces, strict=True):
-            last = step(k, [Term(node, node.view(piece, (batch, units))) for piece in each], last)
-            outputs.append(node.view(last.value, (1, batch, units)))
-        return [join(node, outputs, 0), last.value]
+            last = step([Term(node, piece) for piece in each], last)
+            outputs.append(last.value)
+        return [node.view(join(node, outputs, 0), (steps, batch, units)), last.value]
 
     return [_run_direction(node, k, x, partial(run, k)) for k in range(_directions(node))]
 
