@@ -37,7 +37,8 @@ and nothing is written.
   WHILE becomes Loop. Constants of more than 2 GiB lie in FILE.data beside the file. Every file passes the checker of
   the `onnx` package.
 - **.tflite**: IF and WHILE refer to subgraphs. float16 is stored as float16 and computed as float32. States of
-  recurrent cells are variables; every run starts from the states of the model.
+  recurrent cells are variables; every run starts from the states of the model. Weights that the model permits to stay
+  quantized beside floats are those of TFLite's dynamic-range operators.
 - Recurrent operations that a format lacks are decomposed into products and sums, up to 256 steps.
 - `nnapi export RECORDING.npz -o FOLDER [--format onnx]` writes every model that an application made (`NNAPI_RECORD`),
   and lists those that cannot be written.

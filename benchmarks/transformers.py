@@ -80,9 +80,12 @@ def open_nnapi(path: Path, feed: Feed, threads: int, device: str | None = None) 
     """Return a run on a device, by default on the plan that trials chose."""
     import nnapi
 
-    shapes = {name: value.shape for name, value in feed.items()} if path.suffix == ".onnx" else None
+    if path.suffix == ".onnx":
+        model = nnapi.load(path, shapes={name: value.shape for name, value in feed.items()})
+    else:
+        model = nnapi.load(path, weights="dynamic-range")
     with nnapi.settings(tuning=True):
-        compiled = nnapi.compile(nnapi.load(path, shapes=shapes), device, threads=threads, cache=False)
+        compiled = nnapi.compile(model, device, threads=threads, cache=False)
     arrays = narrow(feed)
     compiled.run(*arrays)
     compiled.pin()

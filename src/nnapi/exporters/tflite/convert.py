@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from nnapi.codes import OperandCode
 from nnapi.exporters.nested import FileLowering, need_alike
 from nnapi.exporters.tflite.context import RULES, Context
+from nnapi.exporters.tflite.quantized_weights import use_quantized_weights
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.formats.tflite.lstm_fuse import fuse_lstm_steps
 from nnapi.formats.tflite.schema import ELEMENTS
@@ -99,7 +100,8 @@ class Conversion(FileLowering[Tensor, Context]):
                 self.operators.append(Operator("RESHAPE", [tensor, constant(tensor.shape)], [copy]))
                 tensor = copy
             outputs.append(tensor)
-        return make_state_variables(fuse_lstm_steps(Graph(self.operators, inputs, outputs, name=self.model.name)))
+        graph = fuse_lstm_steps(Graph(self.operators, inputs, outputs, name=self.model.name))
+        return make_state_variables(use_quantized_weights(graph) if self.model.dynamic_range else graph)
 
     def _as_given(self, index: int) -> Tensor:
         inner = self.value(index)
