@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from nnapi.runtime.choice.evidence import LEAST, MOST, SURE, Evidence, Standing, bayes_factor
+from nnapi.runtime.choice.evidence import LEAST, LIKELY, MOST, SURE, Evidence, Standing, bayes_factor
 
 
 def collect(random: np.random.Generator, gain: float, noise: float, margin: float = 1.03) -> tuple[Standing, int]:
@@ -51,6 +51,14 @@ def test_equal_plans_rarely_change_over(noise: float) -> None:
     random = np.random.default_rng(3)
     found = [collect(random, math.log(1.03), noise)[0] for _ in range(500)]
     assert found.count(Standing.FASTER) <= 500 * 2 / SURE + 3
+
+
+def test_eight_of_nine_pairs_make_it_likely() -> None:
+    evidence = Evidence([0.02, 0.21, 0.15, -0.03, 0.12, 0.2, 0.08, 0.25, 0.1])
+    assert evidence.judge(1.03) is Standing.ON_TRIAL
+    assert evidence.judge(1.03, LIKELY) is Standing.FASTER
+    assert Evidence([-log for log in evidence.logs]).judge(1.03, LIKELY) is not Standing.FASTER
+    assert Evidence([0.02, 0.21, -0.15, -0.03, 0.12]).judge(1.03, LIKELY) is Standing.ON_TRIAL
 
 
 def test_outliers_do_not_decide() -> None:

@@ -1,11 +1,14 @@
 """Decisions at once: ``nnapi.tune``, and compilations that wait."""
 
+import math
+
 import numpy as np
 import pytest
 
 import nnapi
 from nnapi import settings
 from nnapi.runtime.choice import trial
+from nnapi.runtime.choice.evidence import LEAST, MOST, Evidence
 from tests.runtime.choice.trial_cases import EXPECTED, Machine, X, network
 
 
@@ -50,6 +53,17 @@ def test_it_ends_where_plans_take_too_long(machine: Machine) -> None:
     with settings(tuning=True):
         assert machine.compile().plan.devices == ("first",)
     assert machine.second.runs <= 4
+
+
+@pytest.mark.parametrize(("seconds", "chosen"), [(0.9, "second"), (1.1, "first")])
+def test_the_plan_that_is_likely_faster_is_chosen_when_time_runs_out(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, seconds: float, chosen: str
+) -> None:
+    monkeypatch.setattr(Evidence.judge, "__defaults__", (math.inf,))  # no number of pairs is enough
+    machine.first.seconds, machine.second.seconds = 1.0, seconds
+    with settings(tuning=True):
+        assert machine.compile().plan.devices == (chosen,)
+    assert LEAST <= machine.second.runs < MOST
 
 
 def test_inputs_of_unknown_rank_cannot_be_made_up(machine: Machine) -> None:

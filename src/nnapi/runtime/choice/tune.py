@@ -86,4 +86,6 @@ def decide_at_once(
             pairs += 1
             progress(f"{pairs} pairs")
             trial.judge()
+        for challenger in trial.challengers:
+            challenger.decide()
         return trial.conclude() if trial.stage is Stage.COMPARING else ready
