@@ -53,10 +53,16 @@ CASES = {
     "DEPTH_TO_SPACE f32[4] > f32[4] single": Operator("DEPTH_TO_SPACE", [IMAGE], [IMAGE], {"block_size": 1}),
     "CONCATENATION f32[4] > f32[4] single at3": Operator("CONCATENATION", [IMAGE], [IMAGE], {"axis": 3}),
     "SPLIT i32[0]c f32[4] > f32[4] single at3": Operator("SPLIT", [constant(3), IMAGE], [IMAGE]),
-    "ARG_MAX f32[2] i32[0]c > i32[1] single at1": Operator(
+    "ARG_MAX f32[2] i32[0]c > i32[1] single ragged at1": Operator(
         "ARG_MAX", [real(4, 1), constant(1)], [real(4).like(type="i32")]
     ),
     "TOPK_V2 f32[1] i32[0]c > f32[1] ragged": Operator("TOPK_V2", [real(6), constant(2)], [real(2)]),
+    "ARG_MAX f32[2] i32[0]c > i32[1] ragged at1": Operator(
+        "ARG_MAX", [real(4, 6), constant(1)], [real(4).like(type="i32")]
+    ),
+    "ARG_MAX f32[2] i32[0]c > i32[1] at0": Operator("ARG_MAX", [real(6, 6), constant(0)], [real(6).like(type="i32")]),
+    "REVERSE_V2 f32[4] i32[1]c > f32[4] ragged at3": Operator("REVERSE_V2", [IMAGE, constant([3])], [IMAGE]),
+    "MUL f32[1] f32[1]c > f32[1] row": Operator("MUL", [real(4), real(4, data=True)], [real(4)]),
     "TOPK_V2 f32[1] i32[0]c > f32[1]": Operator("TOPK_V2", [real(8), constant(2)], [real(2)]),
     "POW f32[4] f32[1]c > f32[4] whole": Operator("POW", [IMAGE, constant([2], "f32")], [IMAGE]),
     "POW f32[4] f32[1]c > f32[4]": Operator("POW", [IMAGE, constant([0.75], "f32")], [IMAGE]),

@@ -67,6 +67,13 @@ def _count_pieces(operator: Operator) -> int:
     return int(operator.options["block_size"])
 
 
+def _is_ragged(operator: Operator) -> bool:
+    """Whether the last of the four values in a vector of channels are none of the tensor's."""
+    shape = operator.input(0).shape
+    axes = [len(shape) - 1] if operator.kind == "TOPK_V2" else _list_axes(operator)
+    return len(shape) - 1 in axes and shape[-1] % 4 > 0
+
+
 def _is_multiplied(operator: Operator) -> bool:
     """Whether a depthwise convolution of single pixels has several results for each of several channels."""
     _, height, width, channels = operator.input(1).shape
@@ -96,7 +103,7 @@ TRAITS: dict[str, tuple[tuple[str, ...], Callable[[Operator], bool]]] = {
         (*SPATIAL, "SPLIT", "CONCATENATION", "ARG_MAX", "ARG_MIN"),
         lambda operator: _count_pieces(operator) == 1,
     ),
-    "ragged": (("TOPK_V2",), lambda operator: operator.input(0).shape[-1] % 4 > 0),
+    "ragged": (("TOPK_V2", "ARG_MAX", "ARG_MIN", "REVERSE_V2"), _is_ragged),
     "multiplied": (("DEPTHWISE_CONV_2D",), _is_multiplied),
     "rescaled": (("MAXIMUM", "MINIMUM"), _is_rescaled),
     "grouped": (("CONV_2D",), lambda operator: operator.input(0).shape[3] != operator.input(1).shape[3]),
@@ -115,6 +122,8 @@ TRAITS: dict[str, tuple[tuple[str, ...], Callable[[Operator], bool]]] = {
 
 def _describe_spread(tensor: Tensor, out: Tensor) -> str:
     """Return how a tensor is broadcast; empty for equal dimensions or one element."""
+    if len(out.shape) == 1 and tensor.is_constant and tensor.size > 1:
+        return "row"
     if tensor.size == 1 or tensor.shape == out.shape:
         return ""
     return "channels" if tensor.shape[-1] == tensor.size == out.shape[-1] else "spread"
