@@ -268,3 +268,27 @@ def test_rank_4_is_padded_rank_5_is_refused() -> None:
     np.testing.assert_array_equal(computed(loaded([node], {"widths": widths})), np.pad(X, [(0, 0)] * 3 + [(1, 0)]))
     with pytest.raises(UnsupportedOperationsError, match="NNAPI pads no rank 5"):
         loaded([node], {"widths": np.array([0, 0, 0, 0, 1] + [0] * 5, np.int64)}, x=X[None])
+
+
+@pytest.mark.parametrize(
+    "equation", ["bghid,bghjd->bghij", "bghij,bghjd->bihgd", "abcde,abcde->edcba", "abcde,ed->abc", "ab,cde->edcba"]
+)
+def test_einsum_of_more_axes_than_nnapi_has(equation: str) -> None:
+    """MaxViT's windows have five; what reads the result reshapes it."""
+    given = equation.partition("->")[0]
+    sizes = dict(zip("abcdeghij", (2, 3, 2, 3, 4, 3, 2, 3, 2), strict=True))
+    random = np.random.default_rng(0)
+    arrays = [random.normal(size=[sizes[each] for each in term]).astype(np.float32) for term in given.split(",")]
+    nodes = [helper.make_node("Reshape", [f"f{i}", f"s{i}"], [f"x{i}"]) for i in range(2)]
+    nodes.append(helper.make_node("Einsum", ["x0", "x1"], ["z"], equation=equation))
+    nodes.append(helper.make_node("Reshape", ["z", "flat"], ["y"]))
+    constants = [
+        helper.make_tensor(f"s{i}", TensorProto.INT64, [array.ndim], array.shape) for i, array in enumerate(arrays)
+    ]
+    constants.append(helper.make_tensor("flat", TensorProto.INT64, [1], [-1]))
+    inputs = [helper.make_tensor_value_info(f"f{i}", TensorProto.FLOAT, [array.size]) for i, array in enumerate(arrays)]
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph(nodes, "einsum", inputs, [output], constants)
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    found = nnapi.compile(nnapi.load(proto.SerializeToString())).run(*(array.reshape(-1) for array in arrays))[0]
+    np.testing.assert_allclose(found, np.einsum(equation, *arrays).reshape(-1), 1e-4, 1e-5)

@@ -13,7 +13,7 @@ from nnapi.importers.arithmetic import add, broadcast, broadcast_shape, multiply
 from nnapi.importers.graph import QUANT8, Value
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.movement import permute_axes
+from nnapi.importers.onnx.rules.movement import permute_any_rank, permute_axes
 from nnapi.importers.onnx.rules.quantized_operands import (
     filter_beside,
     is_quantized_float,
@@ -202,8 +202,18 @@ def einsum(node: Node) -> Tensor:
         values.append(_sum_others(node, node.input(i), letters, kept))
     value, letters = values[0] if len(values) == 1 else _contract(node, values, right, sizes)
     need(sorted(letters) == sorted(right), f"its equation is {equation}", BadDataError)
-    shape = tuple(sizes[each] for each in right)
-    return node.result(node.view(permute_axes(node, value, [letters.index(each) for each in right]), shape), shape)
+    return node.result(_lay(node, value, letters, sizes, *right), tuple(sizes[each] for each in right))
+
+
+def _lay(node: Node, value: Value, letters: str, sizes: dict[str, int], *groups: Sequence[str]) -> Value:
+    """Transpose a value, and merge its axes by groups up to NNAPI's rank."""
+    shape, order = tuple(sizes[each] for each in letters), [letters.index(each) for group in groups for each in group]
+    if len(shape) <= HIGHEST_RANK:
+        value = node.view(value, shape)
+    moved = permute_any_rank(node, value, shape, order)
+    if len(groups) > HIGHEST_RANK:
+        return moved
+    return node.view(moved, [math.prod(sizes[each] for each in group) for group in groups])
 
 
 def _sum_others(node: Node, value: Value, letters: str, kept: set[str]) -> tuple[Value, str]:
@@ -221,16 +231,8 @@ def _contract(node: Node, values: Sequence[tuple[Value, str]], right: str, sizes
     both = [each for each in a if each in b]
     batch, inner = [each for each in both if each in right], [each for each in both if each not in right]
     rows, columns = [each for each in a if each not in b], [each for each in b if each not in a]
-    expressible(max(len(a), len(b)) <= HIGHEST_RANK, "its rank is too high")
     if not inner and not rows and not columns:
-        return multiply(node, x, permute_axes(node, y, [b.index(each) for each in a])), a
-
-    def lay(value: Value, letters: str, *groups: list[str]) -> Value:
-        moved = permute_axes(node, value, [letters.index(each) for group in groups for each in group])
-        return node.view(moved, [math.prod(sizes[each] for each in group) for group in groups])
-
-    first, second = lay(x, a, batch, rows, inner), lay(y, b, batch, inner, columns)
+        return multiply(node, _lay(node, x, a, sizes, a), _lay(node, y, b, sizes, a)), a
+    first, second = _lay(node, x, a, sizes, batch, rows, inner), _lay(node, y, b, sizes, batch, inner, columns)
     product = node.apply(OperationCode.BATCH_MATMUL, first, second, node.flag(False), node.flag(False))
-    letters = "".join((*batch, *rows, *columns))
-    expressible(len(letters) <= HIGHEST_RANK, f"its result is of rank {len(letters)}")
-    return node.view(product, tuple(sizes[each] for each in letters) or (1,)), letters
+    return product, "".join((*batch, *rows, *columns))
