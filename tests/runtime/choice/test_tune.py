@@ -7,8 +7,8 @@ import pytest
 
 import nnapi
 from nnapi import settings
-from nnapi.runtime.choice import trial
-from nnapi.runtime.choice.evidence import LEAST, MOST, Evidence
+from nnapi.runtime.choice import evidence, trial
+from nnapi.runtime.choice.evidence import LEAST, MOST
 from tests.runtime.choice.trial_cases import EXPECTED, Machine, X, network
 
 
@@ -59,7 +59,7 @@ def test_it_ends_where_plans_take_too_long(machine: Machine) -> None:
 def test_the_plan_that_is_likely_faster_is_chosen_when_time_runs_out(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, seconds: float, chosen: str
 ) -> None:
-    monkeypatch.setattr(Evidence.judge, "__defaults__", (math.inf,))  # no number of pairs is enough
+    monkeypatch.setattr(evidence, "SURE", math.inf)  # no number of pairs is enough
     machine.first.seconds, machine.second.seconds = 1.0, seconds
     with settings(tuning=True):
         assert machine.compile().plan.devices == (chosen,)

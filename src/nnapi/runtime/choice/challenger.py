@@ -11,7 +11,7 @@ from nnapi.drivers.wrapping import find_direct
 from nnapi.errors import NnapiError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
-from nnapi.runtime.choice.evidence import LIKELY, Evidence, Standing
+from nnapi.runtime.choice.evidence import Evidence, Standing
 from nnapi.runtime.choice.judge import find_difference
 from nnapi.runtime.choice.record import Comparison
 from nnapi.runtime.executors.parts import ClaimedError, ReadyPlan
@@ -106,8 +106,8 @@ class Challenger:
 
     def decide(self) -> None:
         """Take it for faster if that is likely, because no time is left for more pairs."""
-        if self.is_on_trial:
-            self.standing = self.evidence.judge(self._margin, LIKELY)
+        if self.is_on_trial and self.evidence.is_likely_faster(self._margin):
+            self.standing = Standing.FASTER
 
     def judge(self, model: Model, expected: Sequence[Array], found: Sequence[Array]) -> None:
         """Exclude it if its results differ by more than rounding explains."""

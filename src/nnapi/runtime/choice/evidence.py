@@ -14,8 +14,8 @@ from enum import StrEnum
 
 PRIOR = 3.0
 """Standard deviation of the effect, in standard deviations of the noise."""
-SURE, LIKELY, UNLIKELY = 100.0, 3.0, 20.0
-"""Bayes factors for a faster plan to take over, for that when no time is left, and for a slower one to be dropped."""
+SURE, UNLIKELY = 100.0, 20.0
+"""Bayes factors for a faster plan to take over, and for a slower one to be dropped."""
 LEAST, MOST = 4, 24
 """Pairs before a plan may take over; pairs after which plans count as equally fast."""
 RESOLUTION = 0.005
@@ -54,9 +54,15 @@ class Evidence:
         """Speed relative to the active plan."""
         return math.exp(self.gain)
 
-    def judge(self, margin: float, sure: float = SURE) -> Standing:
-        """Return the standing of a challenger that must be faster by a factor of ``margin``; ``sure`` is the Bayes
-        factor for that."""
+    def is_likely_faster(self, margin: float) -> bool:
+        """Return whether the mean is above ``margin`` by more than its standard error."""
+        if len(self.logs) < LEAST:
+            return False
+        gains = self._clip()
+        return statistics.fmean(gains) - math.log(margin) > statistics.stdev(gains) / math.sqrt(len(gains))
+
+    def judge(self, margin: float) -> Standing:
+        """Return the standing of a challenger that must be faster by a factor of ``margin``."""
         count = len(self.logs)
         if count >= 2 and max(self.logs) < -HOPELESS:
             return Standing.SLOWER
@@ -64,7 +70,7 @@ class Evidence:
             return Standing.ON_TRIAL
         gains = [log - math.log(margin) for log in self._clip()]
         factor = bayes_factor(gains)
-        if statistics.fmean(gains) > 0 and factor > sure and count >= LEAST:
+        if statistics.fmean(gains) > 0 and factor > SURE and count >= LEAST:
             return Standing.FASTER
         if statistics.fmean(gains) < 0 and factor > UNLIKELY:
             return Standing.SLOWER
