@@ -120,11 +120,7 @@ def _read(file: Path, seed: int) -> Iterator[tuple[Migration, Model | None, list
 
 
 def _migrate(
-    migration: Migration,
-    model: Model,
-    inputs: Sequence[Array | None],
-    file: Path,
-    accelerators: Sequence[Accelerator],
+    migration: Migration, model: Model, inputs: Sequence[Array | None], file: Path, accelerators: Sequence[Accelerator]
 ) -> None:
     try:
         nnapi.export(model, file)
@@ -151,10 +147,7 @@ def _migrate(
 
 
 def _describe(
-    found: Divergence,
-    parts: Sequence[Example],
-    accelerators: Sequence[Accelerator],
-    refusals: dict[str, list[str]],
+    found: Divergence, parts: Sequence[Example], accelerators: Sequence[Accelerator], refusals: dict[str, list[str]]
 ) -> Iterator[Operation]:
     for index, (step, part) in enumerate(zip(found.steps, parts, strict=True)):
         call = f"{step.operation} (#{step.number})"

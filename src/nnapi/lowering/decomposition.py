@@ -81,7 +81,8 @@ class Decomposition(Builder):
                 result = getattr(self, CLAMPS[self.call.activation])(result)
             if not self.is_stored and position < len(slots) and slots[position].name in images:
                 result = self.permute(result, NHWC_TO_NCHW)
-            if not self._is_new(result) or result.index in self._outputs:
+            is_new = any(result.index in call.outputs for call in self.model.operations)
+            if not is_new or result.index in self._outputs:
                 result = self.reshape(result, result.shape)
             same = result.type.code == type.code and result.shape == type.dimensions
             require(same, f"its decomposition gives {result.type}, not {type}")
@@ -93,9 +94,6 @@ class Decomposition(Builder):
     def _requantize(self, tensor: Tensor, type: OperandType) -> Tensor:
         real = self.dequantize(tensor, out=OperandType(FLOAT32, tensor.shape))
         return self.quantize(real, out=type.with_dimensions(tensor.shape))
-
-    def _is_new(self, tensor: Tensor) -> bool:
-        return any(tensor.index in call.outputs for call in self.model.operations)
 
     # Methods for rules
 

@@ -133,11 +133,7 @@ def normalize(
 
 
 def number_of_results(
-    operation: Operation,
-    match: Match,
-    inputs: tuple[int, ...],
-    type_of: TypeOf,
-    value_of: ValueOf,
+    operation: Operation, match: Match, inputs: tuple[int, ...], type_of: TypeOf, value_of: ValueOf
 ) -> int:
     """Return the number of results, including optional ones; raises like :func:`normalize`."""
     arguments, *_ = _normal_arguments(operation, match, inputs, type_of, value_of)
@@ -145,11 +141,7 @@ def number_of_results(
 
 
 def _normal_arguments(
-    operation: Operation,
-    match: Match,
-    inputs: tuple[int, ...],
-    type_of: TypeOf,
-    value_of: ValueOf,
+    operation: Operation, match: Match, inputs: tuple[int, ...], type_of: TypeOf, value_of: ValueOf
 ) -> tuple[Arguments, dict[str, tuple[int, ...]], FuseCode, bool]:
     """Return normalized arguments, their operands, the activation, and whether images are NCHW."""
     arguments: Arguments = {}
@@ -228,11 +220,7 @@ def _late_ranks(slot: Parameter) -> Sequence[int] | None:
 
 
 def _tensor(
-    operation: Operation,
-    slot: Parameter,
-    index: int,
-    type_of: TypeOf,
-    value_of: ValueOf,
+    operation: Operation, slot: Parameter, index: int, type_of: TypeOf, value_of: ValueOf
 ) -> OperandType | None:
     type = type_of(index)
     if type is None:
@@ -248,11 +236,7 @@ def _tensor(
 
 
 def _values(
-    operation: Operation,
-    slot: ValuesParameter,
-    index: int,
-    type_of: TypeOf,
-    value_of: ValueOf,
+    operation: Operation, slot: ValuesParameter, index: int, type_of: TypeOf, value_of: ValueOf
 ) -> Array | None:
     if _tensor(operation, slot, index, type_of, value_of) is None:
         return None

@@ -122,10 +122,7 @@ class InferenceSession:
         iobinding.run()
 
     def run(
-        self,
-        output_names: Sequence[str] | None,
-        input_feed: Mapping[str, Any],
-        run_options: RunOptions | None = None,
+        self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None
     ) -> list[Array]:
         """Return the named outputs, by default all; raise InvalidArgument for misfits, ValueError for missing
         inputs."""

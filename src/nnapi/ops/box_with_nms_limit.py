@@ -66,12 +66,7 @@ def infer_shapes(
 
 @BOX_WITH_NMS_LIMIT.kernel
 def box_with_nms_limit(
-    scores: Array,
-    boxes: Array,
-    batch_index: Array,
-    score_threshold: float,
-    max_boxes: int,
-    **suppression: Any,
+    scores: Array, boxes: Array, batch_index: Array, score_threshold: float, max_boxes: int, **suppression: Any
 ) -> tuple[Array, Array, Array, Array]:
     rois, classes = scores.shape
     corners = boxes.reshape(rois, classes, 4)

@@ -19,7 +19,7 @@ def fingerprint64(keys: Array) -> Array:
     if length > 32:
         return _up_to_64(keys)
     if length > 16:
-        return _up_to_32(keys)
+        return _ends(keys)[1]
     return _up_to_16(keys)
 
 
@@ -68,10 +68,6 @@ def _ends(keys: Array) -> tuple[Array, Array, Array]:
     first = first * (K1 if keys.shape[1] <= 32 else K2)
     x = _rotate(first + second, 43) + _rotate(last, 30) + penultimate
     return x, _mix(x, first + _rotate(second + K2, 18) + last, factor), first
-
-
-def _up_to_32(keys: Array) -> Array:
-    return _ends(keys)[1]
 
 
 def _up_to_64(keys: Array) -> Array:

@@ -19,12 +19,8 @@ def sigmoid(x: Array) -> Array:
     return 1 / (1 + np.exp(-x))
 
 
-def _identity(x: Array) -> Array:
-    return x
-
-
 ACTIVATIONS: Mapping[int, Callable[[Array], Array]] = {
-    0: _identity,
+    0: lambda x: x,
     1: partial(np.clip, a_min=0, a_max=None),
     3: partial(np.clip, a_min=0, a_max=6),
     4: np.tanh,

@@ -164,12 +164,7 @@ def infer_bidirectional_sequence_rnn_shapes(
 
 @BIDIRECTIONAL_SEQUENCE_RNN.kernel
 def bidirectional_sequence_rnn(
-    input: Array,
-    aux_input: Array | None,
-    activation: int,
-    time_major: bool,
-    merge_outputs: bool,
-    **operands: Any,
+    input: Array, aux_input: Array | None, activation: int, time_major: bool, merge_outputs: bool, **operands: Any
 ) -> list[Array]:
     names = ("weights", "recurrent_weights", "bias", "aux_weights")
     fw, bw = (

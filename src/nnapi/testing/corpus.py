@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
 from importlib.util import find_spec
 from itertools import groupby
@@ -233,34 +233,21 @@ def _describe_example(example: Example, store: _Store) -> dict[str, Any]:
     outputs = {str(i): store.add(array) for i, array in example.outputs.items()}
     return {
         **{name: getattr(example, name) for name in PLAIN},
-        "tolerance": _plain(example.tolerance),
-        "harness": _plain(example.harness),
         "output_buffer_bytes": list(example.output_buffer_bytes),
-        "main": _describe_graph(example.main, store),
-        "referenced": [_describe_graph(graph, store) for graph in example.referenced],
+        **{name: _describe(getattr(example, name), store) for name in ("tolerance", "harness", "main", "referenced")},
         "runs": [{"inputs": inputs, "outputs": outputs}],
     }
 
 
-def _describe_graph(graph: Graph, store: _Store) -> dict[str, Any]:
-    return {
-        "name": graph.name,
-        "operands": [_describe_operand(operand, store) for operand in graph.operands],
-        "operations": [_plain(operation) for operation in graph.operations],
-        "inputs": graph.inputs,
-        "outputs": graph.outputs,
-    }
-
-
-def _describe_operand(operand: OperandSpec, store: _Store) -> dict[str, Any]:
-    described = _plain(operand)
-    if operand.data is not None:
-        described["data"] = store.add(operand.data)
-    if operand.channel_quant:
-        scales = store.add(np.array(operand.channel_quant.scales, np.float32))
-        described["channel_quant"] = _plain(operand.channel_quant) | {"scales": scales}
+def _describe(value: Any, store: _Store) -> Any:
+    """Return the fields of a value by name, with arrays and scales as keys."""
+    if isinstance(value, np.ndarray):
+        return store.add(value)
+    if isinstance(value, tuple):
+        return [_describe(each, store) for each in value]
+    if not is_dataclass(value):
+        return value
+    described = {each.name: _describe(getattr(value, each.name), store) for each in fields(value)}
+    if isinstance(value, ChannelSpec):
+        described["scales"] = store.add(np.array(value.scales, np.float32))
     return described
-
-
-def _plain(value: Any) -> dict[str, Any]:
-    return {each.name: getattr(value, each.name) for each in fields(value)}

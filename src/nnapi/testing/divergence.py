@@ -88,7 +88,8 @@ def find_divergence(
         pairs = [(example.main.operands[i], found[i], each) for i, each in zip(indices, outputs, strict=False)]
         alone = _measure(pairs) if pairs else None
         if verdict is Verdict.NEAR and alone:
-            is_beyond = any(_is_infinite(array) for array in (*part.inputs.values(), *found.values()))
+            given = [array for array in (*part.inputs.values(), *found.values()) if array is not None]
+            is_beyond = any(array.dtype.kind == "f" and not np.isfinite(array).all() for array in given)
             verdict = Verdict.SAME if not alone.largest else Verdict.UNJUDGED if is_beyond else verdict
             if unlike := _find_unlike(pairs):
                 verdict, reason = Verdict.DIFFERS, unlike
@@ -192,7 +193,3 @@ def _run_whole(
 
 def _measure(pairs: Sequence[tuple[OperandSpec, Array | None, Array]]) -> Distance:
     return measure((operand.scale or 0.0, operand.zero_point, right, found) for operand, right, found in pairs)
-
-
-def _is_infinite(array: Array | None) -> bool:
-    return array is not None and array.dtype.kind == "f" and not np.isfinite(array).all()

@@ -170,11 +170,7 @@ VARIANTS = {
     for variant in (
         Variant("plain", lambda harness: harness.generated or harness.infinite_loop_timeout, plain),
         Variant("dynamic", lambda harness: harness.dynamic_output_shape, lambda each, on: plain(dynamic(each), on)),
-        Variant(
-            "signed",
-            lambda harness: harness.quantization_coupling,
-            lambda each, on: plain(as_signed(each), on),
-        ),
+        Variant("signed", lambda harness: harness.quantization_coupling, lambda each, on: plain(as_signed(each), on)),
         Variant("memory", lambda harness: harness.device_memory, in_device_memory),
         Variant("fenced", lambda harness: harness.fenced, with_fence),
         Variant("async", lambda harness: harness.generated, in_background),

@@ -128,11 +128,7 @@ class Program:
         return section
 
     def _run_late(
-        self,
-        call: OperationCall,
-        values: list[Array | None],
-        types: KnownTypes,
-        limits: Limits,
+        self, call: OperationCall, values: list[Array | None], types: KnownTypes, limits: Limits
     ) -> Generator[Wanted, Any, Sequence[Array]]:
         operands = self.model.operands
         if call.code in CONTROL_FLOW:

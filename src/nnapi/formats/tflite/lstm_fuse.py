@@ -29,7 +29,7 @@ def fuse_lstm_steps(graph: Graph) -> Graph:
     joining = _Joining(graph)
     for chain in joining.find_chains():
         joining.join(chain)
-    return graph.with_operators(joining.put_in_order())
+    return graph.with_operators([new for old in graph.operators for new in joining.instead.get(old, [old])])
 
 
 class _Joining:
@@ -43,9 +43,6 @@ class _Joining:
                 self.readers[tensor].append(operator)
         self.outside = set(graph.outputs)
         self.instead: dict[Operator, list[Operator]] = {}
-
-    def put_in_order(self) -> list[Operator]:
-        return [new for old in self.graph.operators for new in self.instead.get(old, [old])]
 
     def find_chains(self) -> list[list[Operator]]:
         following = {}
@@ -106,13 +103,15 @@ class _Joining:
         pieces = [op.input(0) for op in makers if op is not None and op.kind == "RESHAPE"]
         if len(pieces) < len(chain):
             return None
-        whole, axis = pieces[0], None
+        whole = pieces[0]
         if len(chain) > 1:
             split = self.maker.get(whole)
             if split is None or split.kind != "SPLIT" or split.outputs != pieces:
                 return None
-            whole, axis = split.input(1), int(split.input(0).value)
-        axis = _find_time_axis(whole, steps[0], len(chain)) if axis is None else axis
+            whole = split.input(1)
+            axis: int | None = int(split.input(0).value)
+        else:
+            axis = next((axis for axis in (1, 0) if whole.shape == _shape(steps[0], 1, axis)), None)
         if axis not in (0, 1) or len(whole.shape) != 3 or self._position_of(whole) >= self.position[chain[0]]:
             return None
         return Source(whole, axis)
@@ -127,10 +126,6 @@ class _Joining:
             if reader.kind == "PACK" and reader.inputs == steps and reader.options["axis"] == axis:
                 return reader
         return None
-
-
-def _find_time_axis(whole: Tensor, step: Tensor, count: int) -> int | None:
-    return next((axis for axis in (1, 0) if whole.shape == _shape(step, count, axis)), None)
 
 
 def _shape(step: Tensor, count: int, axis: int) -> tuple[int, ...]:

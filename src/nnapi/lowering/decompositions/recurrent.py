@@ -96,14 +96,11 @@ def over_time(b: Decomposition, step: Step, x: Tensor, states: States, time_majo
     require(count <= MOST_STEPS, f"its {count} steps are too many to write out")
     outputs: list[Tensor] = []
     for time in range(count):
-        states = step(_at(b, x, axis, time), states)
+        at_time = b.restate(b.block(x, axis, time, 1), (x.shape[1 - axis], x.shape[2]))
+        states = step(at_time, states)
         rows = states[0].shape
         outputs.append(b.restate(states[0], (1, *rows) if time_major else (rows[0], 1, rows[1])))
     return b.join(outputs, axis), states
-
-
-def _at(b: Decomposition, sequence: Tensor, axis: int, time: int) -> Tensor:
-    return b.restate(b.block(sequence, axis, time, 1), (sequence.shape[1 - axis], sequence.shape[2]))
 
 
 # Operations

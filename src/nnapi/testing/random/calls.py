@@ -34,14 +34,7 @@ from nnapi.testing.random.proposals import (  # noqa: F401  # they fill PROPOSER
     windows,
 )
 from nnapi.testing.random.proposals.proposal import PROPOSERS, Draw, Proposal
-from nnapi.testing.random.values import (
-    draw_ranges,
-    pick,
-    random_data,
-    random_dimensions,
-    random_scalar,
-    random_values,
-)
+from nnapi.testing.random.values import draw_ranges, pick, random_data, random_dimensions, random_scalar, random_values
 
 ATTEMPTS = 2000
 LARGEST = 100_000

@@ -25,16 +25,10 @@ def dequantize(context: Context, input: Tensor) -> Tensor:
 @lower(Op.CAST)
 def cast(context: Context, input: Tensor) -> Tensor:
     """Cast to float16 by way of float16, to round; elsewhere float16 is computed as float32."""
-    out = context.result()
-    if (
-        context.call.results[0].code == OperandCode.TENSOR_FLOAT16
-        and context.type("input").code != OperandCode.TENSOR_FLOAT16
-    ):
-        return _round(context, _number(context, input, out.like()), out)
-    return _number(context, input, out)
-
-
-def _round(context: Context, number: Tensor, out: Tensor) -> Tensor:
+    out, half = context.result(), OperandCode.TENSOR_FLOAT16
+    if context.call.results[0].code != half or context.type("input").code == half:
+        return _number(context, input, out)
+    number = _number(context, input, out.like())
     return context.cast(context.cast(number, number.like(type="f16")), out)
 
 

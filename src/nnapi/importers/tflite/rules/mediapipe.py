@@ -168,10 +168,7 @@ def read_turn(node: TfliteNode, left: Value, right: Value, target: float) -> Tur
     along, up = (Term(node, each) for each in split(node, subtract(node, right, left), 1, 2))
     length = sqrt(along * along + up * up).apply(OperationCode.MAXIMUM, LEAST)
     cos, sin = along / length, up / length
-    return Turn(
-        cos * math.cos(target) + sin * math.sin(target),
-        cos * math.sin(target) + sin * -math.cos(target),
-    )
+    return Turn(cos * math.cos(target) + sin * math.sin(target), cos * math.sin(target) + sin * -math.cos(target))
 
 
 def read_box(node: TfliteNode, points: Value, turn: Turn) -> tuple[list[Term], list[Term]]:
