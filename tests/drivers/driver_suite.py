@@ -16,6 +16,7 @@ import pytest
 
 from nnapi import Builder, Compilation, Device, Execution, Model, compile, device, tensor
 from nnapi.drivers.faulty import Fault, Faulty, Phase
+from nnapi.drivers.foreign.driver import ForeignDriver
 from nnapi.drivers.isolated import Isolated
 from nnapi.errors import DeadObjectError, NnapiError
 from nnapi.model.operand import Array
@@ -184,8 +185,8 @@ def run_until(stop: threading.Event, compiled: Compilation, k: int, wrong: list[
             wrong.append(result)
 
 
-def process_of(subject: Device) -> Isolated:
-    assert isinstance(subject.driver, Isolated)
+def process_of(subject: Device) -> Isolated | ForeignDriver:
+    assert isinstance(subject.driver, Isolated | ForeignDriver)
     return subject.driver
 
 

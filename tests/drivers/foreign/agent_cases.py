@@ -14,6 +14,9 @@ import pytest
 
 from nnapi import Builder, Model, tensor
 from nnapi.drivers.adb import LOCAL as AGENT
+from nnapi.drivers.base import PrepareOptions
+from nnapi.drivers.foreign.driver import ForeignDriver, load_driver
+from nnapi.drivers.foreign.prepared import PreparedForeign
 from tests.waiting import comes_true
 
 needs_agent = pytest.mark.skipif(not AGENT.exists(), reason="the agent is not built")
@@ -103,3 +106,9 @@ def add_constant(constant: float = 1) -> Model:
     x = builder.input(tensor("float32", [64]), name="x")
     builder.output(builder.add(x, np.full(64, constant, np.float32), name="sum"))
     return builder.finish()
+
+
+def prepare(path: str) -> tuple[ForeignDriver, PreparedForeign]:
+    """Return the driver of a library's first device, and the model of add_constant prepared on it."""
+    driver = load_driver("phone", path, 0)
+    return driver, driver.prepare(add_constant(), PrepareOptions())

@@ -13,7 +13,6 @@ import numpy as np
 
 from nnapi import Compilation, Device, compile
 from nnapi.drivers.foreign.discovery import list_devices
-from nnapi.drivers.isolated import Isolated
 from nnapi.errors import DeadObjectError
 from tests.drivers.foreign.agent_cases import Relay, add_constant, serve
 from tests.drivers.foreign.library_cases import build_adder
@@ -56,7 +55,6 @@ def cut_at_random(folder: Path, cuts: int) -> int:
     chance = random.Random(7)
     with serve(folder, build_adder(folder)) as address, closing(Relay(folder, address)) as relay:
         (driver,) = list_devices("phone", relay.address)
-        assert isinstance(driver, Isolated)
         with Device(driver) as device, compile(add_constant(), [device]) as compiled:
             streams = [Stream(compiled, number) for number in range(THREADS)]
             for _ in range(cuts):

@@ -3,33 +3,30 @@
 import socket
 import struct
 import subprocess
-import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import closing, suppress
+from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from nnapi import Device, OperationCode, compile
+from nnapi import Device, OperationCode
 from nnapi.capi import installation
 from nnapi.drivers.adb import LOCAL as AGENT
 from nnapi.drivers.base import PrepareOptions, Request
 from nnapi.drivers.foreign.agent import Agent
 from nnapi.drivers.foreign.built import Built
-from nnapi.drivers.foreign.compiled import Compiled
+from nnapi.drivers.foreign.compiled import Frame
 from nnapi.drivers.foreign.constants import KEPT, Constants
 from nnapi.drivers.foreign.discovery import list_devices
-from nnapi.drivers.foreign.driver import ForeignDriver, load_driver
-from nnapi.drivers.foreign.wire import MAGIC, Ask, Garbage, Reader, pack_text
+from nnapi.drivers.foreign.driver import load_driver
+from nnapi.drivers.foreign.wire import MAGIC, Ask, pack_text
 from nnapi.drivers.isolated import Isolated
 from nnapi.errors import (
     BadDataError,
     BadStateError,
-    DeadObjectError,
     MissedDeadlineTransientError,
-    NnapiError,
     OpFailedError,
     UnavailableDeviceError,
 )
@@ -37,7 +34,7 @@ from nnapi.model.operation import REGISTRY
 from nnapi.testing.conformance import Status, match_name, run
 from nnapi.testing.corpus import PUBLISHED, Corpus
 from nnapi.testing.survey import survey_device
-from tests.drivers.foreign.agent_cases import Relay, add_constant, needs_agent, serve, serve_tcp
+from tests.drivers.foreign.agent_cases import add_constant, needs_agent, prepare, serve, serve_tcp
 from tests.drivers.foreign.library_cases import (
     FUNCTIONS,
     TAKING,
@@ -47,18 +44,9 @@ from tests.drivers.foreign.library_cases import (
     needs_compiler,
     needs_library,
 )
-from tests.drivers.foreign.random_cuts import cut_at_random
-from tests.waiting import comes_true
 
 pytestmark = [needs_agent, needs_compiler]
 X = np.arange(64, dtype=np.float32)
-
-
-@pytest.fixture
-def taking(tmp_path: Path) -> Iterator[str]:
-    """The address of an agent whose library takes everything."""
-    with serve(tmp_path, build(tmp_path, **TAKING)) as address:
-        yield address
 
 
 @needs_library
@@ -183,12 +171,6 @@ def test_a_second_agent_does_not_take_the_socket(taking: str) -> None:
     assert Agent(taking).level == 8
 
 
-def prepare(path: str) -> tuple[ForeignDriver, Compiled]:
-    driver = load_driver("phone", path, 0)
-    prepared = driver.prepare(add_constant(), PrepareOptions())
-    return driver, prepared._compiled
-
-
 LEVEL_3 = {name: body for name, body in TAKING.items() if FUNCTIONS[name] <= 3}
 
 
@@ -197,10 +179,9 @@ def test_a_library_without_the_functions_of_later_levels(
     tmp_path: Path, highest: int, bodies: Mapping[str, str]
 ) -> None:
     """All that is called of levels 5 to 8 is there from level 4 on."""
-    driver, compiled = prepare(build_level(tmp_path, highest, bodies))
+    driver, prepared = prepare(build_level(tmp_path, highest, bodies))
     assert driver.info.feature_level == {3: 3, 4: 8}[highest]
-    assert compiled.open_burst() is None
-    assert compiled.run(Request([X]), [(64,)], measure=True).buffers[0].shape == (64,)
+    assert prepared.session().execute(Request([X])).outputs[0].shape == (64,)
 
 
 def test_durations_are_the_driver_s_own(tmp_path: Path) -> None:
@@ -273,14 +254,11 @@ def test_a_reused_execution_has_the_new_inputs(tmp_path: Path, through_burst: bo
     with closing(load_driver("phone", build_adder(tmp_path), 0)._agent) as agent:
         compiled = Built(agent, add_constant()).compile(0, PrepareOptions())
         used = compiled.open_burst() if through_burst else compiled
-        assert used
-        short, long = (used.direct([(count,)]) for count in (16, 64))
-        assert short
-        assert long
+        frames = {count: Frame(used, [(count,)], [(64,)]) for count in (16, 64)}
         for start in range(3):  # other sizes between two equal requests
-            for run, count in ((long, 64), (long, 64), (short, 16)):
+            for count in (64, 64, 16):
                 given = np.arange(start, start + count, dtype=np.float32)
-                np.testing.assert_array_equal(run([given])[0][:count], given + 1)
+                np.testing.assert_array_equal(used.run_frame(frames[count], [given])[0][:count], given + 1)
 
 
 WRITING = """
@@ -303,81 +281,3 @@ def test_compilations_of_one_model_have_one_caching_token(tmp_path: Path) -> Non
     first, second, other = (content[at : at + 32] for at in (0, 32, 64))
     assert first == second != other
     assert len(content) == 96
-
-
-def test_a_library_that_dies_is_named(tmp_path: Path) -> None:
-    with serve(tmp_path, build(tmp_path, **TAKING | {"Execution_compute": "abort();"})) as address:
-        driver, compiled = prepare(address)
-        with pytest.raises(DeadObjectError, match=r"libneuralnetworks.so at unix:.*was ended by SIGABRT"):
-            compiled.run(Request([X]), [(64,)], measure=False)
-        with pytest.raises(DeadObjectError, match="SIGABRT"):
-            driver.verdicts(add_constant())
-
-
-def test_a_lost_connection_is_a_dead_object_and_is_made_again(tmp_path: Path) -> None:
-    with serve(tmp_path, build_adder(tmp_path)) as address, closing(Relay(tmp_path, address)) as relay:
-        (driver,) = list_devices("phone", relay.address)
-        assert isinstance(driver, Isolated)
-        with Device(driver) as device, compile(add_constant(), [device]) as compiled:
-            np.testing.assert_array_equal(compiled.run(X)[0], X + 1)
-            before = driver.pid
-            relay.cut()
-            with pytest.raises(DeadObjectError, match="the connection to unix:.*relay was lost"):
-                compiled.run(X)
-            np.testing.assert_array_equal(compiled.run(X)[0], X + 1)
-            assert driver.pid not in (None, before)
-
-
-def test_connections_cut_at_random_moments(tmp_path: Path) -> None:
-    """Five of them; ``python -m tests.drivers.foreign.random_cuts 100`` for more."""
-    assert cut_at_random(tmp_path, 5) > 5
-
-
-def test_a_hanging_library_ends_with_its_client(tmp_path: Path) -> None:
-    library = build(tmp_path, **TAKING | {"Execution_compute": "for (;;) pause();"})
-    with serve(tmp_path, library) as address:
-        agent = Agent(address)
-        compiled = Built(agent, add_constant()).compile(0, PrepareOptions())
-        hanging = threading.Thread(target=swallow, args=(compiled,), daemon=True)
-        hanging.start()
-        agent._stream.socket.shutdown(socket.SHUT_RDWR)
-        hanging.join()
-        assert comes_true(lambda: not Path(f"/proc/{agent.pid}/cmdline").exists() or is_zombie(agent.pid))
-
-
-def swallow(compiled: Compiled) -> None:
-    with suppress(NnapiError):
-        compiled.run(Request([X]), [(64,)], measure=False)
-
-
-def is_zombie(pid: int) -> bool:
-    with suppress(OSError):
-        return ") Z " in Path(f"/proc/{pid}/stat").read_text()
-    return True
-
-
-@pytest.mark.parametrize(
-    "answer", [b"\7" * 64, struct.pack("<IIQ", 0, 1 << 30, 0), struct.pack("<IIQ", 0, 2, 0) + b"ab"]
-)
-def test_an_agent_that_sends_garbage(tmp_path: Path, answer: bytes) -> None:
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(f"{tmp_path}/agent")
-        listener.listen()
-        liar = threading.Thread(target=lambda: send_to(listener.accept()[0], answer))
-        liar.start()
-        with pytest.raises(UnavailableDeviceError, match="sent garbage|too short"):
-            Agent(f"unix:{tmp_path}/agent")
-        liar.join()
-
-
-def send_to(connection: socket.socket, content: bytes) -> None:
-    with connection:
-        connection.recv(1000)
-        connection.sendall(content)
-
-
-def test_a_head_that_is_too_short() -> None:
-    reader = Reader(b"\1\0\0\0\7\0")
-    assert reader.read_word() == 1
-    with pytest.raises(Garbage, match="too short"):
-        reader.read_word()

@@ -11,9 +11,8 @@ from nnapi import Builder, Device, Model, OperationCode, compile, tensor
 from nnapi.capi import installation
 from nnapi.drivers.base import PrepareOptions, Request
 from nnapi.drivers.foreign import find_drivers
-from nnapi.drivers.foreign.discovery import ForeignDevice, list_devices
+from nnapi.drivers.foreign.discovery import list_devices
 from nnapi.drivers.foreign.driver import load_driver, read_level
-from nnapi.drivers.isolated import Isolated
 from nnapi.drivers.isolated.probing import Unusable
 from nnapi.errors import BadDataError, DeadObjectError, NnapiError, OpFailedError, UnavailableDeviceError
 from nnapi.testing.conformance import Status, match_name, run
@@ -113,8 +112,7 @@ def test_what_the_library_refuses_keeps_its_result_code(own: Device) -> None:
 @needs_library
 def test_a_device_whose_process_was_closed_is_there_again(own: Device) -> None:
     compiled = compile(make_model(), [own])
-    assert isinstance(own.driver, Isolated)
-    own.driver.close()
+    own.close()
     np.testing.assert_array_equal(compiled.run(X)[0], 2 * X)
 
 
@@ -213,4 +211,4 @@ def test_one_that_dies_later_leaves_the_application(tmp_path: Path) -> None:
 @needs_compiler
 def test_a_library_without_that_device(tmp_path: Path) -> None:
     with pytest.raises(BadDataError, match="has 1 devices"):
-        ForeignDevice("board", build(tmp_path), 1)()
+        load_driver("board", build(tmp_path), 1)

@@ -29,9 +29,11 @@ def test_ssh_starts_an_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     driver = load_driver("board", "ssh:me@board", 0)
     assert driver.info.name == "board-adder"
     assert [verdict.supported for verdict in driver.verdicts(add_constant())] == [True]
-    driver._agent.close()
+    agent = driver._agent
+    driver.close()
     with pytest.raises(DeadObjectError, match="the connection to ssh:me@board was closed"):
-        driver.verdicts(add_constant())
+        agent.list_devices()
+    assert [verdict.supported for verdict in driver.verdicts(add_constant())] == [True]
 
 
 @pytest.mark.parametrize("first", ["", "exec <&- >&-;", "sleep 0.3;"], ids=["at once", "closed", "later"])

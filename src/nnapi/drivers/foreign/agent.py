@@ -6,11 +6,13 @@ import os
 import struct
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from nnapi.codes import ResultCode
+from nnapi.drivers.base import DriverDiedError
 from nnapi.drivers.foreign.constants import Constants
 from nnapi.drivers.foreign.transports import Stream, connect
 from nnapi.drivers.foreign.wire import (
@@ -25,7 +27,7 @@ from nnapi.drivers.foreign.wire import (
     pack_text,
     send,
 )
-from nnapi.drivers.isolated.process import describe_end
+from nnapi.drivers.isolated.process import connections, describe_end
 from nnapi.errors import (
     DeadObjectError,
     MissedDeadlinePersistentError,
@@ -41,8 +43,8 @@ from nnapi.model.operand import Array
 PREFIX = "ANeuralNetworks"
 TOKEN = "NNAPI_AGENT_TOKEN"
 
-OnLoss = Callable[[str, bool], None]
-"""Called with the reason when a connection is lost, and whether the library's process ended by itself."""
+GRACE = 5.0
+"""Seconds after a time limit in which an answer may still come."""
 
 
 class DeviceFacts(NamedTuple):
@@ -54,23 +56,23 @@ class DeviceFacts(NamedTuple):
     level: int
 
 
-def keep(reason: str, by_itself: bool) -> None:
-    """Let every later call say the reason."""
-
-
 class Agent:
     """A connection to an agent. One request is under way at a time."""
 
-    def __init__(self, address: str, on_loss: OnLoss = keep) -> None:
-        """Connect to ``adb:SERIAL``, ``ssh:HOST``, ``tcp:HOST:PORT`` or ``unix:PATH``; UnavailableDeviceError, with the
-        reason, if that fails or the library there is unusable."""
+    def __init__(self, address: str, patience: float | None = None) -> None:
+        """Connect to ``adb:SERIAL``, ``ssh:HOST``, ``tcp:HOST:PORT``, ``unix:PATH`` or a library here;
+        UnavailableDeviceError, with the reason, if that fails or the library is unusable. An agent that does not
+        answer for ``patience`` seconds is given up."""
         self.path, self._address = address, address
-        self._on_loss: OnLoss = keep
-        self._lock, self._lost = make_lock(), ""
+        self._lock, self._lost, self._patience = make_lock(), "", patience
+        self._by_itself = False
         self._stream: Stream = connect(address)
+        self._finalizer = weakref.finalize(self, self._stream.close)
+        self._finalizer.atexit = False
         self._answers = Answers(self._stream.socket)
-        weakref.finalize(self, self._stream.close)
         self.constants = Constants()
+        self._released: deque[int] = deque()
+        connections.add(self)
         token = os.environ.get(TOKEN, "").encode()
         try:
             head = self.ask(Ask.HELLO, struct.pack("<II", MAGIC, VERSION) + pack_text(token)).head
@@ -81,21 +83,45 @@ class Agent:
             self.close()
             raise UnavailableDeviceError(str(error)) from None
         self.has_bursts = bool(has_bursts)
-        self.path, self._on_loss = library if library == address else f"{library} at {address}", on_loss
+        self.path = library if library == address else f"{library} at {address}"
 
-    def ask(self, kind: Ask, head: bytes, data: Sequence[Any] = (), size: int = 0) -> Answer:
-        """Send a request and return the answer. Raises the error in it, and DeadObjectError once the connection is
-        lost."""
+    @property
+    def is_alive(self) -> bool:
+        return not self._lost
+
+    def ask(
+        self, kind: Ask, head: bytes, data: Sequence[Any] = (), size: int = 0, deadline: int | None = None
+    ) -> Answer:
+        """Send a request and return the answer. Raises the error in it, and DriverDiedError once the connection is
+        lost, as it is if no answer comes until some seconds after a deadline."""
         with self._lock:
-            return self.ask_locked(kind, head, data, size)
+            return self.ask_locked(kind, head, data, size, deadline)
 
-    def ask_locked(self, kind: Ask, head: bytes, data: Sequence[Any] = (), size: int = 0) -> Answer:
+    def ask_locked(
+        self, kind: Ask, head: bytes, data: Sequence[Any] = (), size: int = 0, deadline: int | None = None
+    ) -> Answer:
+        if self._released:
+            with suppress(NnapiError):
+                self._send_released()
+        return self._exchange(kind, head, data, size, deadline)
+
+    def _send_released(self) -> None:
+        with suppress(DeadObjectError):
+            while self._released:
+                self._exchange(Ask.RELEASE, struct.pack("<I", self._released.popleft()))
+
+    def _exchange(
+        self, kind: Ask, head: bytes, data: Sequence[Any] = (), size: int = 0, deadline: int | None = None
+    ) -> Answer:
         if self._lost:
-            raise DeadObjectError(self._lost)
+            raise self._make_error(was_alone=False)
+        patience = self._patience if deadline is None else (deadline - time.monotonic_ns()) / 1e9 + GRACE
         try:
             with suppress(BrokenPipeError):  # the agent has said why it left
                 send(self._stream.socket, kind, head, data, size)
-            answer = self._answers.receive()
+            answer = self._answers.receive(patience)
+        except TimeoutError:
+            raise self._lose(f"{self.path} did not answer for {patience:.3g} s") from None
         except OSError as error:
             raise self._lose_connection(error.strerror or str(error)) from None
         except Garbage as error:
@@ -129,28 +155,45 @@ class Agent:
         return found
 
     def release(self, *numbers: int) -> None:
-        """Release objects; without a connection they are gone already."""
-        for number in numbers:
-            with suppress(DeadObjectError):
-                self.ask(Ask.RELEASE, struct.pack("<I", number))
+        """Release objects, before the next request if one is under way; without a connection they are gone already."""
+        self._released.extend(numbers)
+        if self._lock.acquire(blocking=False):
+            try:
+                self._send_released()
+            finally:
+                self._lock.release()
 
     def close(self) -> None:
         self._lost = self._lost or f"the connection to {self._address} was closed"
-        self._stream.close()
+        self._finalizer()
+
+    def forget(self) -> None:
+        """Leave the connection to the parent of this fork."""
+        self._lost, self._lock = "the connection belongs to the process that this one was forked from", make_lock()
+        self.leave()
+        self.close()
+
+    def leave(self) -> None:
+        """Let a process at the other end end with this one."""
+        self._stream.leave()
 
     def send_constants(self, arrays: Sequence[Array]) -> tuple[int, Sequence[int]]:
         offsets, parts, size = lay_out(arrays)
         return self.ask(Ask.CONSTANTS, b"", parts, size).head.read_word(), offsets
 
-    def _lose_connection(self, error: str) -> DeadObjectError:
+    def _lose_connection(self, error: str) -> DriverDiedError:
         said = self._stream.read_last_words() or error
         return self._lose(f"the connection to {self._address} was lost{said and f': {said}'}")
 
-    def _lose(self, reason: str, by_itself: bool = False) -> DeadObjectError:
-        self._lost = reason
-        self._stream.close()
-        self._on_loss(reason, by_itself)
-        return DeadObjectError(reason)
+    def _lose(self, reason: str, by_itself: bool = False) -> DriverDiedError:
+        self._lost, self._by_itself = reason, by_itself
+        self.close()
+        return self._make_error(was_alone=True)
+
+    def _make_error(self, was_alone: bool) -> DriverDiedError:
+        error = DriverDiedError(self._lost)
+        error.by_itself, error.was_alone = self._by_itself, was_alone
+        return error
 
 
 def find_rest(deadline: int) -> int:

@@ -60,7 +60,7 @@ class Built:
         chosen = struct.pack("<Iii", device, options.preference, options.priority)
         token = digest(*self._said, chosen)
         head = struct.pack("<I", self._number) + chosen + struct.pack("<QI", rest, 1) + token
-        number = self._agent.ask(Ask.COMPILE, head).head.read_word()
+        number = self._agent.ask(Ask.COMPILE, head, deadline=options.deadline).head.read_word()
         part = self._part
         return Compiled(self._agent, number, part.list_types(part.inputs), part.list_types(part.outputs))
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nnapi.drivers.base import DEFAULT_LOOP_TIMEOUT, Inference, Request
+from nnapi.drivers.base import DEFAULT_LOOP_TIMEOUT, Request
 from nnapi.drivers.foreign.agent import Agent, find_rest
 from nnapi.drivers.foreign.wire import ALIGNMENT, MOST_DATA, Answer, Ask, Reader, align, pack_type
 from nnapi.errors import OpFailedError, need
@@ -59,12 +59,11 @@ class Frame:
             OpFailedError,
         )
         places += [struct.pack("<IQ", not t.is_known, n) for t, n in zip(outputs, self.lengths, strict=True)]
-        self._numbers, self._counts = compiled.numbers, struct.pack("<II", len(inputs), len(outputs))
-        self._places = b"".join(places)
+        self._counts, self._places = (len(inputs), len(outputs)), b"".join(places)
 
-    def pack(self, measure: bool, limit: int = 0, loop_limit: int = 0) -> bytes:
-        numbers, limits = struct.pack("<III", *self._numbers, measure), struct.pack("<QQ", limit, loop_limit)
-        return b"".join([numbers, self._counts, limits, self._places])
+    def pack(self, numbers: tuple[int, int], measure: bool, limit: int = 0, loop_limit: int = 0) -> bytes:
+        """Return the head of a request; the numbers are the compilation's and the burst's."""
+        return struct.pack("<5I2Q", *numbers, measure, *self._counts, limit, loop_limit) + self._places
 
     def lay_out(self, inputs: Iterable[Array | None]) -> list[Any]:
         """Return the parts of a request's data."""
@@ -78,45 +77,37 @@ class Compiled:
     def __init__(
         self, agent: Agent, number: int, inputs: Sequence[OperandType], outputs: Sequence[OperandType], burst: int = 0
     ) -> None:
-        self._agent, self.inputs, self.outputs = agent, inputs, outputs
-        self.numbers = number, burst
+        self.agent, self.inputs, self.outputs = agent, inputs, outputs
+        self._numbers = number, burst
 
     def run(self, request: Request, shapes: Sequence[Shape], measure: bool) -> Result:
         """Compute once, with buffers for outputs of those shapes; ``measure`` asks for durations."""
         frame = Frame(self, [None if array is None else array.shape for array in request.inputs], shapes)
         parts = frame.lay_out(request.inputs)
         loop = 0 if request.loop_timeout == DEFAULT_LOOP_TIMEOUT else request.loop_timeout
-        with self._agent.lock():
+        with self.agent.lock():
             rest = 0 if request.deadline is None else find_rest(request.deadline)
-            answer = self._agent.ask_locked(Ask.RUN, frame.pack(measure, rest, loop), parts, frame.size)
+            head = frame.pack(self._numbers, measure, rest, loop)
+            answer = self.agent.ask_locked(Ask.RUN, head, parts, frame.size, request.deadline)
         return self._read(answer, frame)
 
-    def direct(self, shapes: Sequence[Shape]) -> Inference | None:
-        """Return a run that measures nothing; None if an output has dynamic dimensions."""
-        if not all(type.is_known for type in self.outputs):
-            return None
-        wanted = [type.dimensions for type in self.outputs]
-        frame = Frame(self, shapes, wanted)
-        head = frame.pack(measure=False)
+    def run_frame(self, frame: Frame, inputs: Sequence[Array]) -> list[Array]:
+        """Compute once where no output has dynamic dimensions, and measure nothing."""
+        head = frame.pack(self._numbers, measure=False)
+        result = self._read(self.agent.ask(Ask.RUN, head, frame.lay_out(inputs), frame.size), frame)
+        if not result.is_complete:
+            raise OpFailedError(f"{self.agent.path} asks for larger outputs than the model has")
+        return [buffer.reshape(t.dimensions) for buffer, t in zip(result.buffers, self.outputs, strict=True)]
 
-        def run(inputs: Sequence[Array]) -> list[Array]:
-            answer = self._agent.ask(Ask.RUN, head, frame.lay_out(inputs), frame.size)
-            result = self._read(answer, frame)
-            need(result.is_complete, "an output is too small", OpFailedError)
-            return [buffer.reshape(shape) for buffer, shape in zip(result.buffers, wanted, strict=True)]
-
-        return run
-
-    def open_burst(self) -> Compiled | None:
-        """Return a burst, which is closed before this; None if the library has none."""
-        if not self._agent.has_bursts:
-            return None
-        number = self._agent.ask(Ask.BURST, struct.pack("<I", self.numbers[0])).head.read_word()
-        return Compiled(self._agent, self.numbers[0], self.inputs, self.outputs, number)
+    def open_burst(self) -> Compiled:
+        """Return a burst, which is closed before this."""
+        number, _ = self._numbers
+        burst = self.agent.ask(Ask.BURST, struct.pack("<I", number)).head.read_word()
+        return Compiled(self.agent, number, self.inputs, self.outputs, burst)
 
     def close(self) -> None:
-        number, burst = self.numbers
-        self._agent.release(burst or number)
+        number, burst = self._numbers
+        self.agent.release(burst or number)
 
     def _read(self, answer: Answer, frame: Frame) -> Result:
         code, *durations = answer.head.read("IQQ")
@@ -124,13 +115,13 @@ class Compiled:
         buffers, at = [], 0
         for type, length in zip(self.outputs, frame.lengths, strict=True):
             if at + length > answer.data.size:
-                raise OpFailedError(f"{self._agent.path} sent too few bytes")
+                raise OpFailedError(f"{self.agent.path} sent too few bytes")
             buffers.append(answer.data[at : at + length].view(type.dtype))
             at = align(at + length)
         return Result(not code, shapes, buffers, *[None if ns == UNKNOWN else ns for ns in durations])
 
     def _read_shape(self, head: Reader, index: int) -> Shape:
         rank = head.read_word()
-        said = f"{self._agent.path}: output {index} is said to have {rank} dimensions"
+        said = f"{self.agent.path}: output {index} is said to have {rank} dimensions"
         need(rank <= MOST_DIMENSIONS, said, OpFailedError)
         return tuple([head.read_word() for _ in range(rank)])

@@ -67,7 +67,7 @@ class Constants:
             del self._unused[block]
             dropped.append(block.number)
             for key in block.digests:
-                del self._found[key]
+                self._found.pop(key, None)  # two threads may have sent it
         return dropped
 
     def _add(self, arrays: dict[bytes, Array], send: Send) -> None:

@@ -7,43 +7,97 @@ from contextlib import closing
 
 from nnapi.codes import DeviceTypeCode
 from nnapi.drivers.base import ENGINE, Capabilities, DeviceInfo, PrepareOptions, Verdict
-from nnapi.drivers.foreign.agent import Agent, OnLoss, keep
+from nnapi.drivers.foreign.agent import Agent
 from nnapi.drivers.foreign.built import Built
-from nnapi.drivers.foreign.prepared import PreparedForeign
+from nnapi.drivers.foreign.prepared import Live, PreparedForeign
 from nnapi.errors import BadDataError, DeadObjectError, NnapiError, OpFailedError, UnavailableDeviceError, need
+from nnapi.locks import make_lock
 from nnapi.model.model import Model, OperationCall
+from nnapi.trace import Layer, Phase, Section
 
 LEVEL_1, LEVEL_5, LEVELS_FROM_6 = 27, 31, 1_000_000
 """FeatureLevelCode: 27 to 31 for levels 1 to 5, then 1000000 plus the level."""
 
 
 class ForeignDriver:
-    """A device of a library."""
+    """A device of a library, which is connected again at the next use once its connection is lost."""
 
-    def __init__(self, agent: Agent, index: int, info: DeviceInfo) -> None:
-        self.info = info
-        self._agent, self._index = agent, index
+    is_remote = True
+
+    def __init__(self, name: str, path: str, index: int, agent: Agent) -> None:
+        """BadDataError without a device at that index, UnavailableDeviceError if the library is unusable."""
+        self._name, self._path, self._index, self._agent = name, path, index, agent
+        self._lock = make_lock()
+        self.info = self._describe(agent)
+
+    def connect(self) -> Agent:
+        """Return the connection; DeadObjectError if there is another device at the other end."""
+        if not self._agent.is_alive:
+            with self._lock:
+                if not self._agent.is_alive:
+                    agent = Agent(self._path)
+                    info = self._describe(agent)
+                    said = f"{self.info.name} {self.info.version} has become {info.name} {info.version}"
+                    if info != self.info:
+                        agent.close()
+                        raise DeadObjectError(said)
+                    self._agent = agent
+        return self._agent
+
+    def wait(self) -> None:
+        """Return when it is connected."""
+        self.connect()
+
+    def close(self) -> None:
+        """End the connection; the next use makes another."""
+        self._agent.close()
+
+    @property
+    def pid(self) -> int | None:
+        """The process that calls the library, at the other end; None without a connection."""
+        return self._agent.pid if self._agent.is_alive else None
+
+    def _describe(self, agent: Agent) -> DeviceInfo:
+        try:
+            devices = agent.list_devices()
+            need(self._index < len(devices), f"{self._path} has {len(devices)} devices", BadDataError)
+            facts = devices[self._index]
+            level = min(read_level(self._path, facts.level), agent.level)
+        except BadDataError:
+            raise
+        except NnapiError as error:
+            raise UnavailableDeviceError(str(error)) from None
+        type = DeviceTypeCode(facts.type) if facts.type in (2, 3, 4) else DeviceTypeCode.DEVICE_OTHER
+        return DeviceInfo(f"{self._name}-{facts.name}", facts.version, type, level)
 
     def capabilities(self) -> Capabilities:
         return ENGINE
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
-        try:
-            answers = self._ask(model, model.operations)
-        except DeadObjectError:
-            raise
-        except NnapiError:  # what one operation is refused for, all would be
-            return [self._judge(model, call) for call in model.operations]
+        with self._trace(Phase.COMPILATION, "getSupportedOperations", model):
+            try:
+                answers = self._ask(model, model.operations)
+            except DeadObjectError:
+                raise
+            except NnapiError:  # what one operation is refused for, all would be
+                return [self._judge(model, call) for call in model.operations]
         return [self._as_verdict(*each) for each in zip(model.operations, answers, strict=True)]
 
     def prepare(self, model: Model, options: PrepareOptions) -> PreparedForeign:
-        built = Built(self._agent, model)
-        try:
-            compiled = built.compile(self._index, options)
-        except BaseException:
-            built.close()
-            raise
-        return PreparedForeign(self._agent.path, compiled, model, built.close)
+        def make() -> Live:
+            built = Built(self.connect(), model)
+            try:
+                return Live(built.compile(self._index, options), built.close)
+            except BaseException:
+                built.close()
+                raise
+
+        with self._trace(Phase.COMPILATION, "prepareModel", model):
+            return PreparedForeign(model, make, self._trace(Phase.EXECUTION, self.info.name, model))
+
+    def _trace(self, phase: Phase, name: str, model: Model) -> Section:
+        layer = Layer.CPU if self.info.type == DeviceTypeCode.DEVICE_CPU else Layer.DRIVER
+        return Section(layer, phase, name, model=model.name)
 
     def _judge(self, model: Model, call: OperationCall) -> Verdict:
         try:
@@ -54,31 +108,18 @@ class ForeignDriver:
             return Verdict(False, f"{call}: {error}")
 
     def _as_verdict(self, call: OperationCall, takes: bool) -> Verdict:
-        return Verdict(takes, "" if takes else f"{call}: {self._agent.path} does not take it")
+        return Verdict(takes, "" if takes else f"{call}: {self._path} does not take it")
 
     def _ask(self, model: Model, calls: Sequence[OperationCall]) -> list[bool]:
         for call in calls:
             need(call.match is not None, f"{call}: operations of extensions are not passed through", OpFailedError)
-        with closing(Built(self._agent, model, None if len(calls) == len(model.operations) else calls)) as built:
+        with closing(Built(self.connect(), model, None if len(calls) == len(model.operations) else calls)) as built:
             return built.ask(self._index)
 
 
-def load_driver(name: str, path: str, index: int, on_loss: OnLoss = keep) -> ForeignDriver:
-    """Return the driver of the device at an index; BadDataError without such a device, UnavailableDeviceError if the
-    library is unusable. ``on_loss`` is called if the connection to an agent is lost."""
-    agent = Agent(path, on_loss)
-    try:
-        devices = agent.list_devices()
-        if index >= len(devices):
-            raise BadDataError(f"{path} has {len(devices)} devices")
-        facts = devices[index]
-        level = min(read_level(path, facts.level), agent.level)
-    except BadDataError:
-        raise
-    except NnapiError as error:
-        raise UnavailableDeviceError(str(error)) from None
-    known = DeviceTypeCode(facts.type) if facts.type in (2, 3, 4) else DeviceTypeCode.DEVICE_OTHER
-    return ForeignDriver(agent, index, DeviceInfo(f"{name}-{facts.name}", facts.version, known, level))
+def load_driver(name: str, path: str, index: int) -> ForeignDriver:
+    """Return the driver of the device at an index, connected. Raises as :class:`ForeignDriver`."""
+    return ForeignDriver(name, path, index, Agent(path))
 
 
 def read_level(path: str, number: int) -> int:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import threading
+import weakref
 from collections.abc import Callable, Sequence
 
-from nnapi.drivers.base import Inference, Outcome, Prepared, Request
-from nnapi.drivers.foreign.compiled import Compiled
+from nnapi.drivers.base import DriverDiedError, Inference, Outcome, Prepared, Request
+from nnapi.drivers.foreign.compiled import Compiled, Frame
 from nnapi.drivers.prepared import CLOSED, check_deadline
 from nnapi.drivers.wrapping import Borrowed
 from nnapi.errors import OpFailedError, need
@@ -14,6 +16,7 @@ from nnapi.locks import make_lock
 from nnapi.model.call import check_declared
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.trace import Section
 
 GUESS = 1
 """The assumed size of an output's dynamic dimension until the library returns its shape."""
@@ -21,30 +24,58 @@ TRIALS = 3
 """Maximum runs until the library has reported the outputs' sizes."""
 
 
-class PreparedForeign:
-    """A compilation, or a burst of one. It is closed after its last run and its last session."""
+class Live:
+    """A compilation or burst of a connection, freed with this object; ``needed`` is not freed before."""
 
-    def __init__(self, path: str, compiled: Compiled, model: Model, close: Callable[[], None]) -> None:
-        """``close`` is called after the compilation is closed."""
-        self._path, self._compiled, self._model, self._close = path, compiled, model, close
+    def __init__(self, compiled: Compiled, needed: Callable[[], None] | Live) -> None:
+        self.compiled, self.needed = compiled, needed
+        self.free = weakref.finalize(self, _free, compiled, None if isinstance(needed, Live) else needed)
+        self.free.atexit = False
+
+
+def _free(compiled: Compiled, needed: Callable[[], None] | None) -> None:
+    compiled.close()
+    if needed:
+        needed()
+
+
+class PreparedForeign:
+    """A compilation, or a burst of one, made again once its connection is lost. It is closed after its last run and its
+    last session."""
+
+    def __init__(
+        self, model: Model, make: Callable[[], Live], section: Section, leave: Callable[[], None] | None = None
+    ) -> None:
+        """``section`` traces each run; ``leave`` is called once it is closed."""
+        self._model, self._make, self._section, self._leave_owner = model, make, section, leave
         self._outputs = [model.operands[index].type for index in model.outputs]
         self._lock = make_lock()
+        self._thread = threading.local()
+        """The error of a thread's last run on the fast path, raised by its next run on the general path."""
         self._users, self._is_closed = 0, False
+        self._live = make()
 
     def execute(self, request: Request) -> Outcome:
+        death: DriverDiedError | None = self._thread.__dict__.pop("death", None)
+        if death is not None:
+            raise death
         check_deadline(request)
-        return self._execute(request, measure=True)
+        with self._section:
+            return self._execute(request, measure=True)
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
-        """Return a run that measures nothing."""
-        compute = self._compiled.direct(shapes)
+        """Return a run that measures nothing; None if an output has dynamic dimensions."""
+        if not all(type.is_known for type in self._outputs):
+            return None
+        frame = Frame(self._live.compiled, shapes, [type.dimensions for type in self._outputs])
 
         def run(inputs: Sequence[Array]) -> list[Array]:
-            if compute is None:
-                return [*self._execute(Request(inputs), measure=False).outputs]
-            self._enter()
+            live = self._enter()
             try:
-                return compute(inputs)
+                return live.compiled.run_frame(frame, inputs)
+            except DriverDiedError as death:
+                self._thread.death = death
+                raise
             finally:
                 self._leave()
 
@@ -52,16 +83,20 @@ class PreparedForeign:
 
     def session(self) -> Prepared:
         """Return a burst; this itself if the library has none."""
-        self._enter()
+        live = self._enter()
+        if not live.compiled.agent.has_bursts:
+            self._leave()
+            return Borrowed(self)
+
+        def make() -> Live:
+            live = self._find()
+            return Live(live.compiled.open_burst(), live)
+
         try:
-            burst = self._compiled.open_burst()
+            return PreparedForeign(self._model, make, self._section, self._leave)
         except BaseException:
             self._leave()
             raise
-        if burst is None:
-            self._leave()
-            return Borrowed(self)
-        return PreparedForeign(self._path, burst, self._model, self._leave)
 
     def close(self) -> None:
         with self._lock:
@@ -70,10 +105,23 @@ class PreparedForeign:
         if is_free:
             self._free()
 
-    def _enter(self) -> None:
+    def _find(self) -> Live:
+        """Return the compilation of a live connection."""
+        if not self._live.compiled.agent.is_alive:
+            with self._lock:
+                if not self._live.compiled.agent.is_alive:
+                    self._live = self._make()
+        return self._live
+
+    def _enter(self) -> Live:
         with self._lock:
             need(not self._is_closed, CLOSED, OpFailedError)
             self._users += 1
+        try:
+            return self._find()
+        except BaseException:
+            self._leave()
+            raise
 
     def _leave(self) -> None:
         with self._lock:
@@ -83,20 +131,21 @@ class PreparedForeign:
             self._free()
 
     def _free(self) -> None:
-        self._compiled.close()
-        self._close()
+        self._live.free()
+        if self._leave_owner:
+            self._leave_owner()
 
     def _execute(self, request: Request, measure: bool) -> Outcome:
-        self._enter()
+        live = self._enter()
         try:
-            return self._run(request, measure)
+            return self._run(live, request, measure)
         finally:
             self._leave()
 
-    def _run(self, request: Request, measure: bool) -> Outcome:
+    def _run(self, live: Live, request: Request, measure: bool) -> Outcome:
         shapes: list[Shape] = [tuple([n or GUESS for n in type.dimensions]) for type in self._outputs]
         for _ in range(TRIALS):
-            result = self._compiled.run(request, shapes, measure)
+            result = live.compiled.run(request, shapes, measure)
             shapes = [
                 type.dimensions if shape is None else self._check(index, type, shape)
                 for index, (type, shape) in enumerate(zip(self._outputs, result.shapes, strict=True))
@@ -104,20 +153,20 @@ class PreparedForeign:
             if result.is_complete:
                 outputs = [self._cut(*each) for each in zip(shapes, result.buffers, strict=True)]
                 return Outcome(outputs, result.hardware_ns, result.driver_ns)
-        raise OpFailedError(f"{self._path} asks for larger outputs than it has said that they are")
+        raise OpFailedError(f"{live.compiled.agent.path} asks for larger outputs than it has said that they are")
 
     def _check(self, index: int, declared: OperandType, shape: Shape) -> Shape:
         try:
             check_declared(declared.with_dimensions(shape), declared, is_model_output=True)
         except OpFailedError as error:
-            raise OpFailedError(f"{self._path}: output {index} {error}") from None
+            raise OpFailedError(f"{self._live.compiled.agent.path}: output {index} {error}") from None
         return shape
 
     def _cut(self, shape: Shape, buffer: Array) -> Array:
         count = math.prod(shape)
         need(
             count <= buffer.size,
-            f"{self._path} says that it gave {count} elements, there was room for {buffer.size}",
+            f"{self._live.compiled.agent.path} says that it gave {count} elements, there was room for {buffer.size}",
             OpFailedError,
         )
         return buffer[:count].reshape(shape)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import threading
 from contextlib import suppress
 
 from nnapi.drivers import adb
+from nnapi.drivers.isolated.process import make_environment
 from nnapi.drivers.output import read_last_words
 from nnapi.errors import UnavailableDeviceError, need
 
@@ -35,15 +37,25 @@ class Stream:
         return read_last_words(self._output)
 
     def close(self) -> None:
+        """Disconnect; a process ends by itself then, or is ended."""
         self.socket.close()
-        if self._process is not None:
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(PATIENCE)
-            self._process.kill()
-            self._process.wait()
         if self._output is not None:
             os.close(self._output)
-            self._output = None
+        process, self._output, self._process = self._process, None, None
+        if process is not None:
+            threading.Thread(target=_await_end, args=(process,), name="nnapi-agent", daemon=True).start()
+
+    def leave(self) -> None:
+        """Let the process end when this one does, or with the connection of another."""
+        if self._process is not None:
+            self._process.returncode, self._process = 0, None
+
+
+def _await_end(process: subprocess.Popen[bytes]) -> None:
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(PATIENCE)
+    process.kill()
+    process.wait()
 
 
 def connect(address: str) -> Stream:
@@ -97,7 +109,9 @@ def start(command: list[str], output: int | None = None) -> Stream:
     ours, theirs = socket.socketpair()
     try:
         with theirs:
-            process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=theirs.fileno(), stderr=output)
+            process = subprocess.Popen(
+                command, stdin=theirs.fileno(), stdout=theirs.fileno(), stderr=output, env=make_environment()
+            )
     except BaseException:
         ours.close()
         raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 import struct
 from collections import deque
@@ -25,6 +26,8 @@ MOST_PARTS = 512
 """Buffers of one call of sendmsg."""
 AT_ONCE = 4096
 """Bytes of the first call that receives a message: most answers."""
+LONGEST_PAUSE = 15
+"""Seconds after which a message that does not go on is given up."""
 
 
 class Ask(IntEnum):
@@ -138,13 +141,24 @@ class Answers:
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", LONGEST_PAUSE, 0))
+        self._poll = select.poll()
+        self._poll.register(connection, select.POLLIN)
         self._buffer = memoryview(bytearray(AT_ONCE))
         self._held = 0
 
-    def receive(self) -> Answer | None:
-        """Return the next message, None at the end of the stream. Raises OSError and Garbage."""
+    def receive(self, patience: float | None = None) -> Answer | None:
+        """Return the next message, None at the end of the stream. Raises OSError and Garbage, and TimeoutError if none
+        begins within so many seconds."""
+        if patience is not None and not self._held and not self._poll.poll(max(0, patience) * 1000):
+            raise TimeoutError
         while self._held < HEADER.size:
-            count = self._connection.recv_into(self._buffer[self._held :])
+            try:
+                count = self._connection.recv_into(self._buffer[self._held :])
+            except BlockingIOError:
+                if self._held:
+                    raise
+                continue  # it still computes
             if not count:
                 return None
             self._held += count

@@ -162,13 +162,21 @@ def describe_end(status: int) -> tuple[str, bool]:
     return f"its process ended with status {status}", True
 
 
+def make_environment() -> dict[str, str]:
+    """Return the environment of a device's process, which uses no other processes for devices."""
+    return {name: value for name, value in os.environ.items() if name not in OURS} | NONE
+
+
 def _start(connection: socket.socket, output: int) -> subprocess.Popen[bytes]:
-    environment = {name: value for name, value in os.environ.items() if name not in OURS} | NONE
     command = [sys.executable, "-m", MODULE, *map(str, (connection.fileno(), output, os.getpid()))]
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGABRT})  # as child.watch_abort needs it
     try:
         return subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, pass_fds=[connection.fileno(), output], env=environment, close_fds=True
+            command,
+            stdin=subprocess.DEVNULL,
+            pass_fds=[connection.fileno(), output],
+            env=make_environment(),
+            close_fds=True,
         )
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
