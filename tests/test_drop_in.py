@@ -99,6 +99,14 @@ def test_our_names_come_before_the_module_s_own(replaced: Package) -> None:
     assert asked == ["its_module"]
 
 
+def test_a_star_imports_our_names_and_the_module_s_own(replaced: Package) -> None:
+    sys.meta_path.insert(0, DropInFinder(replaced, lambda name: {"answer": 42}))
+    for module, expected in (("its_module", {"answer": 42, "question": 2}), ("no_such.inner", {"answer": 42})):
+        names: dict[str, object] = {"__name__": "program"}
+        exec(f"from {module} import *", names)
+        assert {name: value for name, value in names.items() if not name.startswith("_")} == expected
+
+
 def test_a_module_that_is_imported_already_is_replaced(replaced: Package) -> None:
     own = import_module("its_module")
     DropInFinder(replaced, lambda _: {"answer": 42}).replace_imported()

@@ -57,6 +57,9 @@ class DropIn(ModuleType):
         asking = sys._getframe(1).f_globals.get("__name__", "").partition(".")[0]
         if asking not in ("nnapi", "importlib") and name in self._find_names():  # importlib asks for anyone
             return self._find_names()[name]
+        if name == "__all__":  # of "from … import *", which finds no names in an empty dictionary
+            own = getattr(self.own, name, None) or [each for each in dir(self.own) if not each.startswith("_")]
+            return [*dict.fromkeys((*self._find_names(), *own))]
         if self.own is not None:
             return getattr(self.own, name)
         with suppress(ImportError):

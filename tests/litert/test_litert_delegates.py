@@ -47,7 +47,9 @@ def test_several_delegates_are_all_their_devices() -> None:
 
 def test_what_nothing_stands_for_is_refused() -> None:
     there = "there are xnnpack-cpu, nnapi-reference"
-    with pytest.raises(ValueError, match=f"no device stands for the delegate libedgetpu.so.1; {there}"):
+    with pytest.raises(
+        ValueError, match=f"Failed to load delegate from libedgetpu.so.1: no device replaces it; {there}"
+    ):
         load_delegate("libedgetpu.so.1")
     with pytest.raises(ValueError, match="no device tpu; there are"):
         load_delegate("libnnapi_delegate.so", {"devices": "tpu"})

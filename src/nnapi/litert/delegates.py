@@ -66,5 +66,6 @@ def _find_devices(library: str, options: Mapping[str, Any]) -> list[str] | None:
         return wanted or None
     found = [name for name in present if name == library or name.partition("-")[0] in stem]
     if not found:
-        raise ValueError(f"no device stands for the delegate {library}; there are {', '.join(present)}")
+        there = ", ".join(present)
+        raise ValueError(f"Failed to load delegate from {library}: no device replaces it; there are {there}")
     return found
