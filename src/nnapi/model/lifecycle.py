@@ -1,7 +1,5 @@
 """The state of an API object and the error for operations that it does not permit."""
 
-from __future__ import annotations
-
 from nnapi.errors import BadStateError
 
 

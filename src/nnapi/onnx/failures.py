@@ -1,7 +1,5 @@
 """The exceptions of ONNX Runtime."""
 
-from __future__ import annotations
-
 
 class Fail(Exception):
     """A failure without an exception of its own."""

@@ -3,8 +3,6 @@
 A checkout changes without a new version of the package.
 """
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 from functools import cache

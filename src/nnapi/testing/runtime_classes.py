@@ -1,7 +1,5 @@
 """The runtime's classes that run conformance examples; another module may replace this one."""
 
-from __future__ import annotations
-
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.runtime.compilation import Compilation

@@ -1,7 +1,5 @@
 """The configuration of delegates: an environment variable, else a file."""
 
-from __future__ import annotations
-
 import os
 
 VARIABLE = "NNAPI_DELEGATES"

@@ -15,9 +15,8 @@ from nnapi.drivers.installed import version
 from nnapi.drivers.litert.artifact import Compiled
 from nnapi.drivers.litert.compile import compile_graph
 from nnapi.drivers.litert.driver import GraphDriver
-from nnapi.drivers.litert.lowering import lower_model
 from nnapi.drivers.prepared import Shapes
-from nnapi.lowering.lower import need_supported
+from nnapi.formats.tflite.graph import Graph
 from nnapi.model.model import Model
 
 Options = tuple[tuple[str, str], ...]
@@ -34,15 +33,10 @@ class DelegateDriver(GraphDriver[PreparedDelegated]):
         return ENGINE
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
-        return judge(self._plugin, model, lower_model(model))
+        return judge(self._plugin, model, self.lower(model))
 
-    def prepare_graph(
-        self, model: Model, options: PrepareOptions, assumed: Shapes, shapes: Shapes
-    ) -> PreparedDelegated:
-        model.need_mapped()  # some dimensions are known at a run only, and its files may have changed by then
-        lowered = lower_model(model, shapes)
-        need_supported(lowered.verdicts)
-        return self.open_graph(model, options, compile_graph(model, rewrite(lowered.graph), assumed))
+    def compile(self, model: Model, graph: Graph, assumed: Shapes, options: PrepareOptions) -> Compiled:
+        return compile_graph(model, rewrite(graph), assumed)
 
     def open_graph(self, model: Model, options: PrepareOptions, compiled: Compiled) -> PreparedDelegated:
         return PreparedDelegated(self._plugin, compiled)

@@ -1,8 +1,6 @@
 """Spinning on shared memory before sleeping, as long as recent waits show that it pays: it may steal the processor that
 the other side needs, and a fixed time never suffices on machines that wake up slowly."""
 
-from __future__ import annotations
-
 MISSES = 4
 """Spins without success, less those made up for, after which waits sleep at once for a while."""
 WORTH = 2

@@ -21,8 +21,8 @@ class Compiled(NamedTuple):
 
     ``flipped``: for each input, then each output, whether the caller's values are unsigned and the engine's signed.
     ``shapes`` are those of the outputs, ``origins`` the operation of each operator, ``work`` is the number of MACs. A
-    dynamic graph was made for the input shapes ``assumed`` (None for an omitted one). XNNPACK computes ``in_float16``.
-    ``file`` begins with the content.
+    dynamic graph was made for the input shapes ``assumed`` (None for an omitted one). The engine may compute
+    ``in_float16``. ``file`` begins with the content.
     """
 
     content: bytes | memoryview
@@ -48,6 +48,12 @@ def read_facts(content: memoryview, version: int) -> tuple[Any, int]:
     if found != version:
         raise ValueError(f"it has version {found}, the driver's is {version}")
     return _freeze(json.loads(bytes(content[end - length : end]))), end - length
+
+
+def cut_facts(compiled: Compiled) -> bytes:
+    """Return the file without the facts."""
+    content = memoryview(compiled.content)
+    return bytes(content[: read_facts(content, VERSION)[1]])
 
 
 def _freeze(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from nnapi.drivers.litert.artifact import VERSION, Compiled, write_facts
 from nnapi.drivers.litert.lowering import is_static
@@ -13,8 +13,16 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Shape
 
 
-def compile_graph(model: Model, graph: Graph, assumed: Sequence[Shape | None], *, in_float16: bool = False) -> Compiled:
-    """Serialize a graph; ``assumed`` are the shapes of inputs (None if omitted) that a dynamic model tries first."""
+def compile_graph(
+    model: Model,
+    graph: Graph,
+    assumed: Sequence[Shape | None],
+    *,
+    in_float16: bool = False,
+    write: Callable[..., bytes] = serialize,
+) -> Compiled:
+    """Write a graph, with the facts as its ``tail``; ``assumed`` are the shapes of inputs (None if omitted) that a
+    dynamic model tries first."""
     told = (
         graph.flipped,
         tuple(tensor.shape for tensor in graph.outputs),
@@ -23,7 +31,7 @@ def compile_graph(model: Model, graph: Graph, assumed: Sequence[Shape | None], *
         None if is_static(model) else tuple(assumed),
         in_float16,
     )
-    return Compiled(serialize(graph, tail=write_facts(VERSION, *told)), *told)
+    return Compiled(write(graph, tail=write_facts(VERSION, *told)), *told)
 
 
 def find_origins(graph: Graph) -> list[int | None]:

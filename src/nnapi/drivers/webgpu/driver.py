@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
 from nnapi.codes import DeviceTypeCode
 from nnapi.drivers.base import (
-    CacheEntry,
     Capabilities,
     DeviceInfo,
     Outcome,
@@ -17,16 +16,15 @@ from nnapi.drivers.base import (
     Verdict,
 )
 from nnapi.drivers.installed import version
-from nnapi.drivers.litert.artifact import read_facts, write_facts
+from nnapi.drivers.litert.artifact import Compiled, cut_facts
 from nnapi.drivers.litert.driver import GraphDriver
 from nnapi.drivers.prepared import CLOSED, Shapes, check_deadline
 from nnapi.errors import OpFailedError
-from nnapi.lowering.lower import need_supported
 from nnapi.model.model import Model
-from nnapi.model.operand import Shape
 
 if TYPE_CHECKING:
     from nnapi.drivers.litert.lowering import Lowered
+    from nnapi.formats.tflite.graph import Graph
 
 GPU = Capabilities(
     Performance(0.005, 0.02), relaxed=Performance(0.004, 0.02), launch_seconds=4e-4, seconds_per_byte=5e-10
@@ -36,23 +34,6 @@ SOFTWARE = Capabilities(
     Performance(20.0, 20.0), relaxed=Performance(20.0, 20.0), launch_seconds=0.05, seconds_per_byte=1e-8
 )
 """The capabilities of Vulkan on the CPU: slower than the CPU's own device."""
-
-
-VERSION = 2
-"""Of cache entries: increase it with every change of compiled models."""
-
-
-class Compiled(NamedTuple):
-    """A file for the accelerator. ``relaxed`` allows float16.
-
-    ``flipped``: for each input, then each output, whether the caller's values are unsigned and the engine's signed. A
-    dynamic model was made for the input shapes ``assumed`` (None for an omitted one).
-    """
-
-    content: bytes
-    flipped: tuple[bool, ...]
-    relaxed: bool
-    assumed: tuple[Shape | None, ...] | None
 
 
 class WebGpuDriver(GraphDriver["PreparedModel"]):
@@ -73,8 +54,7 @@ class WebGpuDriver(GraphDriver["PreparedModel"]):
     def capabilities(self) -> Capabilities:
         return SOFTWARE if self.is_software else GPU
 
-    def lower(self, model: Model, shapes: Sequence[Shape | None] | None = None) -> Lowered:
-        """Lower a model for those shapes of its inputs; return the graph with the verdicts."""
+    def lower(self, model: Model, shapes: Shapes | None = None) -> Lowered:
         from nnapi.drivers.litert.lowering import lower_model
         from nnapi.drivers.webgpu.lowering import WebGpuLowering
 
@@ -83,23 +63,11 @@ class WebGpuDriver(GraphDriver["PreparedModel"]):
     def verdicts(self, model: Model) -> Sequence[Verdict]:
         return self.lower(model).verdicts
 
-    def pack(self, compiled: Compiled) -> bytes:
-        return compiled.content + write_facts(VERSION, *compiled[1:])
-
-    def unpack(self, entry: CacheEntry) -> Compiled:
-        content = memoryview(entry.content)
-        facts, length = read_facts(content, VERSION)
-        return Compiled(bytes(content[:length]), *facts)
-
-    def prepare_graph(self, model: Model, options: PrepareOptions, assumed: Shapes, shapes: Shapes) -> PreparedModel:
-        from nnapi.drivers.litert.lowering import is_static
+    def compile(self, model: Model, graph: Graph, assumed: Shapes, options: PrepareOptions) -> Compiled:
+        from nnapi.drivers.litert.compile import compile_graph
         from nnapi.drivers.webgpu.lowering import write_graph
 
-        model.need_mapped()  # some dimensions are known at a run only, and its files may have changed by then
-        found = self.lower(model, shapes)
-        need_supported(found.verdicts)
-        tried = None if is_static(model) else assumed
-        return PreparedModel(Compiled(write_graph(found.graph), found.graph.flipped, model.relaxed, tried))
+        return compile_graph(model, graph, assumed, in_float16=model.relaxed, write=write_graph)
 
     def open_graph(self, model: Model, options: PrepareOptions, compiled: Compiled) -> PreparedModel:
         return PreparedModel(compiled)
@@ -112,7 +80,7 @@ class PreparedModel:
         from nnapi.drivers.webgpu.engine import Instance  # never before there is something to compute
 
         self.compiled = compiled
-        self._instance: Instance | None = Instance(compiled.content, compiled.flipped, compiled.relaxed)
+        self._instance: Instance | None = Instance(cut_facts(compiled), compiled.flipped, compiled.in_float16)
 
     def execute(self, request: Request) -> Outcome:
         check_deadline(request)

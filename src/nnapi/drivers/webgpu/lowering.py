@@ -47,13 +47,13 @@ class WebGpuLowering(TfliteLowering):
                 raise Unsupported(f"the accelerator is not known to compute {pattern}")
 
 
-def write_graph(graph: Graph) -> bytes:
-    """Write the accelerator's file, without XNNPACK's passes. The accelerator finds inputs and outputs by name."""
+def write_graph(graph: Graph, tail: bytes = b"") -> bytes:
+    """Write the accelerator's file, without XNNPACK's passes. It finds inputs and outputs by name."""
     graph = adapt_graph(separate_padding(_separate_outputs(graph)))
     for letter, tensors in (("t", graph.tensors()), ("i", graph.inputs), ("o", graph.outputs)):
         for number, tensor in enumerate(tensors):
             tensor.name = f"{letter}{number}"
-    return serialize(graph, write_named_tensors)
+    return serialize(graph, write_named_tensors, tail=tail)
 
 
 def adapt_graph(graph: Graph) -> Graph:

@@ -1,7 +1,5 @@
 """``python -m nnapi.drivers.webgpu.probe``: add two numbers on the accelerator; print ``computed`` or the reason."""
 
-from __future__ import annotations
-
 import os
 import sys
 

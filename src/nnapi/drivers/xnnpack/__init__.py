@@ -23,6 +23,7 @@ from nnapi.trace.log import Log
 if TYPE_CHECKING:
     from nnapi.drivers.litert.lowering import Lowered
     from nnapi.drivers.timings import Timings
+    from nnapi.formats.tflite.graph import Graph
 
 log = Log("nnapi.ExecutionPlan")
 
@@ -52,10 +53,15 @@ class XnnpackDriver(GraphDriver[PreparedGraph]):
     def capabilities(self) -> Capabilities:
         return ENGINE
 
-    def verdicts(self, model: Model) -> Sequence[Verdict]:
-        from nnapi.drivers.litert.lowering import lower_model  # a megabyte, and milliseconds, that a warm start saves
+    def lower(self, model: Model, shapes: Shapes | None = None) -> Lowered:
+        from nnapi.drivers.litert.lowering import assume_shapes, lower_model  # a megabyte that a warm start saves
 
-        result = lower_model(model, dynamic_range=model.dynamic_range)
+        asked = self._find_asked(model) if shapes == tuple(assume_shapes(model)) else None
+        self._asked = None
+        return asked or lower_model(model, shapes, dynamic_range=model.dynamic_range)
+
+    def verdicts(self, model: Model) -> Sequence[Verdict]:
+        result = self.lower(model)
         whole = all(verdict.supported for verdict in result.verdicts)
         self._asked = (weakref.ref(model, self._forget), result) if whole else None
         return result.verdicts
@@ -105,26 +111,17 @@ class XnnpackDriver(GraphDriver[PreparedGraph]):
 
         return find_timings()
 
-    def prepare_graph(self, model: Model, options: PrepareOptions, assumed: Shapes, shapes: Shapes) -> PreparedGraph:
+    def compile(self, model: Model, graph: Graph, assumed: Shapes, options: PrepareOptions) -> Compiled:
         from nnapi.drivers.litert.compile import compile_graph
-        from nnapi.drivers.litert.lowering import lower_model
         from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import ALL_FLOAT, ALL_SIGNED, find_kernel_timings
         from nnapi.drivers.xnnpack.rewriting import FLOAT_PASSES, PASSES, UNSIGNED_PASSES, find_large_constants, rewrite
-        from nnapi.lowering.lower import need_supported
 
-        model.need_mapped()  # some dimensions are known at a run only, and its files may have changed by then
-        result = self._find_asked(model) if shapes == assumed else None
-        self._asked = None
-        result = result or lower_model(model, shapes, dynamic_range=model.dynamic_range)
-        need_supported(result.verdicts)
         passes = {UNSIGNED: UNSIGNED_PASSES, FLOAT_WEIGHTS: FLOAT_PASSES}.get(options.variant, PASSES)
         timings = {MIXED: find_kernel_timings(), IN_FLOAT: ALL_FLOAT}.get(options.variant, ALL_SIGNED)
         in_float16 = self.offer_precision(model).choose(options.variant) is Precision.FLOAT16
-        graph = rewrite(model, result.graph, passes, timings)
-        found = compile_graph(model, graph, assumed, in_float16=in_float16)
+        found = compile_graph(model, rewrite(model, graph, passes, timings), assumed, in_float16=in_float16)
         release_pages(find_large_constants(model))
-        del result, graph  # and with them what was made of the constants
-        return self.open_graph(model, options, found)
+        return found
 
     def open_graph(self, model: Model, options: PrepareOptions, compiled: Compiled) -> PreparedGraph:
         return PreparedGraph(model, compiled, self._choose_threads(options, compiled.work))

@@ -1,7 +1,5 @@
 """The used subset of the schema of .tflite files: field numbers in declaration order, names of types."""
 
-from __future__ import annotations
-
 
 class Model:
     VERSION, OPERATOR_CODES, SUBGRAPHS, BUFFERS, METADATA, SIGNATURE_DEFS = 0, 1, 2, 4, 6, 7

@@ -1,7 +1,5 @@
 """ABS, NEG, RSQRT, LOGICAL_NOT."""
 
-from __future__ import annotations
-
 from nnapi.codes import OperationCode as Op
 from nnapi.lowering.decomposition import RULES
 from nnapi.lowering.decompositions.binary import as_numbers

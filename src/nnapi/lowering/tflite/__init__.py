@@ -1,7 +1,5 @@
 """Canonical rules from NNAPI's operations to TensorFlow Lite's operators; engines change a copy of ``RULES``."""
 
-from __future__ import annotations
-
 from nnapi.lowering.lower import import_rules
 from nnapi.lowering.tflite.context import RULES
 

@@ -1,7 +1,5 @@
 """The rules for LiteRT: the canonical ones, except where its kernels or XNNPACK's are faster or correct otherwise."""
 
-from __future__ import annotations
-
 from nnapi.drivers.litert.context import RULES
 from nnapi.lowering.lower import import_rules
 

@@ -1,7 +1,5 @@
 """Reasons why some operations of TFLite have no rule."""
 
-from __future__ import annotations
-
 from nnapi.formats.tflite.operators import OPERATORS
 
 BY_REASON = {
