@@ -62,6 +62,8 @@ def make(name: str) -> tuple[Any, list[Any]]:
             small = {"n_embd": 128, "n_layer": 4, "n_head": 4}
         if kind == "DistilBert":
             small = {"dim": 128, "n_layers": 4, "n_heads": 4, "hidden_dim": 256}
+        if kind == "SqueezeBert":
+            small["embedding_size"] = 128
         config = getattr(transformers, f"{kind}Config")(**small)
         config._attn_implementation = "eager"
         inputs = [torch.randint(5, 900, (1, 32)), torch.ones(1, 32).long()]

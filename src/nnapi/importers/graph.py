@@ -193,7 +193,7 @@ class Graph:
             for value in outputs:
                 value.is_dynamic_shape = value.array is not None
         if any(value.array is None for value in outputs):
-            known = KnownMatch(match, code, types, declared, references)
+            known = KnownMatch(match, code, types, settled, references)
             self.steps.append(Step(code, list(inputs), list(outputs), known))
             self.written.update(outputs)
 

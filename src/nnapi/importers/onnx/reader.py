@@ -77,9 +77,10 @@ class File:
             return self._ordered[key]
         ordered = np.ascontiguousarray(array)
         source = array.base
+        if source is None or ordered is array or array.nbytes < SHARED:
+            return ordered
         owners = (owner for _, each in self._arrays.values() for owner in (each, each.base))
-        is_of_file = source is not None and any(source is each for each in owners)  # so its address stays its own
-        if is_of_file and ordered is not array and array.nbytes >= SHARED:
+        if any(source is each for each in owners):  # so its address stays its own
             ordered.flags.writeable = False
             self._ordered[key] = ordered
         return ordered
