@@ -317,3 +317,53 @@ def test_codes_of_inputs_are_rounded_for_those_alone_who_compute_with_codes(code
     assert ("FakeQuantize" in operations[: operations.index("Convolution")]) == is_rounded
     (ours,), (right,) = (compile(model, [which]).run(codes) for which in (ENGINE, REFERENCE))
     assert np.abs(ours.astype(int) - right).max() <= 1
+
+
+@pytest.mark.parametrize("move", ["mirror_pad", "resize_nearest_neighbor"])
+@pytest.mark.parametrize("type", ["int8", "uint8"])
+def test_dequantized_values_that_only_move_are_not_rounded_again(move: str, type: str) -> None:
+    """Quantized values of the same type stay as they are stored; another type clamps them."""
+    builder = nnapi.Builder()
+    real = builder.dequantize(builder.input(tensor("int8", (1, 1, 2, 1), 0.5, 3)), out=tensor("float32", (1, 1, 2, 1)))
+    if move == "mirror_pad":
+        moved = builder.mirror_pad(real, np.array([[0, 0], [0, 0], [1, 1], [0, 0]], np.int32), 0)
+    else:
+        moved = builder.resize_nearest_neighbor(real, 4, 1)
+    builder.output(builder.quantize(moved, out=tensor(type, (1, 1, 4, 1), 0.5, 3)))
+    model = builder.finish()
+    (result,) = compile(model, [ENGINE]).run(np.array([-7, 9], np.int8).reshape(1, 1, 2, 1))
+    first = -7 if type == "int8" else 0
+    assert result.ravel().tolist() == ([9, first, 9, first] if move == "mirror_pad" else [first, first, 9, 9])
+    assert (type == "int8") == _is_without(model, "FakeQuantize")
+
+
+def test_arithmetic_on_dequantized_values_is_the_engines() -> None:
+    """A mean and a difference between quantized values convert none of them to an integer."""
+    builder = nnapi.Builder()
+    x = builder.input(tensor("float32", (1, 1, 3, 1)))
+    real = builder.dequantize(builder.quantize(x, out=tensor("int8", x.shape, 0.5, 2)), out=tensor("float32", x.shape))
+    difference = builder.sub(real, builder.mean(real, [2], True))
+    builder.output(builder.add(difference, real))
+    model = builder.finish()
+    (result,) = compile(model, [ENGINE]).run(np.array([0.1, 0.9, 2.2], np.float32).reshape(1, 1, 3, 1))
+    np.testing.assert_allclose(result.ravel(), [-1, 1, 3], atol=1e-5)  # 0, 1 and 2, less their mean of 1, twice
+    assert _is_without(model, "Convert")
+
+
+def test_the_zero_point_is_dequantized_to_0() -> None:
+    """The engine's own rounding to quantized values gives 2.9e-7 here, whose reciprocal is finite."""
+    builder = nnapi.Builder()
+    x = builder.input(tensor("float32", (5,)))
+    real = builder.dequantize(builder.quantize(x, out=tensor("int8", (5,), 0.013, 59)), out=tensor("float32", (5,)))
+    builder.output(real)
+    builder.output(builder.div(np.ones(1, np.float32), real))
+    model = builder.finish()
+    found, reciprocals = compile(model, [ENGINE]).run(np.array([0, 0.001, -0.012, 0.1, -9], np.float32))
+    np.testing.assert_allclose(found, [0, 0, -0.013, 0.104, -2.431], rtol=1e-6)
+    assert np.isinf(reciprocals).tolist() == [True, True, False, False, False]
+    assert _is_without(model, "Convert")
+
+
+def _is_without(model: Model, kind: str) -> bool:
+    """Whether the engine's graph has no node of a type."""
+    return kind not in {node.get_type_name() for node in lower_model(model).graph().get_ops()}

@@ -110,8 +110,13 @@ class Context(lowering.Context):
 
     def move(self, value: Value, move: Callable[[Node], Node], *, first: bool = False) -> Value:
         """Return the result of an operation that moves, drops or repeats elements."""
-        kind = value.is_moved_as
-        return Value.of(move(value.node(kind, first)), self.type(), kind, first=first)
+        kind, type = value.is_moved_as, self.type()
+        result = Value.of(move(value.node(kind, first)), type, kind, first=first)
+        if value.quantized is not None:
+            source = value.quantized
+            kind, type = source.is_moved_as, source.type.with_dimensions(type.dimensions)
+            result.quantized = Value.of(move(source.node(kind, first)), type, kind, first=first)
+        return result
 
     def map(self, function: Function, *values: Value) -> Value:
         """Return the result of a function of each element, or of each pair."""

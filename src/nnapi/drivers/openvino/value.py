@@ -70,13 +70,14 @@ def number(value: float) -> Node:
 class Value:
     """An operand's value. ``type`` has static dimensions; those of an image are NHWC whatever the graph's order.
 
-    ``array`` is the stored value of a constant.
+    ``array`` is the stored value of a constant, ``quantized`` the quantized value that a float was dequantized from.
     """
 
     def __init__(self, type: OperandType, name: str, array: Array | None = None) -> None:
         self.type = type
         self.name = name
         self.array = array
+        self.quantized: Value | None = None
         self._faces: dict[Face, Node] = {}
 
     @classmethod
@@ -105,6 +106,14 @@ class Value:
         """The kind in which operations that only move elements take it."""
         return "stored" if self.kind == "stored" else "real"
 
+    @property
+    def rounded(self) -> Value:
+        """The computed quantized value that a float was dequantized from, else the value itself.
+
+        Its floats are those that the engine computes with quantized values, but the zero point's is a little off 0.
+        """
+        return self.quantized if self.quantized is not None and self.quantized.kind != "stored" else self
+
     def node(self, kind: Kind, first: bool = False) -> Node:
         """Return a representation of the value."""
         face = kind, first
@@ -132,6 +141,13 @@ class Value:
         if not is_stored or isinstance(self.node("stored"), ov.op.Parameter):
             return self.real(first)
         return decode_exactly(self.node("stored", first), self.type)
+
+    def exact(self, first: bool = False) -> Node:
+        """Return the float values of a quantized value, the zero point's as 0."""
+        if self.kind == "stored" or ("stored", first) in self._faces:
+            return decode_exactly(self.node("stored", first), self.type)
+        steps = op.round(op.multiply(self.real(first), number(1 / self.type.scale)), "half_to_even")
+        return op.multiply(steps, number(self.type.scale))
 
     def view_as_image(self) -> Value:
         """Return a value stored as NCHW as the NHWC image of rules."""

@@ -42,8 +42,11 @@ def function(context: Context, **operands: Value) -> Value:
 @lower(*ARITHMETIC)
 def arithmetic(context: Context, lhs: Value, rhs: Value) -> Value:
     """The engine moves limits of a sum with a constant before the sum, where it rounds them differently."""
-    if context.code == Op.ADD and lhs.array is None and rhs.array is None:
-        return context.map(op.add, lhs, rhs)
+    are_computed = lhs.array is None and rhs.array is None
+    if are_computed:
+        lhs, rhs = lhs.rounded, rhs.rounded
+        if context.code == Op.ADD:
+            return context.map(op.add, lhs, rhs)
     (x, y), first = align([lhs, rhs])
     made = ARITHMETIC[context.code](x, y)
     factors = [value.array for value in (lhs, rhs) if value.array is not None] if context.code == Op.MUL else []

@@ -8,12 +8,15 @@ from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, lower
-from nnapi.drivers.openvino.value import Value, decode_exactly, number
+from nnapi.drivers.openvino.value import Value, number
 from nnapi.ops.types import INT32
 
 
 @lower(Op.QUANTIZE)
 def quantize(context: Context, input: Value) -> Value:
+    """A value that was dequantized from the same quantized values, and only moved since, is not rounded again."""
+    if input.quantized is not None and input.quantized.type == context.type():
+        return input.quantized
     return context.map(lambda x: x, input)
 
 
@@ -21,7 +24,9 @@ def quantize(context: Context, input: Value) -> Value:
 def dequantize(context: Context, input: Value) -> Value:
     """Dequantize the stored values: floats that the engine has rounded to them are a little off, 0 too."""
     first = input.is_channels_first
-    return context.result(decode_exactly(input.node("stored", first), input.type), first=first)
+    result = context.result(input.exact(first), first=first)
+    result.quantized = input if context.type().code == OperandCode.TENSOR_FLOAT32 else None
+    return result
 
 
 @lower(Op.CAST)

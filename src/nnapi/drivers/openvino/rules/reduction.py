@@ -28,7 +28,7 @@ EXTREMES = {Op.REDUCE_MAX: find_maximum, Op.REDUCE_MIN: find_minimum}
 def mean(context: Context, input: Value, axes: Array, keep_dims: int) -> Value:
     """A quantized mean is rounded down: to the nearest, after less than half a step is subtracted, so that no multiple
     of 1 / count lies on a border."""
-    y, first = _reduce(context, input, axes, op.reduce_mean)
+    y, first = _reduce(context, input.rounded, axes, op.reduce_mean)
     type = context.type()
     if type.is_quantized:
         count = math.prod(input.type.dimensions[axis] for axis in reduced_axes(input.type.rank, axes))

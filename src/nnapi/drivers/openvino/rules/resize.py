@@ -7,7 +7,7 @@ import numpy as np
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, integers, lower
-from nnapi.drivers.openvino.value import Value
+from nnapi.drivers.openvino.value import Node, Value
 from nnapi.model.operand import Array
 from nnapi.ops.resize import nearest_cells
 from nnapi.ops.shapes import Pair
@@ -31,13 +31,13 @@ def resize_bilinear(context: Context, input: Value, size: Pair, align_corners: b
 def resize_nearest_neighbor(context: Context, input: Value, size: Pair, **sampling: bool) -> Value:
     """Gather pixels by index: the engine's arithmetic may differ by one from the specified one. It is exact where all
     pixels are repeated equally often; and to gather, the engine transposes what convolutions read."""
-    kind = input.is_moved_as
-    y = input.node(kind, True)
     dimensions = input.type.dimensions[1:3]
     picks = [nearest_cells(dimension, out, **sampling) for dimension, out in zip(dimensions, size, strict=True)]
-    if all(_repeats(picked, dimension) for picked, dimension in zip(picks, dimensions, strict=True)):
-        y = op.interpolate(
-            y,
+    is_even = all(_repeats(picked, dimension) for picked, dimension in zip(picks, dimensions, strict=True))
+
+    def repeat(x: Node) -> Node:
+        return op.interpolate(
+            x,
             integers(size),
             "nearest",
             "sizes",
@@ -45,11 +45,14 @@ def resize_nearest_neighbor(context: Context, input: Value, size: Pair, **sampli
             nearest_mode="floor",
             axes=integers([2, 3]),
         )
-        return Value.of(y, context.type(), kind, first=True)
-    for axis, dimension, picked in zip((2, 3), dimensions, picks, strict=True):
-        if not np.array_equal(picked, np.arange(dimension)):
-            y = op.gather(y, op.constant(picked.astype(np.int32)), integers(axis))
-    return Value.of(y, context.type(), kind, first=True)
+
+    def pick(x: Node) -> Node:
+        for axis, dimension, picked in zip((2, 3), dimensions, picks, strict=True):
+            if not np.array_equal(picked, np.arange(dimension)):
+                x = op.gather(x, op.constant(picked.astype(np.int32)), integers(axis))
+        return x
+
+    return context.move(input, repeat if is_even else pick, first=True)
 
 
 def _repeats(picked: Array, dimension: int) -> bool:

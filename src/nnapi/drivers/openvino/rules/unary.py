@@ -7,7 +7,7 @@ import numpy as np
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, integers, lower
-from nnapi.drivers.openvino.value import Value, decode_exactly, number
+from nnapi.drivers.openvino.value import Value, number
 
 FUNCTIONS = {
     Op.FLOOR: op.floor,
@@ -48,6 +48,5 @@ def rsqrt(context: Context, input: Value) -> Value:
     if not input.type.is_quantized:
         return context.map(lambda x: op.divide(number(1), op.sqrt(x)), input)
     first = input.is_channels_first
-    exact = decode_exactly(input.node("stored", first), input.type)
-    x = op.maximum(exact, number(float(np.finfo(np.float32).tiny)))
+    x = op.maximum(input.exact(first), number(float(np.finfo(np.float32).tiny)))
     return context.result(op.divide(number(1), op.sqrt(x)), first=first)
