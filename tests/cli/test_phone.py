@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from nnapi.cli import connected_phones
 from nnapi.drivers import adb
 from nnapi.drivers.adb import LOCAL as AGENT
 from nnapi.drivers.foreign.driver import load_driver
@@ -32,14 +33,16 @@ def phone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     monkeypatch.setenv("LD_LIBRARY_PATH", str(programs))
     monkeypatch.setenv("PHONE", str(folder))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "configuration"))
+    monkeypatch.delenv("NNAPI_FOREIGN", raising=False)
     yield folder
     adb.remove_agent("SERIAL")
 
 
-def run(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "nnapi", "phone", *words]
+def run(*words: str, command: str = "phone") -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "nnapi", command, *words]
     environment = {**os.environ, "DEBUG_NN_CPUONLY": "0"}
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    return subprocess.run(line, capture_output=True, text=True, check=False, env=environment)
 
 
 def test_an_agent_is_pushed_connected_and_removed(phone: Path) -> None:
@@ -55,6 +58,38 @@ def test_an_agent_is_pushed_connected_and_removed(phone: Path) -> None:
     missing = run("connect", "SERIAL")
     assert missing.returncode != 0
     assert "run `nnapi phone push SERIAL`" in missing.stderr
+
+
+def test_a_connected_phone_is_remembered(phone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("push", "SERIAL", "--agent", str(AGENT), "--name", "pixel").returncode == 0
+    assert "pixel-adder" in run(command="devices").stdout
+    found = run("--device", "pixel", "--json", command="devices")
+    assert '"name": "pixel-adder"' in found.stdout, found.stderr
+    assert run("connect", "SERIAL", "--name", "other").returncode == 0
+    listed = run(command="devices").stdout
+    assert "pixel-adder" in listed
+    assert "other-adder" in listed
+    monkeypatch.setenv("NNAPI_FOREIGN", "")
+    assert "adder" not in run(command="devices").stdout
+    monkeypatch.delenv("NNAPI_FOREIGN")
+    assert run("disconnect", "SERIAL").returncode == 0
+    assert "adder" not in run(command="devices").stdout
+    assert "not a name for devices" in run("connect", "SERIAL", "--name", "a=b,c").stderr
+
+
+def test_phones_are_used_unless_the_variable_is_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("NNAPI_FOREIGN", "board=/lib/board.so")
+    for name, serial in (("pixel", "ONE"), ("tablet", "TWO"), ("pixel", "THREE")):
+        connected_phones.add_phone(name, serial)
+    connected_phones.use_phones()
+    assert os.environ["NNAPI_FOREIGN"] == "board=/lib/board.so"
+    monkeypatch.delenv("NNAPI_FOREIGN")
+    connected_phones.use_phones()
+    assert os.environ["NNAPI_FOREIGN"] == "tablet=adb:TWO,pixel=adb:THREE"
+    for serial in ("ONE", "TWO", "THREE"):
+        connected_phones.drop_phone(serial)
+    assert connected_phones.list_phones() == []
 
 
 def test_an_agent_that_has_ended_is_started_again(phone: Path) -> None:

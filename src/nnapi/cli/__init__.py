@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from nnapi.cli.connected_phones import use_phones
 from nnapi.cli.failure import Nnapi, prepare_streams
 from nnapi.collecting import pause_collecting
 
@@ -79,7 +80,7 @@ def _options(
         bool, typer.Option("--version", help="Show the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    pass
+    use_phones()
 
 
 def main() -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import nnapi
+from nnapi.cli.connected_phones import add_phone, drop_phone
 from nnapi.cli.text import console
 from nnapi.drivers import adb
-from nnapi.errors import UnavailableDeviceError
+from nnapi.errors import BadDataError, UnavailableDeviceError, need
 
 app = typer.Typer(help="Put the agent on a phone, and list the phone's NNAPI devices.", no_args_is_help=True)
 
@@ -32,7 +34,8 @@ def push(
 
 @app.command()
 def connect(serial: Serial, name: Name = "phone") -> None:
-    """Start the agent if it does not run, and list the phone's devices and how programs find them."""
+    """Start the agent if it does not run, list the phone's devices, and remember the phone for later commands."""
+    need(re.fullmatch(r"[\w.-]+", name), f"{name!r} is not a name for devices: letters, digits, . and -", BadDataError)
     setting = f"{name}=adb:{serial}"
     os.environ["NNAPI_FOREIGN"] = setting
     found = [device for device in nnapi.devices() if device.name.startswith(f"{name}-")]
@@ -46,10 +49,19 @@ def connect(serial: Serial, name: Name = "phone") -> None:
         kind = device.type.name.removeprefix("DEVICE_")
         level = device.feature_level.level
         out.print(f"{device.name}: {kind}, version {device.version}, feature level {level}", markup=False)
+    add_phone(name, serial)
+    out.print("Later commands find these devices, until: nnapi phone disconnect SERIAL. Other programs:", markup=False)
     out.print(f"export NNAPI_FOREIGN={setting}", markup=False)
 
 
 @app.command()
+def disconnect(serial: Serial) -> None:
+    """Forget a phone: later commands do not look for its devices. The agent stays there."""
+    drop_phone(serial)
+
+
+@app.command()
 def remove(serial: Serial) -> None:
-    """End the agent on a phone, and remove its files."""
+    """End the agent on a phone, remove its files, and forget the phone."""
+    drop_phone(serial)
     adb.remove_agent(serial)

@@ -246,12 +246,16 @@ def unavailable_devices() -> list[Unavailable]:
 def device(name: str) -> Device:
     """Return the device of that name; UnavailableDeviceError, listing the devices, if there is none.
 
-    A name that ends with ``.toml`` is a profile: a file, or one that comes with nnapi (docs/profiles.md).
+    The name in NNAPI_FOREIGN is enough for the only device of a library. A name that ends with ``.toml`` is a profile:
+    a file, or one that comes with nnapi (docs/profiles.md).
     """
     if name.endswith(PROFILE):
         return _find_profiled(name)
     found = next((device for device in devices() if device.name == name), None)
     if found is None:
+        of_library = [device for device in devices() if getattr(device.driver, "library", None) == name]
+        if len(of_library) == 1:
+            return of_library[0]
         names = ", ".join(device.name for device in devices())
         reasons = "".join(f"; {u.name} is unavailable: {u.reason}" for u in unavailable_devices())
         raise UnavailableDeviceError(f"no device {name!r}; there are: {names}{reasons}")

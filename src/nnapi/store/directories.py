@@ -31,6 +31,12 @@ def default_directory() -> str:
     return _find_directory(*map(os.environ.get, ("NNAPI_CACHE_DIR", "XDG_CACHE_HOME", "HOME")))
 
 
+def find_setting_file(name: str) -> str:
+    """Return the path of a file in the user's configuration directory, which may not exist."""
+    folder = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.environ.get("HOME", ""), ".config")
+    return os.path.join(folder, "nnapi", name)
+
+
 def directory_of(kind: RecordKind) -> str:
     return os.path.join(default_directory(), kind)
 

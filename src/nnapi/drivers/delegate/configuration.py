@@ -2,9 +2,9 @@
 
 import os
 
+from nnapi.store.directories import find_setting_file
+
 VARIABLE = "NNAPI_DELEGATES"
-FILE = "nnapi/delegates.toml"
-"""Below the folder of the user's configuration."""
 
 
 def has_settings() -> bool:
@@ -15,5 +15,4 @@ def has_settings() -> bool:
 
 def find_file() -> str:
     """Return the path of the file, which may not exist."""
-    folder = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.environ.get("HOME", ""), ".config")
-    return os.path.join(folder, FILE)
+    return find_setting_file("delegates.toml")

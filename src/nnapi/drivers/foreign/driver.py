@@ -26,7 +26,7 @@ class ForeignDriver:
 
     def __init__(self, name: str, path: str, index: int, agent: Agent) -> None:
         """BadDataError without a device at that index, UnavailableDeviceError if the library is unusable."""
-        self._name, self._path, self._index, self._agent = name, path, index, agent
+        self.library, self._path, self._index, self._agent = name, path, index, agent
         self._lock = make_lock()
         self.info = self._describe(agent)
 
@@ -68,7 +68,7 @@ class ForeignDriver:
         except NnapiError as error:
             raise UnavailableDeviceError(str(error)) from None
         type = DeviceTypeCode(facts.type) if facts.type in (2, 3, 4) else DeviceTypeCode.DEVICE_OTHER
-        return DeviceInfo(f"{self._name}-{facts.name}", facts.version, type, level)
+        return DeviceInfo(f"{self.library}-{facts.name}", facts.version, type, level)
 
     def capabilities(self) -> Capabilities:
         return ENGINE

@@ -1,0 +1,46 @@
+"""The phones that ``nnapi phone connect`` has connected: later commands use their devices as if NNAPI_FOREIGN named
+them."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+
+from nnapi.store.directories import find_setting_file
+from nnapi.store.files import make_directory, replace_file
+
+FILE = "phones"
+"""Below the user's configuration directory: a line NAME=adb:SERIAL for each phone."""
+
+
+def list_phones() -> list[str]:
+    """Return the settings of the connected phones."""
+    with suppress(OSError), open(find_setting_file(FILE), encoding="utf-8") as file:
+        return file.read().split()
+    return []
+
+
+def use_phones() -> None:
+    """Set NNAPI_FOREIGN to the connected phones, unless it is set."""
+    if (phones := list_phones()) and "NNAPI_FOREIGN" not in os.environ:
+        os.environ["NNAPI_FOREIGN"] = ",".join(phones)
+
+
+def add_phone(name: str, serial: str) -> None:
+    """Remember a phone, in place of another of that name."""
+    _write([*(each for each in list_phones() if each.partition("=")[0] != name), f"{name}=adb:{serial}"])
+
+
+def drop_phone(serial: str) -> None:
+    """Forget a phone, whatever its names are."""
+    phones = list_phones()
+    rest = [each for each in phones if each.partition("=")[2] != f"adb:{serial}"]
+    if rest != phones:
+        _write(rest)
+
+
+def _write(phones: list[str]) -> None:
+    path = find_setting_file(FILE)
+    make_directory(os.path.dirname(path))
+    with replace_file(path) as file:
+        file.write("".join(f"{each}\n" for each in phones).encode())
