@@ -42,6 +42,7 @@ TESTED_BY = {
     "drivers/reference/control_flow.py": "ops/test_control_flow.py",
     "drivers/litert/artifact.py": "drivers/xnnpack/test_xnnpack_cache.py",
     "drivers/litert/driver.py": "drivers/xnnpack/test_xnnpack_cache.py",
+    "drivers/litert/lowering.py": "drivers/xnnpack/test_xnnpack_rules.py",
     "drivers/litert/limits.py": "drivers/xnnpack/test_xnnpack_safety.py",
     "drivers/litert/quiet.py": "drivers/litert/test_interpreter.py",
     "drivers/xnnpack/prepared.py": "drivers/litert/test_interpreter.py",

@@ -65,6 +65,12 @@ def test_a_whole_model_is_computed(device: Device) -> None:
         np.testing.assert_array_equal(compiled.run(X)[0], 4 * X)
 
 
+@pytest.mark.parametrize("name", ["exp", "floor", "log", "logistic", "rsqrt", "sin", "sqrt"])
+def test_functions_are_operators_without_what_xnnpack_needs_around_them(small: str, name: str) -> None:
+    graph = driver(small).lower(make_model(name)).graph
+    assert [operator.kind for operator in graph.operators] == ["ADD", name.upper(), "ADD"]
+
+
 @pytest.mark.parametrize("pattern", ["add_relaxed", "add_v1_2_2", "conv_float_2"])
 def test_examples_pass(device: Device, pattern: str) -> None:
     """Those of the operations that it takes; the whole of the examples is for ``nnapi check``."""
@@ -333,7 +339,7 @@ def test_own_delegate_computes(own: Device) -> None:
 
 
 @needs_own
-@pytest.mark.parametrize("pattern", ["conv_quant8_channels", "softmax_float_1"])
+@pytest.mark.parametrize("pattern", ["conv_quant8_channels", "exp", "softmax_float_1"])
 def test_examples_pass_by_own_delegate(own: Device, pattern: str) -> None:
     results = [*run(Corpus(PUBLISHED), [own], ["plain", "dynamic"], match_name(pattern))]
     assert not [result for result in results if result.status is Status.FAILED]

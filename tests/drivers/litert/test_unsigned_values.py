@@ -7,9 +7,9 @@ import pytest
 
 from nnapi.codes import OperationCode
 from nnapi.drivers.base import PrepareOptions, Request
-from nnapi.drivers.litert.lowering import lower_model
 from nnapi.drivers.litert.unsigned_values import can_be_unsigned, has_unsigned_filters, make_unsigned
 from nnapi.drivers.xnnpack import UNSIGNED
+from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.model.model import Model
 from nnapi.model.operand import tensor

@@ -64,7 +64,7 @@ def test_what_is_restored_computes_the_same_without_being_lowered(
     assert isinstance(first, Caches)
     prepared = first.prepare(model, OPTIONS)
     entry = CacheEntry(first.cache_entry(prepared))
-    monkeypatch.setattr("nnapi.drivers.litert.lowering.lower_model", None)
+    monkeypatch.setattr("nnapi.drivers.xnnpack.lowering.lower_model", None)
     again = product(weights=weights)
     restored = XnnpackDriver(1).restore(again, entry, OPTIONS)
     assert np.array_equal(ran(restored, given(again)), ran(prepared, given(model)))
@@ -118,14 +118,14 @@ def test_the_engine_maps_the_file_of_a_large_entry(tmp_path: Path, monkeypatch: 
 def test_a_compilation_with_a_cache_lowers_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cold = compile(product(), Device(XnnpackDriver(1)), cache=(tmp_path, TOKEN))
     with monkeypatch.context() as patch:
-        patch.setattr("nnapi.drivers.litert.lowering.lower_model", None)
+        patch.setattr("nnapi.drivers.xnnpack.lowering.lower_model", None)
         warm = compile(product(), Device(XnnpackDriver(1)), cache=(tmp_path, TOKEN))
         assert np.array_equal(warm.run(*given(warm.model))[0], cold.run(*given(cold.model))[0])
     assert as_text(warm.plan) == as_text(cold.plan)  # who wants to know asks the driver again
 
 
 def test_verdicts_and_preparation_share_one_lowering(monkeypatch: pytest.MonkeyPatch) -> None:
-    from nnapi.drivers.litert import lowering
+    from nnapi.drivers.xnnpack import lowering
 
     made = []
     lower_model = lowering.lower_model
@@ -160,7 +160,7 @@ def test_a_warm_start_imports_nothing_that_lowers(tmp_path: Path) -> None:
     runs = [subprocess.run(command, env=environment, capture_output=True, text=True, check=True) for _ in range(2)]
     cold, warm = (set(run.stdout.split()) for run in runs)
     lowers = {f"nnapi.drivers.litert.{name}" for name in ("compile", "lowering", "rules")}
-    lowers |= {f"nnapi.drivers.xnnpack.{name}" for name in ("rewriting", "passes.signed_weights")}
+    lowers |= {f"nnapi.drivers.xnnpack.{name}" for name in ("lowering", "rewriting", "passes.signed_weights")}
     lowers |= {"nnapi.lowering.lower", "nnapi.formats.tflite.writer"}
     assert lowers <= cold
     assert lowers.isdisjoint(warm)

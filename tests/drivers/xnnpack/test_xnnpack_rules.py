@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.drivers.litert.lowering import lower_model
 from nnapi.drivers.litert.rules import RULES
+from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.model.operand import ChannelQuantization, tensor
 from tests.drivers.xnnpack.engine_cases import Net, agree
 from tests.drivers.xnnpack.filter_cases import FILTERS, FLOAT, SIGNED, UNSIGNED, filtered, values

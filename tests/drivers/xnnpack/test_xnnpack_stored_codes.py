@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nnapi.codes import OperationCode
-from nnapi.drivers.litert.lowering import lower_model
+from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.model.operand import ChannelQuantization, tensor
 from tests.drivers.xnnpack.engine_cases import Net, both
 from tests.drivers.xnnpack.filter_cases import FLOAT, SIGNED, values

@@ -7,7 +7,7 @@ import pytest
 
 import nnapi
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.drivers.litert.lowering import lower_model
+from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.model.operand import tensor
 from tests.drivers.xnnpack.engine_cases import agree, engine
 from tests.single import scalar, single

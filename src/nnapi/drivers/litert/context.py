@@ -6,7 +6,6 @@ from collections.abc import Callable, Container, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from nnapi.codes import OperandCode
-from nnapi.drivers.litert import float_functions
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.formats.tflite.operators import facts
 from nnapi.lowering import tflite
@@ -84,10 +83,6 @@ class Context(canonical.Context):
 
     def stored_value(self, name: str, value: float) -> float:
         return value - SHIFT if self.type(name).code in UNSIGNED else value
-
-    def map(self, kind: str, x: Tensor, out: Tensor | None = None) -> Tensor:
-        compute = float_functions.FUNCTIONS.get(kind) if x.type == "f32" else None
-        return super().map(kind, x, out) if compute is None else compute(self, x, out or x.like())
 
     def fit_windows(
         self, x: Tensor, size: Sequence[int], padding: Padding, stride: Pair, dilation: Pair = (1, 1)

@@ -9,7 +9,7 @@ import numpy as np
 from nnapi.drivers.litert.lowering import TfliteLowering
 from nnapi.drivers.webgpu.adapting import adapt
 from nnapi.drivers.webgpu.patterns import describe_pattern, proven_patterns
-from nnapi.drivers.webgpu.rules import RULES, WebGpuContext
+from nnapi.drivers.webgpu.rules import RULES
 from nnapi.formats.tflite.dead_code import remove_dead_operators
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.formats.tflite.names import write_named_tensors
@@ -26,7 +26,6 @@ class WebGpuLowering(TfliteLowering):
     """Lowers mostly as for the CPU, and refuses patterns that are not proven."""
 
     rules = RULES
-    context_type = WebGpuContext
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None]) -> None:
         super().__init__(model, shapes)

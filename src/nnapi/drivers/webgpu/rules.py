@@ -7,10 +7,8 @@ import numpy as np
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert import rules as litert
 from nnapi.drivers.litert.context import Context
-from nnapi.drivers.litert.rules.convolution_filters import FilterContext
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.lowering.lower import Rules, require
-from nnapi.lowering.tflite import context as canonical
 from nnapi.lowering.tflite.normalization import sharpen
 from nnapi.model.operand import Array
 from nnapi.ops.shapes import axis_of
@@ -19,13 +17,6 @@ RULES = Rules(litert.RULES)
 lower = RULES.lower
 IMAGE = 4
 """The rank that the accelerator pads."""
-
-
-class WebGpuContext(FilterContext):
-    """LiteRT's context, without the workarounds for XNNPACK's functions."""
-
-    def map(self, kind: str, x: Tensor, out: Tensor | None = None) -> Tensor:
-        return canonical.Context.map(self, kind, x, out)
 
 
 @lower(Op.SOFTMAX)

@@ -54,7 +54,8 @@ class XnnpackDriver(GraphDriver[PreparedGraph]):
         return ENGINE
 
     def lower(self, model: Model, shapes: Shapes | None = None) -> Lowered:
-        from nnapi.drivers.litert.lowering import assume_shapes, lower_model  # a megabyte that a warm start saves
+        from nnapi.drivers.litert.lowering import assume_shapes  # a megabyte that a warm start saves
+        from nnapi.drivers.xnnpack.lowering import lower_model
 
         asked = self._find_asked(model) if shapes == tuple(assume_shapes(model)) else None
         self._asked = None
@@ -77,7 +78,7 @@ class XnnpackDriver(GraphDriver[PreparedGraph]):
 
     def list_variants(self, model: Model) -> Sequence[str]:
         """List the other variants of a model: stored unsigned values, the fastest types, sums or weights in float32."""
-        from nnapi.drivers.litert.lowering import is_static, lower_model
+        from nnapi.drivers.litert.lowering import is_static
         from nnapi.drivers.litert.unsigned_values import can_be_unsigned, has_unsigned_filters
         from nnapi.drivers.xnnpack.passes.dynamic_range import is_dynamic_range
         from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import find_kernel_timings
@@ -85,7 +86,7 @@ class XnnpackDriver(GraphDriver[PreparedGraph]):
 
         if not is_static(model):
             return []
-        graph = (self._find_asked(model) or lower_model(model, dynamic_range=model.dynamic_range)).graph
+        graph = (self._find_asked(model) or self.lower(model)).graph
         variants = [*self.offer_precision(model).variants]
         is_float = any(map(is_dynamic_range, graph.operators))
         variants += [UNSIGNED] if not is_float and has_unsigned_filters(graph) and can_be_unsigned(graph) else []

@@ -19,9 +19,9 @@ pytest.importorskip("ai_edge_litert", reason="LiteRT has no wheel for this platf
 
 from nnapi.drivers.litert import c_api
 from nnapi.drivers.litert.compile import find_origins
-from nnapi.drivers.litert.lowering import lower_model
 from nnapi.drivers.litert.profiler.align import Node, align, find_owners, fits
 from nnapi.drivers.litert.profiler.litert import Event, Profiled
+from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
 from tests.drivers.xnnpack.engine_cases import Net, engine
 

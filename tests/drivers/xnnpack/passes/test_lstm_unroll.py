@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nnapi import compile
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert import lstm_cells
-from nnapi.drivers.litert.lowering import lower_model
+from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.drivers.xnnpack.passes import lstm_unroll
 from nnapi.formats.tflite.lstm_fuse import fuse_lstm_steps
 from nnapi.model.operand import tensor

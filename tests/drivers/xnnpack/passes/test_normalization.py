@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 import nnapi
-from nnapi.drivers.litert.lowering import lower_model
 from nnapi.drivers.xnnpack import XnnpackDriver
+from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.drivers.xnnpack.passes.normalization import divide_by_roots
 from nnapi.formats.tflite.dead_code import remove_dead_operators
 from nnapi.model.model import Model

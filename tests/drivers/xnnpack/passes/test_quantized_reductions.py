@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.drivers.litert.lowering import lower_model
 from nnapi.drivers.litert.rules.reduction import LONGEST_ROW, count_row
+from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.drivers.xnnpack.passes.quantized_reductions import MOST_SUMMED, reduce_quantized
 from nnapi.formats.tflite.dead_code import remove_dead_operators
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant

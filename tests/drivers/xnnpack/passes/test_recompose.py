@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import nnapi
-from nnapi.drivers.litert.lowering import lower_model
 from nnapi.drivers.xnnpack import XnnpackDriver
+from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.drivers.xnnpack.passes.recompose import recompose
 from nnapi.formats.tflite.dead_code import remove_dead_operators
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nnapi.drivers.litert.float_functions import LARGE
+from nnapi.drivers.xnnpack.lowering import LARGE
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 
 LEAST = 1e-30

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from nnapi import compile
 from nnapi.codes import OperationCode
-from nnapi.drivers.litert.lowering import lower_model
+from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outliers
 from nnapi.drivers.xnnpack.passes.signed_weights.dead_channels import clear_weights, find_dead_channels
 from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nnapi.codes import OperationCode
-from nnapi.drivers.litert.lowering import lower_model
+from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.drivers.xnnpack.passes.signed_weights import cost_model, rewrite
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.model.operand import tensor

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nnapi.codes import OperationCode
-from nnapi.drivers.litert.lowering import lower_model
+from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
 from nnapi.drivers.xnnpack.passes.signed_weights.space_to_depth import move_space_to_depth
 from nnapi.model.operand import tensor

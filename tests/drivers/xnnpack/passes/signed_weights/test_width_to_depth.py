@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.drivers.litert.lowering import lower_model
+from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.drivers.xnnpack.passes.signed_weights.width_to_depth import _make_dense, _repeat_moved, move_width_to_depth
 from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Operator, Tensor

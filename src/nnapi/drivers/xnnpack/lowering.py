@@ -1,0 +1,67 @@
+"""Lower a model for XNNPACK: functions that its fast kernels compute wrongly for some finite values are made correct.
+
+The kernels flush values below 2**-126 to 0; roots of large values and sines of large angles are off by half and more,
+and LOGISTIC is NaN far from 0. The faults depend on the processor; the remedy does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from nnapi.drivers.litert import lowering
+from nnapi.drivers.litert.rules.convolution_filters import FilterContext
+from nnapi.formats.tflite.graph import Tensor, constant
+from nnapi.lowering.tflite.context import Context
+
+BEYOND_FAST = 7
+"""A rank without fast kernels, so that the C library's function is called for each element."""
+SATURATED = 128.0
+"""The magnitude from which LOGISTIC is 0 or 1 in float32."""
+LARGE = 2.0**124
+"""The largest value whose root the engine computes correctly."""
+
+
+def one_by_one(context: Context, x: Tensor, out: Tensor, kind: str) -> Tensor:
+    """Compute by the C library: correct for all values, a hundred times as slow."""
+    shape = (1,) * (BEYOND_FAST - len(x.shape)) + x.shape
+    flat = context.emit(kind, [context.reshape(x, shape)], x.like(shape=shape))
+    return context.emit("RESHAPE", [flat, constant(out.shape)], out)
+
+
+def square_root(context: Context, x: Tensor, out: Tensor) -> Tensor:
+    """Return the square root of any value: the root up to LARGE times the root of the rest."""
+    usual = context.emit("MINIMUM", [x, context.fill(x, LARGE)], x.like())
+    usual = context.emit("SQRT", [usual], x.like())
+    beyond = context.emit("MUL", [x, context.fill(x, 1 / LARGE)], x.like(), activation=0)
+    beyond = context.emit("MAXIMUM", [beyond, context.fill(x, 1)], x.like())
+    beyond = context.emit("SQRT", [beyond], x.like())
+    return context.emit("MUL", [usual, beyond], out, activation=0)
+
+
+def logistic(context: Context, x: Tensor, out: Tensor) -> Tensor:
+    """Return 1 / (1 + exp(-x)) of clamped values; NaN stays NaN where the processor's minimum preserves it."""
+    x = context.emit("MINIMUM", [x, context.fill(x, SATURATED)], x.like())
+    x = context.emit("MAXIMUM", [x, context.fill(x, -SATURATED)], x.like())
+    return context.emit("LOGISTIC", [x], out)
+
+
+FUNCTIONS: dict[str, Callable[[Context, Tensor, Tensor], Tensor]] = {
+    **{kind: partial(one_by_one, kind=kind) for kind in ("EXP", "FLOOR", "LOG", "RSQRT", "SIN")},
+    "LOGISTIC": logistic,
+    "SQRT": square_root,
+}
+"""The functions of float32 values by operator."""
+
+
+class XnnpackContext(FilterContext):
+    def map(self, kind: str, x: Tensor, out: Tensor | None = None) -> Tensor:
+        compute = FUNCTIONS.get(kind) if x.type == "f32" else None
+        return super().map(kind, x, out) if compute is None else compute(self, x, out or x.like())
+
+
+class XnnpackLowering(lowering.TfliteLowering):
+    context_type = XnnpackContext
+
+
+lower_model = partial(lowering.lower_model, lowering=XnnpackLowering)
