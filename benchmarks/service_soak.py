@@ -87,7 +87,7 @@ def hog(client: Any, model: Any) -> None:
         prepared = channel.prepare(model)
         for _ in range(8):
             channel.ask({"kind": "session", "prepared": prepared})
-        channel.ask({"kind": "model", "model": {}, "layout": {"sizes": [1 << 33], "places": []}}, [file])
+        channel.ask({"kind": "model", "model": {}, "layout": {"sizes": [1 << 33], "locations": []}}, [file])
         channel.ring(1)
     os.close(file)
 

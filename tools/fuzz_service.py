@@ -104,7 +104,7 @@ class Fuzzer:
                 },
                 ("arena",),
             ),
-            ({"kind": "bind", "prepared": 2, "places": [[[0, [2, 4]]], [[64, [2, 4]]]], "size": 4096}, ("arena",)),
+            ({"kind": "bind", "prepared": 2, "locations": [[[0, [2, 4]]], [[64, [2, 4]]]], "size": 4096}, ("arena",)),
             ({"kind": "spans", "first": 0}, ()),
         ]
         self.outcomes: Counter[str] = Counter()

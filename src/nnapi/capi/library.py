@@ -121,9 +121,9 @@ def objects(handles: Handles, pointer: Any, count: int) -> list[Any]:
 # Conversion of Python's results to C
 
 
-def store(place: Any, values: Sequence[int]) -> None:
+def store(target: Any, values: Sequence[int]) -> None:
     for index, value in enumerate(values):
-        place[index] = value
+        target[index] = value
 
 
 def keep_text(text: str) -> Any:

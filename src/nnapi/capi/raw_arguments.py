@@ -143,21 +143,21 @@ class CallFormatter:
     # What is given back
 
     def _format_output(self, function: Function, parameter: Parameter, values: Mapping[str, Any]) -> str:
-        place = values[parameter.name]
+        pointer = values[parameter.name]
         if parameter.kind:
-            return self._format_handle(parameter.kind, place[0])
+            return self._format_handle(parameter.kind, pointer[0])
         if parameter.name in SEVERAL:
             count = self._count_results(function, values)
             return _join_some(
-                [_format_number(parameter, place[index]) for index in range(min(count, MOST_ELEMENTS))], count
+                [_format_number(parameter, pointer[index]) for index in range(min(count, MOST_ELEMENTS))], count
             )
         if parameter.base == "char":
-            return self._format_text(place[0])
+            return self._format_text(pointer[0])
         if parameter.base == "void":
-            return f"{_address(place[0]):#x}"
+            return f"{_address(pointer[0]):#x}"
         if function.name == "ANeuralNetworksDevice_getType":
-            return _name(DeviceTypeCode, place[0])
-        return _format_number(parameter, place[0])
+            return _name(DeviceTypeCode, pointer[0])
+        return _format_number(parameter, pointer[0])
 
     def _count_results(self, function: Function, values: Mapping[str, Any]) -> int:
         """Return the number of values that a function has written."""

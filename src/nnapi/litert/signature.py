@@ -55,15 +55,15 @@ class Signature:
             counts = f"{len(self.inputs)} input and {len(self.outputs)} output buffers"
             raise RuntimeError(f"signature {self.key} takes {counts}, not {len(inputs)} and {len(outputs)}")
         given = [find_elements(buffer) for buffer in inputs]
-        places = self.list_inputs().values()
-        if [array.size for array in given] != [array.size for array in places]:
-            for name, array, place in zip(self.inputs, given, places, strict=True):
-                if array.size != place.size:
+        memory = self.list_inputs().values()
+        if [array.size for array in given] != [array.size for array in memory]:
+            for name, array, tensor in zip(self.inputs, given, memory, strict=True):
+                if array.size != tensor.size:
                     self.resize(name, array.shape, strict=True)
-            places = self.list_inputs().values()
-        for name, array, place in zip(self.inputs, given, places, strict=True):
-            _check_type(name, array, place)
-            place[...] = array if array.shape == place.shape else array.reshape(place.shape)
+            memory = self.list_inputs().values()
+        for name, array, tensor in zip(self.inputs, given, memory, strict=True):
+            _check_type(name, array, tensor)
+            tensor[...] = array if array.shape == tensor.shape else array.reshape(tensor.shape)
         graph = self.session.allocate()
         try:
             results = graph.run()

@@ -126,14 +126,14 @@ class InferenceSession:
     ) -> list[Array]:
         """Return the named outputs, by default all; raise InvalidArgument for misfits, ValueError for missing
         inputs."""
-        wanted = self._places(output_names)
+        wanted = self._positions(output_names)
         arrays = [as_stored(array) for array in self._check(input_feed)]
         try:
             results = self._specializations.run(arrays)
         except NnapiError as error:
             raise Fail(str(error)) from error
         ends = self._file.outputs
-        return [as_described(results[place], ends[place]) for place in wanted]
+        return [as_described(results[position], ends[position]) for position in wanted]
 
     def run_with_ort_values(
         self,
@@ -166,7 +166,7 @@ class InferenceSession:
         run_options: RunOptions | None = None,
     ) -> None:
         """Run on a new thread, which calls back with the outputs and an error message, "" without an error."""
-        self._places(output_names)
+        self._positions(output_names)
         self._check(input_feed)
 
         def run() -> None:
@@ -182,7 +182,7 @@ class InferenceSession:
         """Return which operation runs on which device, and why, for each combination of shapes that has run."""
         return self._specializations.explain()
 
-    def _places(self, names: Sequence[str] | None) -> list[int]:
+    def _positions(self, names: Sequence[str] | None) -> list[int]:
         known = [end.name for end in self._file.outputs]
         if not names:
             return list(range(len(known)))

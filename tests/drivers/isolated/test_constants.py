@@ -109,7 +109,7 @@ def test_memory_that_its_owner_could_cut_off_is_refused() -> None:
 def test_a_place_outside_its_file(place: list[int]) -> None:
     layout, descriptors = lay_out([VALUES.copy()])
     with pytest.raises(BadDataError, match="constant 0 is not in its file"):
-        map_constants({**layout, "places": [place]}, descriptors)(0)
+        map_constants({**layout, "locations": [place]}, descriptors)(0)
     with pytest.raises(BadDataError, match="0 files came, 1 are described"):
         map_constants(layout, [])
     os.close(descriptors[0])

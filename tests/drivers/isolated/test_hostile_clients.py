@@ -222,7 +222,7 @@ def test_descriptors_of_one_application(watched: Path) -> None:
     channel = client.channel()
     prepared = channel.prepare(model())
     arena = shared_file(4096, "arena")
-    bind = {"kind": "bind", "prepared": prepared, "places": [[[0, [4]]], [[64, [4]]]], "size": 4096}
+    bind = {"kind": "bind", "prepared": prepared, "locations": [[[0, [4]]], [[64, [4]]]], "size": 4096}
     answers = [channel.ask(bind, [arena]) for _ in range(80)]
     words = {error_of(answer) for answer in answers} - {""}
     assert any("(nnapi serve --descriptors)" in each or "more descriptors than may be open" in each for each in words)
@@ -270,7 +270,7 @@ def test_extensions_are_each_application_s_own(watched: Path) -> None:
         return {"extensions": [[name, [[0, [size, True]]]]], "models": []}
 
     first, second = RawClient(watched), RawClient(watched)
-    layout: dict[str, list[int]] = {"sizes": [], "places": []}
+    layout: dict[str, list[int]] = {"sizes": [], "locations": []}
     first.channel().ask({"kind": "model", "model": described(1), "layout": layout})
     EXTENSIONS.describe("test", Extension(name, {0: ExtensionType(8)}))
     made = nnapi.Model("extended")

@@ -197,7 +197,7 @@ def test_as_many_elements_are_combined_at_one_place_as_there_may_be_passes() -> 
     constants = {"i": np.full(64, 1), "u": np.arange(64, dtype=np.float32)}
     assert computed(loaded([node], constants, opset=18, x=x), x).tolist() == [1, 2 + 64 * 63 / 2, 3]
     constants = {"i": np.full(65, 1), "u": np.arange(65, dtype=np.float32)}
-    with pytest.raises(UnsupportedOperationsError, match="it combines 65 elements at one place"):
+    with pytest.raises(UnsupportedOperationsError, match="it combines 65 elements at one index"):
         loaded([node], constants, opset=18, x=x)
 
 

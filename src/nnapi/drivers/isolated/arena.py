@@ -50,9 +50,9 @@ class Arena:
         self, model: Model, inputs: Sequence[Location], outputs: Sequence[Location]
     ) -> tuple[list[Array], list[Array]]:
         made = []
-        for indices, places in ((model.inputs, inputs), (model.outputs, outputs)):
+        for indices, locations in ((model.inputs, inputs), (model.outputs, outputs)):
             types = [model.operands[index].type for index in indices]
-            made.append([self.view(*place, type.dtype) for place, type in zip(places, types, strict=True)])
+            made.append([self.view(*location, type.dtype) for location, type in zip(locations, types, strict=True)])
         return made[0], made[1]
 
 
@@ -69,15 +69,15 @@ def new_arena(size: int) -> Iterator[tuple[Arena, int]]:
 def copy_in(arena: Arena | None, arrays: Sequence[Array | None], free: int) -> tuple[list[Location | None] | None, int]:
     """Copy arrays into the arena from ``free`` on. Return their locations and the end of the last one; None, without
     copying, where the arena is too small."""
-    places: list[Location | None] = []
+    locations: list[Location | None] = []
     at = free
     for array in arrays:
-        places.append(None if array is None else (at, array.shape))
+        locations.append(None if array is None else (at, array.shape))
         at += 0 if array is None else round_up(array.nbytes)
     if arena is None or at > arena.size:
         return None, at
-    for array, place in zip(arrays, places, strict=True):
-        if array is not None and place is not None:
+    for array, location in zip(arrays, locations, strict=True):
+        if array is not None and location is not None:
             data = of_bytes(array)
-            arena.view(place[0], data.shape, data.dtype)[...] = data
-    return places, at
+            arena.view(location[0], data.shape, data.dtype)[...] = data
+    return locations, at

@@ -83,13 +83,13 @@ class Channel:
         """Wake up for that descriptor too."""
         self._poll.register(descriptor, select.POLLIN)
 
-    def tell(self, place: int, value: int) -> None:
+    def tell(self, word: int, value: int) -> None:
         """Change a word of the page after everything written before, and wake the other side."""
         words, release, acquire = self.words, self._release, self._acquire
         if IS_WEAK:
             release()
             acquire()
-        words[place] = value
+        words[word] = value
         release()
         acquire()
         if words[self._other_asleep]:
@@ -104,25 +104,25 @@ class Channel:
         self._release()
         self._acquire()
 
-    def wait(self, place: int, old: int, spin: int = SPIN, end: float | None = None) -> Sequence[int] | None:
+    def wait(self, word: int, old: int, spin: int = SPIN, end: float | None = None) -> Sequence[int] | None:
         """Wait until the word is no longer ``old`` and return nothing; else return the descriptors that are ready, or
         None at the ``end`` (seconds of the monotonic clock). With ``spin`` 0, sleep at once."""
-        if self.words[place] == old:
+        if self.words[word] == old:
             begin = time.monotonic_ns()
-            if not (spin and not ALONE and self._spin_until_changed(place, old, begin, spin)):
-                found = self._sleep(place, old, end)
+            if not (spin and not ALONE and self._spin_until_changed(word, old, begin, spin)):
+                found = self._sleep(word, old, end)
                 self._spin.note_sleep(time.monotonic_ns() - begin)
                 return found
         if IS_WEAK:
             self._fence()
         return ()
 
-    def _spin_until_changed(self, place: int, old: int, begin: int, least: int) -> bool:
+    def _spin_until_changed(self, word: int, old: int, begin: int, least: int) -> bool:
         words, clock, spin = self.words, time.monotonic_ns, self._spin
         now, end = begin, begin + spin.budget(least)
         while now < end:
             for _ in range(READS):
-                if words[place] != old:
+                if words[word] != old:
                     spin.note_hit(now - begin)
                     return True
             now = clock()
@@ -133,17 +133,17 @@ class Channel:
             spin.note_miss()
         return False
 
-    def _sleep(self, place: int, old: int, end: float | None) -> Sequence[int] | None:
+    def _sleep(self, word: int, old: int, end: float | None) -> Sequence[int] | None:
         words = self.words
         words[self._asleep] = 1
         self._fence()
         try:
-            while words[place] == old:
+            while words[word] == old:
                 ready = self._poll.poll(milliseconds(end))
                 if not ready:
                     return None
                 others = self._others(ready)
-                if others and words[place] == old:
+                if others and words[word] == old:
                     return others
             self._fence()
             if self._moves and words[self._other_processor] == (processor := current_processor()):

@@ -94,9 +94,9 @@ class ChannelServer:
 
     def forget(self, prepared: int) -> None:
         """Drop the bindings of a released prepared model."""
-        for place, binding in list(self._bindings.items()):
+        for number, binding in list(self._bindings.items()):
             if binding.prepared == prepared:
-                self._bindings.pop(place, None)
+                self._bindings.pop(number, None)
 
     def _serve_message(self) -> bool:
         """Answer the next message; return whether there was one."""
@@ -201,8 +201,8 @@ class ChannelServer:
         assert arena is not None
         types = [held.model.operands[index].type for index in held.model.inputs]
         inputs = [
-            None if place is None else arena.view(place[0], place[1], type.dtype)
-            for place, type in zip(body["inputs"], types, strict=True)
+            None if location is None else arena.view(location[0], location[1], type.dtype)
+            for location, type in zip(body["inputs"], types, strict=True)
         ]
         limits, attributes = (body["deadline"], body["loop_timeout"]), to_value(ATTRIBUTES, body["attributes"])
         begin = time.monotonic_ns()
@@ -213,26 +213,26 @@ class ChannelServer:
             stored = held.model.operands[index].type.dtype
             need(array.dtype.itemsize == stored.itemsize, f"the driver gave {array.dtype} for {stored}", OpFailedError)
         times = {"driver_ns": outcome.driver_ns or took, "hardware_ns": outcome.hardware_ns}
-        places, end = copy_in(arena, outputs, body["free"])
+        locations, end = copy_in(arena, outputs, body["free"])
         if arena.size > KEPT:
             self._arena = None
-        if places is not None:
-            return {"outputs": places, **times}, []
+        if locations is not None:
+            return {"outputs": locations, **times}, []
         with new_arena(end) as (larger, descriptor):  # for dynamic outputs
-            places, _ = copy_in(larger, outputs, 0)
-            return {"outputs": places, "arena": end, **times}, [os.dup(descriptor)]
+            locations, _ = copy_in(larger, outputs, 0)
+            return {"outputs": locations, "arena": end, **times}, [os.dup(descriptor)]
 
     def answer_spans(self, body: Body, descriptors: Sequence[int]) -> Body:
         return {"spans": [plain_values.of_span(span) for span in self._session.recording.read(body["first"])]}
 
     def answer_bind(self, body: Body, descriptors: Sequence[int]) -> Body:
-        number, (input_places, output_places) = body["prepared"], body["places"]
+        number, (input_locations, output_locations) = body["prepared"], body["locations"]
         held, arena = self._session.prepared[number], Arena(descriptors[0], body["size"])
-        shapes = [tuple(shape) for _, shape in input_places]
+        shapes = [tuple(shape) for _, shape in input_locations]
         infer = _inference(held, shapes)
         if infer is None:
             return {"binding": None}
-        inputs, outputs = arena.views(held.model, input_places, output_places)
+        inputs, outputs = arena.views(held.model, input_locations, output_locations)
         wanted = [(view, view.shape, view.dtype) for view in outputs]
 
         def run() -> None:
@@ -241,9 +241,9 @@ class ChannelServer:
                     raise BadDataError(f"an output is {array.dtype} of shape {array.shape}")
                 view[...] = array
 
-        place = next(self._numbers)
-        self._bindings[place] = Binding(number, run, BURST_SPIN if held.is_burst else SPIN)
-        return {"binding": place}
+        binding = next(self._numbers)
+        self._bindings[binding] = Binding(number, run, BURST_SPIN if held.is_burst else SPIN)
+        return {"binding": binding}
 
 
 def _inference(held: PreparedModel, shapes: Sequence[Shape]) -> Inference | None:

@@ -25,7 +25,7 @@ def lay_out(arrays: Sequence[Array]) -> tuple[dict[str, Any], list[int]]:
     """Return the location of each constant and open descriptors of the files that hold them."""
     files: dict[int, int | None] = {}
     descriptors: list[int] = []
-    places: list[list[int]] = []
+    locations: list[list[int]] = []
     packed: list[Any] = []
     size = 0
     for array in arrays:
@@ -35,11 +35,11 @@ def lay_out(arrays: Sequence[Array]) -> tuple[dict[str, Any], list[int]]:
             found = [-1, size, data.nbytes]  # the last file
             packed += [data, bytes(-data.nbytes % ALIGNED)]
             size += data.nbytes + -data.nbytes % ALIGNED
-        places.append(found)
+        locations.append(found)
     if packed:
         descriptors.append(memory_file([part for part in packed if len(part)], "nnapi-constants"))
     sizes = [os.fstat(descriptor).st_size for descriptor in descriptors]
-    return {"sizes": sizes, "places": places}, descriptors
+    return {"sizes": sizes, "locations": locations}, descriptors
 
 
 def _in_file(array: Array, files: dict[int, int | None], descriptors: list[int]) -> list[int] | None:
@@ -69,12 +69,12 @@ def map_constants(
     layout: dict[str, Any], descriptors: Sequence[int], map_one: MapFile = map_file
 ) -> Callable[[int], Array]:
     """Return a function from a constant's number to its bytes."""
-    sizes, places = layout["sizes"], layout["places"]
+    sizes, locations = layout["sizes"], layout["locations"]
     need(len(sizes) == len(descriptors), f"{len(descriptors)} files came, {len(sizes)} are described", BadDataError)
     files = [map_one(size, descriptor) for size, descriptor in zip(sizes, descriptors, strict=True)]
 
     def constant(number: int) -> Array:
-        file, offset, length = places[number]
+        file, offset, length = locations[number]
         view: Array = files[file].view()
         need(offset >= 0 and 0 <= length <= len(view) - offset, f"constant {number} is not in its file", BadDataError)
         return view[offset : offset + length]

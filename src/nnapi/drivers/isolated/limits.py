@@ -114,8 +114,8 @@ def _program(machine: Machine, sockets: bool, writing: bool) -> list[bytes]:
     lines += [_line(LEAST, OTHER_TABLE, 0, 1), _line(RETURN, REFUSE)]
     for number in refused:
         lines += [_line(EQUAL, number, 0, 1), _line(RETURN, REFUSE)]
-    for number, place in machine.open if writing else ():
-        flags = ARGUMENTS + 8 * place
+    for number, position in machine.open if writing else ():
+        flags = ARGUMENTS + 8 * position
         lines += [_line(EQUAL, number, 0, 4), _line(LOAD, flags), _line(ANY, WRITING, 0, 1), _line(RETURN, REFUSE)]
         lines += [_line(RETURN, ALLOW)]
     return [*lines, _line(RETURN, ALLOW)]

@@ -82,7 +82,7 @@ class RemotePrepared:
 
     def _execute(self, handle: Handle, channel: ClientChannel, request: Request) -> Outcome:
         connection = handle.connection
-        places, free = copy_in(channel.arena, request.inputs, 0)
+        locations, free = copy_in(channel.arena, request.inputs, 0)
         body = {
             "kind": "execute",
             "prepared": handle.number,
@@ -93,13 +93,13 @@ class RemotePrepared:
         }
 
         read = partial(self._read_outcome, channel)
-        if places is not None:
-            return connection.ask_on(channel, {**body, "inputs": places}, read, (), request.deadline)
+        if locations is not None:
+            return connection.ask_on(channel, {**body, "inputs": locations}, read, (), request.deadline)
         size = free + sum(round_up(type.nbytes) for type in self._outputs) + 1
         with new_arena(size) as (channel.arena, descriptor):
-            places, _ = copy_in(channel.arena, request.inputs, 0)
+            locations, _ = copy_in(channel.arena, request.inputs, 0)
             return connection.ask_on(
-                channel, {**body, "inputs": places, "arena": size}, read, [descriptor], request.deadline
+                channel, {**body, "inputs": locations, "arena": size}, read, [descriptor], request.deadline
             )
 
     def _read_outcome(self, channel: ClientChannel, message: Message) -> Outcome:
@@ -171,7 +171,7 @@ class RemotePrepared:
         outputs, size = _lay_out([type.dimensions for type in self._outputs], self._outputs, size)
         size = max(size, 1)
         with new_arena(size) as (arena, descriptor):
-            body = {"kind": "bind", "prepared": handle.number, "places": [inputs, outputs], "size": size}
+            body = {"kind": "bind", "prepared": handle.number, "locations": [inputs, outputs], "size": size}
             number = handle.connection.ask_on(channel, body, _read_binding, [descriptor], None)
         found = None if number is None else Binding(number, *arena.views(self._model, inputs, outputs))
         channel.bindings[key] = found
@@ -210,11 +210,11 @@ class RemoteSession(RemotePrepared):
 
 def _lay_out(shapes: Sequence[Shape], types: Sequence[OperandType], free: int) -> tuple[list[Location], int]:
     """Return locations for arrays of those shapes, and the next free offset."""
-    places: list[Location] = []
+    locations: list[Location] = []
     for shape, type in zip(shapes, types, strict=True):
-        places.append((free, shape))
+        locations.append((free, shape))
         free += round_up(math.prod(shape) * type.dtype.itemsize)
-    return places, free
+    return locations, free
 
 
 def _read_binding(answer: Message) -> int | None:

@@ -39,7 +39,7 @@ def _environment() -> Environment:
     return Environment.create(options=EnvironmentOptions(runtime_path=str(Path(ai_edge_litert.__file__).parent)))
 
 
-class End:
+class TensorBuffer:
     """A buffer of an input or output, and its elements as the caller's."""
 
     def __init__(self, buffer: Any, dtype: np.dtype[Any], shape: Shape, is_flipped: bool) -> None:
@@ -80,8 +80,8 @@ class Instance:
                         raise OpFailedError(f"{reason}; the next compilation finds those again") from None
                     log.warning("%s; it is started again, with those", reason)
         self.said = said.text
-        if (place := said.text.find(INVALID)) >= 0:  # it goes on all the same, and gives what lay in memory
-            raise OpFailedError(f"the accelerator refuses what it made itself: {said.text[place:].splitlines()[0]}")
+        if (start := said.text.find(INVALID)) >= 0:  # it goes on all the same, and gives what lay in memory
+            raise OpFailedError(f"the accelerator refuses what it made itself: {said.text[start:].splitlines()[0]}")
 
     def _make(self, content: bytes, flipped: Sequence[bool], relaxed: bool) -> None:
         """Compile the file, and run it once on zeros, which compiles the shaders."""
@@ -93,13 +93,13 @@ class Instance:
         (key,) = signatures = model.get_signature_list()
         details = {**model.get_input_tensor_details(key), **model.get_output_tensor_details(key)}
         names = [*signatures[key]["inputs"], *signatures[key]["outputs"]]
-        ends = [
-            End(buffer, np.dtype(details[name]["dtype"]), tuple(details[name]["shape"]), flip)
+        buffers = [
+            TensorBuffer(buffer, np.dtype(details[name]["dtype"]), tuple(details[name]["shape"]), flip)
             for buffer, name, flip in zip([*self._buffers[0], *self._buffers[1]], names, flipped, strict=True)
         ]
         count = len(self._buffers[0])
-        self._inputs, self._outputs = ends[:count], ends[count:]
-        self._compute([end.zeros() for end in self._inputs])
+        self._inputs, self._outputs = buffers[:count], buffers[count:]
+        self._compute([buffer.zeros() for buffer in self._inputs])
 
     def run(self, inputs: Sequence[Array | None]) -> list[Array]:
         """Copy the inputs in, compute, and copy the outputs out."""
@@ -110,10 +110,10 @@ class Instance:
                 raise OpFailedError(f"the accelerator failed: {error}") from None
 
     def _compute(self, inputs: Sequence[Array | None]) -> list[Array]:
-        for end, array in zip(self._inputs, inputs, strict=True):
-            end.write(array)
+        for buffer, array in zip(self._inputs, inputs, strict=True):
+            buffer.write(array)
         self._model.run_by_index(0, *self._buffers)
-        return [end.read() for end in self._outputs]
+        return [buffer.read() for buffer in self._outputs]
 
 
 def explain(failure: str, output: str) -> str:

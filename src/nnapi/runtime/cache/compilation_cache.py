@@ -33,7 +33,7 @@ OWN_LIMIT = 1 << 28
 SHARES = 4
 """Entries that fit into the runtime's own cache at least; a larger one is not cached."""
 
-Places = Sequence[tuple[int, int]]
+OperationIndices = Sequence[tuple[int, int]]
 """The identity of a partition: the index of its model (the whole is 0) and its number, for each operation. Empty for a
 whole model."""
 
@@ -57,9 +57,11 @@ class Cache:
         """The client's number of threads, part of the names."""
         self._contents: dict[str, Content | None] = {}
 
-    def restore(self, device: Device, model: Model, options: PrepareOptions, places: Places = ()) -> Prepared | None:
+    def restore(
+        self, device: Device, model: Model, options: PrepareOptions, operations: OperationIndices = ()
+    ) -> Prepared | None:
         """Restore the prepared model from an entry; None, with a log message, where none fits."""
-        path, driver = self._path(device, options, places), device.caches
+        path, driver = self._path(device, options, operations), device.caches
         content = self._read(path)
         if content is None or driver is None:
             return None
@@ -88,7 +90,7 @@ class Cache:
         model: Model,
         options: PrepareOptions,
         prepared: Prepared,
-        places: Places = (),
+        operations: OperationIndices = (),
         plan: bytes = b"",
     ) -> None:
         """Write the driver's payload of a prepared model, if it has any, and the plan, unless the model has changed."""
@@ -103,7 +105,7 @@ class Cache:
             log.warning("nothing of %s is kept: %s gives no entry: %s", model.name, device.name, error)
             return
         if payload is not None and not (self.is_own and len(payload) * SHARES > self.limit):
-            self._write(device, model, options, places, plan, payload)
+            self._write(device, model, options, operations, plan, payload)
 
     def keep_plan(self, device: Device, model: Model, options: PrepareOptions, plan: bytes) -> None:
         path = self._path(device, options)
@@ -131,11 +133,11 @@ class Cache:
         device: Device,
         model: Model,
         options: PrepareOptions,
-        places: Places,
+        operations: OperationIndices,
         plan: bytes,
         payload: bytes | memoryview,
     ) -> None:
-        path = self._path(device, options, places)
+        path = self._path(device, options, operations)
         label = Label(model.name, device.name, device.version, time.time())
         try:
             write_entry(path, label, Content(_describe_purpose(model, options), plan, payload))
@@ -147,12 +149,12 @@ class Cache:
         if model.origin is not None:
             model.origin.keep(model)
 
-    def _path(self, device: Device, options: PrepareOptions, places: Places = ()) -> str:
-        return os.path.join(self.directory, self.file_name(device, options, places))
+    def _path(self, device: Device, options: PrepareOptions, operations: OperationIndices = ()) -> str:
+        return os.path.join(self.directory, self.file_name(device, options, operations))
 
-    def file_name(self, device: Device, options: PrepareOptions, places: Places = ()) -> str:
+    def file_name(self, device: Device, options: PrepareOptions, operations: OperationIndices = ()) -> str:
         """Return the name of an entry: the SHA-256 of the same values as in Android's runtime, in the same order."""
-        parts = [self.token, *(struct.pack("<ii", *place) for place in places)]
+        parts = [self.token, *(struct.pack("<ii", *place) for place in operations)]
         parts += (device.name.encode(), device.version.encode())
         parts.append(struct.pack("<ii", options.preference, options.priority))
         for name, code, data in options.attributes:

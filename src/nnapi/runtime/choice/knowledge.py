@@ -99,7 +99,7 @@ def cache_plan(question: Question, ready: ReadyPlan, *, is_decided: bool) -> Non
         is_whole = is_decided and part.model is question.model and is_for_all
         text = _write_plan(question, plan) if is_whole else b""
         if not part.is_restored:
-            cache.keep(part.device, part.model, options, part.prepared, part.places, text)
+            cache.keep(part.device, part.model, options, part.prepared, part.operations, text)
         elif text:
             cache.keep_plan(part.device, part.model, options, text)  # it was prepared for another plan
 

@@ -11,7 +11,7 @@ from nnapi.errors import MissedDeadlineError, NnapiError, wrap_error
 from nnapi.model.content_hash import hash_content
 from nnapi.model.model import Model
 from nnapi.model.nesting import list_nested
-from nnapi.runtime.cache.compilation_cache import Cache, Places
+from nnapi.runtime.cache.compilation_cache import Cache, OperationIndices
 from nnapi.runtime.device import Device
 from nnapi.runtime.executors.deadline import run_in_time
 from nnapi.runtime.executors.executors import OnDevice
@@ -24,11 +24,11 @@ Guard = Callable[[Run, Prepared], Prepared]
 
 
 class Part(NamedTuple):
-    """The prepared model of a partition; ``places`` identify it in the cache."""
+    """The prepared model of a partition; ``operations`` identify it in the cache."""
 
     device: Device
     model: Model
-    places: Places
+    operations: OperationIndices
     prepared: Prepared
     is_restored: bool
 
@@ -64,7 +64,7 @@ def prepare_plan(
 
     def prepare_run(source: Plan, run: Run) -> Prepared:
         device = by_name[run.device]
-        part = _prepare_part(device, source.model, run, options, cache, _find_places(plan.model, source.model, run))
+        part = _prepare_part(device, source.model, run, options, cache, _find_operations(plan.model, source.model, run))
         parts.append(part)
         queued = run_on(device, run, part.prepared, options)
         return guard(run, queued) if guard else queued
@@ -90,22 +90,22 @@ def name_operations(operations: Sequence[int]) -> str:
 
 
 def _prepare_part(
-    device: Device, source: Model, run: Run, options: PrepareOptions, cache: Cache | None, places: Places
+    device: Device, source: Model, run: Run, options: PrepareOptions, cache: Cache | None, operations: OperationIndices
 ) -> Part:
     try:
         if cache is not None and device.caches is not None:
-            restored = cache.restore(device, run.model, options, places)
+            restored = cache.restore(device, run.model, options, operations)
             if restored is not None:
-                return Part(device, run.model, places, restored, is_restored=True)
+                return Part(device, run.model, operations, restored, is_restored=True)
             hash_content(run.model)  # of what is prepared now, whatever becomes of the files behind it
-        return Part(device, run.model, places, prepare_by_driver(device, run.model, options), is_restored=False)
+        return Part(device, run.model, operations, prepare_by_driver(device, run.model, options), is_restored=False)
     except MissedDeadlineError:
         raise
     except NnapiError as error:
         raise ClaimedError(device.name, source, _find_culprits(device, run, options, error), error) from error
 
 
-def _find_places(whole: Model, source: Model, run: Run) -> Places:
+def _find_operations(whole: Model, source: Model, run: Run) -> OperationIndices:
     """Return, for each operation, the index of its model (the whole is 0, referenced models follow) and its own; none
     for a simple plan."""
     if run.model is whole:

@@ -28,7 +28,7 @@ GLOBAL = {"GlobalAveragePool": OperationCode.MEAN, "GlobalMaxPool": OperationCod
 @rule(*POOLS)
 def pool(node: Node) -> Tensor:
     """Lower pooling; padding counts neither in NNAPI's average nor in its maximum."""
-    expressible(not node.wants(1), "NNAPI gives no places of what is largest")
+    expressible(not node.wants(1), "NNAPI gives no indices of the largest values")
     x, window = stored_image(node, 0), pool_windows(node)
     if node.kind == "AveragePool" and node.attribute("count_include_pad", 0):
         x, window = _with_zeros(node, x, window)

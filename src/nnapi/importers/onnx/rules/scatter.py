@@ -108,7 +108,7 @@ def _write_rows(node: Node, positions: Array, shape: Shape) -> Tensor:
     updates = node.view(node.stored(2), (positions.size, width)) if positions.size else data
     earlier = np.zeros(positions.size, np.int64) if way == "none" else _count_earlier(positions)
     passes = int(earlier.max(initial=-1)) + 1
-    expressible(passes <= MOST_PASSES, f"it combines {passes} elements at one place")
+    expressible(passes <= MOST_PASSES, f"it combines {passes} elements at one index")
     node.graph.reserve(12 * count * passes)
     for number in range(passes):
         mine = np.flatnonzero(earlier == number)
