@@ -1,13 +1,18 @@
-"""Variants that a driver has of a model: each is a plan of its own."""
+"""The first plan where an engine starts slowly; variants that a driver has of a model: each is a plan of its own."""
+
+import pytest
 
 from nnapi import Device, device
 from nnapi.codes import PreferenceCode
+from nnapi.drivers.base import Verdict
 from nnapi.drivers.limited import Limited
+from nnapi.drivers.timings import Cost, Element, Timings
+from nnapi.model.facts import Kind
 from nnapi.model.model import Model
-from nnapi.runtime.planning.planner import make_plans
+from nnapi.runtime.planning.planner import make_first_plan, make_plans
 from nnapi.runtime.planning.survey import Survey
 from tests.runtime.choice.trial_cases import network
-from tests.runtime.device_cases import capabilities
+from tests.runtime.device_cases import capabilities, chain
 
 
 class Shaping(Limited):
@@ -27,3 +32,27 @@ def test_plans_that_are_not_compared_have_the_usual_variant() -> None:
     (only,) = make_plans(survey, compared=False)
     assert only.variant == ""
     assert [plan.variant for plan in make_plans(survey)] == ["", "upside down", ""]
+
+
+class SlowlyStarting(Limited):
+    """The reference, as an engine that takes long to start."""
+
+    starts_slowly = True
+
+    def verdicts(self, model: Model) -> list[Verdict]:
+        return [Verdict(True)] * len(model.operations)
+
+
+@pytest.mark.parametrize(("seconds", "chosen"), [(1e-3, "quick"), (0.2, "slow to start")])
+def test_a_slow_start_is_worth_less_than_long_runs(seconds: float, chosen: str) -> None:
+    """Where a run takes long, the engine that is predicted to be 1.5 times as fast is the first."""
+    reference = device("nnapi-reference").driver
+    devices = [
+        Device(Shaping(reference, "quick", declared=capabilities())),
+        Device(SlowlyStarting(reference, "slow to start", declared=capabilities())),
+    ]
+    costs = {"quick": seconds, "slow to start": seconds / 1.5}
+    tables = {name: Timings(0, 0, {(Kind.ELEMENTWISE, Element.FLOAT32): Cost(cost)}) for name, cost in costs.items()}
+    plan = make_first_plan(Survey(chain(), devices, PreferenceCode.PREFER_FAST_SINGLE_ANSWER, None, tables))
+    assert plan is not None
+    assert plan.devices == (chosen,)

@@ -29,6 +29,8 @@ EXACT, INEXACT = 1e-12, 0.02
 UNSURE = 2.0
 """Times faster that an engine that starts slowly must be predicted to be, for the first plan: predictions are mostly
 within that, and its start takes longer than thousands of runs gain."""
+LONG = 0.1
+"""Seconds of a run beyond which the fastest prediction counts: the start is short, and comparisons take minutes."""
 DIVIDED = 8
 """Depth of nested control flow beyond which it is not divided."""
 
@@ -68,8 +70,9 @@ def make_first_plan(survey: Survey, *, slower: bool = True) -> Plan | None:
     of the fastest that does. The others are not asked for verdicts."""
     devices, count = survey.devices, len(survey.model.operations)
     problem = survey.price([[Verdict(True)] * count] * len(devices))
-    handicaps = [UNSURE if device.starts_slowly else 1.0 for device in devices]
-    order = sorted(problem.devices, key=lambda d: handicaps[d] * problem.cost((d,) * count))
+    costs = {d: problem.cost((d,) * count) for d in problem.devices}
+    unsure = UNSURE if min(costs.values()) < LONG else 1.0
+    order = sorted(costs, key=lambda d: costs[d] * (unsure if devices[d].starts_slowly else 1.0))
     for index in order if slower else order[:1]:
         verdicts = survey.verdicts(index)
         if any(verdict.parts for verdict in verdicts):
