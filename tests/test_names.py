@@ -48,7 +48,6 @@ TESTED_BY = {
     "drivers/xnnpack/prepared.py": "drivers/litert/test_interpreter.py",
     "drivers/litert/rules": "drivers/xnnpack/test_xnnpack_rules.py",
     "lowering/tflite": "lowering/tflite/test_canonical_rules.py",
-    "drivers/litert/float_functions.py": "drivers/xnnpack/test_xnnpack_float_functions.py",
     "drivers/litert/lstm_cells.py": "drivers/xnnpack/passes/test_lstm_unroll.py",
     "drivers/litert/outliers.py": "drivers/xnnpack/passes/signed_weights/test_channel_splitting.py",
     "drivers/xnnpack/rewriting.py": "drivers/xnnpack/test_xnnpack_cache.py",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.litert import float_functions
 from nnapi.drivers.litert.context import Context, lower
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.lowering.lower import require
@@ -16,6 +17,8 @@ SUM_RATIOS = (2.0**-9, 2.0**7)
 """The range of a scale relative to the result's in which the engine adds quantized values; it aborts outside."""
 PRODUCT_RATIOS = (2.0**-15, 2.0**7)
 SMALLEST_NORMAL = np.finfo(np.float32).smallest_normal
+MULTIPLIED = (2, 3, 4)
+"""Exponents that become products."""
 LONG, LONGEST = 256, 4096
 """Elements of a row that make up for its overhead; the most pixels to repeat."""
 
@@ -82,5 +85,30 @@ def _has_supported_ratios(kind: str, x: Tensor, y: Tensor, out: Tensor) -> bool:
 
 
 @lower(Op.POW)
-def power(context: Context, base: Tensor, exponent: Tensor) -> Tensor:
-    return float_functions.power(context, base, exponent, context.result())
+def power(context: Context, base: Tensor, exponent: Tensor, out: Tensor | None = None) -> Tensor:
+    """Avoid one integer exponent, with which the engine multiplies and never overflows to infinity."""
+    out = out or context.result()
+    if exponent.size > 1 or (exponent.data is not None and not _is_whole(exponent.data.item())):
+        return context.emit("POW", [base, exponent], out)
+    if exponent.data is not None and exponent.data.item() in MULTIPLIED:
+        return _multiply(context, context.reshape(base, out.shape), int(exponent.data.item()), out)
+    if base.size == 1:  # of one shape, they are not taken for a tensor and a number
+        return context.emit("POW", [context.reshape(base, out.shape), context.reshape(exponent, out.shape)], out)
+    longest = int(np.argmax(out.shape))
+    shape = tuple(dimension if axis == longest else 1 for axis, dimension in enumerate(out.shape))
+    if exponent.data is not None:
+        repeated = exponent.like(shape=shape, data=np.full(shape, exponent.data.item(), exponent.data.dtype))
+    else:
+        zeros = constant(np.zeros(shape), "f32")
+        repeated = context.emit("ADD", [exponent, zeros], exponent.like(shape=shape), activation=0)
+    return context.emit("POW", [base, repeated], out)
+
+
+def _is_whole(number: Any) -> bool:
+    return bool(number >= 1 and number == np.floor(number))
+
+
+def _multiply(context: Context, base: Tensor, times: int, out: Tensor) -> Tensor:
+    square = base.like() if times > 2 else out
+    context.emit("MUL", [base, base], square, activation=0)
+    return square if square is out else context.emit("MUL", [square, base if times == 3 else square], out, activation=0)

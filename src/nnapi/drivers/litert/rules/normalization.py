@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.litert import float_functions
 from nnapi.drivers.litert.context import Context, lower
+from nnapi.drivers.litert.rules.binary import power
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.lowering.lower import require
 from nnapi.lowering.tflite import normalization as canonical
@@ -27,7 +27,7 @@ def local_response_normalization(
         sums = _in_windows(context, around, 2 * reach + 1)
         sums = context.combine("MUL", sums, context.fill(x, alpha))
         sums = context.combine("ADD", sums, context.fill(x, bias))
-        factors = float_functions.power(context, sums, context.fill(x, -beta), x.like())
+        factors = power(context, sums, context.fill(x, -beta), x.like())
         return context.combine("MUL", x, factors)
 
     require(alpha >= 0, f"alpha is {alpha}: the engine loses precision where sums come near 0")

@@ -6,7 +6,6 @@ import numpy as np
 
 from nnapi.codes import FuseCode
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.litert import float_functions
 from nnapi.drivers.litert.context import Context, lower
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.formats.tflite.options import pooling_options
@@ -16,6 +15,9 @@ from nnapi.lowering.tflite.context import around
 from nnapi.lowering.tflite.pooling import average
 from nnapi.lowering.tflite.pooling import max_pool_2d as max_pool
 from nnapi.ops.shapes import Padding, Pair
+
+SHRUNK = 1 / 16
+"""The factor before a square root, of which the engine computes large ones wrongly; its own root is exact."""
 
 
 @lower(Op.L2_POOL_2D)
@@ -31,7 +33,9 @@ def l2_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, 
             f"steps of {stride} leave gaps between windows of {size}, whose means the engine never lets be infinite",
         )
         means = average(context, squares, out, padding, stride, size, FuseCode.FUSED_NONE)
-    return float_functions.root(context, means, context.result(), context.activation)
+    small = context.emit("MUL", [means, context.fill(means, SHRUNK)], means.like(), activation=0)
+    root, restored = context.emit("SQRT", [small], means.like()), context.fill(means, SHRUNK**-0.5)
+    return context.emit("MUL", [root, restored], context.result(), activation=context.activation)
 
 
 @lower(Op.MAX_POOL_2D)
