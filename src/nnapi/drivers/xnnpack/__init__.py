@@ -17,6 +17,7 @@ from nnapi.drivers.prepared import Shapes
 from nnapi.drivers.xnnpack.prepared import PreparedGraph
 from nnapi.model.memory import release_pages
 from nnapi.model.model import Model
+from nnapi.model.parts import constants
 from nnapi.model.precision import Precision
 from nnapi.trace.log import Log
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 log = Log("nnapi.ExecutionPlan")
 
+LARGE = 1024
+"""Bytes from which a constant is released after it was compiled."""
 WORTH_SHARING = 10_000_000
 """MACs below which threads cost more than they help."""
 UNSIGNED = "unsigned as stored"
@@ -115,13 +118,13 @@ class XnnpackDriver(GraphDriver[PreparedGraph]):
     def compile(self, model: Model, graph: Graph, assumed: Shapes, options: PrepareOptions) -> Compiled:
         from nnapi.drivers.litert.compile import compile_graph
         from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import ALL_FLOAT, ALL_SIGNED, find_kernel_timings
-        from nnapi.drivers.xnnpack.rewriting import FLOAT_PASSES, PASSES, UNSIGNED_PASSES, find_large_constants, rewrite
+        from nnapi.drivers.xnnpack.rewriting import FLOAT_PASSES, PASSES, UNSIGNED_PASSES, rewrite
 
         passes = {UNSIGNED: UNSIGNED_PASSES, FLOAT_WEIGHTS: FLOAT_PASSES}.get(options.variant, PASSES)
         timings = {MIXED: find_kernel_timings(), IN_FLOAT: ALL_FLOAT}.get(options.variant, ALL_SIGNED)
         in_float16 = self.offer_precision(model).choose(options.variant) is Precision.FLOAT16
         found = compile_graph(model, rewrite(model, graph, passes, timings), assumed, in_float16=in_float16)
-        release_pages(find_large_constants(model))
+        release_pages([value for value in constants(model) if value.nbytes >= LARGE])
         return found
 
     def open_graph(self, model: Model, options: PrepareOptions, compiled: Compiled) -> PreparedGraph:

@@ -10,7 +10,7 @@ from nnapi.drivers.xnnpack.passes.lstm_unroll import unroll_lstm
 from nnapi.drivers.xnnpack.passes.normalization import divide_by_roots
 from nnapi.drivers.xnnpack.passes.quantized_reductions import reduce_quantized
 from nnapi.drivers.xnnpack.passes.recompose import recompose
-from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import NOMINAL, KernelTimings, use_timings
+from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import KernelTimings, use_timings
 from nnapi.drivers.xnnpack.passes.signed_weights.in_float import compute_in_float
 from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
 from nnapi.drivers.xnnpack.passes.signed_weights.width_to_depth import move_width_to_depth
@@ -19,11 +19,7 @@ from nnapi.formats.tflite.dead_code import remove_dead_operators
 from nnapi.formats.tflite.graph import Graph
 from nnapi.formats.tflite.lstm_fuse import fuse_lstm_steps
 from nnapi.formats.tflite.state_variables import make_state_variables
-from nnapi.model.model import Lifetime, Model
-from nnapi.model.operand import Array
-
-LARGE = 1024
-"""Bytes from which a constant is large."""
+from nnapi.model.model import Model
 
 Pass = Callable[[Graph], Graph]
 PASSES: tuple[Pass, ...] = (
@@ -45,7 +41,7 @@ FLOAT_PASSES: tuple[Pass, ...] = (use_float_weights, *PASSES)
 UNSIGNED_PASSES: tuple[Pass, ...] = (reduce_quantized, remove_dead_operators, make_unsigned)
 
 
-def rewrite(model: Model, graph: Graph, passes: Sequence[Pass] = PASSES, timings: KernelTimings = NOMINAL) -> Graph:
+def rewrite(model: Model, graph: Graph, passes: Sequence[Pass], timings: KernelTimings) -> Graph:
     with use_timings(timings):
         for each in passes:
             if each is unroll_lstm:
@@ -53,8 +49,3 @@ def rewrite(model: Model, graph: Graph, passes: Sequence[Pass] = PASSES, timings
             else:
                 graph = each(graph)
     return graph
-
-
-def find_large_constants(model: Model) -> list[Array]:
-    values = [operand.value for operand in model.operands if operand.lifetime is Lifetime.CONSTANT]
-    return [value for value in values if value.nbytes >= LARGE]
