@@ -206,7 +206,14 @@ def failure(copy: Path, work: Work) -> str:
     if process.exitcode in (0, 5):  # 5: all tests of the choice are slow ones
         return ""
     written = log.read_text(errors="replace")
-    return "".join(re.findall(r"^FAILED .*", written, re.MULTILINE)[:1]) or f"{process.exitcode}: {written[-1000:]}"
+    named = re.findall(r"^(?:FAILED|ERROR) .*", written, re.MULTILINE)
+    return "".join(named[:1]) or f"{process.exitcode}: {written[-1000:]}"
+
+
+def failing_test(reason: str) -> str:
+    """Return the test that a reason names, which failed or whose fixture did; empty for other reasons."""
+    found = re.match(r"(?:FAILED|ERROR) (\S+::.*?)(?: - |$)", reason)
+    return found[1] if found else ""
 
 
 def judge(copies: Queue[Path], works: Callable[[Path], Sequence[Work]], mutant: Mutant) -> Outcome:
@@ -219,8 +226,8 @@ def judge(copies: Queue[Path], works: Callable[[Path], Sequence[Work]], mutant: 
         with use_mutation(copy / mutant.path, get_operator(mutant.operator)(), mutant.occurrence) as (before, after):
             reasons = (failure(copy, work) for work in works(mutant.path))
             reason = next(filter(None, reasons), "")
-        if (test := reason.removeprefix("FAILED ").split(" - ")[0]) and "::" in test:
-            reason = reason if not failure(copy, partial(run_tests, [test])) else ""
+        if (test := failing_test(reason)) and failing_test(failure(copy, partial(run_tests, [test]))):
+            reason = ""  # it fails without the change, too
         return Outcome(mutant, reason, changed(before, after))
     finally:
         copies.put(copy)

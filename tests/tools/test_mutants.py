@@ -42,6 +42,21 @@ def test_each_module_meets_tests(mutant_file: str) -> None:
     assert all((mutants.REPOSITORY / test).exists() for test in tests)
 
 
+@pytest.mark.parametrize(
+    ("reason", "test"),
+    [
+        ("FAILED tests/test_a.py::test_b[c d] - assert 2 == 3", "tests/test_a.py::test_b[c d]"),
+        ("ERROR tests/test_a.py::test_b - the fixture fails", "tests/test_a.py::test_b"),
+        ("ERROR tests/test_a.py", ""),
+        ("ERROR: not found: tests/test_a.py::test_b", ""),
+        ("FAILED relu: 1 of 8 values differ", ""),
+        ("-11: tests/test_a.py::test_b", ""),
+    ],
+)
+def test_only_a_test_that_fails_is_repeated_without_the_change(reason: str, test: str) -> None:
+    assert mutants.failing_test(reason) == test
+
+
 def test_a_failure_in_a_copy_is_told_and_success_is_not(tmp_path: Path) -> None:
     """As its own process: what forks for it should not have the tests' modules loaded."""
     code = (
