@@ -72,7 +72,7 @@ class Scripted:
 
 class _ScriptedPrepared:
     def __init__(self, driver: Scripted, inner: Prepared) -> None:
-        self._driver, self._inner = driver, inner
+        self._driver, self._inner, self.name = driver, inner, driver.info.name
 
     def execute(self, request: Request) -> Outcome:
         self._driver.requests.append(request)

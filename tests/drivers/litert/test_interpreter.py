@@ -1,6 +1,8 @@
 """Running: memory, sessions, threads, limits."""
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from typing import Any
@@ -11,6 +13,7 @@ import pytest
 from nnapi.codes import OperandCode, OperationCode, PreferenceCode
 from nnapi.drivers.base import Allocates, Driver, Prepared, PrepareOptions, Request, Sessions
 from nnapi.drivers.litert.interpreter import Instance, Program
+from nnapi.drivers.litert.quiet import hide_delegate_message
 from nnapi.drivers.xnnpack import XnnpackDriver
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
 from nnapi.model.operand import OperandType, tensor
@@ -157,6 +160,19 @@ def test_dimensions_that_only_the_run_decides() -> None:
     ready.close()
     with pytest.raises(OpFailedError, match="is closed"):
         ready.execute(Request([codes]))
+
+
+def test_only_the_message_for_a_new_delegate_is_hidden(capfd: pytest.CaptureFixture[str]) -> None:
+    with hide_delegate_message():
+        os.write(2, b"one\nINFO: Created TensorFlow Lite XNNPACK delegate for CPU.\ntwo\n")
+    os.write(2, b"three\n")
+    assert capfd.readouterr().err == "one\ntwo\nthree\n"
+
+
+def test_nothing_is_hidden_in_a_process_without_stderr() -> None:
+    code = "import os; os.close(0); os.close(2); from nnapi.drivers.litert import quiet\n"
+    code += "with quiet.hide_delegate_message(): print('done')"
+    assert subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE).stdout == b"done\n"
 
 
 def test_damaged_content_is_refused() -> None:

@@ -11,6 +11,7 @@ from onnx import TensorProto, helper  # noqa: E402
 
 import nnapi  # noqa: E402
 from nnapi.codes import OperationCode  # noqa: E402
+from nnapi.importers.graph import MADE_UP_PER_BYTE  # noqa: E402
 from nnapi.importers.refusals import UnsupportedOperationsError  # noqa: E402
 from tests.importers.onnx.operator_cases import X, computed, loaded, made  # noqa: E402
 
@@ -201,6 +202,26 @@ def test_as_many_elements_are_combined_at_one_place_as_there_may_be_passes() -> 
         loaded([node], constants, opset=18, x=x)
 
 
+@pytest.mark.parametrize(
+    ("kind", "inputs", "count"),
+    [
+        ("ScatterElements", ["x", "i", "u"], 8 * (4 + 1) * 6 + 12 * 120),
+        ("GatherElements", ["x", "i"], 8 * 6 + 4 * 6),
+        ("CumSum", ["x", "a"], 4 * 5 * 5 + 4 * 24 * 5 * 5),
+    ],
+)
+def test_constants_that_an_operator_makes_are_counted(
+    kind: str, inputs: list[str], count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    constants = {"i": np.zeros((1, 2, 3, 1), np.int64), "u": np.ones((1, 2, 3, 1), np.float32), "a": np.array(3)}
+    content = made([helper.make_node(kind, inputs, ["y"])], {name: constants[name] for name in inputs[1:]}, X)
+    monkeypatch.setattr("nnapi.importers.onnx.scope.MADE_UP", count - MADE_UP_PER_BYTE * len(content))
+    nnapi.load(content)
+    monkeypatch.setattr("nnapi.importers.onnx.scope.MADE_UP", count - MADE_UP_PER_BYTE * len(content) - 1)
+    with pytest.raises(UnsupportedOperationsError, match="bytes of constants that are not in the file"):
+        nnapi.load(content)
+
+
 @pytest.mark.parametrize(("exclusive", "reverse"), [(0, 0), (1, 0), (0, 1), (1, 1)])
 def test_products_of_all_before(exclusive: int, reverse: int) -> None:
     from onnx.reference import ReferenceEvaluator
@@ -225,6 +246,14 @@ def test_images_are_sampled_at_computed_places_as_onnx_runtime_does(mode: str, p
         content = made([node], {"i": image}, grid, TensorProto.FLOAT, opset=16)
         (theirs,) = ort.InferenceSession(content, providers=["CPUExecutionProvider"]).run(None, {"x": grid})
         np.testing.assert_allclose(computed(nnapi.load(content), grid), theirs, 1e-4, 2e-5)
+
+
+@pytest.mark.parametrize("is_aligned", [0, 1])
+def test_an_image_of_one_row_is_reflected_along_the_row(is_aligned: int) -> None:
+    image = np.arange(4, dtype=np.float32).reshape(1, 1, 1, 4)
+    grid = np.array([[-1, 0.7], [0, -3], [1, 9], [2, 0]], np.float32).reshape(1, 1, 4, 2)
+    node = helper.make_node("GridSample", ["i", "x"], ["y"], padding_mode="reflection", align_corners=is_aligned)
+    assert computed(loaded([node], {"i": image}, 20, grid), grid).flatten().tolist() == [0, 1.5, 3, 1.5]
 
 
 @pytest.mark.parametrize("axis", [0, 2, 3])

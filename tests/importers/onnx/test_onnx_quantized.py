@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 import nnapi  # noqa: E402
 from nnapi.codes import OperationCode  # noqa: E402
+from tests.importers.onnx.operator_cases import computed, loaded  # noqa: E402
 
 U8, S8 = quantization.QuantType.QUInt8, quantization.QuantType.QInt8
 QDQ, QOPERATOR = quantization.QuantFormat.QDQ, quantization.QuantFormat.QOperator
@@ -127,6 +128,49 @@ def test_pairs_disappear_where_the_number_of_images_is_open(style: Any, tmp_path
     ours = nnapi.compile(open, "nnapi-reference").run(X[:3, 0])[0]
     single = nnapi.compile(known, "nnapi-reference")
     assert np.array_equal(ours, np.concatenate([single.run(x)[0] for x in X[:3]]))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+def test_weights_may_have_the_other_signedness(dtype: Any) -> None:
+    other = np.int8 if dtype is np.uint8 else np.uint8
+    constants = {"s": np.float32(0.5), "z": dtype(3), "u": np.float32(0.25), "v": other(7)}
+    constants["w"] = np.array([[9, 3], [7, 100]], other)
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", "s", "z"], ["r"]),
+        helper.make_node("DequantizeLinear", ["w", "u", "v"], ["f"]),
+        helper.make_node("MatMul", ["r", "f"], ["m"]),
+        helper.make_node("QuantizeLinear", ["m", "s", "z"], ["y"]),
+    ]
+    x = np.array([[5, 7]], dtype)  # 1 and 2, times [[0.5, -1], [0, 23.25]]
+    model = loaded(nodes, constants, x=x)
+    assert OperationCode.QUANTIZE not in [call.code for call in model.operations]
+    assert computed(model, x).tolist() == [[3 + 1, 3 + 91]]
+
+
+def test_a_loop_carries_quantized_values() -> None:
+    infos = [helper.make_tensor_value_info("i", TensorProto.INT64, []), helper.make_tensor_value_info("on", 9, [])]
+    outputs = [helper.make_tensor_value_info(name, 2, [3]) for name in ("q", "next")]
+    nodes = [
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["r"]),
+        helper.make_node("Add", ["r", "r"], ["d"]),
+        helper.make_node("QuantizeLinear", ["d", "s", "z"], ["next"]),
+        helper.make_node("Identity", ["on"], ["goes on"]),
+    ]
+    body = helper.make_graph(
+        nodes, "body", [*infos, outputs[0]], [helper.make_tensor_value_info("goes on", 9, []), outputs[1]]
+    )
+    nodes = [
+        helper.make_node("Cast", ["x"], ["f"], to=TensorProto.FLOAT),
+        helper.make_node("ReduceMin", ["f"], ["m"], keepdims=0),
+        helper.make_node("Cast", ["m"], ["n"], to=TensorProto.INT64),
+        helper.make_node("Loop", ["n", "", "x"], ["y"], body=body),
+    ]
+    x = np.array([3, 5, 10], np.uint8)
+    assert computed(loaded(nodes, {"s": np.float32(0.5), "z": np.uint8(3)}, x=x), x).tolist() == [
+        3,
+        3 + 8 * 2,
+        3 + 8 * 7,
+    ]
 
 
 SINGLE: dict[str, tuple[list[Any], tuple[int, ...], dict[str, tuple[int, ...]]]] = {

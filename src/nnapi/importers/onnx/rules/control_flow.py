@@ -124,7 +124,7 @@ def _while(
     body_model = inner.model(kept, inner.results, counts=True)
     # What bytes stand for may be said within the body alone.
     states = [
-        node.restate(state, own.type.scale, own.type.zero_point) if own.type.is_quantized else state
+        node.restate(state, own.type.scale, own.type.zero_point)
         for state, own in zip(states, inner.values, strict=True)
     ]
     results = apply_models(

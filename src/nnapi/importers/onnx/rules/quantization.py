@@ -150,7 +150,7 @@ def _dequantize_constant(node: Node, values: Array, point: Tensor | None) -> Ten
         need(scales.size == values.shape[axis], f"{scales.size} scales for {list(values.shape)}", BadDataError)
         lying[axis] = -1
     points = node.array(2) if point else np.zeros(1, values.dtype)
-    whole = values.astype(np.int64) - points.astype(np.int64).reshape(lying if points.size > 1 else [1] * values.ndim)
+    whole = values.astype(np.int64) - points.astype(np.int64).reshape(lying)
     node.graph.reserve(4 * values.size)
     numbers = whole.astype(np.float32) * scales.astype(np.float32).reshape(lying)
     tensor = constant(node.name, np.asarray(numbers, scales.dtype))
