@@ -3,9 +3,10 @@
 from pathlib import Path
 from unittest.mock import patch
 
+import numpy as np
 import pytest
 
-from nnapi import Device, OperandCode, OperationCode, device
+from nnapi import Builder, Device, OperandCode, OperationCode, device, tensor
 from nnapi.drivers.base import Capabilities, DriverDiedError, Performance
 from nnapi.drivers.limited import Limited
 from nnapi.drivers.profiles.driver import make_driver
@@ -26,6 +27,10 @@ BYTES = (OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
         (OperationCode.RELU, "input", OperandLimits(ranks=(2, 4))),
         (OperationCode.RELU, "input", OperandLimits((OperandCode.TENSOR_FLOAT32,), ranks=(2, 4))),
         (OperationCode.TRANSPOSE, "perm", OperandLimits(constant=True)),
+        (OperationCode.CONV_2D, "layout", OperandLimits(values=(False,))),
+        (OperationCode.AVERAGE_POOL_2D, "layout", OperandLimits(values=(True,))),
+        (OperationCode.RELU, "input", OperandLimits(largest_dimension=4)),
+        (OperationCode.CONV_2D, "filter", OperandLimits(constant=True)),
         (OperationCode.IF, "", ANYTHING),
     ],
 )
@@ -35,7 +40,19 @@ def test_limits_are_found(code: OperationCode, name: str, limits: OperandLimits)
     profile = Profile("phone", operations={**arithmetic, code: OperationLimits(operands=operands)})
     found = find_limits(ask(Device(make_driver(profile, [REFERENCE])), REGISTRY[code]))
     assert found is not None
-    assert found.operands.get(name, ANYTHING) == limits
+    assert found.operands == operands
+
+
+def test_a_flag_that_a_call_omits_is_false() -> None:
+    limits = OperationLimits(operands={"layout": OperandLimits(values=(True,))})
+    profile = Profile("phone", operations={OperationCode.CONV_2D: limits})
+    builder = Builder()
+    x = builder.input(tensor("float32", [1, 4, 4, 2]), name="x")
+    builder.output(builder.conv_2d(x, np.ones((3, 1, 1, 2), np.float32), np.zeros(3, np.float32), 1, 1, 1, 0))
+    model = builder.finish()
+    (reason,) = [profile.find_refusal(model, call) for call in model.operations]
+    assert reason is not None
+    assert reason.endswith("phone takes layout as true only")
 
 
 def test_what_is_never_taken_is_none_of_its_operations() -> None:

@@ -1,4 +1,4 @@
-"""Survey the types, ranks and constants that a device accepts for each operation."""
+"""Survey the types, ranks, constants, layouts and dimensions that a device accepts for each operation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from nnapi.codes import DeviceTypeCode, OperationCode
+from nnapi.codes import DeviceTypeCode, OperandCode, OperationCode
 from nnapi.drivers.base import DriverDiedError
 from nnapi.drivers.profiles.profile import ANYTHING, OperandLimits, OperationLimits, Profile, name_operands
 from nnapi.drivers.profiles.reading import read_profile
@@ -39,12 +39,16 @@ EVIDENCE = 3
 REFUSED = "# refused: "
 """The beginning of an unfinished profile, before the names of operations."""
 
+FALSE = Operand(0, OperandType(OperandCode.BOOL), "", Lifetime.CONSTANT)
+"""A flag that a call omits."""
+
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer of a device to a call: its tensors by the names of their parameters, and whether it accepts them."""
+    """The answer of a device to a call: its tensors and flags by the names of their parameters, and whether it accepts
+    them."""
 
     operands: Mapping[str, Operand]
     taken: bool
@@ -118,7 +122,7 @@ def ask(device: Device, operation: Operation, draws: int = DRAWS) -> list[Answer
         level = max((facet.level for facet in call_facets(model, call)), default=1)
         if asked[kind] <= ALIKE and level <= device.feature_level.level:
             named = ((name, model.operands[index]) for name, index in name_operands(call))
-            operands = {name: operand for name, operand in named if _is_tensor(operand)}
+            operands = {name: operand for name, operand in named if _is_described(operand)}
             answers.append(Answer(operands, _is_taken(device, model)))
     return answers
 
@@ -134,14 +138,17 @@ def _is_taken(device: Device, model: Model) -> bool:
 
 
 def find_limits(answers: Sequence[Answer]) -> OperationLimits | None:
-    """Return limits of types, then ranks, then constants that explain the refusals; None if all were refused."""
+    """Return limits that explain the refusals: of types, then ranks, constants, flags, dimensions; None if all were
+    refused."""
     if not any(answer.taken for answer in answers):
         return None
     find_types = partial(_find_values, "types", lambda type: type.code)
     find_ranks = partial(_find_values, "ranks", lambda type: len(type.dimensions))
+    omitted = {name: FALSE for answer in answers for name, operand in answer.operands.items() if _is_flag(operand)}
+    answers = [replace(answer, operands={**omitted, **answer.operands}) for answer in answers]
     names = list(dict.fromkeys(name for answer in answers for name in answer.operands))
     limits = dict.fromkeys(names, ANYTHING)
-    for find in (find_types, find_ranks, _find_constants):
+    for find in (find_types, _find_largest, find_ranks, _find_constants, _find_flags, _find_largest):
         for name in names:
             given = [(answer.operands[name], answer.taken) for answer in answers if name in answer.operands]
             limits[name] = replace(limits[name], **find(given))
@@ -150,8 +157,14 @@ def find_limits(answers: Sequence[Answer]) -> OperationLimits | None:
     return OperationLimits(operands=found)
 
 
-def _is_tensor(operand: Operand) -> bool:
-    return operand.lifetime not in (Lifetime.NO_VALUE, Lifetime.SUBGRAPH) and operand.type.name.startswith("TENSOR_")
+def _is_described(operand: Operand) -> bool:
+    if operand.lifetime in (Lifetime.NO_VALUE, Lifetime.SUBGRAPH):
+        return False
+    return operand.type.name.startswith("TENSOR_") or _is_flag(operand)
+
+
+def _is_flag(operand: Operand) -> bool:
+    return operand.type.code == OperandCode.BOOL
 
 
 def _is_refused(answer: Answer, name: str, limits: OperandLimits) -> bool:
@@ -172,3 +185,19 @@ def _find_constants(given: Sequence[tuple[Operand, bool]]) -> dict[str, Any]:
     variable = [taken for operand, taken in given if operand.lifetime is not Lifetime.CONSTANT]
     constant = [taken for operand, taken in given if operand.lifetime is Lifetime.CONSTANT]
     return {"constant": True} if any(constant) and len(variable) >= EVIDENCE and not any(variable) else {}
+
+
+def _find_flags(given: Sequence[tuple[Operand, bool]]) -> dict[str, Any]:
+    constant = [each for each in given if _is_flag(each[0]) and each[0].lifetime is Lifetime.CONSTANT]
+    flags = [(bool(operand.value), taken) for operand, taken in constant]
+    accepted = {value for value, taken in flags if taken}
+    is_established = sum(value not in accepted for value, _ in flags) >= EVIDENCE
+    return {"values": tuple(accepted)} if accepted and is_established else {}
+
+
+def _find_largest(given: Sequence[tuple[Operand, bool]]) -> dict[str, Any]:
+    """Return the largest accepted dimension, if it explains all refusals that nothing else does."""
+    sizes = [(max(operand.type.dimensions, default=0), taken) for operand, taken in given]
+    largest = max((size for size, taken in sizes if taken), default=0)
+    refused = [size for size, taken in sizes if not taken]
+    return {"largest_dimension": largest} if len(refused) >= EVIDENCE and 0 < largest < min(refused) else {}

@@ -1,5 +1,6 @@
 """Agents at Unix sockets and TCP: what they call, what they keep, and how they end."""
 
+import os
 import socket
 import struct
 import subprocess
@@ -73,6 +74,52 @@ def test_a_profile_saved_through_an_agent_is_the_local_one(tmp_path: Path) -> No
     local = survey_device(Device(Isolated("xnnpack-cpu")), operations, 16)
     assert remote.operations == local.operations
     assert (remote.version, remote.type, remote.feature_level) == (local.version, local.type, local.feature_level)
+
+
+NARROW = """
+from nnapi.drivers.limited import Limited
+from nnapi.drivers.profiles.profile import OperandLimits, OperationLimits
+from nnapi.drivers.reference import ReferenceDriver
+from nnapi import OperationCode
+
+LIMITS = {
+    OperationCode.CONV_2D: {
+        "input": OperandLimits((3, 5, 14)),
+        "filter": OperandLimits(constant=True),
+        "layout": OperandLimits(values=(False,)),
+    },
+    OperationCode.RELU: {"input": OperandLimits(largest_dimension=4)},
+    OperationCode.SOFTMAX: {"input": OperandLimits(ranks=(2, 4))},
+}
+
+
+def refuse(model, call):
+    return OperationLimits(operands=LIMITS.get(call.code, {})).find_violation(model, call)
+
+
+def make():
+    return Limited(ReferenceDriver(), "narrow", refuse)
+"""
+
+
+@needs_library
+def test_a_profile_of_a_restricted_device_is_the_local_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other process finds the device by an entry point; its limits are found as well as here."""
+    (tmp_path / "narrow_device.py").write_text(NARROW)
+    (tmp_path / "narrow-1.0.dist-info").mkdir()
+    (tmp_path / "narrow-1.0.dist-info/METADATA").write_text("Name: narrow\nVersion: 1.0\n")
+    (tmp_path / "narrow-1.0.dist-info/entry_points.txt").write_text("[nnapi.drivers]\nnarrow = narrow_device:make\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    narrow = __import__("narrow_device")
+    operations = [REGISTRY[code] for code in narrow.LIMITS]
+    paths = f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"
+    environment = {"DEBUG_NN_CPUONLY": "0", "PYTHONPATH": paths}
+    with serve(tmp_path, str(installation.library()), environment=environment) as address:
+        (driver,) = [each for each in list_devices("phone", address) if each.info.name == "phone-narrow"]
+        with Device(driver) as device:
+            remote = survey_device(device, operations)
+    assert remote.operations == survey_device(Device(narrow.make()), operations).operations
+    assert {code: limits.operands for code, limits in remote.operations.items()} == narrow.LIMITS
 
 
 def test_constants_are_sent_once(taking: str, monkeypatch: pytest.MonkeyPatch) -> None:

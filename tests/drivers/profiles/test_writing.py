@@ -28,7 +28,12 @@ EVERYTHING = Profile(
     ),
     {
         OperationCode.CONV_2D: OperationLimits(
-            OperandLimits(FLOATS, (3, 4), 512), {"filter": OperandLimits(constant=True), "bias": OperandLimits()}
+            OperandLimits(FLOATS, (3, 4), 512),
+            {
+                "filter": OperandLimits(constant=True),
+                "bias": OperandLimits(),
+                "layout": OperandLimits(values=(False,)),
+            },
         ),
         OperationCode.RELU: OperationLimits(),
     },

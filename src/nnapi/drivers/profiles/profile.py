@@ -21,6 +21,8 @@ class OperandLimits:
     ranks: tuple[int, ...] | None = None
     largest_dimension: int | None = None
     constant: bool = False
+    values: tuple[bool, ...] | None = None
+    """The accepted values of a BOOL, such as the layout."""
 
     def find_violation(self, operand: Operand, name: str) -> str | None:
         """Return an operand's violation, phrased to follow the device's name; None if there is none."""
@@ -33,7 +35,15 @@ class OperandLimits:
             return f"takes dimensions up to {self.largest_dimension}, {name} has one of {max(dimensions)}"
         if self.constant and operand.lifetime is not Lifetime.CONSTANT:
             return f"takes {name} as a constant only"
+        if self.values is not None and operand.lifetime is Lifetime.CONSTANT:
+            return self.find_wrong_flag(bool(operand.value), name)
         return None
+
+    def find_wrong_flag(self, value: bool, name: str) -> str | None:
+        """As :meth:`find_violation`, for the value of a BOOL."""
+        if self.values is None or value in self.values:
+            return None
+        return f"takes {name} as {str(not value).lower()} only"
 
 
 ANYTHING = OperandLimits()
@@ -49,7 +59,8 @@ class OperationLimits:
 
     def find_violation(self, model: Model, call: OperationCall) -> str | None:
         """Return the violation of a call, phrased to follow the device's name; None where there is none."""
-        for number, (name, index) in enumerate(name_operands(call)):
+        named = [*name_operands(call)]
+        for number, (name, index) in enumerate(named):
             operand = model.operands[index]
             if operand.lifetime in (Lifetime.NO_VALUE, Lifetime.SUBGRAPH):
                 continue
@@ -57,7 +68,9 @@ class OperationLimits:
             for limits in asked:
                 if violation := limits.find_violation(operand, name):
                     return violation
-        return None
+        omitted = self.operands.keys() - {name for name, _ in named}
+        wrong = (self.operands[name].find_wrong_flag(False, name) for name in sorted(omitted))
+        return next(filter(None, wrong), None)
 
 
 @dataclass(frozen=True)

@@ -201,9 +201,11 @@ def _read_operand(table: _Table) -> OperandLimits:
     largest = table.take("largest_dimension", int, None)
     if largest is not None and largest < 1:
         table.refuse("largest_dimension", f"must be at least 1, is {largest}")
+    values = table.take_list("values", bool)
     return OperandLimits(
         None if types is None else tuple(OperandCode[name] for name in types),
         None if ranks is None else tuple(ranks),
         largest,
         table.take("constant", bool, False),
+        None if values is None else tuple(values),
     )

@@ -59,6 +59,8 @@ def _limits(limits: OperandLimits) -> Iterator[tuple[str, Any]]:
         yield "largest_dimension", limits.largest_dimension
     if limits.constant:
         yield "constant", True
+    if limits.values is not None:
+        yield "values", list(limits.values)
 
 
 def _table(entries: list[tuple[str, Any]]) -> str:
