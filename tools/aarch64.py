@@ -4,9 +4,9 @@
 
 Fetches Debian's arm64 Python, its compiler for arm64 and qemu (about 130 MB) and the aarch64 wheels of what nnapi needs
 (about 90 MB) into the folder, builds nnapi's own wheel there, and runs the demo, the programs in C, a start from the
-cache and the conformance examples. Prints how many examples passed, were refused and failed on each device; exit code 1
-if anything is wrong. The examples take half an hour and more on two idle cores (--filter runs fewer), all else takes
-five minutes.
+cache, the conformance examples, and a sample of them from this machine through nnapi-agent. Prints how many
+examples passed, were refused and failed on each device; exit code 1 if anything is wrong. The examples take half an
+hour and more on two idle cores (--filter runs fewer), the sample and all else about five minutes each.
 """
 
 from __future__ import annotations
@@ -20,15 +20,26 @@ import shutil
 import subprocess
 import sys
 import tomllib
+import zlib
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from nnapi import Device
+from nnapi.drivers.foreign.discovery import list_devices
+from nnapi.testing.conformance import Status, run
+from nnapi.testing.corpus import PUBLISHED, Corpus, Entry
+from tests.drivers.foreign.agent_cases import is_listening
+from tests.waiting import comes_true
 from tools.debian import Packages, codename
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 DEVICES = ("nnapi-reference", "xnnpack-cpu")
 QEMU_SUITES = {"bookworm": "bookworm-backports"}
 """Where a release has a qemu that runs LiteRT: 7.2 crashes in its kernels, 10 does not."""
+
+AGENT_SAMPLE, AGENT_VARIANTS = 40, ("plain", "dynamic", "burst")
+"""One example of so many goes through the agent, in these variants."""
 
 GLIBC = range(17, 37)
 """Minor versions of glibc whose wheels run on bookworm, and on what came after it."""
@@ -212,6 +223,34 @@ def examples(there: Emulated, device: str, chosen: list[str]) -> bool:
     return not counts["failed"] and counts["passed"] > 0
 
 
+def agent(there: Emulated) -> bool:
+    """A sample of the examples from here: the emulated agent calls the library there, which runs them on the device."""
+    (library,) = there.packages.glob("nnapi/capi/*/libneuralnetworks.so")
+    program, path = there.packages / "nnapi/drivers/foreign/nnapi-agent", there.folder / "agent"
+    program.chmod(0o755)
+    path.unlink(missing_ok=True)
+    command = [*there.qemu, *map(str, (program, "--library", library, "--unix", path))]
+    environment = os.environ | {"NNAPI_PYTHON": str(there.interpreter), "PYTHONPATH": "", "NNAPI_QUIET": "1"}
+    counts = Counter[Status]()
+    with subprocess.Popen(command, env=environment) as process:
+        try:
+            assert comes_true(lambda: is_listening(path))
+            for driver in list_devices("emulated", f"unix:{path}", patience=600):
+                with Device(driver) as device:
+                    for result in run(Corpus(PUBLISHED), [device], AGENT_VARIANTS, _is_in_sample):
+                        counts[result.status] += 1
+                        if result.status is Status.FAILED:
+                            print(f"  {result.example} on {device}: {result.reason}")
+        finally:
+            process.terminate()
+    print(f"through the agent: {', '.join(f'{count} {status.name.lower()}' for status, count in counts.items())}")
+    return counts[Status.PASSED] > 0 and not counts[Status.FAILED]
+
+
+def _is_in_sample(entry: Entry) -> bool:
+    return not zlib.crc32(entry.name.encode()) % AGENT_SAMPLE
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--folder", type=Path, default=REPOSITORY / "build" / "aarch64", help="for all that is made")
@@ -231,7 +270,7 @@ def main() -> int:
     install(there)
     print(f"Python {there.version} on {there.python('-c', 'import platform; print(platform.machine())').strip()}")
     chosen = ["--filter", options.filter] if options.filter else []
-    good = [proof(there) for proof in (demo, clients, cached_start)]
+    good = [proof(there) for proof in (demo, clients, cached_start, agent)]
     with ThreadPoolExecutor() as pool:
         good += pool.map(lambda device: examples(there, device, chosen), options.device or DEVICES)
     return 0 if all(good) else 1

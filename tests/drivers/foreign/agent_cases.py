@@ -28,11 +28,11 @@ def serve(folder: Path, library: str, *words: str, environment: Mapping[str, str
     """An agent at a Unix socket in a folder; its address."""
     path = folder / "agent"
     with run_agent("--library", library, "--unix", str(path), *words, environment=environment) as process:
-        assert comes_true(lambda: process.poll() is not None or _is_listening(path))
+        assert comes_true(lambda: process.poll() is not None or is_listening(path))
         yield f"unix:{path}"
 
 
-def _is_listening(path: Path) -> bool:
+def is_listening(path: Path) -> bool:
     with socket.socket(socket.AF_UNIX) as connection, suppress(OSError):
         connection.connect(str(path))
         return True
