@@ -3,8 +3,9 @@
     python benchmarks/choices.py MODEL.tflite … [--seconds 5] [--busy 0] [--threads 1]
 
 Each model runs in a process of its own with an empty home, without a pause for so many seconds, beside so many busy
-loops. After that all plans run in the same process, in turn. For each model it prints the median of the last second,
-the ratio of the fastest plan's least time to the active plan's, the number of plans that took over, and the share of
+loops. After that all plans run in the same process, in turns of random order. For each model it prints the median of
+the last second, the active plan's speed relative to the fastest other plan's (median of the turns' ratios) and to the
+same plan prepared again, which shows the noise of the measurement, the number of plans that took over, and the share of
 the time that trials took beyond 100 ms.
 """
 
@@ -14,6 +15,7 @@ import argparse
 import json
 import multiprocessing
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -34,18 +36,23 @@ from nnapi.runtime.device import devices
 from nnapi.runtime.inputs import make_zeros
 
 Runs = dict[str, Callable[[], object]]
-TURNS, HOPELESS = 3, 5
+ACTIVE = "the active plan"
+TURNS, HOPELESS = 5, 5
 """Turns that every plan has; one that takes so many times as long as another has no more."""
+PAUSE = 2e-3
+"""Seconds before each measurement: the threads of engines spin for a millisecond after a run."""
 FEWEST = 0.95
 """Share of the fastest plan's speed that counts as the right choice."""
 
 
 class Result(NamedTuple):
-    """Of one model: seconds of a run in the last second, speed relative to the fastest plan, plans that took over,
-    share of the time that trials took beyond 100 ms, the active plan and the fastest."""
+    """Of one model: seconds of a run in the last second, speed relative to the fastest other plan and to the same plan
+    prepared again, plans that took over, share of the time that trials took beyond 100 ms, the active plan and the
+    fastest."""
 
     last: float
     ratio: float
+    again: float
     changes: int
     share: float
     plan: str
@@ -104,21 +111,34 @@ def prepare_all(model: nnapi.Model, inputs: Sequence[Any], threads: int | None) 
     return runs
 
 
-def time_alternating(runs: Runs, seconds: float) -> dict[str, float]:
-    """Return the least seconds of each, turn by turn, without those that take five times as long as another."""
-    times = dict.fromkeys(runs, np.inf)
-    turns, end = 0, time.perf_counter() + seconds
+def time_alternating(
+    runs: Runs, seconds: float, clock: Callable[[], float] = time.perf_counter
+) -> dict[str, list[float]]:
+    """Return the seconds of each in each turn, without those that take five times as long as another."""
+    times = {name: list[float]() for name in runs}
+    turns, end, names = 0, time.perf_counter() + seconds, [*runs]
     while turns < TURNS or time.perf_counter() < end:
-        least = min(times.values())
-        for name, run in runs.items():
-            if turns >= TURNS and times[name] > HOPELESS * least:
-                continue
-            run()
-            start = time.perf_counter()
-            run()
-            times[name] = min(times[name], time.perf_counter() - start)
+        for name in random.sample(names, len(names)):
+            time.sleep(PAUSE)
+            runs[name]()
+            start = clock()
+            runs[name]()
+            times[name].append(clock() - start)
         turns += 1
+        if turns == TURNS:
+            least = min(map(min, times.values()))
+            names = [name for name in names if name == ACTIVE or min(times[name]) <= HOPELESS * least]
     return times
+
+
+def compare(times: dict[str, list[float]]) -> dict[str, float]:
+    """Return the active plan's speed relative to each: the median of the ratios of turns."""
+    active = times[ACTIVE]
+    return {
+        name: float(np.median([other / own for other, own in zip(each, active, strict=False)]))
+        for name, each in times.items()
+        if name != ACTIVE
+    }
 
 
 def run_one(options: argparse.Namespace, path: Path) -> Result:
@@ -137,14 +157,16 @@ def run_one(options: argparse.Namespace, path: Path) -> Result:
     compilation.pin()
     names = [f"everything on {plan.devices[0]}{plan.variant and f', {plan.variant}'}" for plan in plans]
     runs = prepare_all(model, inputs, compilation.plan.threads)
-    runs["the active plan"] = lambda: compilation.run(*inputs)
-    found = time_alternating(runs, options.leisure)
-    fastest = min(found, key=found.__getitem__)
+    runs[ACTIVE] = lambda: compilation.run(*inputs)
+    clock = time.process_time if compilation.plan.threads == 1 else time.perf_counter  # other processes do not count
+    found = compare(time_alternating(runs, options.leisure, clock))
     last = float(np.median([seconds for begin, seconds in times if begin > end - 1] or [times[-1][1]]))
     share = 0.0 if trial is None else max(trial.cost - 0.1, 0.0) / max(trial.spent, 1e-9)
     changes = sum(before != after for before, after in pairwise(names))
     plan = names[-1] if compilation.plan.is_simple else compilation.plan.name
-    return Result(last, found[fastest] / found["the active plan"], changes, share, plan, fastest)
+    again = found.pop(plan, 1.0)
+    fastest = min(found, key=found.__getitem__, default=plan)
+    return Result(last, min(found.get(fastest, 1.0), 1.0), again, changes, share, plan, fastest)
 
 
 def run_apart(options: argparse.Namespace, path: Path) -> Result:
@@ -175,7 +197,8 @@ def main() -> int:
             found.append(result)
             mark = "" if result.ratio >= FEWEST else f"  faster: {result.fastest}"
             print(
-                f"{path.stem:40} {result.last * 1e3:9.3f} ms  {result.ratio:5.2f}  {result.changes} changes"
+                f"{path.stem:40} {result.last * 1e3:9.3f} ms  {result.ratio:5.2f}  again {result.again:.2f}"
+                f"  {result.changes} changes"
                 f"  {100 * result.share:4.1f} %  {result.plan}{mark}",
                 flush=True,
             )

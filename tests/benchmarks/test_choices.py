@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.choices import make_inputs, parse, prepare_all, run_one, time_alternating
+from benchmarks.choices import ACTIVE, compare, make_inputs, parse, prepare_all, run_one, time_alternating
 from nnapi.importers import load
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits_float.tflite"
@@ -15,8 +15,15 @@ def test_plans_run_in_turns() -> None:
     assert list(prepare_all(model, make_inputs(model), 1)) == ["everything on nnapi-reference"]
     counted: list[str] = []
     times = time_alternating({name: lambda name=name: counted.append(name) for name in ("a", "b")}, 0.001)  # type: ignore[misc]
-    assert counted[:4] == ["a", "a", "b", "b"]
-    assert all(least >= 0 for least in times.values())
+    assert sorted(counted[:4]) == ["a", "a", "b", "b"]
+    assert counted[0] == counted[1]
+    assert len(counted) == 2 * sum(map(len, times.values()))
+
+
+def test_plans_are_compared_turn_by_turn() -> None:
+    """One disturbed turn, of either plan, decides nothing."""
+    times = {"a": [2.0, 2.0, 90.0, 4.0, 2.0], ACTIVE: [1.0, 1.0, 1.0, 2.0, 50.0], "b": [0.5, 0.5]}
+    assert compare(times) == {"a": 2.0, "b": 0.5}
 
 
 def test_the_active_plan_is_among_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,6 +31,8 @@ def test_the_active_plan_is_among_them(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.plan == "everything on nnapi-reference"
     assert found.changes == 0
     assert found.last > 0
+    assert found.ratio == 1  # no other plan takes it
+    assert found.again > 0
 
 
 def test_the_arguments() -> None:
