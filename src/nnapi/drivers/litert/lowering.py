@@ -29,13 +29,14 @@ class TfliteLowering(Lowering[Tensor, Context]):
     as_types = ("filter", "weights", "bias")
     folds_dequantize = True
     context_type: ClassVar[type[Context]] = FilterContext
+    takes_dynamic_range: ClassVar[bool] = False
+    """Whether the engine multiplies floats by quantized weights, where a model permits that."""
 
     def __init__(self, model: Model, shapes: Sequence[Shape | None]) -> None:
         super().__init__(model, shapes)
         self.graph = Graph()
         self.dynamic: frozenset[int] = frozenset()
         """Operands whose dimensions are assumed."""
-        self.dynamic_range = False
         self._findings: dict[Any, Any] = {}
         self._sound: set[Tensor] = set()
         """Tensors that passed the check for the engine's limits."""
@@ -53,7 +54,7 @@ class TfliteLowering(Lowering[Tensor, Context]):
         return self.context_type(call, *known)
 
     def _find_quantized(self, index: int) -> Tensor | None:
-        source = self.quantized.get(index) if self.dynamic_range else None
+        source = self.quantized.get(index) if self.takes_dynamic_range and self.model.dynamic_range else None
         return None if source is None else self.value(source)
 
     def add_input(self, operand: Operand) -> None:
@@ -132,16 +133,12 @@ def lower_model(
     model: Model,
     shapes: Sequence[Shape | None] | None = None,
     lowering: type[TfliteLowering] = TfliteLowering,
-    *,
-    dynamic_range: bool = False,
 ) -> Lowered:
     """Lower a model, with a reason for every operation that cannot be lowered.
 
-    ``shapes`` are those of dynamic inputs, None for an omitted one; by default :func:`assume_shapes`. With
-    ``dynamic_range``, weights of float operations stay quantized.
+    ``shapes`` are those of dynamic inputs, None for an omitted one; by default :func:`assume_shapes`.
     """
     work = lowering(model, assume_shapes(model) if shapes is None else shapes)
-    work.dynamic_range = dynamic_range
     if shapes is None and not all(model.operands[index].type.is_known for index in model.inputs):
         work.when = "with 1 for each dimension that the model leaves unspecified"
         work.dynamic = frozenset(

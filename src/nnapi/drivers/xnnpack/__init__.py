@@ -62,7 +62,7 @@ class XnnpackDriver(GraphDriver[PreparedGraph]):
 
         asked = self._find_asked(model) if shapes == tuple(assume_shapes(model)) else None
         self._asked = None
-        return asked or lower_model(model, shapes, dynamic_range=model.dynamic_range)
+        return asked or lower_model(model, shapes)
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
         result = self.lower(model)

@@ -62,6 +62,7 @@ class XnnpackContext(FilterContext):
 
 class XnnpackLowering(lowering.TfliteLowering):
     context_type = XnnpackContext
+    takes_dynamic_range = True
 
 
 lower_model = partial(lowering.lower_model, lowering=XnnpackLowering)

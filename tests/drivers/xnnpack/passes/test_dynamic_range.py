@@ -120,10 +120,10 @@ def test_codes_that_are_not_permitted_to_be_used_are_numbers() -> None:
 def test_a_cell_is_written_out_with_codes_or_numbers() -> None:
     model = nnapi.load(recurrent(), weights="dynamic-range")
     assert engine().driver.list_variants(model) == [FLOAT_WEIGHTS]
-    cell = lower_model(model, dynamic_range=True).graph
+    cell = lower_model(model).graph
     assert is_dynamic_range(cell.operators[0])
     for graph, kind in ((cell, "i8"), (use_float_weights(cell), "f32")):
         products = [op for op in unroll_lstm(graph).operators if op.kind == "FULLY_CONNECTED"]
         assert {op.input(1).type for op in products} == {kind}
         assert products[0].input(1).shape == (4 * 24, 16)
-    assert not is_dynamic_range(lower_model(model).graph.operators[0])
+    assert not is_dynamic_range(lower_model(nnapi.load(recurrent())).graph.operators[0])
