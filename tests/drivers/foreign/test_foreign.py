@@ -17,6 +17,7 @@ from nnapi.drivers.isolated.probing import Unusable
 from nnapi.errors import BadDataError, DeadObjectError, NnapiError, OpFailedError, UnavailableDeviceError
 from nnapi.testing.conformance import Status, match_name, run
 from nnapi.testing.corpus import PUBLISHED, Corpus
+from nnapi.trace import Layer, spans
 from tests.drivers.foreign.agent_cases import needs_agent
 from tests.drivers.foreign.library_cases import (
     FUNCTIONS,
@@ -73,6 +74,18 @@ def test_an_output_without_elements(own: Device) -> None:
     """Which a library is not given a buffer of no bytes for."""
     results = list(run(Corpus(PUBLISHED), [own], ["plain", "dynamic"], match_name("concat_zero_sized*")))
     assert {result.status for result in results} == {Status.PASSED}
+
+
+@needs_library
+def test_a_trace_has_the_device_within_the_connection(own: Device) -> None:
+    with compile(make_model(), [own]) as compiled:
+        spans.start()
+        try:
+            compiled.run(X)
+        finally:
+            found = spans.stop()
+    layers = [span.label.layer for span in sorted(found, key=lambda span: span.start) if span.label.name == own.name]
+    assert layers == [Layer.IPC, Layer.DRIVER]
 
 
 LYING = {

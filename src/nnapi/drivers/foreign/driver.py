@@ -74,7 +74,7 @@ class ForeignDriver:
         return ENGINE
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
-        with self._trace(Phase.COMPILATION, "getSupportedOperations", model):
+        with Section(Layer.DRIVER, Phase.COMPILATION, "getSupportedOperations", model=model.name):
             try:
                 answers = self._ask(model, model.operations)
             except DeadObjectError:
@@ -92,12 +92,9 @@ class ForeignDriver:
                 built.close()
                 raise
 
-        with self._trace(Phase.COMPILATION, "prepareModel", model):
-            return PreparedForeign(model, make, self._trace(Phase.EXECUTION, self.info.name, model))
-
-    def _trace(self, phase: Phase, name: str, model: Model) -> Section:
-        layer = Layer.CPU if self.info.type == DeviceTypeCode.DEVICE_CPU else Layer.DRIVER
-        return Section(layer, phase, name, model=model.name)
+        run = Section(Layer.DRIVER, Phase.EXECUTION, self.info.name, model=model.name)
+        with Section(Layer.DRIVER, Phase.COMPILATION, "prepareModel", model=model.name):
+            return PreparedForeign(model, make, run)
 
     def _judge(self, model: Model, call: OperationCall) -> Verdict:
         try:
