@@ -32,6 +32,19 @@ PICTURES = {
 """The input of models by a part of their names; others get a cat."""
 SOUNDS = ("speech", "yamnet", "kws", "keyword", "wakeword")
 NUMBERS = ("ad01", "dtln", "hello", "add_trivial", "text")
+TAIL = """
+## Wrong results of right decoding
+
+- `posenet_mnv1_100_257_int8` finds nobody: its quantization was calibrated on pixels 0 to 255, its weights expect -1
+  to 1. So the input has steps of 1, and no score can exceed 0.5, because the logits of the heat maps end at 0. The same
+  weights as floats, with pixels scaled to -1 to 1, score 1.00 for the nose in `grace_hopper.bmp` and in `face.jpg`.
+- `blazepose_landmark_lite_f16` expects the crop that MediaPipe makes around a detected person: from head to feet, the
+  hips in the middle. On a portrait it reports a person with wrong landmarks. A portrait in the upper half of a square
+  picture of twice its height gets the right shoulders.
+- `cpm_pose_float` and `hourglass_pose_float` expect people in whole, so a picture takes 60 % of their input. On
+  portraits, head, neck and shoulders are right. Points near an edge of the picture, such as elbows, may be wrong.
+- `hand_landmark_3d_intquant` finds no hand, because the picture shows none.
+"""
 HEAD = """# Models that were run
 
 Output of `nnapi run MODEL INPUT` for published models, made by `python -m tools.run_models`. The column "drawn" names
@@ -47,6 +60,7 @@ def main(shared: Path) -> None:
     for folder in ("models", "models-2"):
         for file in sorted((shared / folder).glob("*.tflite")):
             print(_row(file, shared / "images"))
+    print(TAIL, end="")
 
 
 def _input(name: str) -> str | None:

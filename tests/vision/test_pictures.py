@@ -176,6 +176,9 @@ def test_bars_beside_a_picture_that_keeps_its_shape(tmp_path: Path) -> None:
     assert array[0, :, 4, 0].tolist() == [200] * 8
     assert array[0, 4, :, 0].tolist() == [0, 0, 200, 200, 200, 200, 0, 0]
     assert words.startswith("2×4 resized to 4×8 (bilinear) within 8×8")
+    array, words = read_picture(file, kind("uint8", 1, 8, 8, 3, scale=1.0), Pixels(keeps_aspect=True, share=0.5))
+    assert array[0, 4, :, 0].tolist() == [127, 127, 127, 200, 200, 127, 127, 127]
+    assert array[0, :, 3, 0].tolist() == [127, 127, 200, 200, 200, 200, 127, 127]
 
 
 def test_an_empty_mask_and_the_order_of_channels(halves: Path) -> None:

@@ -28,6 +28,11 @@ from nnapi.vision.view import Hints
 DRAWN = (Task.DETECTION, Task.SEGMENTATION, Task.AUDIO_EVENTS)
 """Tasks with possibly more labels than the classes that one result distinguishes."""
 
+CROP = (
+    "landmarks are right only in a picture that shows one such thing, upright, and little else; a person from head to "
+    "feet, the hips in the middle"
+)
+
 
 @dataclass(frozen=True)
 class Subject:
@@ -53,7 +58,7 @@ def load_subject(options: RunOptions) -> Subject:
     if family and family.evidence and not (options.task or metadata.task):
         notes.insert(0, f"shown as {family.name}: guessed from {family.evidence}; --as says otherwise")
     if task is Task.LANDMARKS:
-        notes.append("landmarks are right only in a picture that shows one such thing, upright, and little else")
+        notes.append(CROP)
     if not pixels.is_given:
         pixels = find_pixels(model, metadata.pixels, family)
     least = metadata.threshold if options.score is None else options.score

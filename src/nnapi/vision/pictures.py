@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,8 @@ class Pixels:
     """Map pixels 0 to 255 to float values: ``(pixel - mean) / std``, per channel or for all.
 
     If both are None, floats are -1 to 1, and 8-bit types store the pixel values. ``reason`` gives the source.
-    ``keeps_aspect`` adds bars; ``has_mask`` fills the fourth channel, the previous mask, with zeros; ``is_bgr`` puts
+    ``keeps_aspect`` adds black bars; with a ``share`` below 1 the picture takes that share of the input, in gray bars.
+    ``has_mask`` fills the fourth channel, the previous mask, with zeros; ``is_bgr`` puts
     blue first.
     """
 
@@ -32,11 +34,12 @@ class Pixels:
     std: tuple[float, ...] | None = None
     reason: str = ""
     keeps_aspect: bool = False
+    share: float = 1.0
     has_mask: bool = False
     is_bgr: bool = False
 
     @classmethod
-    def of_range(cls, low: float, high: float, reason: str = "", **flags: bool) -> Pixels:
+    def of_range(cls, low: float, high: float, reason: str = "", **flags: Any) -> Pixels:
         """Map black to ``low`` and white to ``high``."""
         std = 255 / (high - low)
         return cls((-low * std,), (std,), reason, **flags)
@@ -73,7 +76,7 @@ def read_picture(file: Path, type: OperandType, pixels: Pixels) -> tuple[Array, 
     wanted = dict(zip(letters, type.dimensions, strict=True))
     opened = open_picture(file, wanted.get("C", 1))
     size = wanted["W"] or opened.width, wanted["H"] or opened.height
-    picture, words = _resize(opened, size, pixels.keeps_aspect)
+    picture, words = _resize(opened, size, pixels)
     values = np.atleast_3d(np.asarray(picture))
     if pixels.has_mask and values.shape[-1] == 4:
         values = np.concatenate([values[..., :3], np.zeros_like(values[..., :1])], -1)
@@ -106,25 +109,28 @@ def open_picture(file: Path, channels: int) -> Picture:
         raise Mistake(f"the picture is damaged: {error}") from None
 
 
-def _resize(picture: Picture, size: tuple[int, int], keeps_aspect: bool) -> tuple[Picture, str]:
-    """Stretch the picture, or add black bars beside it; also describe the conversion."""
+def _resize(picture: Picture, size: tuple[int, int], pixels: Pixels) -> tuple[Picture, str]:
+    """Stretch the picture, or add bars beside it; also describe the conversion."""
     from PIL import Image
 
-    left, top, width, height = fit_inside(picture.size, size) if keeps_aspect else (0, 0, *size)
+    left, top, width, height = fit_inside(picture.size, size, pixels.share) if pixels.keeps_aspect else (0, 0, *size)
     words = f"{picture.width}×{picture.height}"
     if picture.size != (width, height):
         words += f" resized to {width}×{height} (bilinear)"
         picture = picture.resize((width, height), Image.Resampling.BILINEAR)
     if size == (width, height):
         return picture, words
-    whole = Image.new(picture.mode, size)
+    whole = Image.new("L", size, 127 if pixels.share < 1 else 0).convert(picture.mode)
     whole.paste(picture, (left, top))
     return whole, f"{words} within {size[0]}×{size[1]}"
 
 
-def fit_inside(inner: tuple[int, int], outer: tuple[int, int]) -> tuple[int, int, int, int]:
-    """Return left, top, width and height of the largest picture of the shape of ``inner``, centered in ``outer``."""
-    scale = min(outer[0] / inner[0], outer[1] / inner[1])
+def fit_inside(inner: tuple[int, int], outer: tuple[int, int], share: float = 1.0) -> tuple[int, int, int, int]:
+    """Return left, top, width and height of a picture of the shape of ``inner``, centered in ``outer``.
+
+    It takes a ``share`` of the height or width.
+    """
+    scale = share * min(outer[0] / inner[0], outer[1] / inner[1])
     width, height = max(1, round(inner[0] * scale)), max(1, round(inner[1] * scale))
     return (outer[0] - width) // 2, (outer[1] - height) // 2, width, height
 

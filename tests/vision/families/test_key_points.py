@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from nnapi.cli import app
 from nnapi.vision.drawing import color_of
 from nnapi.vision.families import view_outputs
-from nnapi.vision.families.key_points import BODY, COCO, find_peaks
+from nnapi.vision.families.key_points import BODY, COCO, LEAST_HEAT, find_peaks
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints
 from tests.vision.family_cases import model_of
@@ -72,14 +72,26 @@ def test_points_have_names() -> None:
 
 @pytest.mark.shared
 @pytest.mark.parametrize("network", ["cpm_pose_float", "hourglass_pose_float"])
-def test_a_portrait(shared: Path, tmp_path: Path, network: str) -> None:
-    """Grace Hopper on a larger canvas, as these networks want people in whole: her neck and shoulders."""
-    with Image.open(shared / "images/grace_hopper.bmp") as opened:
-        canvas = Image.new("RGB", (2 * opened.width, 2 * opened.height), (127, 127, 127))
-        canvas.paste(opened, (opened.width // 2, 0))
-    canvas.save(tmp_path / "canvas.png")
-    file = shared.parent / "shared" / "models-2" / f"{network}.tflite"
-    result = CliRunner(env={"COLUMNS": "200"}).invoke(app, ["run", str(file), str(tmp_path / "canvas.png")])
-    assert "key points: top of head, neck, right shoulder" in result.stdout
-    assert "blue before red, pixels 0 to 255 (usual for pose network with heat maps)" in result.stdout
-    assert "guessed from the names of its tensors and the count of channels" in result.stdout
+def test_a_portrait(shared: Path, network: str) -> None:
+    """Head, neck and shoulders are where they are; the networks know people in whole, so the picture gets bars."""
+    file, photograph = shared / f"models-2/{network}.tflite", shared / "images/grace_hopper.bmp"
+    result = CliRunner().invoke(app, ["run", str(file), str(photograph), "--json"])
+    found = json.loads(result.stdout)
+    ((person,),) = (run["people"] for run in found["runs"])
+    where = {point["name"]: (point["x"], point["y"]) for point in person["points"] if point["score"] >= LEAST_HEAT}
+    assert where["top of head"] == pytest.approx((0.52, 0.17), abs=0.08)
+    assert where["neck"] == pytest.approx((0.52, 0.6), abs=0.08)
+    assert where["right shoulder"] == pytest.approx((0.19, 0.7), abs=0.1)
+    assert where["left shoulder"] == pytest.approx((0.9, 0.7), abs=0.1)
+    assert "within 192×192, blue before red, pixels 0 to 255" in found["runs"][0]["inputs"][0]["done"]
+    assert "guessed from the names of its tensors and the count of channels" in found["notes"][0]
+
+
+def test_a_point_in_the_bars_is_nobodys() -> None:
+    maps = np.zeros((1, 10, 10, len(BODY.points)), np.float32)
+    maps[0, 5, 5, 1] = maps[0, 0, 5, 2] = 0.7
+    model = model_of(("float32", maps.shape), picture=(1, 100, 100, 3), names=("pose",))
+    found = view_outputs(model, [maps], Task.POSE, Hints(), Image.new("RGB", (50, 50)))
+    assert found.words == "1 of 14 key points: neck"
+    (person,) = found.data["people"]
+    assert (person["points"][1]["y"], person["points"][1]["x"]) == pytest.approx((7 / 12, 7 / 12))

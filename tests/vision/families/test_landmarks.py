@@ -60,3 +60,20 @@ def test_a_face(shared: Path, tmp_path: Path) -> None:
     nose, chin, right_eye, left_eye = (places[number] for number in (1, 152, 33, 263))
     assert chin[1] > nose[1] > right_eye[1]
     assert right_eye[0] < nose[0] < left_eye[0]
+
+
+@pytest.mark.shared
+def test_a_person_with_the_hips_in_the_middle(shared: Path, tmp_path: Path) -> None:
+    """Grace Hopper's portrait in the upper half of a larger picture: her hips are at its lower edge."""
+    with Image.open(shared / "images/grace_hopper.bmp") as opened:
+        padded = Image.new("RGB", (2 * opened.height, 2 * opened.height))
+        padded.paste(opened, (opened.height - opened.width // 2, 0))
+    padded.save(tmp_path / "person.png")
+    file = shared / "models-2/blazepose_landmark_lite_f16.tflite"
+    result = CliRunner().invoke(app, ["run", str(file), str(tmp_path / "person.png"), "--json"])
+    found = json.loads(result.stdout)
+    where = {point["name"]: (point["x"], point["y"]) for point in found["runs"][0]["landmarks"]}
+    assert where["nose"] == pytest.approx((0.5, 0.2), abs=0.03)
+    assert where["left shoulder"] == pytest.approx((0.63, 0.31), abs=0.05)
+    assert where["right shoulder"] == pytest.approx((0.37, 0.31), abs=0.05)
+    assert "the hips in the middle" in found["notes"][0]

@@ -6,11 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
-from nnapi.vision.pictures import PLAIN, Pixels
+from nnapi.vision.pictures import PLAIN, Pixels, fit_inside
 from nnapi.vision.task import Task
-from nnapi.vision.view import Hints, View
+from nnapi.vision.view import Hints, Picture, View
+
+NEAR = 0.02
+"""Distance from a picture, as a share of it, up to which a point counts as inside."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,22 @@ def output_shapes(model: Model) -> list[Shape]:
 
 def takes_picture(model: Model) -> bool:
     return any(len(model.operands[index].type.dimensions) == 4 for index in model.inputs)
+
+
+def to_picture(rows: Array, model: Model, picture: Picture | None, share: float = 1.0) -> Array:
+    """Return rows (y, x, score), shares of an input that keeps a picture's aspect, as shares of the picture.
+
+    Points beside it get a score of 0.
+    """
+    shape = input_shape(model)
+    if picture is None or len(shape) != 4:
+        return rows
+    height, width = shape[1:3]
+    left, top, inner_width, inner_height = fit_inside(picture.size, (width, height), share)
+    rows = (rows * (height, width, 1) - (top, left, 0)) / (inner_height, inner_width, 1)
+    is_beside = (np.abs(rows[:, :2] - 0.5) > 0.5 + NEAR).any(1)
+    rows[is_beside, 2] = 0
+    return rows
 
 
 def names_of(model: Model) -> str:

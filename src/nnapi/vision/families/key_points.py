@@ -9,8 +9,8 @@ import numpy as np
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.vision.drawing import draw_people
-from nnapi.vision.families.family import Family, input_shape, names_of, output_shapes, takes_picture
-from nnapi.vision.pictures import Pixels, fit_inside
+from nnapi.vision.families.family import Family, names_of, output_shapes, takes_picture, to_picture
+from nnapi.vision.pictures import Pixels
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints, Picture, Point, View, describe_points, read_skeleton
 
@@ -19,6 +19,8 @@ LEAST = 0.25
 COCO, BODY = read_skeleton("coco"), read_skeleton("body14")
 LEAST_HEAT = 0.2
 """Minimum peak of a heat map."""
+SHARE = 0.6
+"""Share of the input for a picture: these networks learned from people in whole, a portrait shows larger ones."""
 SKELETONS = {len(each.points): each for each in (COCO, BODY)}
 WORDS = ("pose", "hourglass", "heatmap", "heat_map", "keypoint")
 
@@ -40,14 +42,13 @@ def view_people(
 
 
 def _view(model: Model, outputs: Sequence[Array], hints: Hints, picture: Picture | None) -> View:
-    rows = outputs[0].reshape(-1, len(COCO.points), 3).astype(np.float64)
-    shape = input_shape(model)
-    if picture and len(shape) == 4:
-        height, width = shape[1:3]
-        left, top, inner_width, inner_height = fit_inside(picture.size, (width, height))
-        rows = (rows * (height, width, 1) - (top, left, 0)) / (inner_height, inner_width, 1)
-    people = [[Point(name, *row) for name, row in zip(COCO.points, person, strict=True)] for person in rows.tolist()]
+    found = outputs[0].reshape(-1, len(COCO.points), 3).astype(np.float64)
+    people = [_name(COCO.points, to_picture(rows, model, picture)) for rows in found]
     return view_people(people, COCO.bones, LEAST if hints.least is None else hints.least, picture)
+
+
+def _name(names: Sequence[str], rows: Array) -> list[Point]:
+    return [Point(name, *row) for name, row in zip(names, rows.tolist(), strict=True)]
 
 
 def _recognizes(model: Model) -> bool:
@@ -83,7 +84,8 @@ def _view_maps(model: Model, outputs: Sequence[Array], hints: Hints, picture: Pi
         raise ValueError
     count = maps.shape[3]
     names, bones = SKELETONS.get(count) or ([f"point {number}" for number in range(count)], ())
-    people = [find_peaks(maps[0].astype(np.float64), names)]
+    rows = np.array([point[1:] for point in find_peaks(maps[0].astype(np.float64), names)])
+    people = [_name(names, to_picture(rows, model, picture, SHARE))]
     return view_people(people, bones, LEAST_HEAT if hints.least is None else hints.least, picture)
 
 
@@ -98,6 +100,6 @@ HEAT_MAPS = Family(
     Task.POSE,
     _recognizes_maps,
     _view_maps,
-    Pixels.of_range(0, 255, is_bgr=True),
+    Pixels.of_range(0, 255, is_bgr=True, keeps_aspect=True, share=SHARE),
     evidence="the names of its tensors and the count of channels",
 )
