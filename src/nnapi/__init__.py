@@ -48,6 +48,7 @@ if typing.TYPE_CHECKING:
     from nnapi.model.model import Model
     from nnapi.model.operand import ChannelQuantization, OperandType, tensor
     from nnapi.operation_codes import OperationCode
+    from nnapi.ops.quantization import dequantize, quantize
     from nnapi.runtime.burst import Burst
     from nnapi.runtime.choice.tune import tune
     from nnapi.runtime.compilation import Compilation
@@ -106,10 +107,12 @@ __all__ = [
     "UnmappableError",
     "compile",
     "copy_memory",
+    "dequantize",
     "device",
     "devices",
     "export",
     "load",
+    "quantize",
     "settings",
     "tensor",
     "tune",
@@ -126,6 +129,7 @@ _MODULES = {
     "nnapi.model.model": "Model",
     "nnapi.model.operand": "ChannelQuantization OperandType tensor",
     "nnapi.operation_codes": "OperationCode",
+    "nnapi.ops.quantization": "dequantize quantize",
     "nnapi.runtime.burst": "Burst",
     "nnapi.compiling": "compile",
     "nnapi.runtime.compilation": "Compilation",

@@ -35,7 +35,7 @@ def test_rule_001_null() -> None:
     model = Model()
     with pytest.raises(UnexpectedNullError, match="type is None"):
         model.add_operand(NONE)
-    with pytest.raises(UnexpectedNullError, match="memory is None"):
+    with pytest.raises(UnexpectedNullError, match="memory for operand 0 is None"):
         model.set_operand_value_from_memory(0, NONE, 0, 4)
     with pytest.raises(UnexpectedNullError, match="model is None"):
         model.set_operand_value_from_model(0, NONE)
@@ -63,7 +63,7 @@ def test_rule_002_null_before_state_before_values() -> None:
         model.add_operand(NONE)
     with pytest.raises(UnexpectedNullError, match="no value, but a length of 4"):
         model.set_operand_value(99, None, 4)
-    with pytest.raises(UnexpectedNullError, match="memory is None"):
+    with pytest.raises(UnexpectedNullError, match="memory for operand 99 is None"):
         model.set_operand_value_from_memory(99, NONE, 0, 4)
     with pytest.raises(UnexpectedNullError, match="model is None"):
         model.set_operand_value_from_model(99, NONE)

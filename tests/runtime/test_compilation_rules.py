@@ -44,14 +44,15 @@ def test_rule_062_the_model_is_finished_and_valid() -> None:
 
 def test_rule_063_chosen_devices() -> None:
     model = finished_sum()
-    for chosen, error, message in (
+    wrong: list[tuple[Any, type[NnapiError], str]] = [
         ([], BadDataError, "no devices are listed"),
         ([REFERENCE, REFERENCE], BadDataError, "a device is listed twice"),
-        (["nnapi-reference"], BadDataError, "not a Device"),
+        ([8], BadDataError, "neither Device nor name"),
         ([REFERENCE, None], UnexpectedNullError, "a device is None"),
-    ):
+    ]
+    for chosen, error, message in wrong:
         with pytest.raises(error, match=message):
-            Compilation(model, chosen)  # type: ignore[arg-type]
+            Compilation(model, chosen)
 
 
 SETTERS: list[Callable[[Compilation], Any]] = [

@@ -31,6 +31,7 @@ def add_call(
 ) -> None:
     """Append an operation, with the match ``known`` if it still holds."""
     need(inputs is not None and outputs is not None, "inputs or outputs is None", UnexpectedNullError)
+    need(not isinstance(code, str), f"{code!r} is not a code: nnapi.OperationCode has them by name", BadDataError)
     model.state.need("building", to="add an operation")
     number, count, is_registered = len(model.operations), len(model.operands), code in REGISTRY
     if not (is_registered or code == OEM_OPERATION or EXTENSIONS.name(code)):

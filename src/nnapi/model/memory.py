@@ -89,6 +89,13 @@ def need_whole(mappings: Iterable[Mapping]) -> None:
             raise UnmappableError(f"a mapped file was truncated: it has {size} bytes, {mapping.end} are needed")
 
 
+def need_memory(memory: object, what: str) -> None:
+    """Raise UnexpectedNullError for None, BadDataError for anything else that is not a memory."""
+    need(memory is not None, f"memory for {what} is None", UnexpectedNullError)
+    remedy = f"{what}: {type(memory).__name__} is not a Memory: Memory.from_array shares an array"
+    need(isinstance(memory, Memory), remedy, BadDataError)
+
+
 class Memory(Closeable):
     """A region of bytes, mapped or borrowed, never copied (``ANeuralNetworksMemory``).
 
@@ -116,6 +123,8 @@ class Memory(Closeable):
         mapping is made at first use, which raises UnmappableError if size or offset do not fit the file. Raises
         OpFailedError if the descriptor cannot be duplicated.
         """
+        is_counted = isinstance(size, int) and isinstance(offset, int)
+        need(is_counted, "size and offset are numbers of bytes; Memory.from_file maps a path", BadDataError)
         try:
             duplicate = os.dup(fd)
         except (OSError, OverflowError) as error:

@@ -13,7 +13,7 @@ from nnapi.errors import BadDataError, BadStateError, UnexpectedNullError, need
 from nnapi.model.constant import as_bytes, bind, can_change, map_value, need_size
 from nnapi.model.extension import EXTENSIONS
 from nnapi.model.lifecycle import State
-from nnapi.model.memory import Memory, mappings, need_whole
+from nnapi.model.memory import Memory, mappings, need_memory, need_whole
 from nnapi.model.nesting import list_nested
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, check_type
 from nnapi.model.parts import Lifetime, Operand, OperationCall, Origin, Signature, Supports, constants
@@ -76,7 +76,7 @@ class Model(Closeable, NotebookDisplay):
         self.origin: Origin | None = None
         self.borrowed: BorrowedMemory | None = None
         """The client memory of constants; None where the model owns them or keeps their owner alive."""
-        self.state = State("the model is", "building")
+        self.state = State("the model is", "building", building="finish() it first", invalid="build it again")
         self.known_matches: list[KnownMatch | None] = []
         self.used = 0
         self.is_altered = False
@@ -123,7 +123,7 @@ class Model(Closeable, NotebookDisplay):
 
         ``offset`` and ``length`` are in bytes.
         """
-        need(memory is not None, "memory is None", UnexpectedNullError)
+        need_memory(memory, f"operand {index}")
         operand = self._get_to_change(index, "set a value")
         if operand.type.code == OEM_SCALAR:
             raise BadDataError(f"{operand} cannot live in a memory")
@@ -287,6 +287,8 @@ class Model(Closeable, NotebookDisplay):
         need(len(devices), "no devices are listed", BadDataError)
         self.state.need("finished")
         need(all(device is not None for device in devices), "a device is None", UnexpectedNullError)
+        wrong = next((each for each in devices if not hasattr(each, "supports")), None)
+        need(wrong is None, f"{wrong!r} is not a Device: nnapi.device() finds one by name", BadDataError)
         need(len({id(device) for device in devices}) == len(devices), "a device is listed twice", BadDataError)
         self.need_mapped()
         answers = [device.supports(self) for device in devices]

@@ -264,15 +264,15 @@ _SHORT_NAMES = {
 
 def tensor(
     dtype: str | OperandCode | DTypeLike,
-    dimensions: Sequence[int] = (),
+    dimensions: Sequence[int | None] | None = (),
     scale: float = 0.0,
     zero_point: int = 0,
     channel: ChannelQuantization | None = None,
 ) -> OperandType:
     """Return the type of a tensor: ``tensor("float32", (3, 4))``, ``tensor(np.uint8, (1, 8), scale=0.5)``.
 
-    ``dtype`` is a name of the specification or NumPy, a NumPy dtype, or an :class:`OperandCode`. A dimension of 0 is
-    unspecified; no dimensions mean an unspecified rank. ``scale``, ``zero_point`` and ``channel`` are as of
+    ``dtype`` is a name of the specification or NumPy, a NumPy dtype, or an :class:`OperandCode`. A dimension of 0 or
+    None is unspecified; no dimensions mean an unspecified rank. ``scale``, ``zero_point`` and ``channel`` are as of
     :class:`OperandType`. Raises BadDataError for an unknown dtype.
     """
     if not isinstance(dtype, int):
@@ -280,7 +280,7 @@ def tensor(
         if name not in _SHORT_NAMES:
             raise BadDataError(f"{dtype!r} is not a tensor type; known: {', '.join(_SHORT_NAMES)}")
         dtype = _SHORT_NAMES[name]
-    return OperandType(dtype, tuple(dimensions), scale, zero_point, channel)
+    return OperandType(dtype, [size or 0 for size in dimensions or ()], scale, zero_point, channel)
 
 
 def _name_dtype(dtype: DTypeLike) -> str:
@@ -292,6 +292,8 @@ def _name_dtype(dtype: DTypeLike) -> str:
 
 def check_type(type: OperandType) -> None:
     """Raise BadDataError for a type that breaks the rules of ANeuralNetworksModel_addOperand."""
+    if not isinstance(type, OperandType):
+        raise BadDataError(f"{type!r} is not an OperandType: nnapi.tensor() and nnapi.OperandType() make them")
     code = type.code
     if code > LAST_BUILT_IN:
         _add_extension_type(code)
@@ -308,7 +310,7 @@ def _check_dimensions(type: OperandType) -> None:
     if code in SCALARS:
         raise BadDataError(f"{type.name} is a scalar and has no dimensions, got {list(dimensions)}")
     if min(dimensions) < 0:
-        raise BadDataError(f"{type.name} has a negative dimension: {list(dimensions)}")
+        raise BadDataError(f"{type.name} has a negative dimension: {list(dimensions)}; 0 is unspecified")
     known = math.prod(dimensions) or math.prod([dimension for dimension in dimensions if dimension])
     itemsize = DTYPES[code].itemsize if code in DTYPES else 0
     if not (known * itemsize <= MAX_BYTES):

@@ -59,6 +59,7 @@ def need_alike(input: OperandType, out: OperandType) -> None:
 
 
 def dequantize(type: OperandType, quantized: Array) -> Array:
+    """Return the float values that ``quantized`` stands for in an operand of that ``type``."""
     if type.channel:
         return quantized.astype(np.float32) * type.channel.broadcast(quantized.ndim)
     real = quantized.astype(np.float32)
@@ -69,6 +70,7 @@ def dequantize(type: OperandType, quantized: Array) -> Array:
 
 
 def quantize(type: OperandType, values: Array) -> Array:
+    """Return float ``values`` as an operand of that ``type`` stores them: rounded, and clamped to its range."""
     if not type.is_quantized:
         return values.astype(type.dtype)
     return requantizer(type, FuseCode.FUSED_NONE, 1.0)(values.astype(np.float32))

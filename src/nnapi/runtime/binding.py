@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OEM_SCALAR
-from nnapi.errors import BadDataError, BadStateError, OpFailedError, UnexpectedNullError, UnmappableError, need
+from nnapi.errors import BadDataError, BadStateError, OpFailedError, UnmappableError, need
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model, Operand
 from nnapi.model.operand import MAX_BYTES, Array, OperandType, Shape, check_type, combine, stores
@@ -91,6 +91,7 @@ class Binding:
 
     def operand(self, index: int) -> Operand:
         count = len(self.operands)
+        need(not isinstance(index, str), f"{self.role} {index!r}: give its index; run() takes names", BadDataError)
         if not (0 <= index < count):
             raise BadDataError(f"{self.role} {index} does not exist, the model has {count}")
         return self.operands[index]
@@ -128,8 +129,6 @@ class Binding:
 
     def set_from_memory(self, index: int, memory: Memory, offset: int, length: int, type: OperandType | None) -> None:
         """Bind a region of a memory; offset and length 0 for a whole opaque one."""
-        if memory is None:
-            raise UnexpectedNullError(f"memory for {self.role} {index} is None")
         operand = self.operand(index)
         dimensions = self._combine_dimensions(operand, type)
         if isinstance(memory, DeviceMemory):
@@ -196,7 +195,7 @@ def as_bytes(operand: Operand, buffer: Any, *, writable: bool) -> tuple[Array, S
         try:
             data = np.frombuffer(buffer, np.uint8)
         except (TypeError, ValueError) as error:
-            raise BadDataError(f"{operand} was given {type(buffer).__name__}, no buffer of bytes: {error}") from None
+            raise BadDataError(f"{operand} was given {type(buffer).__name__}, needs an array: {error}") from None
         if writable and not data.flags.writeable:
             raise BadDataError(f"{operand}: the buffer is read-only")
         return data, None

@@ -30,14 +30,14 @@ from nnapi.runtime.choice.knowledge import Predicted, Unknown
 from nnapi.runtime.choice.preparation import prepare
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.device import Device, Devices, list_candidates
-from nnapi.runtime.executors.deadline import deadline_after
+from nnapi.runtime.executors.deadline import deadline_after, read_nanoseconds
 from nnapi.runtime.executors.executors import execute
 from nnapi.runtime.executors.fast_path import FastPath, find_fast_path, is_dynamic
 from nnapi.runtime.executors.observed import Observe, Observed, unwrap
 from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.extension_attributes import Attributes
 from nnapi.runtime.inputs import check_inputs
-from nnapi.runtime.named import Outputs, order_inputs
+from nnapi.runtime.named import Outputs, Preference, Priority, order_inputs, read_preference, read_priority
 from nnapi.runtime.planning.explain import add_precisions, as_data, as_text, describe_wait, summary
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.settings import Partitioning, partitioning, tunes_first
@@ -70,16 +70,16 @@ class Compilation(Closeable, NotebookDisplay):
     counts the model's inputs or outputs.
     """
 
-    def __init__(self, model: Model, devices: Sequence[Device] | None = None) -> None:
+    def __init__(self, model: Model, devices: Devices | None = None) -> None:
         need(model is not None, "model is None", UnexpectedNullError)
         self.is_explicit = devices is not None
-        candidates = list_candidates(None) if devices is None else list(devices)
+        candidates = list_candidates(devices)
         need(candidates, "no devices are listed", BadDataError)
         need(all(device is not None for device in candidates), "a device is None", UnexpectedNullError)
         need(len({id(device) for device in candidates}) == len(candidates), "a device is listed twice", BadDataError)
-        need(all(isinstance(device, Device) for device in candidates), "something listed is not a Device", BadDataError)
+        need(all(isinstance(each, Device) for each in candidates), "a device is neither Device nor name", BadDataError)
         if not model.is_finished:
-            raise BadStateError(f"{model!r} is not finished")
+            raise BadStateError(f"{model!r} is not finished: finish() it first")
         self.model = model
         self._candidates = candidates
         self._preference = PreferenceCode.PREFER_FAST_SINGLE_ANSWER
@@ -88,7 +88,7 @@ class Compilation(Closeable, NotebookDisplay):
         self._threads: int | None = None
         self._cache: Cache | None = None
         self._attributes = Attributes(f"{model.name}'s compilation")
-        self.state = State("the compilation is", "preparing")
+        self.state = State("the compilation is", "preparing", preparing="finish() it first")
         self._ready: ReadyPlan | None = None
         self.fast_path: FastPath | None = None
         """The fast path of a run, if the plan has one."""
@@ -99,24 +99,25 @@ class Compilation(Closeable, NotebookDisplay):
         self._trial: Trial | None = None
         self._waited = 0.0  # seconds that finish took
 
-    def set_preference(self, preference: PreferenceCode) -> None:
+    def set_preference(self, preference: Preference) -> None:
         """Set the ``preference``: a fast single answer by default (``..._setPreference``)."""
         self.state.need("preparing", to="set the preference")
+        preference = read_preference(preference)
         need(preference in [*PreferenceCode], f"preference is {preference}, must be 0..2", BadDataError)
         self._preference = PreferenceCode(preference)
 
-    def set_priority(self, priority: PriorityCode) -> None:
+    def set_priority(self, priority: Priority) -> None:
         """Set the ``priority`` among runs that wait for the same device: medium by default (``..._setPriority``)."""
         self.state.need("preparing", to="set the priority")
-        legal = priority in PriorityCode.__members__.values()
-        need(legal, f"priority is {priority}, must be 90, 100 or 110", BadDataError)
+        priority = read_priority(priority)
+        need(priority in [*PriorityCode], f"priority is {priority}, must be 90, 100 or 110", BadDataError)
         self._priority = PriorityCode(priority)
 
     def set_timeout(self, duration: int) -> None:
         """Limit :meth:`finish` to a ``duration`` in ns, 0 for none (``..._setTimeout``); for one chosen device."""
         self.state.need("preparing", to="set the time limit")
         self.need_one_device("a time limit is set")
-        self._timeout = int(duration)
+        self._timeout = read_nanoseconds(duration)
 
     def set_caching(self, directory: str | os.PathLike[str], token: bytes) -> None:
         """Cache prepared models in a directory, under a 32-byte token (``..._setCaching``).
@@ -361,7 +362,7 @@ class Compilation(Closeable, NotebookDisplay):
     def need_one_device(self, what: str) -> None:
         """Raise BadDataError unless the compilation was made for exactly one explicitly chosen device."""
         one = self.is_explicit and len(self._candidates) == 1
-        need(one, f"{what} only for a compilation for exactly one chosen device", BadDataError)
+        need(one, f"{what} only for a compilation for exactly one chosen device: name it", BadDataError)
 
     def _need_ready(self) -> ReadyPlan:
         self.state.need("ready")
@@ -381,7 +382,7 @@ def compile_with(
     attributes: Sequence[Attribute] = (),
 ) -> Compilation:
     """Return a finished compilation with options set; None leaves the default."""
-    compilation = Compilation(model, None if devices is None else list_candidates(devices))
+    compilation = Compilation(model, devices)
     preference, priority, timeout, threads = options
     if preference is not None:
         compilation.set_preference(preference)

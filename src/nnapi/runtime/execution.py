@@ -19,19 +19,20 @@ from nnapi.errors import (
     need,
 )
 from nnapi.model.lifecycle import State
-from nnapi.model.memory import Memory
+from nnapi.model.memory import Memory, need_memory
 from nnapi.model.operand import Array, OperandType, Shape, combine
 from nnapi.runtime.binding import Binding
 from nnapi.runtime.burst import Burst
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.event import Event
-from nnapi.runtime.executors.deadline import deadline_after, pick_earlier
+from nnapi.runtime.executors.deadline import deadline_after, pick_earlier, read_nanoseconds
 from nnapi.runtime.executors.executors import execute
 from nnapi.runtime.extension_attributes import Attributes
 from nnapi.trace import Layer, Phase, Section, spans
 
 MAXIMUM_LOOP_TIMEOUT = 15_000_000_000
 """Most nanoseconds of a WHILE, whatever the execution asks for."""
+COMPLETED = "make another, or set_reusable(True) before the first computation"
 
 
 class Execution(Closeable):
@@ -53,7 +54,7 @@ class Execution(Closeable):
         self._inputs = Binding(compilation, "input")
         self._outputs = Binding(compilation, "output")
         self._attributes = Attributes(f"{self.model.name}'s execution")
-        self.state = State("the execution is in", "preparation")
+        self.state = State("the execution is in", "preparation", completed=COMPLETED)
         self._startable: tuple[str, ...] = ("preparation",)
         self._lock = threading.Lock()
         self._measured = self._is_closed = False
@@ -110,12 +111,12 @@ class Execution(Closeable):
         """Nanoseconds for the computation, 0 for no limit (``..._setTimeout``); for one explicitly chosen device."""
         self.compilation.need_one_device("a time limit is set")
         self.state.need("preparation", to="set the time limit")
-        self._timeout = int(duration)
+        self._timeout = read_nanoseconds(duration)
 
     def set_loop_timeout(self, duration: int) -> None:
         """Nanoseconds that each WHILE may run (``..._setLoopTimeout``); at most 15 s, 2 s by default."""
         self.state.need("preparation", to="set the loop timeout")
-        self._loop_timeout = min(duration, MAXIMUM_LOOP_TIMEOUT)
+        self._loop_timeout = min(read_nanoseconds(duration), MAXIMUM_LOOP_TIMEOUT)
 
     def set_reusable(self, reusable: bool) -> None:
         """Permit several computations, one after another, if ``reusable`` (``..._setReusable``)."""
@@ -172,7 +173,7 @@ class Execution(Closeable):
         return Event(lambda: self._run_to_end(deadline))
 
     @Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_startComputeWithDependencies")
-    def start_compute_with_dependencies(self, dependencies: Sequence[Event], duration: int = 0) -> Event:
+    def start_compute_with_dependencies(self, dependencies: Sequence[Event] = (), duration: int = 0) -> Event:
         """Run once the events ``dependencies`` are done (``ANeuralNetworksExecution_startComputeWithDependencies``).
 
         ``duration`` limits the nanoseconds after all fences are signalled; it needs one explicitly chosen device. The
@@ -183,7 +184,7 @@ class Execution(Closeable):
         need(all(event is not None for event in dependencies), "a dependency is None", UnexpectedNullError)
         self._begin()
         try:
-            if duration:
+            if read_nanoseconds(duration):
                 self.compilation.need_one_device("a duration is given")
             for operand, argument in zip(self._outputs.operands, self._outputs.arguments, strict=True):
                 known = argument is None or argument.is_omitted or argument.opaque or argument.type.is_known
@@ -221,7 +222,11 @@ class Execution(Closeable):
 
         None where the device does not measure it. BadStateError unless timing was asked for and the run succeeded.
         """
-        need(code in DurationCode.__members__.values(), f"duration code is {code}, must be 0..3", BadDataError)
+        need(
+            code in DurationCode.__members__.values(),
+            f"duration code is {code}, must be 0..3, of DurationCode",
+            BadDataError,
+        )
         self.state.need("completed")
         if self._error is not None or self._outcome is None:
             raise BadStateError(f"the execution failed: {self._error}")
@@ -244,7 +249,7 @@ class Execution(Closeable):
     def _set_from_memory(
         self, binding: Binding, index: int, memory: Memory, offset: int, length: int, type: OperandType | None
     ) -> None:
-        need(memory is not None, f"memory for {binding.role} {index} is None", UnexpectedNullError)
+        need_memory(memory, f"{binding.role} {index}")
         self.state.need("preparation", to=f"set {binding.role} {index}")
         binding.set_from_memory(index, memory, offset, length, type)
 

@@ -40,7 +40,9 @@ def _check_input(operand: Operand, value: Any) -> Array | None:
     if array.dtype == np.bool_:
         array = array.view(np.uint8)
     if not stores(type, array.dtype):
-        raise BadDataError(f"{operand} stores {type.dtype}, got an array of {array.dtype}")
+        is_real = type.is_quantized and array.dtype.kind == "f"
+        remedy = ": nnapi.quantize(type, array) converts it" if is_real else ""
+        raise BadDataError(f"{operand} stores {type.dtype}, got an array of {array.dtype}{remedy}")
     if array.dtype != type.dtype:
         array = np.ascontiguousarray(array).view(type.dtype)
     if type.is_scalar:

@@ -23,7 +23,7 @@ from nnapi.errors import (
     translate_errors,
 )
 from nnapi.model.lifecycle import State
-from nnapi.model.memory import PROTECTIONS, Memory
+from nnapi.model.memory import PROTECTIONS, Memory, need_memory
 from nnapi.model.operand import MAX_BYTES, Array, OperandType, Shape, combine
 from nnapi.runtime.compilation import Compilation
 
@@ -173,7 +173,8 @@ def copy_memory(source: Memory, target: Memory) -> None:
 
     BadDataError where sizes or types do not fit or the source holds no data; after it an opaque target is empty.
     """
-    need(source is not None and target is not None, "a memory is None", UnexpectedNullError)
+    need_memory(source, "source")
+    need_memory(target, "target")
     if source is target:
         return
     try:

@@ -73,7 +73,7 @@ def run_while(
     state = list(arrays)
     while _truth((yield condition, state)[0]):
         if time.monotonic_ns() > end:
-            raise LoopTimeoutError(f"the loop ran longer than {limits.loop_timeout} ns")
+            raise LoopTimeoutError(f"the loop ran longer than {limits.loop_timeout} ns, its limit by set_loop_timeout")
         results = yield body, state
         state[: len(results)] = results
     need(all(array is not None for array in state[:outputs]), "an input that becomes an output is omitted")

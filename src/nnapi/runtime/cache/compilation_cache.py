@@ -144,7 +144,8 @@ class Cache:
             prune_if_full(self.directory, self.limit)
         except OSError as error:
             say = log.info if self.is_own else log.warning
-            say("%s not written: %s", path, error)
+            is_missing = not os.path.isdir(self.directory)
+            say("%s not written: %s", path, "the directory does not exist" if is_missing else error)
         self._contents.pop(path, None)
         if model.origin is not None:
             model.origin.keep(model)

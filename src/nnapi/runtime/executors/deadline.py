@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from nnapi.drivers.answers import answer_with, late_error
+from nnapi.errors import BadDataError, need
 from nnapi.runtime.executors.workers import run_in_background
 
 T = TypeVar("T")
@@ -21,6 +22,13 @@ PATIENCE = 0.1
 def deadline_after(duration: int) -> int | None:
     """Return the time ``duration`` nanoseconds from now; None for 0 and UNLIMITED."""
     return time.monotonic_ns() + duration if 0 < duration < UNLIMITED else None
+
+
+def read_nanoseconds(duration: int) -> int:
+    """Return a duration that the caller gave; BadDataError for a fraction, which would be seconds."""
+    is_whole = duration == int(duration)
+    need(is_whole, f"{duration!r} are not nanoseconds: {duration} s are {duration * 1e9:.0f} ns", BadDataError)
+    return int(duration)
 
 
 def pick_earlier(a: int | None, b: int | None) -> int | None:

@@ -79,7 +79,7 @@ def _run_loop(step: _ReadyStep, inputs: Sequence[Array | None], request: Request
         turn = Request(state, request.deadline, request.loop_timeout)
         goes_on = _read_condition(condition.execute(turn).outputs[0])
         if time.monotonic_ns() > end:
-            raise LoopTimeoutError(f"the loop ran longer than {request.loop_timeout} ns")
+            raise LoopTimeoutError(f"the loop ran longer than {request.loop_timeout} ns, its limit by set_loop_timeout")
         if not goes_on:
             return [_need_own(array) for array in state[: len(step.outputs)]]
         results = body.execute(turn).outputs
