@@ -106,8 +106,10 @@ def test_a_hanging_library_ends_with_its_client(tmp_path: Path) -> None:
         compiled = Built(agent, add_constant()).compile(0, PrepareOptions())
         hanging = threading.Thread(target=swallow, args=(compiled,), daemon=True)
         hanging.start()
-        agent._stream.socket.shutdown(socket.SHUT_RDWR)
-        hanging.join()
+        assert comes_true(agent.lock().locked)
+        agent.close()
+        hanging.join(60)
+        assert not hanging.is_alive()
         assert comes_true(lambda: not Path(f"/proc/{agent.pid}/cmdline").exists() or is_zombie(agent.pid))
 
 

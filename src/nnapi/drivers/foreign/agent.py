@@ -171,6 +171,7 @@ class Agent:
         """Leave the connection to the parent of this fork."""
         self._lost, self._lock = "the connection belongs to the process that this one was forked from", make_lock()
         self.leave()
+        self._stream.socket.close()  # not for the parent
         self.close()
 
     def leave(self) -> None:

@@ -37,7 +37,9 @@ class Stream:
         return read_last_words(self._output)
 
     def close(self) -> None:
-        """Disconnect; a process ends by itself then, or is ended."""
+        """Disconnect, also a thread that waits for an answer; a process ends by itself then, or is ended."""
+        with suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()
         if self._output is not None:
             os.close(self._output)
