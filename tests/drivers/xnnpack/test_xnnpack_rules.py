@@ -300,6 +300,28 @@ def test_strided_slice(
     )
 
 
+@pytest.mark.parametrize(
+    ("begin", "end", "strides", "is_blocks"),
+    [
+        ((0, 0, 0, 0), (2, 4, 6, 3), (1, 2, 2, 1), True),
+        ((0, 1, 0, 0), (2, 4, 6, 3), (1, 2, 2, 1), True),
+        ((0, 1, 1, 0), (2, 9, -1, 3), (1, 2, 2, 1), False),  # the last column is not among them
+        ((0, 0, 1, 0), (2, 4, 6, 3), (1, 2, 3, 1), False),
+        ((0, 2, 1, 0), (2, 4, 6, 3), (1, 2, 2, 1), False),
+        ((0, 0, 0, 1), (2, 4, 6, 3), (1, 2, 2, 1), False),
+        ((0, 3, 5, 0), (2, -9, -9, 3), (1, -2, -2, 1), False),
+        ((0, 0, 0, 0), (2, 4, 6, 3), (1, 4, 4, 1), False),
+    ],
+)
+def test_every_second_row_and_column(
+    begin: tuple[int, ...], end: tuple[int, ...], strides: tuple[int, ...], is_blocks: bool
+) -> None:
+    bounds = [*(vector(*each) for each in (begin, end, strides)), *ints(0, 0, 0)]
+    run(OperationCode.STRIDED_SLICE, [given(FLOAT, 2, 4, 6, 3), *bounds], FLOAT)
+    expected = ["SPACE_TO_DEPTH", "SLICE"] if is_blocks else ["STRIDED_SLICE"]
+    assert kinds(OperationCode.STRIDED_SLICE, [given(FLOAT, 2, 4, 6, 3), *bounds], FLOAT) == expected
+
+
 @pytest.mark.parametrize("name", TYPES)
 def test_images(name: str) -> None:
     type = TYPES[name]
