@@ -351,6 +351,17 @@ def test_casts_of_each_number(type: str) -> None:
 # Size
 
 
+def test_layers_with_residuals_are_searched_for_groups() -> None:
+    builder, random = nnapi.Builder(), np.random.default_rng(0)
+    x = builder.input(tensor("float32", (1, 8)))
+    for _ in range(210):
+        weights = random.normal(size=(8, 8)).astype(np.float32) / 8
+        layer = builder.fully_connected(builder.tanh(builder.neg(x)), weights, np.zeros(8, np.float32), 0)
+        x = builder.tanh(builder.add(x, builder.neg(layer), 0))
+    builder.output(x)
+    assert not lower_model(builder.finish()).is_large
+
+
 def test_long_chains_are_not_searched_for_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 

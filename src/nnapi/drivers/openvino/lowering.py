@@ -68,18 +68,25 @@ class Lowered(Lowering[Value, Context]):
         return len(self.model.operations) > LARGE and self._measure_chains() > LARGE
 
     def _measure_chains(self) -> int:
-        """Return the largest number of elementwise operations that follow each other, or that read one value."""
+        """Return the largest number of elementwise operations that follow each other, or that read one value.
+
+        An operation that reads results of other kinds of a later stage begins a new chain, as in a residual network:
+        a group with both would depend on itself.
+        """
         depths: dict[int, int] = {}
+        stages: dict[int, int] = {}
         readers: Counter[int] = Counter()
         within = frozenset[int]().union(*(gru.calls for gru in self._sequences.values()))
         for call in self.model.operations:
             if call.number in within:
                 continue
             works = self.parts.get(call.number) or [find_work(self.model, call)]
+            stage = max((stages.get(index, 0) for index in call.inputs), default=0)
             if length := sum(work.kind in ELEMENTWISE for work in works):
-                depth = length + max((depths.get(index, 0) for index in call.inputs), default=0)
-                depths.update(dict.fromkeys(call.outputs, depth))
-                readers.update(set(call.inputs))
+                before = (depths.get(index, 0) for index in call.inputs if stages.get(index, 0) == stage)
+                depths.update(dict.fromkeys(call.outputs, length + max(before, default=0)))
+                readers.update({index for index in call.inputs if index not in self.constants})
+            stages.update(dict.fromkeys(call.outputs, stage if length else stage + 1))
         return max([0, *depths.values(), *(readers[index] for index in readers)])
 
     def context(self, call: Call) -> Context:
