@@ -44,7 +44,6 @@ TESTED_BY = {
     "drivers/litert/driver.py": "drivers/xnnpack/test_xnnpack_cache.py",
     "drivers/litert/lowering.py": "drivers/xnnpack/test_xnnpack_rules.py",
     "drivers/litert/limits.py": "drivers/xnnpack/test_xnnpack_safety.py",
-    "drivers/litert/quiet.py": "drivers/litert/test_interpreter.py",
     "drivers/xnnpack/prepared.py": "drivers/litert/test_interpreter.py",
     "drivers/litert/rules": "drivers/xnnpack/test_xnnpack_rules.py",
     "lowering/tflite": "lowering/tflite/test_canonical_rules.py",
