@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from nnapi.cli.failure import Nnapi, describe_failure
-from nnapi.errors import BadDataError, DeadObjectError, Mistake, UnavailableDeviceError
+from nnapi.errors import BadDataError, DeadObjectError, Mistake, OpFailedError, UnavailableDeviceError
 
 
 def command(error: BaseException) -> typer.Typer:
@@ -26,11 +26,18 @@ def command(error: BaseException) -> typer.Typer:
     return app
 
 
+def _without_onnx() -> OpFailedError:
+    error = OpFailedError("reading ONNX needs the library onnx")
+    error.__cause__ = ImportError("No module named 'onnx'")
+    return error
+
+
 @pytest.mark.parametrize(
     ("error", "code", "words"),
     [
         (Mistake("no such thing"), 2, "no such thing"),
         (BadDataError("filter has depth 3, input has 4").at("CONV_2D (#17)"), 3, "CONV_2D (#17): filter has depth 3"),
+        (_without_onnx(), 2, "reading ONNX needs the library onnx"),
         (MemoryError(), 3, "out of memory"),
         (DeadObjectError("driver npu: it ended with SIGKILL"), 4, "driver npu: it ended with SIGKILL"),
         (UnavailableDeviceError("no device 'npu'"), 4, "no device 'npu'"),

@@ -35,7 +35,10 @@ def export(
     if model.suffix == EXAMPLES:
         _export_recording(model, out, suffix)
     else:
-        _write(load(model, int16_as_float, shapes, weights), out / f"{model.stem}{suffix}" if out.is_dir() else out)
+        path = out / f"{model.stem}{suffix}" if out.is_dir() else out
+        if path.suffix not in FORMATS:
+            raise Mistake(f"--out is {out}, must be a folder or end in {' or '.join(FORMATS)}")
+        _write(load(model, int16_as_float, shapes, weights), path)
 
 
 def _export_recording(recording: Path, folder: Path, suffix: str) -> None:

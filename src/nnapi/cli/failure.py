@@ -94,6 +94,8 @@ def describe_failure(error: BaseException) -> tuple[ExitCode, str]:
     match error:
         case DeadObjectError() | UnavailableDeviceError():
             return ExitCode.NO_DEVICE, str(error)
+        case NnapiError(__cause__=ImportError()):
+            return ExitCode.BAD_INPUT, str(error)
         case NnapiError():
             return ExitCode.REFUSED, str(error)
         case MemoryError():

@@ -37,7 +37,7 @@ class DynamicModel(Model):
         self.outputs = tuple(range(len(inputs), len(operands)))
         self.operands = LazyOperands(operands, self._refuse)
         self.state.value = "finished"
-        self.notes = ("it is compiled for the shapes of each run; load(shapes=…) fixes them",)
+        self.notes = ("it is compiled for the shapes of each run; load(shapes=…) or --shape fixes them",)
         self._describe = describe
         for attribute in UNKNOWN:
             del self.__dict__[attribute]
@@ -59,5 +59,5 @@ class DynamicModel(Model):
         )
         raise BadDataError(
             f"the operations of {self.name} depend on dimensions that only a run knows; "
-            f"fix them by load(shapes=…): {given}"
+            f"fix them by load(shapes=…) or --shape: {given}"
         )

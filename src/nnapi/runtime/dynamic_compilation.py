@@ -90,5 +90,5 @@ class DynamicCompilation(Compilation):
         self.state.need("ready")
         raise BadDataError(
             f"{self.model.name} is compiled for the shapes of each run: "
-            "ask at(shapes), or fix its dimensions by load(shapes=…)"
+            "ask at(shapes), or fix its dimensions by load(shapes=…) or --shape"
         )

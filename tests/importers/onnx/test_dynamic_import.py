@@ -72,7 +72,7 @@ def test_a_file_is_specialized_for_the_shapes_of_each_run() -> None:
 def test_what_needs_the_operations_says_how_to_fix_dimensions(tmp_path: Any) -> None:
     model = nnapi.load(heads())
     for ask in (lambda: model.operations, lambda: nnapi.export(model, tmp_path / "m.onnx")):
-        with pytest.raises(BadDataError, match=r"load\(shapes=…\): x \[\?, \?, 8\]"):
+        with pytest.raises(BadDataError, match=r"load\(shapes=…\) or --shape: x \[\?, \?, 8\]"):
             ask()
     fixed = nnapi.load(heads(), shapes={"x": (1, 3, 8)})
     assert not isinstance(fixed, DynamicModel)

@@ -28,8 +28,8 @@ def write(model: Model, path: Path) -> None:
         generalize(list(list_nodes(graph)), list(list_nodes(other)), ".onnx")
     try:
         from nnapi.exporters.onnx.writer import serialize
-    except ImportError:
-        raise OpFailedError(INSTALL) from None
+    except ImportError as error:
+        raise OpFailedError(INSTALL) from error
     data_path = path.with_name(f"{path.name}.data")
     content, data = serialize(sink_transposes(graph, is_dynamic(model)), model.notes, data_path.name)
     if data:

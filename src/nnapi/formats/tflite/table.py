@@ -48,11 +48,11 @@ class Source:
         try:
             description = at - _distance(self.content, at)[0]
         except error:
-            raise BadDataError("a table lies outside the file") from None
+            raise BadDataError("a table lies outside the file, which is damaged or cut off") from None
         found = self._descriptions.get(description)
         size, fields = self._describe(description) if found is None else found
         if size < 4 or at + size > self.size:
-            raise BadDataError("a table ends after the file")
+            raise BadDataError("a table ends after the file, which is damaged or cut off")
         self.budget -= size
         if self.budget < 0:
             self.spend(0)
@@ -62,9 +62,9 @@ class Source:
         try:
             target = at + _offset(self.content, at)[0]
         except error:
-            raise BadDataError("an offset lies outside the file") from None
+            raise BadDataError("an offset lies outside the file, which is damaged or cut off") from None
         if target + 4 > self.size:
-            raise BadDataError("an offset leads outside the file")
+            raise BadDataError("an offset leads outside the file, which is damaged or cut off")
         return self.table(target)
 
     def vector(self, at: int, itemsize: int, what: str = "a vector") -> tuple[int, int]:
@@ -75,10 +75,10 @@ class Source:
             length: int = _offset(content, start)[0]
         except error:
             verb = "leads" if at + OFFSET.size <= self.size else "lies"
-            raise BadDataError(f"an offset {verb} outside the file") from None
+            raise BadDataError(f"an offset {verb} outside the file, which is damaged or cut off") from None
         start += 4
         if start + length * itemsize > self.size:
-            raise BadDataError(f"{what} ends after the file")
+            raise BadDataError(f"{what} ends after the file, which is damaged or cut off")
         return start, length
 
     def _describe(self, at: int) -> tuple[int, tuple[int, ...]]:
@@ -88,9 +88,9 @@ class Source:
         try:
             length, size = LENGTHS.unpack_from(self.content, at)
         except error:
-            raise BadDataError("a table's description lies outside the file") from None
+            raise BadDataError("a table's description lies outside the file, which is damaged or cut off") from None
         if at + length > self.size:
-            raise BadDataError("a table's description ends after the file")
+            raise BadDataError("a table's description ends after the file, which is damaged or cut off")
         count = min(max(length - 4, 0) // 2, MOST_FIELDS)
         offsets = unpack_from(f"<{count}H", self.content, at + 4) if count else ()
         if len(self._descriptions) >= MOST_DESCRIPTIONS:
@@ -127,7 +127,7 @@ class Record:
                 else:
                     found[name] = _number[code](content, at + offsets[number])[0] if offsets[number] else default
         except error:
-            raise BadDataError("a field lies outside the file") from None
+            raise BadDataError("a field lies outside the file, which is damaged or cut off") from None
         return found
 
     def number(self, field: int, code: str, default: Any = 0) -> Any:
@@ -137,7 +137,7 @@ class Record:
         try:
             return _number[code](self._source.content, self._at + offset)[0]
         except error:
-            raise BadDataError("a field lies outside the file") from None
+            raise BadDataError("a field lies outside the file, which is damaged or cut off") from None
 
     def numbers(self, field: int, code: str) -> tuple[Any, ...]:
         offset = self._offsets[field]

@@ -36,7 +36,7 @@ MOST = 1 << 24
 """Elements of a folded result at most."""
 NO_LARGER = words("Cast Flatten Identity Reshape Slice Split Squeeze Transpose Trilu Unsqueeze")
 """Operators whose results have at most as many elements as their first input."""
-DYNAMIC_SHAPES = "it computes with dimensions that only a run knows; fix them by load(shapes=…)"
+DYNAMIC_SHAPES = "it computes with dimensions that only a run knows; fix them by load(shapes=…) or --shape"
 
 
 def can_fold(kind: str, tensors: Sequence[Tensor | None]) -> bool:

@@ -106,14 +106,14 @@ class Node(AnyNode):
         tensor = self.tensor(i)
         expressible(
             tensor.is_known,
-            f"{tensor.name} has dynamic dimensions {describe_shape(tensor.dims)}; fix them by load(shapes=…)",
+            f"{tensor.name} is dynamic, {describe_shape(tensor.dims)}; fix it by load(shapes=…) or --shape",
         )
         return tensor.dims
 
     def static_size(self, i: int, axis: int) -> int:
         """Return one dimension of input ``i``; raise Refused where it is dynamic."""
         size = self.shape(i)[axis]
-        expressible(size, f"{self.tensor(i).name} is dynamic along axis {axis}; fix it by load(shapes=…)")
+        expressible(size, f"{self.tensor(i).name} is dynamic along axis {axis}; fix it by load(shapes=…) or --shape")
         return size
 
     def attribute(self, name: str, default: Any = None) -> Any:
@@ -257,7 +257,7 @@ class Node(AnyNode):
     def spread(self, type: OperandType, number: float, shape: Shape) -> Value:
         """Return a constant of one stored value in a static shape."""
         expressible(
-            DYNAMIC not in shape, f"its dimensions {describe_shape(shape)} are dynamic; fix them by load(shapes=…)"
+            DYNAMIC not in shape, f"its shape {describe_shape(shape)} is dynamic; fix it by load(shapes=…) or --shape"
         )
         return self.graph.full(type.with_dimensions(shape), number)
 

@@ -113,8 +113,8 @@ def _parse(memory: Memory) -> onnx.ModelProto:
     try:
         import onnx
         from google.protobuf.message import DecodeError
-    except ImportError:
-        raise OpFailedError(INSTALL) from None
+    except ImportError as error:
+        raise OpFailedError(INSTALL) from error
     proto = onnx.ModelProto()
     try:
         proto.ParseFromString(memory.view().data.toreadonly())

@@ -114,7 +114,7 @@ def batch_product(node: Node, left: tuple[Value, Shape], right: tuple[Value, Sha
     (x, a), (y, b) = left, right
     if DYNAMIC in batches or DYNAMIC in a[:-2] or DYNAMIC in b[:-2]:
         is_aligned = a[:-2] == b[:-2] and len(a) <= HIGHEST_RANK
-        expressible(is_aligned, "its dynamic batches stretch; fix them by load(shapes=…)")
+        expressible(is_aligned, "its dynamic batches stretch; fix them by load(shapes=…) or --shape")
         return node.apply(OperationCode.BATCH_MATMUL, x, y, node.flag(False), node.flag(False))
     matrices = []
     count = math.prod(batches)
