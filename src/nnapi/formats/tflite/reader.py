@@ -141,7 +141,7 @@ class File:
         external: int = buffer.number(fields.OFFSET, "Q")
         if external > 1:  # in files beyond 2 GB constants follow the FlatBuffer
             offset, length = external, buffer.number(fields.SIZE, "Q")
-            need(offset + length <= self.source.size, "a constant ends after the file, which is damaged or cut off", BadDataError)
+            need(offset + length <= self.source.size, "a constant ends after the file, which is cut off", BadDataError)
         else:
             offset, length = buffer.region(fields.DATA) or (0, 0)
         return (offset, length) if length else None
