@@ -1,4 +1,4 @@
-"""Rules 157 to 178 of validation.md, as far as they concern events, devices and levels."""
+"""Rules 90 and 157 to 178 of validation.md, as far as they concern events, devices and levels."""
 
 import threading
 from collections import Counter
@@ -10,6 +10,7 @@ import nnapi
 from nnapi import Device, Event, FeatureLevelCode, NnapiError, ResultCode, compile, device, devices
 from nnapi.codes import DeviceTypeCode
 from nnapi.drivers.base import Capabilities, DeviceInfo, Outcome, PrepareOptions, Request, Verdict
+from nnapi.drivers.installed import Entry
 from nnapi.errors import (
     BadDataError,
     BadStateError,
@@ -23,6 +24,7 @@ from nnapi.model.model import Model
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.model.parameter import REQUIRED, Several
 from tests.graphs import finished_sum
+from tests.runtime.device_cases import REFERENCE, limited
 from tests.runtime.execution_cases import ONES, blank, prepared
 
 
@@ -159,6 +161,33 @@ def test_rule_166_exhausted_resources_keep_their_code(error: type[NnapiError]) -
 
 def test_rule_167_an_extension_that_is_not_known_is_not_supported() -> None:
     assert "com.example.rules" not in device("nnapi-reference").extensions
+
+
+@pytest.mark.parametrize(
+    ("cpu_only", "pattern", "names"),
+    [
+        ("", "", {"alpha", "beta", "nnapi-reference"}),
+        ("0", "", {"alpha", "beta", "nnapi-reference"}),
+        ("1", "", {"nnapi-reference"}),
+        ("1", "alpha", {"nnapi-reference"}),
+        ("", "alp", {"alpha", "nnapi-reference"}),
+        ("", "^[b-z]", {"beta", "nnapi-reference"}),
+        ("", "nothing", {"nnapi-reference"}),
+    ],
+)
+def test_rule_090_properties_that_choose_devices(
+    cpu_only: str, pattern: str, names: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drivers = {name: limited(name).driver for name in ("alpha", "beta")} | {"nnapi-reference": REFERENCE.driver}
+    entries = [Entry(name, f"drivers:{name}") for name in drivers]
+    monkeypatch.setattr("nnapi.runtime.device.entries", lambda group: entries)
+    monkeypatch.setattr(Entry, "load", lambda entry: drivers[entry.name])
+    monkeypatch.setattr("nnapi.runtime.device._found", None)
+    monkeypatch.setenv("DEBUG_NN_CPUONLY", cpu_only)
+    monkeypatch.setenv("DEBUG_NN_ENABLED_DEVICES", pattern)
+    found = nnapi.devices()
+    assert {device.name for device in found} == names
+    assert found[-1].name == "nnapi-reference"
 
 
 # P. Feature levels

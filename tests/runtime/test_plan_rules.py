@@ -1,4 +1,4 @@
-"""Rules 59, 60, 78 to 90 and 140 of validation.md: which device computes what, and who helps out."""
+"""Rules 59, 60, 78 to 89 and 140 of validation.md: which device computes what, and who helps out."""
 
 import time
 from collections.abc import Sequence
@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import nnapi
 from nnapi import (
     Builder,
     Device,
@@ -25,7 +24,6 @@ from nnapi import (
     tensor,
 )
 from nnapi.drivers.base import Capabilities, LoopTimeoutError, Outcome, Performance, Prepared, Request, Verdict
-from nnapi.drivers.installed import Entry
 from nnapi.errors import (
     BadDataError,
     DeadObjectError,
@@ -362,33 +360,6 @@ def test_rule_089_timing_needs_one_chosen_device(automatic: Any) -> None:
     automatic(Device(Scripted(fails)))
     with pytest.raises(BadDataError, match="exactly one chosen device"):
         Execution(compile(chain())).set_measure_timing(True)
-
-
-@pytest.mark.parametrize(
-    ("cpu_only", "pattern", "names"),
-    [
-        ("", "", {"alpha", "beta", "nnapi-reference"}),
-        ("0", "", {"alpha", "beta", "nnapi-reference"}),
-        ("1", "", {"nnapi-reference"}),
-        ("1", "alpha", {"nnapi-reference"}),
-        ("", "alp", {"alpha", "nnapi-reference"}),
-        ("", "^[b-z]", {"beta", "nnapi-reference"}),
-        ("", "nothing", {"nnapi-reference"}),
-    ],
-)
-def test_rule_090_properties_that_choose_devices(
-    cpu_only: str, pattern: str, names: set[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    drivers = {name: limited(name).driver for name in ("alpha", "beta")} | {"nnapi-reference": REFERENCE.driver}
-    entries = [Entry(name, f"drivers:{name}") for name in drivers]
-    monkeypatch.setattr("nnapi.runtime.device.entries", lambda group: entries)
-    monkeypatch.setattr(Entry, "load", lambda entry: drivers[entry.name])
-    monkeypatch.setattr("nnapi.runtime.device._found", None)
-    monkeypatch.setenv("DEBUG_NN_CPUONLY", cpu_only)
-    monkeypatch.setenv("DEBUG_NN_ENABLED_DEVICES", pattern)
-    found = nnapi.devices()
-    assert {device.name for device in found} == names
-    assert found[-1].name == "nnapi-reference"
 
 
 def test_a_dead_device_costs_an_attempt_each_time(automatic: Any) -> None:

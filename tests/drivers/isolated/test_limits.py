@@ -2,6 +2,8 @@
 
 import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +17,6 @@ from tests.drivers.isolated.isolated_cases import Trying, model
 X = np.array([1, -2, 3, -4], np.float32)
 
 
-pytestmark = pytest.mark.slow
-
-
 def tried(what: str, **options: object) -> str:
     """Return the error of a driver's attempt in its process; None if it succeeds."""
     with Device(Isolated(Trying(what), **options)) as found:  # type: ignore[arg-type]
@@ -28,6 +27,7 @@ def tried(what: str, **options: object) -> str:
     return ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["socket", "thread's socket", "pair"])
 def test_sockets(what: str) -> None:
     assert tried(what) == ""
@@ -38,6 +38,7 @@ def test_sockets(what: str) -> None:
 CHANGES = ["fifo {}", "node {}", "mode {}", "owner {}", "times {}"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["write {}", "append {}", "make {}", "remove {}", "rename {}", "cut {}", *CHANGES])
 def test_files(what: str, tmp_path: Path) -> None:
     file = tmp_path / "file"
@@ -50,12 +51,14 @@ def test_files(what: str, tmp_path: Path) -> None:
     assert tried(what.format(file)) == ""
 
 
+@pytest.mark.slow
 def test_attributes(tmp_path: Path) -> None:
     """Not every file system has them; where they are refused, none is asked."""
     assert "PermissionError" in tried(f"attribute {tmp_path}", files=False)
     assert "PermissionError" not in tried(f"attribute {tmp_path}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", ["network", "files"])
 @pytest.mark.parametrize(("what", "otherwise"), [("trace", "ProcessLookupError"), ("descriptor", "")])
 def test_other_processes(what: str, otherwise: str, limit: str) -> None:
@@ -72,6 +75,7 @@ def taken(driver: Isolated) -> int:
     return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmData"))) << 10
 
 
+@pytest.mark.slow
 def test_memory() -> None:
     memory = taken(Isolated(Trying("take 1"))) + (200 << 20)
     assert tried("take 400") == ""
@@ -83,12 +87,20 @@ def test_memory() -> None:
         Isolated("nnapi-reference", memory=0)
 
 
+@pytest.mark.slow
 @pytest.mark.engine
 def test_an_engine_works_within_limits() -> None:
     pytest.importorskip("ai_edge_litert")
     memory = taken(Isolated("xnnpack-cpu")) + (256 << 20)
     with Device(Isolated("xnnpack-cpu", memory=memory, network=False, files=False)) as found:
         assert compile(model(), found).run(X)[0].tolist() == [1, 2, 3, 4]
+
+
+def test_what_is_forbidden_is_refused_and_ends_nothing() -> None:
+    code = "import os, socket; from nnapi.drivers.isolated import limits; limits.refuse(sockets=True, writing=True)\n"
+    for attempt in ("socket.socket()", "open('file', 'w')"):
+        code += f"try: {attempt}\nexcept PermissionError: os.write(1, b'refused ')\n"
+    assert subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE).stdout == b"refused refused "
 
 
 def test_a_processor_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:

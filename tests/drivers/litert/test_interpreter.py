@@ -69,6 +69,16 @@ def test_a_session_lends_its_memory() -> None:
     assert (first == 11).all()
 
 
+def test_a_session_binds_its_memory_until_it_is_closed() -> None:
+    session = prepared().session()
+    bound = session.bind([(2, 3), (2, 3)])
+    for value, given in enumerate(bound.inputs):
+        given[:] = value + 1
+    assert (bound.run()[0] == 3).all()
+    session.close()
+    assert session.bind([(2, 3), (2, 3)]) is None
+
+
 def test_without_a_session_nothing_is_lent() -> None:
     (sums,) = prepared().execute(Request([floats(1), floats(2)], borrow=True)).outputs
     assert sums.flags.owndata

@@ -202,6 +202,26 @@ def test_as_many_elements_are_combined_at_one_place_as_there_may_be_passes() -> 
         loaded([node], constants, opset=18, x=x)
 
 
+def test_tensors_of_rank_5_are_repeated() -> None:
+    nodes = [
+        helper.make_node("Reshape", ["x", "shape"], ["five"]),
+        helper.make_node("Tile", ["five", "counts"], ["tiles"]),
+        helper.make_node("Reshape", ["tiles", "row"], ["y"]),
+    ]
+    constants = {"shape": np.array([2, 3, 4, 5, 1]), "counts": np.array([1, 2, 1, 1, 3]), "row": np.array([-1])}
+    assert np.array_equal(computed(loaded(nodes, constants)), np.tile(X[..., None], (1, 2, 1, 1, 3)).reshape(-1))
+
+
+def test_a_scan_reads_several_inputs() -> None:
+    infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in ("s", "a", "b", "t")]
+    nodes = [helper.make_node("Mul", ["a", "b"], ["ab"]), helper.make_node("Add", ["s", "ab"], ["t"])]
+    body = helper.make_graph(nodes, "body", infos[:3], infos[3:])
+    scan = helper.make_node("Scan", ["zero", "x", "w"], ["y"], body=body, num_scan_inputs=2)
+    x, w = (np.array(rows, np.float32) for rows in ([[1, 2], [3, 4], [5, 6]], [[1, 0], [10, 1], [100, 2]]))
+    model = loaded([scan], {"zero": np.zeros(2, np.float32), "w": w}, x=x)
+    assert computed(model, x).tolist() == [1 + 30 + 500, 0 + 4 + 12]
+
+
 @pytest.mark.parametrize(
     ("kind", "inputs", "count"),
     [

@@ -154,6 +154,15 @@ def test_a_slice_that_loses_axes_is_reshaped(tmp_path: Path) -> None:
     assert [call.code for call in model.operations] == [OperationCode.SLICE, OperationCode.RESHAPE]
 
 
+@pytest.mark.parametrize("i", [0, 1, 2])
+def test_any_bound_of_a_slice_may_be_computed(i: int, tmp_path: Path) -> None:
+    values = ([1], [6], [2])
+    bounds = [i32(1) if at == i else const(numbers) for at, numbers in enumerate(values)]
+    sliced = case("STRIDED_SLICE", [f32(7), *bounds], f32(3), "StridedSliceOptions")
+    model = loaded(sliced.content(), tmp_path)
+    assert run(model, [np.arange(7, dtype=np.float32), np.array(values[i], np.int32)])[0].tolist() == [1, 3, 5]
+
+
 def test_a_slice_of_a_constant_is_a_constant(tmp_path: Path) -> None:
     """So that a tensor's shape can be taken apart and put together for RESHAPE."""
     x, dimension, line = i32(2, 6), T("INT32", ()), i32(12)
