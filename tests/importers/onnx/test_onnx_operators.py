@@ -212,6 +212,23 @@ def test_tensors_of_rank_5_are_repeated() -> None:
     assert np.array_equal(computed(loaded(nodes, constants)), np.tile(X[..., None], (1, 2, 1, 1, 3)).reshape(-1))
 
 
+def test_operands_of_rank_6_broadcast_along_axes_of_one_element() -> None:
+    b = np.array([10, 20, 30, 40], np.float32).reshape(2, 1, 1, 1, 2, 1)
+    nodes = [
+        helper.make_node("Reshape", ["x", "shape"], ["six"]),
+        helper.make_node("Add", ["six", "b"], ["sum"]),
+        helper.make_node("Reshape", ["sum", "row"], ["y"]),
+    ]
+    constants = {"shape": np.array([2, 3, 1, 2, 2, 5]), "b": b, "row": np.array([-1])}
+    assert np.array_equal(computed(loaded(nodes, constants)), (X.reshape(2, 3, 1, 2, 2, 5) + b).reshape(-1))
+
+
+def test_the_first_matrix_is_transposed() -> None:
+    x, b = np.arange(6, dtype=np.float32).reshape(2, 3), np.array([[1, 0], [0, 2]], np.float32)
+    node = helper.make_node("Gemm", ["x", "b"], ["y"], transA=1)
+    assert computed(loaded([node], {"b": b}, x=x), x).tolist() == [[0, 6], [1, 8], [2, 10]]
+
+
 def test_a_scan_reads_several_inputs() -> None:
     infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in ("s", "a", "b", "t")]
     nodes = [helper.make_node("Mul", ["a", "b"], ["ab"]), helper.make_node("Add", ["s", "ab"], ["t"])]
