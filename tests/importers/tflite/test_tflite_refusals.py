@@ -43,6 +43,13 @@ def test_every_operation_is_listed_with_count_names_and_reason(tmp_path: Path) -
     assert caught.value.code == nnapi.ResultCode.BAD_DATA
 
 
+def test_a_refused_operation_is_named_by_its_output_though_that_is_tensor_0(tmp_path: Path) -> None:
+    x, y, graph = named("x"), named("y"), Graph()
+    graph.add(y)
+    with pytest.raises(UnsupportedOperationsError, match=r"UNIQUE ×1 \(y: "):
+        loaded(write(graph.operator("UNIQUE", [x], [y]).between([x], [y])), tmp_path)
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
