@@ -30,6 +30,13 @@ def _execution() -> nnapi.Execution:
     return nnapi.Execution(nnapi.compile(_relu(), "nnapi-reference"))
 
 
+def _started() -> Any:
+    execution = _execution()
+    execution.set_input(0, ONES)
+    execution.set_output(0, ONES.copy())
+    return execution.start_compute()
+
+
 def _compute_twice() -> None:
     execution = _execution()
     execution.set_input(0, ONES)
@@ -56,6 +63,9 @@ MISTAKES: list[tuple[str, Callable[[], Any]]] = [
     ("exactly one chosen device: name it", lambda: Compilation(_relu()).set_timeout(10)),
     ("500000000 ns", lambda: _execution().set_timeout(HALF)),
     ("500000000 ns", lambda: _execution().set_loop_timeout(HALF)),
+    ("is not a Compilation", lambda: nnapi.MemoryDesc().add_input_role(ARRAY, 0)),
+    ("a list of events", lambda: _execution().start_compute_with_dependencies(_started())),
+    ("start_compute_with_dependencies", lambda: _started().sync_fence_fd()),
     ("500000000 ns", lambda: read_nanoseconds(HALF)),
     ("nnapi.quantize", lambda: nnapi.compile(_relu(BYTES)).run(ONES)),
 ]
@@ -83,6 +93,14 @@ def test_names_are_taken_where_codes_are() -> None:
     compilation.set_timeout(10**12)
     compilation.finish()
     assert [each.name for each in compilation.devices] == ["nnapi-reference"]
+
+
+def test_inputs_by_name() -> None:
+    compilation = nnapi.compile(_relu(), "nnapi-reference")
+    with compilation.burst() as burst:
+        assert (burst.run({"x": ONES})[0] == 1).all()
+    assert (compilation.start({"x": ONES}).result()[0] == 1).all()
+    assert [len(each) for each in compilation.run_many([{"x": ONES}] * 2)] == [1, 1]
 
 
 def test_none_is_an_unspecified_dimension() -> None:

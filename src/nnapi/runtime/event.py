@@ -112,7 +112,11 @@ class Event(Closeable):
     def sync_fence_fd(self) -> int:
         """Return a new descriptor, which the caller closes, readable when the work is done
         (``ANeuralNetworksEvent_getSyncFenceFd``). BadDataError for an event without a fence."""
-        return _duplicate(need_value(self._fence, "the event has no fence", BadDataError).fd)
+        return _duplicate(
+            need_value(
+                self._fence, "the event has no fence: start_compute_with_dependencies() gives one", BadDataError
+            ).fd
+        )
 
     def close(self) -> None:
         """Wait without the result (``ANeuralNetworksEvent_free``)."""

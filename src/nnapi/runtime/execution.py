@@ -181,6 +181,7 @@ class Execution(Closeable):
         returned event has a fence. The execution counts as running until the event is waited for or closed.
         """
         need(dependencies is not None, "dependencies are None", UnexpectedNullError)
+        need(not isinstance(dependencies, Event), "dependencies are a list of events, got one event", BadDataError)
         need(all(event is not None for event in dependencies), "a dependency is None", UnexpectedNullError)
         self._begin()
         try:

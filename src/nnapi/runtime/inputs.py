@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -10,13 +10,17 @@ import numpy as np
 from nnapi.errors import BadDataError, need, wrap_error
 from nnapi.model.model import Model, Operand
 from nnapi.model.operand import DTYPES, Array, combine, stores
+from nnapi.runtime.named import order_inputs
 
 ASSUMED_DIMENSION = 1
 """The assumed size of a dynamic dimension, mostly a batch; drivers assume the same."""
 
 
 def check_inputs(model: Model, inputs: Sequence[Any]) -> list[Array | None]:
-    """Return the inputs as arrays of the storage types; BadDataError names an input that does not fit."""
+    """Return the inputs, or one mapping by name, as arrays of the storage types; BadDataError names one that does not
+    fit."""
+    if len(inputs) == 1 and isinstance(inputs[0], Mapping):
+        inputs = order_inputs(model, inputs[0])
     if len(inputs) != len(model.inputs):
         raise BadDataError(f"{model.name} takes {len(model.inputs)} inputs, got {len(inputs)}")
     operands = model.operands

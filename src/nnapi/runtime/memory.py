@@ -45,7 +45,7 @@ class MemoryDesc:
         self.type: OperandType | None = None
         """Type of the operands in all roles, without dimensions."""
         self._dimensions: Shape = ()
-        self._state = State("the descriptor is", "open")
+        self._state = State("the descriptor is", "open", open="finish() it first")
 
     def add_input_role(self, compilation: Compilation, index: int, frequency: float = 1.0) -> None:
         """Use it as input ``index`` of the compilation, in ``frequency`` of its runs (``..._addInputRole``)."""
@@ -99,6 +99,7 @@ class MemoryDesc:
 
     def _add_role(self, compilation: Compilation, kind: str, index: int, frequency: float) -> None:
         need(compilation is not None, "compilation is None", UnexpectedNullError)
+        need(isinstance(compilation, Compilation), f"{compilation!r} is not a Compilation", BadDataError)
         self._state.need("open", to="add a role")
         need(Role(compilation, kind, index) not in self.roles, f"{kind} {index} was added already", BadDataError)
         need(compilation.is_ready, f"{compilation!r} is not ready", BadDataError)
