@@ -2,7 +2,8 @@
 
 Cosmic Ray makes the changes, in copies of the tree. All mutants meet the tests of their module (those that
 tests/test_names.py finds by name) and conformance examples of the operations that the module names; what survives meets
-the other quick tests of its package. Each run is a process forked from one that has the libraries loaded.
+the other quick tests of its package, and of the folders of its tests. Each run is a process forked from one that has
+the libraries loaded.
 """
 
 from __future__ import annotations
@@ -137,6 +138,12 @@ def wider(path: Path) -> str:
     return str(folder if (REPOSITORY / folder).is_dir() else folder.parent)
 
 
+def folders(path: Path) -> list[str]:
+    """Return the folders with more tests of a module: of its package, and those where its tests lie."""
+    own = [str(Path(test).parent) for test in nearest(path) if test.endswith(".py")]
+    return list(dict.fromkeys([wider(path), *own]))
+
+
 def conformance(path: Path) -> int:
     """Run examples of the operations a module names, or of all, on its engine's device or on the reference."""
     from nnapi.codes import OperationCode
@@ -172,7 +179,7 @@ def of_module(path: Path) -> list[Work]:
 
 
 def of_package(path: Path) -> list[Work]:
-    return [partial(run_tests, [wider(path), *(f"--deselect={test}" for test in nearest(path))])]
+    return [partial(run_tests, [*folders(path), *(f"--deselect={test}" for test in nearest(path))])]
 
 
 # Running them

@@ -57,6 +57,18 @@ def test_only_a_test_that_fails_is_repeated_without_the_change(reason: str, test
     assert mutants.failing_test(reason) == test
 
 
+@pytest.mark.parametrize(
+    ("mutant_file", "found"),
+    [
+        ("ops/softmax.py", ["tests/ops"]),
+        ("model/call.py", ["tests/model", "tests/ops"]),
+        ("runtime/executors/parts.py", ["tests/runtime/executors", "tests/runtime"]),
+    ],
+)
+def test_survivors_meet_the_folders_of_their_tests(mutant_file: str, found: list[str]) -> None:
+    assert mutants.folders(Path("src/nnapi", mutant_file)) == found
+
+
 def test_a_failure_in_a_copy_is_told_and_success_is_not(tmp_path: Path) -> None:
     """As its own process: what forks for it should not have the tests' modules loaded."""
     code = (
