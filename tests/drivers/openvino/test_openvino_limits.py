@@ -8,7 +8,6 @@ import pytest
 import nnapi
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.compiling import compile
-from nnapi.drivers.base import PrepareOptions
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, tensor
 from nnapi.runtime.device import Device, device
@@ -17,7 +16,6 @@ from tests.single import run_single, scalar, single
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 
 from nnapi.drivers.openvino import OpenVinoDriver
-from nnapi.drivers.openvino.api import ov
 from nnapi.drivers.openvino.engine import lower_model
 
 pytestmark = pytest.mark.engine
@@ -346,40 +344,6 @@ def test_softmax_of_each_pair(beta: float) -> None:
 def test_casts_of_each_number(type: str) -> None:
     out = tensor(type, GRID.shape) if type == "int32" else tensor(type, GRID.shape, 1.0, 0)
     need_agreement(OperationCode.CAST, [given(GRID)], [out])
-
-
-# Size
-
-
-def test_layers_with_residuals_are_searched_for_groups() -> None:
-    builder, random = nnapi.Builder(), np.random.default_rng(0)
-    x = builder.input(tensor("float32", (1, 8)))
-    for _ in range(210):
-        weights = random.normal(size=(8, 8)).astype(np.float32) / 8
-        layer = builder.fully_connected(builder.tanh(builder.neg(x)), weights, np.zeros(8, np.float32), 0)
-        x = builder.tanh(builder.add(x, builder.neg(layer), 0))
-    builder.output(x)
-    assert not lower_model(builder.finish()).is_large
-
-
-def test_long_chains_are_not_searched_for_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
-
-    class Core(ov.Core):  # type: ignore[misc]
-        def compile_model(self, model: Any, device_name: Any = None, config: Any = None) -> Any:
-            asked.append(config)
-            return super().compile_model(model, device_name, config)
-
-    core = Core()
-    monkeypatch.setattr("nnapi.drivers.openvino.engine.core", lambda: core)
-    for length in (10, 300):
-        builder = nnapi.Builder()
-        x = builder.input(tensor("float32", (2,)))
-        for _ in range(length):
-            x = builder.relu(x)
-        builder.output(x)
-        ENGINE.driver.prepare(builder.finish(), PrepareOptions())
-    assert ["SNIPPETS_MODE" in config for config in asked] == [False, True]
 
 
 @pytest.mark.parametrize("operation", [OperationCode.RELU1, OperationCode.RELU6])

@@ -17,6 +17,8 @@ from nnapi.runtime.device import Device
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 
 from nnapi.drivers.openvino import OpenVinoDriver, driver, engine
+from nnapi.drivers.openvino.api import ov
+from nnapi.drivers.openvino.engine import lower_model
 from nnapi.drivers.openvino.prepared import COPIED
 
 pytestmark = pytest.mark.engine
@@ -224,3 +226,34 @@ def test_many_indices_are_tested_too(index: int) -> None:
     given[-1] = index
     with pytest.raises(OpFailedError, match=r"0\.\.2"):
         infer([array, given])
+
+
+def test_layers_with_residuals_are_searched_for_groups() -> None:
+    builder, random = nnapi.Builder(), np.random.default_rng(0)
+    x = builder.input(tensor("float32", (1, 8)))
+    for _ in range(210):
+        weights = random.normal(size=(8, 8)).astype(np.float32) / 8
+        layer = builder.fully_connected(builder.tanh(builder.neg(x)), weights, np.zeros(8, np.float32), 0)
+        x = builder.tanh(builder.add(x, builder.neg(layer), 0))
+    builder.output(x)
+    assert not lower_model(builder.finish()).is_large
+
+
+def test_long_chains_are_not_searched_for_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    class Core(ov.Core):  # type: ignore[misc]
+        def compile_model(self, model: Any, device_name: Any = None, config: Any = None) -> Any:
+            asked.append(config)
+            return super().compile_model(model, device_name, config)
+
+    core = Core()
+    monkeypatch.setattr("nnapi.drivers.openvino.engine.core", lambda: core)
+    for length in (10, 300):
+        builder = nnapi.Builder()
+        x = builder.input(tensor("float32", (2,)))
+        for _ in range(length):
+            x = builder.relu(x)
+        builder.output(x)
+        OpenVinoDriver(threads=1).prepare(builder.finish(), PrepareOptions())
+    assert ["SNIPPETS_MODE" in config for config in asked] == [False, True]

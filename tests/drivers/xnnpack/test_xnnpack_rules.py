@@ -300,28 +300,6 @@ def test_strided_slice(
     )
 
 
-@pytest.mark.parametrize(
-    ("begin", "end", "strides", "is_blocks"),
-    [
-        ((0, 0, 0, 0), (2, 4, 6, 3), (1, 2, 2, 1), True),
-        ((0, 1, 0, 0), (2, 4, 6, 3), (1, 2, 2, 1), True),
-        ((0, 1, 1, 0), (2, 9, -1, 3), (1, 2, 2, 1), False),  # the last column is not among them
-        ((0, 0, 1, 0), (2, 4, 6, 3), (1, 2, 3, 1), False),
-        ((0, 2, 1, 0), (2, 4, 6, 3), (1, 2, 2, 1), False),
-        ((0, 0, 0, 1), (2, 4, 6, 3), (1, 2, 2, 1), False),
-        ((0, 3, 5, 0), (2, -9, -9, 3), (1, -2, -2, 1), False),
-        ((0, 0, 0, 0), (2, 4, 6, 3), (1, 4, 4, 1), False),
-    ],
-)
-def test_every_second_row_and_column(
-    begin: tuple[int, ...], end: tuple[int, ...], strides: tuple[int, ...], is_blocks: bool
-) -> None:
-    bounds = [*(vector(*each) for each in (begin, end, strides)), *ints(0, 0, 0)]
-    run(OperationCode.STRIDED_SLICE, [given(FLOAT, 2, 4, 6, 3), *bounds], FLOAT)
-    expected = ["SPACE_TO_DEPTH", "SLICE"] if is_blocks else ["STRIDED_SLICE"]
-    assert kinds(OperationCode.STRIDED_SLICE, [given(FLOAT, 2, 4, 6, 3), *bounds], FLOAT) == expected
-
-
 @pytest.mark.parametrize("name", TYPES)
 def test_images(name: str) -> None:
     type = TYPES[name]
@@ -385,26 +363,6 @@ def test_cast() -> None:
     run(OperationCode.CAST, [given(UNSIGNED, 2, 3)], tensor("int32"))
 
 
-@pytest.mark.parametrize("regular", [False, True])
-@pytest.mark.parametrize("numbers_per_box", [4, 7])
-@pytest.mark.parametrize("background", [False, True])
-def test_detection_postprocessing(regular: bool, numbers_per_box: int, background: bool) -> None:
-    for seed in range(12):
-        random = np.random.default_rng(seed)
-        cells = int(random.integers(1, 30))
-        places = random.random((cells, 2)), random.random((cells, 2)) / 2 + 0.05
-        tensors = [
-            (tensor("float32", (1, cells, 4)), random.random((1, cells, 4)) ** 2),
-            (tensor("float32", (1, cells, numbers_per_box)), random.normal(size=(1, cells, numbers_per_box))),
-            (tensor("float32", (cells, 4)), np.concatenate(places, 1)),
-        ]
-        limits = ints(int(random.integers(1, 12)), 3 if regular else 1, int(random.integers(1, 8)))
-        thresholds = [number(float(random.choice([0.0, 0.3]))), number(float(random.choice([0.2, 0.6])))]
-        scales = [number(scale) for scale in (10.0, 10.0, 5.0, 5.0)]
-        arguments = [*tensors, *scales, flag(regular), *limits, *thresholds, flag(background)]
-        run(OperationCode.DETECTION_POSTPROCESSING, arguments, FLOAT, FLOAT, tensor("int32"), tensor("int32"))
-
-
 def run_by(path: Path) -> Any:
     """Names of the operations in those tests of a file that run them on both devices."""
     names = set()
@@ -418,5 +376,6 @@ def run_by(path: Path) -> Any:
 
 
 def test_every_rule_is_tested() -> None:
-    files = [Path(__file__).with_name(f"test_xnnpack_{name}.py") for name in ("rules", "recurrent", "lookup")]
-    assert {OperationCode(code).name for code in RULES} == set().union(*map(run_by, files))
+    names = ("rules", "recurrent", "lookup", "detection")
+    tested = [run_by(Path(__file__).with_name(f"test_xnnpack_{name}.py")) for name in names]
+    assert {OperationCode(code).name for code in RULES} == set().union(*tested)

@@ -141,3 +141,29 @@ def test_a_tensor_has_the_name_of_its_operand() -> None:
     builder.output(builder.abs(builder.neg(x, name="negated"), name="found"))
     operators = lower_model(builder.finish()).graph.operators
     assert [operator.output.name for operator in operators] == ["negated", "found"]
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "strides", "is_blocks"),
+    [
+        ((0, 0, 0, 0), (2, 4, 6, 3), (1, 2, 2, 1), True),
+        ((0, 1, 0, 0), (2, 4, 6, 3), (1, 2, 2, 1), True),
+        ((0, 1, 1, 0), (2, 9, -1, 3), (1, 2, 2, 1), False),  # the last column is not among them
+        ((0, 0, 1, 0), (2, 4, 6, 3), (1, 2, 3, 1), False),
+        ((0, 2, 1, 0), (2, 4, 6, 3), (1, 2, 2, 1), False),
+        ((0, 0, 0, 1), (2, 4, 6, 3), (1, 2, 2, 1), False),
+        ((0, 3, 5, 0), (2, -9, -9, 3), (1, -2, -2, 1), False),
+        ((0, 0, 0, 0), (2, 4, 6, 3), (1, 4, 4, 1), False),
+    ],
+)
+def test_every_second_row_and_column(
+    begin: tuple[int, ...], end: tuple[int, ...], strides: tuple[int, ...], is_blocks: bool
+) -> None:
+    image = np.arange(144, dtype=np.float32).reshape(2, 4, 6, 3)
+    bounds = [given(np.array(each, np.int32)) for each in (begin, end, strides)]
+    inputs = [given(image), *bounds, *integers(0, 0, 0)]
+    out = tensor("float32")
+    agree(OperationCode.STRIDED_SLICE, inputs, [out])
+    operators = lower_model(single(OperationCode.STRIDED_SLICE, inputs, [out], constant=True)).graph.operators
+    expected = ["SPACE_TO_DEPTH", "SLICE"] if is_blocks else ["STRIDED_SLICE"]
+    assert [operator.kind for operator in operators] == expected
