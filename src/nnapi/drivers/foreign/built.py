@@ -74,7 +74,7 @@ class Built:
         constant = [operand.value for operand in part.operands if operand.lifetime is Lifetime.CONSTANT]
         placed = self._agent.constants.place(constant, self._agent.send_constants)
         self._blocks += {block for _, block, _ in placed}
-        places = iter(zip(placed, constant, strict=True))
+        pairs = iter(zip(placed, constant, strict=True))
         counts = struct.pack("<III", len(part.operands), len(part.operations), part.relaxed)
         start = counts + pack_list(part.inputs) + pack_list(part.outputs)
         sources, rest = [], []
@@ -83,7 +83,7 @@ class Built:
             if operand.lifetime is Lifetime.SUBGRAPH:
                 source = self._numbers[operand.value], 0, 0
             elif operand.lifetime is Lifetime.CONSTANT:
-                (key, block, offset), value = next(places)
+                (key, block, offset), value = next(pairs)
                 source = block.number, offset, value.nbytes
                 self._said.append(key)
             rest.append(_pack_operand(operand))
@@ -106,13 +106,13 @@ def _cut(model: Model, calls: Sequence[OperationCall] | None = None) -> Part:
     inputs, outputs = (model.inputs, model.outputs) if calls is None else _find_inputs_and_results(model, calls)
     calls = model.operations if calls is None else calls
     used = {*inputs, *outputs, *(index for call in calls for index in (*call.inputs, *call.outputs))}
-    places = {index: place for place, index in enumerate(sorted(used))}
+    positions = {index: position for position, index in enumerate(sorted(used))}
 
     def number(indices: Sequence[int]) -> list[int]:
-        return [places[index] for index in indices]
+        return [positions[index] for index in indices]
 
     return Part(
-        [model.operands[index] for index in places],
+        [model.operands[index] for index in positions],
         [(call.code, number(call.inputs), number(call.outputs)) for call in calls],
         number(inputs),
         number(outputs),

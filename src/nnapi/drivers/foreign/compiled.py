@@ -42,28 +42,28 @@ class Frame:
         self.lengths = [max(math.prod(s), 1) * t.dtype.itemsize for s, t in zip(output_shapes, outputs, strict=True)]
         self.gaps: list[bytes] = []
         """The padding before each input that is not omitted."""
-        self.size, places = 0, []
+        self.size, layouts = 0, []
         for type, shape in zip(inputs, shapes, strict=True):
             if shape is None:
-                places.append(struct.pack("<IQQI", 0, 0, 0, 0))
+                layouts.append(struct.pack("<IQQI", 0, 0, 0, 0))
                 continue
             self.gaps.append(bytes(-self.size % ALIGNMENT))
             start, length = align(self.size), math.prod(shape) * type.dtype.itemsize
             self.size = start + length
-            places.append(struct.pack("<IQQI", 1, start, length, not type.is_known))
+            layouts.append(struct.pack("<IQQI", 1, start, length, not type.is_known))
             if not type.is_known:
-                places.append(pack_type(type.with_dimensions(shape)))
+                layouts.append(pack_type(type.with_dimensions(shape)))
         need(
             max(self.size, sum(map(align, self.lengths))) <= MOST_DATA,
             f"the inputs or outputs of a run have more than {MOST_DATA} bytes",
             OpFailedError,
         )
-        places += [struct.pack("<IQ", not t.is_known, n) for t, n in zip(outputs, self.lengths, strict=True)]
-        self._counts, self._places = (len(inputs), len(outputs)), b"".join(places)
+        layouts += [struct.pack("<IQ", not t.is_known, n) for t, n in zip(outputs, self.lengths, strict=True)]
+        self._counts, self._layouts = (len(inputs), len(outputs)), b"".join(layouts)
 
     def pack(self, numbers: tuple[int, int], measure: bool, limit: int = 0, loop_limit: int = 0) -> bytes:
         """Return the head of a request; the numbers are the compilation's and the burst's."""
-        return struct.pack("<5I2Q", *numbers, measure, *self._counts, limit, loop_limit) + self._places
+        return struct.pack("<5I2Q", *numbers, measure, *self._counts, limit, loop_limit) + self._layouts
 
     def lay_out(self, inputs: Iterable[Array | None]) -> list[Any]:
         """Return the parts of a request's data."""

@@ -155,7 +155,7 @@ class Cache:
 
     def file_name(self, device: Device, options: PrepareOptions, operations: OperationIndices = ()) -> str:
         """Return the name of an entry: the SHA-256 of the same values as in Android's runtime, in the same order."""
-        parts = [self.token, *(struct.pack("<ii", *place) for place in operations)]
+        parts = [self.token, *(struct.pack("<ii", *identity) for identity in operations)]
         parts += (device.name.encode(), device.version.encode())
         parts.append(struct.pack("<ii", options.preference, options.priority))
         for name, code, data in options.attributes:
