@@ -28,7 +28,7 @@ from nnapi.drivers.base import PrepareOptions, Request
 from nnapi.drivers.foreign import agent, wire
 from nnapi.drivers.foreign.driver import load_driver
 from nnapi.drivers.foreign.wire import HEADER, Ask, Told
-from tests.drivers.foreign.agent_cases import add_constant
+from tests.drivers.foreign.agent_cases import add_constant, is_listening
 from tests.drivers.foreign.library_cases import COMPILER, build_adder, build_agent, can_compile
 from tests.waiting import comes_true
 
@@ -62,7 +62,7 @@ def fuzz(folder: Path, messages: int, seed: int) -> int:
     with report.open("wb") as errors:
         process = subprocess.Popen([program, "--library", library, "--unix", path], stderr=errors)
         try:
-            assert comes_true(path.exists)
+            assert comes_true(lambda: is_listening(path))
             session = record(f"unix:{path}")
             while count < messages:
                 sequence = [mutate(each, chance) for each in choose(session, chance)]
