@@ -75,6 +75,12 @@ def test_outliers_do_not_decide() -> None:
     assert evidence.judge(1.03) is Standing.ON_TRIAL
 
 
+def test_disturbed_pairs_hide_no_clear_difference() -> None:
+    """Logs of a real trial: the first pairs were measured beside other work."""
+    logs = [0.68, -0.18, 0.15, 0.13, 0.16, 0.17, 0.15, 0.14, 0.13, 0.15, 0.20, 0.16]
+    assert Evidence(logs).judge(1.03) is Standing.FASTER
+
+
 def test_plans_that_cannot_be_told_apart_are_even_in_the_end() -> None:
     assert Evidence([0.05, 0.0] * (MOST // 2)).judge(1.03) in (Standing.EVEN, Standing.SLOWER)
 

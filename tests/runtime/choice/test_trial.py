@@ -113,6 +113,26 @@ def test_turns_cost_a_share_of_the_time_in_runs(machine: Machine) -> None:
         assert found.cost <= GRACE + SHARE * found.spent + 2 * trial.SPIN
 
 
+def test_runs_beside_preparations_decide_nothing(machine: Machine) -> None:
+    """They take longer; the challenger is measured after the last preparation."""
+    machine.second.variants = ["slow"]
+    machine.second.times = {"slow": 2e-3}
+    compilation = machine.compile()
+    compilation.run(X)
+    machine.clock.now += 1
+    tuner._tuner.step()
+    tuner._tuner.step()
+    found = machine.trial(compilation)
+    assert len(found.challengers) == 1
+    machine.first.seconds = 9e-3
+    machine.use(compilation, 4)
+    assert not found.challengers[0].evidence.logs
+    machine.first.seconds = 1e-3
+    machine.begin(compilation)
+    machine.use(compilation)
+    assert max(max(each.evidence.logs, default=0) for each in found.challengers) < 1
+
+
 def test_gaps_between_runs_are_used(machine: Machine) -> None:
     compilation = machine.compile()
     machine.begin(compilation)
@@ -127,7 +147,7 @@ def test_gaps_between_runs_are_used(machine: Machine) -> None:
 
 
 def test_pairs_go_on_in_the_next_process(machine: Machine) -> None:
-    machine.first.seconds, machine.second.seconds = 30e-3, 15e-3
+    machine.first.seconds, machine.second.seconds = 14e-3, 7e-3
     compilation = machine.compile()
     found = machine.begin(compilation)
     machine.use(compilation, 4)

@@ -20,7 +20,7 @@ LEAST, MOST = 4, 24
 """Pairs before a plan may take over; pairs after which plans count as equally fast."""
 RESOLUTION = 0.005
 """Least standard deviation of a log ratio, by the resolution of the clock."""
-OUTLIER, SPREADS = 0.5, 4.0
+OUTLIER, SPREADS = 0.1, 4.0
 """Distance from the median at which a log ratio is clipped, absolute and in median distances; the larger counts."""
 HOPELESS = 1.0
 """Log ratio below which a plan is dropped after two pairs."""

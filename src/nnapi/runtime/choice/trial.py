@@ -119,6 +119,9 @@ class Trial:
             self._take_sample(inputs)
         if self.stage is not Stage.COMPARING or self._has_gaps:
             return
+        if self._plans:  # runs beside preparations take longer
+            self._recent.clear()
+            return
         challenger = self._find_next()
         wanted = 1 if self._is_dynamic or challenger is None else count_runs(challenger.seconds)
         if challenger is None or len(self._recent) < wanted or not self._turn.acquire(False):
@@ -174,7 +177,7 @@ class Trial:
         question, sample, reference = self._held, self._sample, self._reference
         if not self._plans or question is None or sample is None or reference is None:
             return False
-        plan, (seconds, expected) = self._plans.popleft(), reference
+        plan, (seconds, expected) = self._plans[0], reference
         known = self._known.get(plan.identity)
         slow = {device.name for device in question.devices if device.starts_slowly}
         is_doubtful = len(plan.devices) > 1 or not slow.isdisjoint({*plan.devices} - {*self.active.plan.devices})
@@ -189,6 +192,7 @@ class Trial:
             challenger.evidence.add(seconds, challenger.seconds)
             challenger.drop()
         self.challengers.append(challenger)
+        self._plans.popleft()
         return True
 
     def _list_challengers(self, question: Question) -> list[Plan]:
