@@ -94,6 +94,17 @@ def test_a_refused_graph_is_computed_in_float32(
     assert reason in compiled.explain()
 
 
+@needs_float16
+def test_a_graph_that_litert_refuses_at_its_first_run_is_computed_in_float32(caplog: pytest.LogCaptureFixture) -> None:
+    """XNNPACK has no product of batches with a constant in float16, and LiteRT finds that only when it runs."""
+    b, constant = Builder(), np.random.default_rng(2).normal(size=(1, 256, 5)).astype(np.float32)
+    b.output(b.batch_matmul(b.input(tensor("float32", (1, *X.shape))), constant, False, False))
+    prepared = XnnpackDriver(1).prepare(b.finish().with_precision(Precision.FLOAT16), PrepareOptions())
+    found = prepared.execute(Request([X[None]])).outputs[0]
+    np.testing.assert_allclose(found, X[None] @ constant, rtol=1e-4, atol=1e-4)
+    assert "it computes in float32" in caplog.text
+
+
 def test_xnnpack_explains_why_it_computes_in_float32() -> None:
     assert XnnpackDriver().offer_precision(network(Precision.BFLOAT16)).reason.startswith("XNNPACK computes no")
     b = Builder()

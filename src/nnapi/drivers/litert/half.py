@@ -20,6 +20,8 @@ def compile_in_float16(content: bytes, threads: int) -> CompiledModel:
     sides = plain.get_input_details(), plain.get_output_details()
     ends = [[np.zeros(detail["shape"], detail["dtype"]) for detail in side] for side in sides]
     try:
-        return CompiledModel(content, ends, {b"xnnpack": b"num_threads = %d\nflags = %d\n" % (threads, FORCE_FP16)})
+        model = CompiledModel(content, ends, {b"xnnpack": b"num_threads = %d\nflags = %d\n" % (threads, FORCE_FP16)})
+        model.invoke()  # some graphs are refused only here, as a product with a constant
     except (RuntimeError, KeyError) as error:
         raise OpFailedError(f"LiteRT refuses the graph in float16: {error}") from None
+    return model
