@@ -38,7 +38,7 @@ from nnapi.runtime.inputs import make_zeros
 Runs = dict[str, Callable[[], object]]
 ACTIVE = "the active plan"
 TURNS, HOPELESS = 5, 5
-"""Turns that every plan has; one that takes so many times as long as another has no more."""
+"""Turns of a plan, at least; one that takes so many times as long as another at first has none."""
 WARM, TIMED = 5, 5
 """Runs of a turn without a pause: first those that find cold caches, then those whose mean counts."""
 PAUSE = 2e-3
@@ -116,23 +116,27 @@ def prepare_all(model: nnapi.Model, inputs: Sequence[Any], threads: int | None) 
 def time_alternating(
     runs: Runs, seconds: float, clock: Callable[[], float] = time.perf_counter
 ) -> dict[str, list[float]]:
-    """Return the seconds of each in each turn, without those that take five times as long as another."""
-    times = {name: list[float]() for name in runs}
-    turns, end, names = 0, time.perf_counter() + seconds, [*runs]
+    """Return the seconds of a run in each turn, without plans that take five times as long as another."""
+    first = {name: run_timed(run, clock, 1, 1) for name, run in runs.items()}
+    names = [name for name in runs if name == ACTIVE or first[name] <= HOPELESS * min(first.values())]
+    times = {name: list[float]() for name in names}
+    turns, end = 0, time.perf_counter() + seconds
     while turns < TURNS or time.perf_counter() < end:
         for name in random.sample(names, len(names)):
             time.sleep(PAUSE)
-            for _ in range(WARM):
-                runs[name]()
-            start = clock()
-            for _ in range(TIMED):
-                runs[name]()
-            times[name].append((clock() - start) / TIMED)
+            times[name].append(run_timed(runs[name], clock, WARM, TIMED))
         turns += 1
-        if turns == TURNS:
-            least = min(map(min, times.values()))
-            names = [name for name in names if name == ACTIVE or min(times[name]) <= HOPELESS * least]
     return times
+
+
+def run_timed(run: Callable[[], object], clock: Callable[[], float], warm: int, timed: int) -> float:
+    """Return the mean seconds of runs without a pause after warm ones."""
+    for _ in range(warm):
+        run()
+    start = clock()
+    for _ in range(timed):
+        run()
+    return (clock() - start) / timed
 
 
 def compare(times: dict[str, list[float]]) -> dict[str, float]:
