@@ -258,7 +258,7 @@ def fuzz(messages: int, seed: int, seconds: float = 1e9, device: str = "nnapi-re
     given = np.arange(8, dtype=np.float32).reshape(2, 4)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "socket"
-        served = serving(path, "seconds=5", "memory=1073741824", f"devices={device}")
+        served = serving(path, "rate=1000000", "seconds=5", "memory=1073741824", f"devices={device}")
         with served as process, Device(Isolated(device, service=path)) as honest:
             compiled = compile(make_model(), honest)
             wanted = compiled.run(given)[0]

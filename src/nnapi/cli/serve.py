@@ -13,6 +13,7 @@ import nnapi
 from nnapi.cli.options import Names, device_option
 from nnapi.cli.text import console
 from nnapi.drivers.isolated.allowance import Allowance
+from nnapi.drivers.isolated.connection_rate import RATE
 from nnapi.drivers.isolated.service import APPLICATIONS, Service
 from nnapi.errors import Mistake
 
@@ -24,6 +25,7 @@ def serve(
     device: Annotated[Names, device_option("Serve these devices only (may be repeated).")] = None,
     mode: Annotated[str, typer.Option(help="The socket's permissions, in octal: who may use it.")] = "600",
     applications: Annotated[int, typer.Option(help="Connections at a time, of all applications.")] = APPLICATIONS,
+    rate: Annotated[float, typer.Option(help="New connections of one process in a second; more wait.")] = RATE,
     memory: Annotated[int, typer.Option(help="MiB of memory for each application.")] = DEFAULT.memory >> 20,
     models: Annotated[int, typer.Option(help="Models for each application.")] = DEFAULT.models,
     threads: Annotated[int, typer.Option(help="Runs at a time of each application.")] = DEFAULT.threads,
@@ -40,8 +42,9 @@ def serve(
         raise Mistake(f"{mode} are not permissions: give three octal digits, such as 660") from None
     found = [nnapi.device(name) for name in device] if device else nnapi.devices()
     allowance = Allowance(memory << 20, models, threads, descriptors, seconds)
+    drivers = {each.name: each.driver for each in found}
     try:
-        service = Service(socket, {each.name: each.driver for each in found}, permissions, allowance, applications)
+        service = Service(socket, drivers, permissions, allowance, applications, rate)
     except OSError as error:
         raise Mistake(f"{socket} cannot be served: {error.strerror or error}") from None
     for number in (signal.SIGTERM, signal.SIGINT):

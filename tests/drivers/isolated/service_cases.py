@@ -17,6 +17,7 @@ from nnapi import Device, Model, device
 from nnapi.drivers.isolated import Isolated, plain_values
 from nnapi.drivers.isolated.allowance import Allowance
 from nnapi.drivers.isolated.channel import ANSWER, BINDING, REQUEST, SIZE
+from nnapi.drivers.isolated.connection_rate import RATE
 from nnapi.drivers.isolated.constants import lay_out
 from nnapi.drivers.isolated.descriptors import shared_file
 from nnapi.drivers.isolated.protocol import Body, Message, receive, send
@@ -27,6 +28,19 @@ OPTIONS = [1, 100, None, None, [], ""]
 """Of a preparation."""
 SPANS = {"kind": "spans", "first": 0}
 """A question that is always answered."""
+
+
+CONNECT = [
+    sys.executable,
+    "-c",
+    "import sys\n"
+    "from nnapi.drivers.isolated import Isolated\n"
+    "driver = Isolated('nnapi-reference', service=sys.argv[1])\n"
+    "driver.wait()\n"
+    "print('in', flush=True)\n"
+    "sys.stdin.read()\n",
+]
+"""Connect to a service until stdin ends."""
 
 
 @contextmanager
@@ -180,15 +194,17 @@ def error_of(body: Body) -> str:
 
 
 def main() -> None:
-    """Serve until SIGTERM: ``PATH HARM PHASE [NAME=VALUE…]``, limits, ``applications`` and ``devices``."""
+    """Serve until SIGTERM: ``PATH HARM PHASE [NAME=VALUE…]``, limits, ``applications``, ``rate`` and ``devices``."""
     path, harm, phase, *options = sys.argv[1:]
     said = dict(option.split("=") for option in options)
     drivers = {name: device(name).driver for name in said.pop("devices", "nnapi-reference").split(",")}
+    rate = float(said.pop("rate", RATE))
     values = {name: float(value) if name == "seconds" else int(value) for name, value in said.items()}
     applications = int(values.pop("applications", 64))
     if harm:
         drivers["misbehaving"] = Misbehaving(harm, phase)
-    service = Service(path, drivers, allowance=Allowance()._replace(**values), applications=applications)  # type: ignore[arg-type]
+    allowance = Allowance()._replace(**values)  # type: ignore[arg-type]
+    service = Service(path, drivers, allowance=allowance, applications=applications, rate=rate)
     signal.signal(signal.SIGTERM, lambda *_: service.close())
     print("serving", flush=True)
     service.run()

@@ -4,7 +4,6 @@ import os
 import resource
 import socket
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -32,6 +31,7 @@ from nnapi.model.extension import EXTENSIONS, Extension, ExtensionType
 from nnapi.model.operand import OperandType
 from tests.drivers.isolated.isolated_cases import is_running, model
 from tests.drivers.isolated.service_cases import (
+    CONNECT,
     OPTIONS,
     SPANS,
     RawClient,
@@ -54,7 +54,8 @@ MESSAGES = 400
 def watched(tmp_path: Path) -> Iterator[Path]:
     """A service, beside which an honest application computes before and after the test."""
     path = tmp_path / "socket"
-    with serving(path, "seconds=1", "threads=4", "models=3", "descriptors=64") as process, application(path) as device:
+    limits = "rate=1000", "seconds=1", "threads=4", "models=3", "descriptors=64"
+    with serving(path, *limits) as process, application(path) as device:
         compiled = compile(model("neg"), device)
         with compiled.burst() as burst:
             assert burst.run(X)[0].tolist() == [-1, 2, -3, 4]
@@ -306,18 +307,6 @@ def test_a_service_that_is_full_says_so(tmp_path: Path) -> None:
         for other in others:
             other.communicate()
         assert comes_true(lambda: len(workers(process.pid)) == 1)
-
-
-CONNECT = [
-    sys.executable,
-    "-c",
-    "import sys\n"
-    "from nnapi.drivers.isolated import Isolated\n"
-    "driver = Isolated('nnapi-reference', service=sys.argv[1])\n"
-    "driver.wait()\n"
-    "print('in', flush=True)\n"
-    "sys.stdin.read()\n",
-]
 
 
 def test_a_service_without_descriptors_goes_on(tmp_path: Path) -> None:

@@ -18,12 +18,13 @@ from dataclasses import dataclass
 from errno import EADDRINUSE, EEXIST
 from functools import partial
 from math import inf
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from nnapi.drivers.base import Driver
 from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.allowance import Allowance
 from nnapi.drivers.isolated.child import end_with
+from nnapi.drivers.isolated.connection_rate import RATE, ConnectionRate
 from nnapi.drivers.isolated.limits import lower_priority
 from nnapi.drivers.isolated.limits import refuse as refuse_calls
 from nnapi.drivers.isolated.process import describe_end
@@ -32,11 +33,13 @@ from nnapi.drivers.isolated.server import Server
 from nnapi.drivers.isolated.session import Session
 from nnapi.drivers.isolated.shared_constants import Offers, Shelf
 from nnapi.errors import (
+    BadDataError,
     DeadObjectError,
     NnapiError,
     OpFailedError,
     ResourceExhaustedTransientError,
     UnavailableDeviceError,
+    need,
 )
 from nnapi.model.builder import Builder
 from nnapi.model.operand import tensor
@@ -49,7 +52,7 @@ CREDENTIALS = struct.Struct("3i")
 PATIENCE = 10.0
 """Seconds for an application's first message."""
 WAITING = 64
-"""Length of the queue of connections."""
+"""Length of the queue of connections, and connections of one process that may wait for its rate."""
 APPLICATIONS = 64
 SHARE = 4
 """One process may have one connection in so many."""
@@ -81,6 +84,14 @@ class Worker:
         os.close(self.process)
 
 
+class Waiting(NamedTuple):
+    """A connection of a process that connects too often."""
+
+    due: float
+    connection: socket.socket
+    client: int
+
+
 class Service:
     """A socket and its drivers. Only :meth:`close` may be called from other threads."""
 
@@ -91,11 +102,18 @@ class Service:
         mode: int = 0o600,
         allowance: Allowance | None = None,
         applications: int = APPLICATIONS,
+        rate: float = RATE,
     ) -> None:
-        """Make the socket, replacing that of an ended service; OSError if it is in use or the path is another file."""
+        """Make the socket, replacing that of an ended service; OSError if it is in use or the path is another file.
+
+        ``rate`` limits the new connections of one process in a second; further ones wait.
+        """
         self._path, self._drivers = os.fspath(path), drivers
         self._allowance, self._applications = allowance or Allowance(), applications
         self._allowance.check()
+        need(rate > 0, f"rate is {rate}, must be above 0", BadDataError)
+        self._rate = ConnectionRate(rate)
+        self._waiting: list[Waiting] = []
         self._key = os.urandom(32)
         self._workers: list[Worker] = []
         self._poll = select.poll()
@@ -125,14 +143,23 @@ class Service:
         """Serve until :meth:`close`, then end all workers."""
         self._watch(self._listener, select.POLLIN, self._let_in)
         while not self._is_closed:
-            for descriptor, _ in self._poll.poll(TICK * 1e3 if self._workers else None):
+            for descriptor, _ in self._poll.poll(self._find_patience()):
                 if handle := self._handlers.get(descriptor):  # else its worker has ended in the same moment
                     handle()
+            self._answer_waiting()
             self._end_late_workers()
         self._listener.close()
+        for waiting in self._waiting:
+            waiting.connection.close()
         for worker in self._workers:
             _end(worker.pid)
             worker.close()
+
+    def _find_patience(self) -> float | None:
+        """Return the milliseconds until the next thing to do; None if only a connection brings it."""
+        if self._waiting:
+            return min(TICK, max(0.0, min(each.due for each in self._waiting) - time.monotonic())) * 1e3
+        return TICK * 1e3 if self._workers else None
 
     def _watch(self, file: int | socket.socket, events: int, handler: Callable[[], None]) -> None:
         self._poll.register(file, events)
@@ -161,6 +188,23 @@ class Service:
                 time.sleep(TICK / 10)  # no descriptor is left: those who wait stay
             return
         client = CREDENTIALS.unpack(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size))[0]
+        now = time.monotonic()
+        due = self._rate.book(client, now)
+        if due <= now:
+            self._answer(connection, client)
+        elif sum(each.client == client for each in self._waiting) < WAITING:
+            self._waiting.append(Waiting(due, connection, client))
+        else:
+            connection.close()
+
+    def _answer_waiting(self) -> None:
+        now = time.monotonic()
+        for each in [each for each in self._waiting if each.due <= now]:
+            self._waiting.remove(each)
+            self._answer(each.connection, each.client)
+
+    def _answer(self, connection: socket.socket, client: int) -> None:
+        """Start a worker for a connection, or say why not."""
         reason = self._find_obstacle(client)
         if not reason:
             try:
@@ -206,6 +250,8 @@ class Service:
             self._listener.close()
             for other in self._workers:
                 other.close()
+            for waiting in self._waiting:
+                waiting.connection.close()
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a whole group of processes: the service decides
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             end_with(parent)
