@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, NnapiError, need
 from nnapi.model.arguments import Argument, arrange, constant
-from nnapi.model.describe import OPTIONS, documentation, method_name, signature
+from nnapi.model.builder_operations import Operations
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, tensor
-from nnapi.model.operation import REGISTRY, Operation
+from nnapi.model.operation import Operation
 from nnapi.model.parameter import Several
 from nnapi.model.results import result_types
-
-if TYPE_CHECKING:
-    from nnapi.model.builder_operations import Operations
-else:
-    Operations = object
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,7 +36,7 @@ class Tensor:
 class Builder(Operations):
     """A model under construction, with one method per operation.
 
-    The declared signatures define the methods: ``help(builder.softmax)`` describes one. Operands are given in order or
+    The declared signatures define the methods: ``help(Builder.softmax)`` describes one. Operands are given in order or
     by name: tensors of this builder, arrays and lists (which become constants), numbers, finished Models, None for an
     optional one. Trailing defaults may be omitted. ``out`` (a type, or a list of them) or ``scale`` and ``zero_point``
     complete the type of the result. Errors name the operation and the operand.
@@ -79,26 +73,6 @@ class Builder(Operations):
         self.model.identify_inputs_and_outputs(self._inputs, self._outputs)
         self.model.finish()
         return self.model
-
-    if not TYPE_CHECKING:  # the stub declares every operation; no other name exists
-
-        def __getattr__(self, name: str) -> Callable[..., Any]:
-            code = OperationCode.__members__.get(name.removesuffix("_").upper(), -1)
-            operation = REGISTRY.get(code)
-            if operation is None or method_name(operation) != name:
-                raise AttributeError(f"a Builder has no operation {name!r}", name=name, obj=self)
-
-            def method(*given: Any, **named: Any) -> Tensor | tuple[Tensor, ...]:
-                options = {option: named.pop(option, default) for option, default in OPTIONS.items()}
-                return self._add(operation, given, named, **options)
-
-            method.__name__, method.__qualname__ = name, f"Builder.{name}"
-            method.__doc__ = documentation(operation)
-            method.__signature__ = signature(operation)
-            return method
-
-    def __dir__(self) -> Iterable[str]:
-        return sorted({*super().__dir__(), *map(method_name, REGISTRY.values())})
 
     def __repr__(self) -> str:
         return f"<nnapi.Builder of {self.model!r}>"
