@@ -198,30 +198,35 @@ INTRODUCTION = """# ONNX
 
 <!-- Written by `python -m benchmarks.onnx_nodes`; a test compares it with what becomes of the tests. -->
 
-`nnapi.load("model.onnx")` reads ONNX from opset 6 on, with the library `onnx` (`pip install 'nnapi[onnx]'`). Every
-operator has a rule, or is replaced by those that ONNX defines it by, or is refused with a reason; all that is refused
-in a file is listed in one error. Constants are computed while the file is read. int64 becomes int32 and float64
+`nnapi.load("model.onnx")` reads ONNX from opset 6 on, with the library `onnx` (`pip install 'nnapi[onnx]'`). An
+operator has a rule, is replaced by the operators that ONNX defines it by, or is refused with a reason. One error lists
+everything that is refused in a file. Constants are computed while the file is read. int64 becomes int32 and float64
 becomes float32, with a note in `Model.notes`.
 
 Dynamic dimensions stay dynamic where NNAPI can express that. Otherwise the model is compiled for the shapes of each
-run, and the last eight are kept; `explain()` says what each cost. Inputs that grow by one at each run, as a decoder's
-past keys, are padded to a multiple of 64 where that changes no result, which is tried with large random values as
-padding: 64 tokens take two compilations. `nnapi.load(path, shapes={{"x": (1, 3, 224, 224)}})` fixes dimensions.
+run, and the last eight compilations are kept; `explain()` lists how long each took. Some inputs grow by one at each
+run, as a decoder's past keys. They are padded to a multiple of 64, if a trial with large random values as padding shows
+that no result changes: 64 tokens take two compilations. `nnapi.load(path, shapes={{"x": (1, 3, 224, 224)}})` fixes dimensions.
 
-Images are NCHW in the file. They are turned once where a network begins and once where it ends, by TRANSPOSE, and not
-kept by NNAPI's layout argument: an engine that computes NHWC would turn them at both sides of every operation. Measured
-in turns in one process, chains of 4 and of 8 convolutions took 1.15 and 1.66 times as long with the argument on
-xnnpack-cpu, and as long as without it on openvino-cpu, which keeps an order of its own.
+Images are NCHW in the file. TRANSPOSE changes them to NHWC where a network begins, and back where it ends. NNAPI's
+layout argument is not used: an engine that computes in NHWC would transpose before and after every operation. With the
+argument, chains of 4 and 8 convolutions took 1.15 and 1.66 times as long on xnnpack-cpu (runs alternated in one
+process). On openvino-cpu, which has its own order, they took as long as without it.
 
-Of the models in the library `onnx`, 65 of the 82 converted from PyTorch pass; the other 17 have inputs of rank 5, which
-no operation of NNAPI takes. Of the 35 of PyTorch's operators 30 pass, one has an input of rank 6, and inputs of four
-are float64 beyond float32, which becomes infinite. Of the 23 simple ones 7 pass; the others are sequences, texts and
-gradients. Of the 9 light ones 6 load; the weights of the others are not in the file and would take more than 256 MB.
-Networks that PyTorch exports, by either of its exporters, agree with ONNX Runtime to 1e-4; quantized by ONNX Runtime's
-tool, each of their operations agrees within one code.
+The library `onnx` has four sets of models:
+
+| set | models | pass | the others |
+| --- | --- | --- | --- |
+| converted from PyTorch | 82 | 65 | have inputs of rank 5, which no operation of NNAPI takes |
+| PyTorch's operators | 35 | 30 | one has an input of rank 6; four have float64 inputs that are infinite in float32 |
+| simple | 23 | 7 | sequences, texts and gradients |
+| light | 9 | 6 load | the weights are not in the file and would take more than 256 MB |
+
+Networks that PyTorch exports agree with ONNX Runtime to 1e-4, with either of its exporters. If ONNX Runtime's tool
+quantizes them, each operation agrees within 1 quantization step.
 
 The 64 architectures of `python -m benchmarks.architectures` have random weights; PyTorch 2.13 or 2.14 exported them.
-61 load and agree with ONNX Runtime to 4e-6 of the largest value, as their exports do in LiteRT and ONNX Runtime. No
+61 load and agree with ONNX Runtime to 4e-6 of the largest value. So do their exports in LiteRT and ONNX Runtime. No
 export ended a process. ViT and MLP-Mixer give zeros without training; the inputs of their last layer agree.
 [Performance](performance.md#networks-slower-than-onnx-runtime) lists those that are slower than ONNX Runtime.
 
@@ -238,10 +243,9 @@ export ended a process. ViT and MLP-Mixer give zeros without training; the input
 | video: R3D | refused: a convolution of rank 5 |
 | detection that suppresses boxes: SSDlite, RetinaNet | refused: NonZero, and NonMaxSuppression within an If |
 
-Below is what becomes of the tests of operators in onnx {version} on `nnapi-reference`: *passed* as they are,
-*frozen* once the inputs that say how an operator computes (shapes, axes, weights of recurrent cells, scales) are
-constants, as they are in networks, or refused. None is wrong, there or on the devices that are chosen by default. Where
-tests are refused, the most frequent reason follows.
+The table lists the tests of operators in onnx {version} on `nnapi-reference`. A test is *passed* as it is, *frozen* if it passes
+once its parameters (shapes, axes, weights of recurrent cells, scales) are constants, as they are in networks, or
+*refused*; the last column has the most frequent reason. None is wrong, there or on the devices chosen by default.
 
 """
 
