@@ -206,7 +206,8 @@ becomes float32, with a note in `Model.notes`.
 Dynamic dimensions stay dynamic where NNAPI can express that. Otherwise the model is compiled for the shapes of each
 run, and the last eight compilations are kept; `explain()` lists how long each took. Some inputs grow by one at each
 run, as a decoder's past keys. They are padded to a multiple of 64, if a trial with large random values as padding shows
-that no result changes: 64 tokens take two compilations. `nnapi.load(path, shapes={{"x": (1, 3, 224, 224)}})` fixes dimensions.
+that no result changes: 64 tokens take two compilations. `nnapi.load(path, shapes={{"x": (1, 3, 224, 224)}})`
+fixes dimensions.
 
 Images are NCHW in the file. TRANSPOSE changes them to NHWC where a network begins, and back where it ends. NNAPI's
 layout argument is not used: an engine that computes in NHWC would transpose before and after every operation. With the
@@ -243,8 +244,8 @@ export ended a process. ViT and MLP-Mixer give zeros without training; the input
 | video: R3D | refused: a convolution of rank 5 |
 | detection that suppresses boxes: SSDlite, RetinaNet | refused: NonZero, and NonMaxSuppression within an If |
 
-The table lists the tests of operators in onnx {version} on `nnapi-reference`. A test is *passed* as it is, *frozen* if it passes
-once its parameters (shapes, axes, weights of recurrent cells, scales) are constants, as they are in networks, or
+The table lists the tests of operators in onnx {version} on `nnapi-reference`. A test is *passed* as it is, *frozen* if it
+passes once its parameters (shapes, axes, weights of recurrent cells, scales) are constants, as they are in networks, or
 *refused*; the last column has the most frequent reason. None is wrong, there or on the devices chosen by default.
 
 """
