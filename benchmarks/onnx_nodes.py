@@ -245,8 +245,8 @@ export ended a process. ViT and MLP-Mixer give zeros without training; the input
 | detection that suppresses boxes: SSDlite, RetinaNet | refused: NonZero, and NonMaxSuppression within an If |
 
 The table lists the tests of operators in onnx {version} on `nnapi-reference`. A test is *passed* as it is, *frozen* if
-it passes once its parameters (shapes, axes, weights of recurrent cells, scales) are constants, as they are in networks, or
-*refused*; the last column has the most frequent reason. None is wrong, there or on the devices chosen by default.
+it passes once its parameters (shapes, axes, weights of recurrent cells, scales) are constants, as they are in networks,
+or *refused*; the last column has the most frequent reason. None is wrong, there or on the devices chosen by default.
 
 """
 
