@@ -75,8 +75,8 @@ def test_the_committed_page_is_true(committed: str) -> None:
 
 @pytest.mark.slow
 def test_the_committed_page_lists_every_operator(committed: str) -> None:
-    rows = dict(re.findall(r"^\| (\w+(?:, decomposed)?) \| (.*) \|$", committed, re.MULTILINE))
-    del rows["operator"]
+    table = committed.split("| operator |")[1]
+    rows = dict(re.findall(r"^\| (\w+(?:, decomposed)?) \| (.*) \|$", table, re.MULTILINE))
     tested = {case.operator for case in node_cases()}
     assert set(rows) == set(map(row_name, tested)), AGAIN
     counts = [sum(map(int, re.findall(r"\d+", row.rsplit("|", 1)[0]))) for row in rows.values()]
