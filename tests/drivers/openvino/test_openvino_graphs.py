@@ -257,6 +257,15 @@ def test_a_reshape_behind_dropped_axes_counts() -> None:
     need_equal(builder, np.array([2, 3], np.float32).reshape(1, 1, 2, 1))
 
 
+def test_dimensions_of_1_keep_their_order_when_one_axis_is_dropped() -> None:
+    """The root behind the pooling is computed in NHWC; the engine gave the dimensions [1, 1, 3]."""
+    builder = nnapi.Builder()
+    x = builder.l2_pool_2d(builder.input(tensor("float16", (1, 2, 3, 1))), 0, 0, 0, 0, 1, 1, 1, 1, 0, False)
+    total = builder.reduce_sum(x, np.array([1], np.int32), False)
+    builder.output(builder.minimum(total, np.array([5], np.float16)))
+    need_equal(builder, np.arange(6, dtype=np.float16).reshape(1, 2, 3, 1))
+
+
 def test_a_relu_stays_behind_the_zero_point() -> None:
     """Between a minimum and a pooling the engine made 0 of the quantized values, the float value 192."""
     builder = nnapi.Builder()

@@ -58,11 +58,13 @@ def _reduce(context: Context, input: Value, axes: Array, function: Function) -> 
     """Return the reduction of the float values, and whether it is NCHW: as the input, where no axis is dropped.
 
     Several axes, the first among them, are dropped by a reshape: the engine ignores a reshape that follows the sum.
+    One axis is too where dimensions of 1 are left: of a transposed value the engine gives them another order.
     """
     first, along, rank = input.is_channels_first, reduced_axes(input.type.rank, axes), input.type.rank
     left = [axis_in(first, axis) for axis in range(rank) if axis not in along]
     are_dropped = context.type().rank < rank
-    at_once = are_dropped and left != [] and left == sorted(left) and (len(along) == 1 or left[0] == 0)
+    keeps_order = 1 not in context.type().dimensions if len(along) == 1 else left[:1] == [0]
+    at_once = are_dropped and left != [] and left == sorted(left) and keeps_order
     y = function(input.real(first), integers([axis_in(first, axis) for axis in along]), not at_once)
     if at_once or not are_dropped:
         return y, first and not are_dropped
