@@ -1,12 +1,16 @@
 """The mutants that `make mutants` draws, and the tests that it runs on them."""
 
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
+from nnapi.testing.corpus import Corpus
 from tools import mutants
 
 SOURCE = """
@@ -67,6 +71,39 @@ def test_only_a_test_that_fails_is_repeated_without_the_change(reason: str, test
 )
 def test_survivors_meet_the_folders_of_their_tests(mutant_file: str, found: list[str]) -> None:
     assert mutants.folders(Path("src/nnapi", mutant_file)) == found
+
+
+def test_the_tests_of_a_module_s_name_are_first_and_few() -> None:
+    found = mutants.first(Path("src/nnapi/drivers/timings.py"))
+    assert found == ["tests/drivers/test_timings.py", "tests/drivers/test_workload.py"]
+    assert len(mutants.nearest(Path("src/nnapi/drivers/base.py"))) > len(
+        mutants.first(Path("src/nnapi/drivers/base.py"))
+    )
+    assert len(mutants.first(Path("src/nnapi/drivers/base.py"))) == mutants.MOST_FILES
+
+
+@pytest.mark.parametrize(("module", "examples"), [("cluster.predictor", 20), ("testing.conformance", 300)])
+def test_examples_end_where_they_do_not_need_the_module(
+    module: str, examples: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen: list[object] = []
+
+    def take(corpus: Corpus, devices: object, variants: object, choose: Callable[[object], bool], strict: bool) -> list:
+        chosen.extend(filter(choose, corpus.select(lambda entry: True)))
+        return []
+
+    monkeypatch.setattr("nnapi.testing.conformance.run", take)
+    monkeypatch.delitem(sys.modules, "nnapi.cluster.predictor", raising=False)
+    assert mutants.conformance(Path("src/nnapi", *module.split(".")).with_suffix(".py")) == 0
+    assert len(chosen) == examples
+
+
+def test_a_report_names_the_mutants_that_were_noticed(tmp_path: Path) -> None:
+    report, (one, other) = tmp_path / "report", [mutants.Mutant(Path("a.py"), 3, "core/AddNot", at) for at in (0, 1)]
+    assert mutants.read_noticed(report) == mutants.read_noticed(None) == set()
+    outcomes = [mutants.Outcome(one, "", "a  →  b"), mutants.Outcome(other, "FAILED test", "a  →  b")]
+    report.write_text("".join(json.dumps(asdict(each), default=str) + "\n" for each in outcomes))
+    assert mutants.read_noticed(report) == {other}
 
 
 def test_a_failure_in_a_copy_is_told_and_success_is_not(tmp_path: Path) -> None:
