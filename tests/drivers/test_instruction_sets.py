@@ -1,5 +1,6 @@
 """Instruction sets read from a processor's description."""
 
+import io
 from typing import Any
 
 import pytest
@@ -34,3 +35,15 @@ def test_where_the_system_does_not_tell_there_are_none(monkeypatch: pytest.Monke
 def test_a_line_is_words_behind_a_colon() -> None:
     assert read_line("flags\t\t: fpu avx_vnni\n") == {"fpu", "avx_vnni"}
     assert read_line("flags") == frozenset()
+
+
+def test_the_description_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = []
+
+    def count(path: str) -> Any:
+        opened.append(path)
+        return io.StringIO("flags : avx2\n")
+
+    monkeypatch.setattr(instruction_sets, "open", count, raising=False)
+    assert find_instruction_sets() == find_instruction_sets() == {"avx2"}
+    assert opened == ["/proc/cpuinfo"]

@@ -1,5 +1,7 @@
 """The shipped timings: possible on every processor, and scaled as said."""
 
+import importlib
+
 import pytest
 
 from nnapi.drivers import timings as tables
@@ -58,3 +60,61 @@ def test_the_reference_ships_timings() -> None:
     driver = device("nnapi-reference").driver
     assert isinstance(driver, Timed)
     assert driver.timings() is read_measured("reference")
+
+
+@pytest.mark.parametrize(
+    ("processor", "mac"),
+    [
+        (Processor.AMX, 2.3e-13),
+        (Processor.VNNI, 1.5e-12),
+        (Processor.AVX2, 2.9e-12),
+        (Processor.DOT_PRODUCT, 2.9e-12),
+        (Processor.OTHER, 2.3e-13),
+    ],
+)
+def test_each_processor_has_a_shortest_time_for_a_product(processor: Processor, mac: float) -> None:
+    assert "a core needs" in str(find_fault(Timings(1e-6, 0.0, {CLASS: Cost(1e-6, mac)}), processor))
+    assert find_fault(Timings(1e-6, 0.0, {CLASS: Cost(1e-6, 1.1 * mac)}), processor) is None
+
+
+@pytest.mark.parametrize("engine", ["openvino", "xnnpack"])
+@pytest.mark.parametrize(
+    ("processor", "products", "others"),
+    [
+        (Processor.AMX, 1.0, 1.0),
+        (Processor.VNNI, 1.0, 1.0),
+        (Processor.AVX2, 2.0, 1.5),
+        (Processor.DOT_PRODUCT, 4.0, 2.0),
+        (Processor.OTHER, 4.0, 2.0),
+    ],
+)
+def test_slower_processors_take_longer(engine: str, processor: Processor, products: float, others: float) -> None:
+    module = importlib.import_module(f"nnapi.drivers.{engine}.timings")
+    found, measured = module.for_processor(processor), read_measured(engine)
+    convolution, reshape = (Kind.CONVOLUTION, Element.FLOAT32), (Kind.RESHAPE, Element.FLOAT32)
+    assert found.costs[convolution].mac == products * measured.costs[convolution].mac
+    assert found.costs[reshape].byte == others * measured.costs[reshape].byte
+    assert (found.launch, found.byte) == (others * measured.launch, others * measured.byte)
+
+
+@pytest.mark.parametrize(
+    ("engine", "signed", "unsigned"),
+    [
+        ("openvino", (1.0, 1.5, 2.0, 4.0, 4.0), (1.0, 1.0, 2.0, 4.0, 4.0)),
+        ("xnnpack", (1.0, 1.5, 3.0, 4.0, 8.0), (1.0, 1.5, 3.0, 4.0, 8.0)),
+    ],
+)
+def test_products_of_bytes_scale_on_their_own(
+    engine: str, signed: tuple[float, ...], unsigned: tuple[float, ...]
+) -> None:
+    module = importlib.import_module(f"nnapi.drivers.{engine}.timings")
+    costs = read_measured(engine).costs
+    least = (0.0, 2e-12, 5e-12, 1.2e-11, 2.5e-11)
+    for place, processor in enumerate(Processor):
+        found = module.for_processor(processor).costs
+        for element, factors in ((Element.SIGNED, signed), (Element.UNSIGNED, unsigned)):
+            each = Kind.CONVOLUTION, element
+            # Without instructions for bytes, OpenVINO computes signed values as unsigned ones.
+            source = (Kind.CONVOLUTION, Element.UNSIGNED) if engine == "openvino" and place >= 2 else each
+            assert found[each].mac == max(factors[place] * costs[source].mac, least[place])
+            assert found[each].byte == factors[place] * costs[source].byte

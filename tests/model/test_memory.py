@@ -10,6 +10,7 @@ import pytest
 from nnapi import Memory
 from nnapi.errors import BadDataError, OpFailedError, UnmappableError
 from nnapi.model.memory import FileName
+from tests.waiting import count_descriptors
 
 
 @pytest.fixture
@@ -104,3 +105,25 @@ def test_regions() -> None:
         with pytest.raises(BadDataError, match=f"region of {length} bytes at offset {offset} is not inside"):
             memory.view(offset, length)
     assert memory.view(10, 0).size == 0
+
+
+def test_a_descriptor_is_mapped_from_its_beginning_by_default(file: Path) -> None:
+    with file.open("rb") as source:
+        memory = Memory.from_fd(4, mmap.PROT_READ, source.fileno())
+    assert memory.view().tolist() == [0, 1, 2, 3]
+
+
+def test_a_name_opens_its_file_and_nothing_that_replaced_it(file: Path) -> None:
+    with file.open("rb") as source:
+        name = FileName.of(source.fileno())
+    opened_again = name.open()
+    try:
+        assert os.pread(opened_again, 3, 50) == bytes([50, 51, 52])
+        assert not os.get_inheritable(opened_again)
+    finally:
+        os.close(opened_again)
+    before = count_descriptors()
+    file.write_bytes(bytes(99))
+    assert name.open() is None
+    assert count_descriptors() == before
+    assert FileName.of(-1) is None

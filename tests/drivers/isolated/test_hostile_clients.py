@@ -14,13 +14,13 @@ import pytest
 
 import nnapi
 from nnapi import Builder, compile, tensor
-from nnapi.drivers.base import PrepareOptions, Request
+from nnapi.drivers.base import Outcome, PrepareOptions, Request
 from nnapi.drivers.isolated import channel_server, protocol
 from nnapi.drivers.isolated.allowance import Allowance
-from nnapi.drivers.isolated.channel import SIZE
+from nnapi.drivers.isolated.channel import DONE, FAILED, SIZE, STATUS
 from nnapi.drivers.isolated.channel_server import ChannelServer, make_channel
 from nnapi.drivers.isolated.descriptors import memory_file, shared_file
-from nnapi.drivers.isolated.session import Session
+from nnapi.drivers.isolated.session import PreparedModel, Session
 from nnapi.errors import (
     DeadObjectError,
     NnapiError,
@@ -338,3 +338,38 @@ def test_mutated_messages(seed: int) -> None:
     outcomes = fuzz(MESSAGES, seed)
     assert outcomes["sent"] == MESSAGES
     assert min(outcomes[each] for each in ("answer", "error", "thrown out")) > MESSAGES // 50, outcomes
+
+
+@pytest.mark.parametrize(
+    ("output", "status"),
+    [
+        (np.array(Y, np.float32), DONE),
+        (np.array(Y, np.float16), FAILED),
+        (np.array(Y, np.float64), FAILED),
+        (np.array(Y, np.int32), FAILED),
+        (np.array([1], np.float32), FAILED),
+    ],
+)
+def test_a_run_without_a_message_gives_only_outputs_of_the_model(output: np.ndarray, status: int) -> None:
+    """Others would be converted or repeated as NumPy assigns arrays."""
+
+    class Prepared:
+        def execute(self, request: Request) -> Outcome:
+            return Outcome([output])
+
+        def close(self) -> None: ...
+
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    session, arena = Session(Allowance(threads=1)), shared_file(4096, "arena")
+    bells = [os.eventfd(0, os.EFD_NONBLOCK) for _ in range(2)]
+    server = ChannelServer(session, make_channel(theirs, [shared_file(SIZE, "page"), *bells]))
+    session.prepared[1] = PreparedModel(Prepared(), model())
+    bind = {"kind": "bind", "prepared": 1, "locations": [[[0, [4]]], [[64, [4]]]], "size": 4096}
+    binding = server.answer_bind(bind, [arena])["binding"]
+    server._run_bound(binding)
+    assert server._channel.words[STATUS] == status
+    result = np.frombuffer(os.pread(arena, 16, 64), np.float32).tolist()
+    assert result == (Y if status == DONE else [0, 0, 0, 0])
+    server._bindings.clear()
+    server.close()
+    ours.close()

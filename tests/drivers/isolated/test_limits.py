@@ -2,8 +2,10 @@
 
 import os
 import socket
+import struct
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -109,3 +111,116 @@ def test_a_processor_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
         limits.refuse(sockets=True, writing=True)
     with socket.socket():
         pass
+
+
+EVERYWHERE = {"io_uring_setup": 425, "openat2": 437, "pidfd_getfd": 438}
+CHANGES_EVERYWHERE = {"fchmodat2": 452, "setxattrat": 463, "removexattrat": 466}
+# The tables of Linux: arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h.
+OTHERS = {
+    "x86_64": {"ptrace": 101, "open_by_handle_at": 304, "process_vm_readv": 310, "process_vm_writev": 311},
+    "aarch64": {"ptrace": 117, "open_by_handle_at": 265, "process_vm_readv": 270, "process_vm_writev": 271},
+}
+SOCKETS = {"x86_64": {"socket": 41, "socketpair": 53}, "aarch64": {"socket": 198, "socketpair": 199}}
+FILES = {
+    "x86_64": {
+        "truncate": 76,
+        "rename": 82,
+        "mkdir": 83,
+        "rmdir": 84,
+        "creat": 85,
+        "link": 86,
+        "unlink": 87,
+        "symlink": 88,
+        "chmod": 90,
+        "fchmod": 91,
+        "chown": 92,
+        "fchown": 93,
+        "lchown": 94,
+        "utime": 132,
+        "mknod": 133,
+        "setxattr": 188,
+        "lsetxattr": 189,
+        "fsetxattr": 190,
+        "removexattr": 197,
+        "lremovexattr": 198,
+        "fremovexattr": 199,
+        "utimes": 235,
+        "mkdirat": 258,
+        "mknodat": 259,
+        "fchownat": 260,
+        "futimesat": 261,
+        "unlinkat": 263,
+        "renameat": 264,
+        "linkat": 265,
+        "symlinkat": 266,
+        "fchmodat": 268,
+        "utimensat": 280,
+        "renameat2": 316,
+    },
+    "aarch64": {
+        "setxattr": 5,
+        "lsetxattr": 6,
+        "fsetxattr": 7,
+        "removexattr": 14,
+        "lremovexattr": 15,
+        "fremovexattr": 16,
+        "mknodat": 33,
+        "mkdirat": 34,
+        "unlinkat": 35,
+        "symlinkat": 36,
+        "linkat": 37,
+        "renameat": 38,
+        "truncate": 45,
+        "fchmod": 52,
+        "fchmodat": 53,
+        "fchownat": 54,
+        "fchown": 55,
+        "utimensat": 88,
+        "renameat2": 276,
+    },
+}
+OPEN = {"x86_64": {2: 1, 257: 2}, "aarch64": {56: 2}}
+"""open and openat, each with the index of its flags argument."""
+AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+
+
+def passes(program: list[bytes], audit: int, number: int, arguments: Sequence[int] = ()) -> bool:
+    """Run a filter as Linux does; return whether it allows the call."""
+    data = struct.pack("=IIQ6Q", number, audit, 0, *arguments, *[0] * (6 - len(arguments)))
+    loaded, at = 0, 0
+    while True:
+        code, yes, no, value = struct.unpack("=HBBI", program[at])
+        at += 1
+        if code == 0x06:  # BPF_RET | BPF_K
+            return bool(value == 0x7FFF0000)
+        if code == 0x20:  # BPF_LD | BPF_W | BPF_ABS
+            (loaded,) = struct.unpack_from("=I", data, value)
+        else:  # BPF_JMP with BPF_JEQ, BPF_JGE or BPF_JSET
+            at += yes if {0x15: loaded == value, 0x35: loaded >= value, 0x45: bool(loaded & value)}[code] else no
+
+
+@pytest.mark.parametrize("sockets", [False, True])
+@pytest.mark.parametrize("writing", [False, True])
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_the_filter_refuses_exactly_the_calls_that_are_named(machine: str, sockets: bool, writing: bool) -> None:
+    program, audit = limits._program(limits.MACHINES[machine], sockets, writing), AUDIT[machine]
+    refused = {*EVERYWHERE.values(), *OTHERS[machine].values()}
+    refused |= set(SOCKETS[machine].values()) if sockets else set()
+    refused |= {*FILES[machine].values(), *CHANGES_EVERYWHERE.values()} if writing else set()
+    assert {number for number in range(600) if not passes(program, audit, number)} == refused
+    assert not passes(program, audit ^ 1, 0)
+    assert not passes(program, audit, 0x40000000)
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+def test_the_filter_looks_at_the_flags_of_a_file_that_is_opened(machine: str) -> None:
+    reading = limits._program(limits.MACHINES[machine], False, True)
+    for number, position in OPEN[machine].items():
+        for flags in (os.O_RDONLY, os.O_RDONLY | os.O_CLOEXEC, os.O_DIRECTORY):
+            assert passes(reading, AUDIT[machine], number, [0xFFFF] * position + [flags] + [0xFFFF] * (5 - position))
+        for flags in (os.O_WRONLY, os.O_RDWR, os.O_RDONLY | os.O_CREAT, os.O_RDONLY | os.O_TRUNC):
+            assert not passes(reading, AUDIT[machine], number, [0] * position + [flags])
+
+
+def test_the_number_of_the_call_that_sets_a_filter() -> None:
+    assert (limits.MACHINES["x86_64"].seccomp, limits.MACHINES["aarch64"].seccomp) == (317, 277)
