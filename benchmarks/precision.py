@@ -29,7 +29,7 @@ from nnapi.errors import Mistake
 from nnapi.model.precision import Precision
 from nnapi.vision.families import find_family
 from nnapi.vision.file_metadata import describe
-from nnapi.vision.ranges import find_pixels
+from nnapi.vision.pixel_ranges import find_pixels
 
 CASES = (
     ("xnnpack-cpu", Precision.FLOAT16),

@@ -19,7 +19,7 @@ import numpy as np
 import nnapi
 from nnapi import Device
 from nnapi.drivers.isolated import Isolated
-from nnapi.model.parts import Lifetime
+from nnapi.model.graph import Lifetime
 
 MOST = 45.0
 RUNS = 5

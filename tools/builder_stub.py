@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from nnapi.codes import OperandCode
 from nnapi.model.arguments import default_of
-from nnapi.model.describe import documentation, method_name
+from nnapi.model.builder_signatures import documentation, method_name
 from nnapi.model.operation import REGISTRY, Operation, Overload
 from nnapi.model.parameter import (
     REQUIRED,

@@ -15,7 +15,6 @@ from nnapi.codes import (
     PriorityCode,
     ResultCode,
 )
-from nnapi.collecting import pause_collecting as _pause_collecting
 from nnapi.errors import (
     BadDataError,
     BadStateError,
@@ -36,6 +35,7 @@ from nnapi.errors import (
     UnmappableError,
 )
 from nnapi.errors import translate_errors as _translate_errors
+from nnapi.garbage_collection import pause_collecting as _pause_collecting
 from nnapi.notebook_display import register_drawing as _register_drawing
 
 if typing.TYPE_CHECKING:
@@ -50,13 +50,13 @@ if typing.TYPE_CHECKING:
     from nnapi.operation_codes import OperationCode
     from nnapi.ops.quantization import dequantize, quantize
     from nnapi.runtime.burst import Burst
+    from nnapi.runtime.by_name import Outputs
     from nnapi.runtime.choice.tune import tune
     from nnapi.runtime.compilation import Compilation
     from nnapi.runtime.device import Device, device, devices, unavailable_devices
     from nnapi.runtime.event import Event, Result
     from nnapi.runtime.execution import Execution
     from nnapi.runtime.memory import DeviceMemory, HardwareBuffer, MemoryDesc, copy_memory
-    from nnapi.runtime.named import Outputs
     from nnapi.runtime.settings import Partitioning, settings
     from nnapi.trace.vlog import vlog
 
@@ -137,7 +137,7 @@ _MODULES = {
     "nnapi.runtime.event": "Event Result",
     "nnapi.runtime.execution": "Execution",
     "nnapi.runtime.memory": "DeviceMemory HardwareBuffer MemoryDesc copy_memory",
-    "nnapi.runtime.named": "Outputs",
+    "nnapi.runtime.by_name": "Outputs",
     "nnapi.runtime.settings": "Partitioning settings",
     "nnapi.runtime.choice.tune": "tune",
     "nnapi.trace.vlog": "vlog",

@@ -9,11 +9,11 @@ from nnapi.errors import BadDataError, need
 from nnapi.model.dynamic_model import DynamicModel
 from nnapi.model.model import Model
 from nnapi.model.precision import Precision, PrecisionName, read_precision
+from nnapi.runtime.by_name import Duration, Preference, Priority, read_preference, read_priority, read_seconds
 from nnapi.runtime.cache.compilation_cache import CacheLocation
 from nnapi.runtime.compilation import Compilation, Options, compile_with
 from nnapi.runtime.device import Devices
 from nnapi.runtime.dynamic_compilation import DynamicCompilation
-from nnapi.runtime.named import Duration, Preference, Priority, read_preference, read_priority, read_seconds
 
 FilePath = str | os.PathLike[str]
 

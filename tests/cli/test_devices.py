@@ -15,7 +15,7 @@ from nnapi.drivers.base import Capabilities, DeviceInfo, Extension, Performance
 from nnapi.drivers.profiles.reading import read_profile
 from nnapi.model.operation import REGISTRY
 from nnapi.runtime.device import Unavailable
-from nnapi.testing import survey
+from nnapi.testing import device_survey
 
 
 @dataclass
@@ -109,7 +109,7 @@ def test_costs_are_those_that_drivers_ship() -> None:
 
 
 def test_a_profile_of_a_device_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(survey, "REGISTRY", {OperationCode.ADD: REGISTRY[OperationCode.ADD]})
+    monkeypatch.setattr(device_survey, "REGISTRY", {OperationCode.ADD: REGISTRY[OperationCode.ADD]})
     file = tmp_path / "saved.toml"
     assert "nnapi-reference takes 1 operation" in shown("--save-profile", str(file), "--device", "nnapi-reference")
     assert list(read_profile(file).operations) == [OperationCode.ADD]

@@ -6,7 +6,7 @@ import numpy as np
 
 from nnapi import ChannelQuantization, OperandType, OperationCode
 from nnapi.model.builder import Builder, Tensor
-from nnapi.model.describe import method_name
+from nnapi.model.builder_signatures import method_name
 from nnapi.model.operand import combine
 from nnapi.model.operation import REGISTRY
 from nnapi.testing.corpus import Corpus

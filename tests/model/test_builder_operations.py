@@ -4,7 +4,7 @@ import pytest
 
 from nnapi import OperationCode, tensor
 from nnapi.model.builder import Builder
-from nnapi.model.describe import method_name
+from nnapi.model.builder_signatures import method_name
 from nnapi.model.operation import REGISTRY
 
 

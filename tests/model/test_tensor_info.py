@@ -3,7 +3,7 @@
 import numpy as np
 
 import nnapi
-from nnapi.model.parts import Signature
+from nnapi.model.graph import Signature
 
 
 def build(*names: str) -> nnapi.Model:

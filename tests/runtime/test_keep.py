@@ -10,9 +10,9 @@ import pytest
 from nnapi.compiling import compile
 from nnapi.errors import BadDataError, BadStateError
 from nnapi.model.builder import Builder
+from nnapi.model.graph import find_computed
 from nnapi.model.model import Model
 from nnapi.model.operand import tensor
-from nnapi.model.parts import find_computed
 
 X = np.array([1, -2], np.float32)
 

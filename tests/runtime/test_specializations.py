@@ -9,7 +9,7 @@ import pytest
 
 from nnapi.drivers.base import Bound
 from nnapi.errors import BadDataError
-from nnapi.runtime.growth import BUCKET, find_lengths
+from nnapi.runtime.padded_lengths import BUCKET, find_lengths
 from nnapi.runtime.specializations import MOST_SHAPES, Specializations
 
 

@@ -17,7 +17,7 @@ from nnapi.capi.handles import Handles
 from nnapi.capi.prototype import HANDLES, Function
 from nnapi.capi.record import Recorder
 from nnapi.capi.strace import CallReporter
-from nnapi.capi.support_answers import (
+from nnapi.capi.support_library import (
     cache_in_descriptors,
     each_extension_type,
     each_performance,

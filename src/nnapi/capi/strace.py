@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from nnapi.capi.call_text import CallFormatter
 from nnapi.capi.handles import Handles
 from nnapi.capi.prototype import Function
-from nnapi.capi.raw_arguments import CallFormatter
 from nnapi.codes import ResultCode
 
 Call = Callable[..., Any]

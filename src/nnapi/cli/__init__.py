@@ -9,7 +9,7 @@ import typer
 
 from nnapi.cli.connected_phones import use_phones
 from nnapi.cli.failure import Nnapi, prepare_streams
-from nnapi.collecting import pause_collecting
+from nnapi.garbage_collection import pause_collecting
 
 COMMANDS = {
     "check": "Run conformance examples, and list what failed with the first value that is wrong.",

@@ -56,7 +56,7 @@ from nnapi.trace import recording
 from nnapi.vision.families import find_family
 from nnapi.vision.file_metadata import describe
 from nnapi.vision.labels import read_labels
-from nnapi.vision.ranges import find_pixels
+from nnapi.vision.pixel_ranges import find_pixels
 
 MODELS = "run"
 

@@ -19,7 +19,7 @@ from nnapi.model.operation import REGISTRY, Operation
 from nnapi.printable import pluralize
 from nnapi.runtime.device import device as find
 from nnapi.runtime.device import devices as all_devices
-from nnapi.testing.random.description import describe
+from nnapi.testing.random.failure_description import describe
 from nnapi.testing.random.judging import Outcome
 from nnapi.testing.random.session import VALUES, Failure, Report, run
 

@@ -63,7 +63,7 @@ def devices(
 
 def _save_profile(names: Sequence[str], file: Path) -> None:
     from nnapi.model.operation import REGISTRY
-    from nnapi.testing.survey import survey_device  # on demand: a plain list does without
+    from nnapi.testing.device_survey import survey_device  # on demand: a plain list does without
 
     if len(names) != 1:
         known = ", ".join(device.name for device in nnapi.devices())

@@ -14,7 +14,7 @@ from nnapi.model.operand import Array, OperandType
 from nnapi.ops.quantization import quantize
 from nnapi.printable import pluralize
 from nnapi.vision.pictures import FLOATS
-from nnapi.vision.ranges import stored_limits
+from nnapi.vision.pixel_ranges import stored_limits
 
 FEWEST = 400
 """Minimum samples of a sound input: 25 ms at 16 kHz, the shortest frame of speech in use."""

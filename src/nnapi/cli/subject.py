@@ -21,7 +21,7 @@ from nnapi.vision.file_metadata import Description, describe
 from nnapi.vision.labels import find_data_set, fit_labels, read_labels
 from nnapi.vision.outputs import class_count, output_operands
 from nnapi.vision.pictures import Pixels, picture_size
-from nnapi.vision.ranges import find_pixels
+from nnapi.vision.pixel_ranges import find_pixels
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints
 

@@ -15,8 +15,8 @@ from nnapi.formats.tflite.reader import Blocks, File, Operator, Options, Subgrap
 from nnapi.formats.tflite.table import Record, Source
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.importers.tflite.tensors import operand_type
+from nnapi.model.graph import Signature
 from nnapi.model.operand import Shape
-from nnapi.model.parts import Signature
 
 TYPES = (
     *("NONE", "FLOAT32", "INT32", "UINT8", "INT64", "STRING", "BOOL", "INT16", "COMPLEX64", "INT8", "FLOAT16"),

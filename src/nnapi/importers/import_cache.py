@@ -18,9 +18,9 @@ from nnapi.model.lazy_model import LazyModel
 from nnapi.model.memory import Memory
 from nnapi.model.model import Lifetime, Model, Operand
 from nnapi.model.operand import OperandType
+from nnapi.store.code_version import find_last_change
 from nnapi.store.directories import RecordKind
 from nnapi.store.records import keep_record, recall_record
-from nnapi.store.sources import find_last_change
 from nnapi.trace import mute
 
 SETTLED = 2_000_000_000

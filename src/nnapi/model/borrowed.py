@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from nnapi.locks import make_lock
-from nnapi.model.parts import Graph
+from nnapi.model.graph import Graph
 from nnapi.model.pickling import Description, build, describe
 
 

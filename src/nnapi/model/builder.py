@@ -13,7 +13,7 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, tensor
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Several
-from nnapi.model.results import result_types
+from nnapi.model.result_types import result_types
 
 
 @dataclass(frozen=True, eq=False, repr=False)

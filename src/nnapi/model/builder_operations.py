@@ -8,7 +8,7 @@ from inspect import Parameter, Signature
 from typing import Any
 
 from nnapi.codes import OperationCode
-from nnapi.model.describe import OPTIONS, documentation, method_name, signature
+from nnapi.model.builder_signatures import OPTIONS, documentation, method_name, signature
 from nnapi.model.operation import REGISTRY, Operation
 
 

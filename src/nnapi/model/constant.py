@@ -10,9 +10,9 @@ import numpy as np
 
 from nnapi.codes import OEM_SCALAR
 from nnapi.errors import BadDataError, UnmappableError, need
+from nnapi.model.graph import Operand
 from nnapi.model.memory import PROTECTIONS
 from nnapi.model.operand import DTYPES, Array, stores
-from nnapi.model.parts import Operand
 
 
 def can_change(array: Array) -> bool:

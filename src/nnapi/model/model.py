@@ -12,11 +12,11 @@ from nnapi.codes import MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES, OEM_SCALAR, Opera
 from nnapi.errors import BadDataError, BadStateError, UnexpectedNullError, need
 from nnapi.model.constant import as_bytes, bind, can_change, map_value, need_size
 from nnapi.model.extension import EXTENSIONS
+from nnapi.model.graph import Lifetime, Operand, OperationCall, Origin, Signature, Supports, constants
 from nnapi.model.lifecycle import State
 from nnapi.model.memory import Memory, mappings, need_memory, need_whole
 from nnapi.model.nesting import list_nested
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, check_type
-from nnapi.model.parts import Lifetime, Operand, OperationCall, Origin, Signature, Supports, constants
 from nnapi.model.precision import Precision
 from nnapi.model.tensor_info import TensorInfo, describe_tensors
 from nnapi.notebook_display import NotebookDisplay
@@ -173,13 +173,15 @@ class Model(Closeable, NotebookDisplay):
         Types, counts and ranks of operands are checked here; values when computing. Operations may be added in any
         order.
         """
-        from nnapi.model.adding import add_call  # with what declares operations: models that are known do without
+        from nnapi.model.add_operation import (
+            add_call,  # with what declares operations: models that are known do without
+        )
 
         add_call(self, code, inputs, outputs)
 
     def add_matched_operation(self, known: KnownMatch, inputs: Sequence[int], outputs: Sequence[int]) -> None:
         """Append an operation with a known match, which is made again if the types differ."""
-        from nnapi.model.adding import add_call
+        from nnapi.model.add_operation import add_call
 
         add_call(self, known.code, inputs, outputs, known)
 
@@ -238,7 +240,7 @@ class Model(Closeable, NotebookDisplay):
 
     def freeze(self) -> None:
         """Finish without a trace entry: for models made during a compilation."""
-        from nnapi.model.adding import order_calls
+        from nnapi.model.add_operation import order_calls
 
         self.state.need("building", to="finish")
         self.state.value = "invalid"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from nnapi.model.parts import Graph, Lifetime, OperationCall
+from nnapi.model.graph import Graph, Lifetime, OperationCall
 
 T = TypeVar("T")
 M = TypeVar("M", bound=Graph)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from nnapi.model.extension import EXTENSIONS
+from nnapi.model.graph import Graph, Lifetime
 from nnapi.model.nesting import list_nested
 from nnapi.model.operand import OperandType
-from nnapi.model.parts import Graph, Lifetime
 from nnapi.model.precision import Precision
 
 M = TypeVar("M")

@@ -7,8 +7,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from nnapi.model.graph import Operand, Signature
 from nnapi.model.operand import OperandType, Shape
-from nnapi.model.parts import Operand, Signature
 
 
 class TensorInfo(NamedTuple):

@@ -10,11 +10,11 @@ import numpy as np
 from nnapi.codes import MAX_SIZE_OF_IMMEDIATELY_COPIED_VALUES, OperandCode
 from nnapi.errors import BadDataError, need
 from nnapi.model.extension import EXTENSIONS, is_legal
+from nnapi.model.graph import Graph, Lifetime, Operand, OperationCall
 from nnapi.model.matching import Facet
 from nnapi.model.nesting import paths
 from nnapi.model.operand import LAST_BUILT_IN, TYPE_LEVELS
 from nnapi.model.parameter import REQUIRED
-from nnapi.model.parts import Graph, Lifetime, Operand, OperationCall
 
 
 def check_graph(model: Graph, check_call: Callable[[OperationCall], object] | None) -> None:

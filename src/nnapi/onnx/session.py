@@ -25,7 +25,7 @@ from nnapi.onnx.providers import choose, list_unknown
 from nnapi.onnx.session_file import ModelMetadata, NodeArg, SessionFile, is_fixed
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.dynamic_compilation import compile_like
-from nnapi.runtime.growth import find_lengths
+from nnapi.runtime.padded_lengths import find_lengths
 from nnapi.runtime.specializations import Specializations
 
 

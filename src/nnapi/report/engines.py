@@ -165,7 +165,7 @@ class OpenVINO:
 
 @cache
 def _telemetry() -> Any:
-    """Load ``nnapi.drivers.telemetry`` without its package, which these processes must not import."""
+    """Load ``nnapi.drivers.without_telemetry`` without its package, which these processes must not import."""
     from importlib.machinery import SourceFileLoader
 
     module = ModuleType("telemetry")

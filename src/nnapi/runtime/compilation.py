@@ -19,11 +19,12 @@ from nnapi.errors import (
     need,
     translate_errors,
 )
+from nnapi.model.graph import find_computed
 from nnapi.model.lifecycle import State
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
-from nnapi.model.parts import find_computed
 from nnapi.notebook_display import NotebookDisplay
+from nnapi.runtime.by_name import Outputs, Preference, Priority, order_inputs, read_preference, read_priority
 from nnapi.runtime.cache.compilation_cache import Cache, CacheLocation, open_cache
 from nnapi.runtime.choice.first_runs import FirstRuns
 from nnapi.runtime.choice.knowledge import Predicted, Unknown
@@ -37,7 +38,6 @@ from nnapi.runtime.executors.observed import Observe, Observed, unwrap
 from nnapi.runtime.executors.parts import ReadyPlan
 from nnapi.runtime.extension_attributes import Attributes
 from nnapi.runtime.inputs import check_inputs
-from nnapi.runtime.named import Outputs, Preference, Priority, order_inputs, read_preference, read_priority
 from nnapi.runtime.planning.explain import add_precisions, as_data, as_text, describe_wait, summary
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.settings import Partitioning, partitioning, tunes_first

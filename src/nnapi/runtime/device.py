@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 from nnapi.closeable import Closeable
 from nnapi.codes import DeviceTypeCode, FeatureLevelCode
-from nnapi.collecting import pause_collecting
 from nnapi.drivers.base import Breakable, Caches, Driver, Probed
 from nnapi.drivers.installed import Entry, entries
 from nnapi.errors import BadDataError, UnavailableDeviceError, UnexpectedNullError, need
+from nnapi.garbage_collection import pause_collecting
 from nnapi.locks import make_lock
 from nnapi.model.extension import EXTENSIONS
 from nnapi.model.model import Model
-from nnapi.runtime.turnstile import Turnstile
+from nnapi.runtime.device_queue import DeviceQueue
 from nnapi.store.directories import RecordKind
 from nnapi.store.records import keep_record, recall_record
 from nnapi.trace import Layer
@@ -38,11 +38,11 @@ RETRY = 3600.0
 class Device(Closeable):
     """A device of this machine (``ANeuralNetworksDevice``); the same object for the life of the process."""
 
-    def __init__(self, driver: Driver, queue: Turnstile | None = None) -> None:
+    def __init__(self, driver: Driver, queue: DeviceQueue | None = None) -> None:
         """``queue`` limits executions at a time, by default to the number of processors. BadDataError for an extension
         whose description is not valid."""
         self.driver = driver
-        self.queue = queue or Turnstile(os.cpu_count() or 1)
+        self.queue = queue or DeviceQueue(os.cpu_count() or 1)
         for extension in self.driver.info.extensions:
             EXTENSIONS.describe(self.name, extension)
 

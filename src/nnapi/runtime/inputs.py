@@ -10,7 +10,7 @@ import numpy as np
 from nnapi.errors import BadDataError, need, wrap_error
 from nnapi.model.model import Model, Operand
 from nnapi.model.operand import DTYPES, Array, combine, stores
-from nnapi.runtime.named import order_inputs
+from nnapi.runtime.by_name import order_inputs
 
 ASSUMED_DIMENSION = 1
 """The assumed size of a dynamic dimension, mostly a batch; drivers assume the same."""

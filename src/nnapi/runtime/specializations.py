@@ -12,7 +12,17 @@ from nnapi.errors import BadDataError, need_value
 from nnapi.locks import make_lock
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.burst import Burst
-from nnapi.runtime.growth import BUCKET, Bind, Growth, Padded, Run, bucket_for, find_growth, shorten, try_padding
+from nnapi.runtime.padded_lengths import (
+    BUCKET,
+    Bind,
+    Growth,
+    Padded,
+    Run,
+    bucket_for,
+    find_growth,
+    shorten,
+    try_padding,
+)
 
 Shapes = tuple[Shape, ...]
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from nnapi.compiling import compile
 from nnapi.errors import NnapiError
+from nnapi.model.graph import OperationCall
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
-from nnapi.model.parts import OperationCall
 from nnapi.runtime.choice.judge import Distance, measure
 from nnapi.runtime.device import Device, device
 from nnapi.runtime.verdicts.verdicts import need_verdicts

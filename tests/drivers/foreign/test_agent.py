@@ -17,7 +17,7 @@ from nnapi.capi import installation
 from nnapi.drivers.adb import LOCAL as AGENT
 from nnapi.drivers.base import PrepareOptions, Request
 from nnapi.drivers.foreign.agent import Agent
-from nnapi.drivers.foreign.built import Built
+from nnapi.drivers.foreign.built_model import Built
 from nnapi.drivers.foreign.compiled import Frame
 from nnapi.drivers.foreign.constants import KEPT, Constants
 from nnapi.drivers.foreign.discovery import list_devices
@@ -34,7 +34,7 @@ from nnapi.errors import (
 from nnapi.model.operation import REGISTRY
 from nnapi.testing.conformance import Status, match_name, run
 from nnapi.testing.corpus import PUBLISHED, Corpus
-from nnapi.testing.survey import survey_device
+from nnapi.testing.device_survey import survey_device
 from tests.drivers.foreign.agent_cases import add_constant, needs_agent, prepare, serve, serve_tcp
 from tests.drivers.foreign.library_cases import (
     FUNCTIONS,

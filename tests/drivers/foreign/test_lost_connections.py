@@ -14,7 +14,7 @@ import pytest
 from nnapi import Device, compile
 from nnapi.drivers.base import DriverDiedError, PrepareOptions, Request
 from nnapi.drivers.foreign.agent import Agent
-from nnapi.drivers.foreign.built import Built
+from nnapi.drivers.foreign.built_model import Built
 from nnapi.drivers.foreign.compiled import Compiled
 from nnapi.drivers.foreign.discovery import list_devices
 from nnapi.drivers.foreign.driver import load_driver

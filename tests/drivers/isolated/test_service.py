@@ -14,7 +14,7 @@ from nnapi import Device, PriorityCode, compile
 from nnapi.drivers.base import CacheEntry, PrepareOptions, Request, Verdict
 from nnapi.drivers.isolated import Isolated
 from nnapi.drivers.isolated.allowance import Allowance
-from nnapi.drivers.isolated.limits import NICE
+from nnapi.drivers.isolated.process_limits import NICE
 from nnapi.drivers.isolated.service import Service
 from nnapi.errors import (
     BadDataError,

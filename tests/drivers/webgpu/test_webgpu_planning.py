@@ -9,8 +9,8 @@ from nnapi import Builder, Device, Model, compile, device, tensor
 from nnapi.codes import PreferenceCode
 from nnapi.drivers.base import Verdict
 from nnapi.drivers.webgpu.driver import WebGpuDriver
+from nnapi.runtime.planning.device_answers import DeviceAnswers
 from nnapi.runtime.planning.planner import make_first_plan, make_plan
-from nnapi.runtime.planning.survey import Survey
 
 
 def make_image_model() -> Model:
@@ -44,7 +44,7 @@ def test_the_cpu_is_preferred_before_anything_is_measured(
     given = [software, device("nnapi-reference")]
     monkeypatch.setattr(WebGpuDriver, "verdicts", lambda self, model: [Verdict(True)] * len(model.operations))
     model = make()
-    first = make_first_plan(Survey(model, given, preference))
+    first = make_first_plan(DeviceAnswers(model, given, preference))
     assert first is not None
     assert first.devices == ("nnapi-reference",)
     assert make_plan(model, given, preference).devices == ("nnapi-reference",)
@@ -54,6 +54,6 @@ def test_the_cpu_is_preferred_before_anything_is_measured(
 def test_a_gpu_is_preferred(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WebGpuDriver, "verdicts", lambda self, model: [Verdict(True)] * len(model.operations))
     given = [device("nnapi-reference"), Device(WebGpuDriver("a GPU"))]
-    first = make_first_plan(Survey(make_product_model(), given, PreferenceCode.PREFER_FAST_SINGLE_ANSWER))
+    first = make_first_plan(DeviceAnswers(make_product_model(), given, PreferenceCode.PREFER_FAST_SINGLE_ANSWER))
     assert first is not None
     assert first.devices == ("webgpu",)

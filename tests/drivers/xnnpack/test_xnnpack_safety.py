@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from nnapi.drivers.litert.limits import LARGEST_SCALE, SMALLEST_SCALE, find_violation
+from nnapi.drivers.litert.unsafe_graphs import LARGEST_SCALE, SMALLEST_SCALE, find_violation
 from nnapi.formats.tflite.graph import Operator, Tensor
 
 SEEDS = 12

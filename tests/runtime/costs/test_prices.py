@@ -9,9 +9,9 @@ from nnapi.drivers.workload import find_work
 from nnapi.model.facts import Kind
 from nnapi.model.nesting import list_call_references
 from nnapi.runtime.costs.prices import NOMINAL, Prices, predict
+from nnapi.runtime.planning.device_answers import CUT
 from nnapi.runtime.planning.plan import If, Run, Step
 from nnapi.runtime.planning.planner import make_plan
-from nnapi.runtime.planning.survey import CUT
 from tests.runtime.control_cases import branch
 from tests.runtime.device_cases import REFERENCE, chain, limited
 

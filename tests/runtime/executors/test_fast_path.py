@@ -10,8 +10,8 @@ from nnapi import Builder, Device, Execution, Model, compile, tensor, trace
 from nnapi.drivers.base import Inference, Outcome, Prepared, PrepareOptions, Request
 from nnapi.errors import BadDataError, OpFailedError
 from nnapi.model.operand import Array, Shape
+from nnapi.runtime.device_queue import DeviceQueue
 from nnapi.runtime.executors import fast_path
-from nnapi.runtime.turnstile import Turnstile
 from tests.runtime.device_cases import GIVEN, REFERENCE, Scripted, as_it_is, chain, chained
 
 
@@ -131,7 +131,7 @@ def test_an_execution_takes_it_unless_it_is_asked_for_more(lacks: str) -> None:
 
 
 def test_it_waits_for_its_turn() -> None:
-    queue = Turnstile(1)
+    queue = DeviceQueue(1)
     compilation = compile(chain(), Device(driver := Short(), queue))
     compilation.run(GIVEN)
     assert (len(queue._free), driver.runs) == (1, 1)

@@ -9,8 +9,8 @@ from nnapi.drivers.limited import Limited
 from nnapi.drivers.timings import Cost, Element, Timings
 from nnapi.model.facts import Kind
 from nnapi.model.model import Model
+from nnapi.runtime.planning.device_answers import DeviceAnswers
 from nnapi.runtime.planning.planner import make_first_plan, make_plans
-from nnapi.runtime.planning.survey import Survey
 from tests.runtime.choice.trial_cases import network
 from tests.runtime.device_cases import capabilities, chain
 
@@ -28,10 +28,10 @@ class Shaping(Limited):
 def test_plans_that_are_not_compared_have_the_usual_variant() -> None:
     reference = device("nnapi-reference")
     devices = [Device(Shaping(reference.driver, "shaping", declared=capabilities())), reference]
-    survey = Survey(network(), devices, PreferenceCode.PREFER_FAST_SINGLE_ANSWER)
-    (only,) = make_plans(survey, compared=False)
+    answers = DeviceAnswers(network(), devices, PreferenceCode.PREFER_FAST_SINGLE_ANSWER)
+    (only,) = make_plans(answers, compared=False)
     assert only.variant == ""
-    assert [plan.variant for plan in make_plans(survey)] == ["", "upside down", ""]
+    assert [plan.variant for plan in make_plans(answers)] == ["", "upside down", ""]
 
 
 class SlowlyStarting(Limited):
@@ -53,6 +53,6 @@ def test_a_slow_start_is_worth_less_than_long_runs(seconds: float, chosen: str) 
     ]
     costs = {"quick": seconds, "slow to start": seconds / 1.5}
     tables = {name: Timings(0, 0, {(Kind.ELEMENTWISE, Element.FLOAT32): Cost(cost)}) for name, cost in costs.items()}
-    plan = make_first_plan(Survey(chain(), devices, PreferenceCode.PREFER_FAST_SINGLE_ANSWER, None, tables))
+    plan = make_first_plan(DeviceAnswers(chain(), devices, PreferenceCode.PREFER_FAST_SINGLE_ANSWER, None, tables))
     assert plan is not None
     assert plan.devices == (chosen,)

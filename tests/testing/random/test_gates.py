@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnapi.testing.random.losses import APART, ROUNDING, by_coupled_gates, estimate_losses
+from nnapi.testing.random.precision_loss import APART, ROUNDING, by_coupled_gates, estimate_losses
 
 GATES = ("forget", "cell", "output")
 F32 = np.float32

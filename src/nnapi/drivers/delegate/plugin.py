@@ -16,8 +16,8 @@ import numpy as np
 from ai_edge_litert.interpreter import Delegate, Interpreter, OpResolverType
 
 from nnapi.drivers.delegate.remaining_nodes import WatchedDelegate
+from nnapi.drivers.engine_output import Output, choose_line, collect_output
 from nnapi.drivers.litert.interpreter import Program
-from nnapi.drivers.output import Output, choose_line, collect_output
 from nnapi.errors import OpFailedError, UnavailableDeviceError, need
 
 FUNCTIONS = "tflite_plugin_create_delegate", "tflite_plugin_destroy_delegate"

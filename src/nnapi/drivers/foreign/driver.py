@@ -8,7 +8,7 @@ from contextlib import closing
 from nnapi.codes import DeviceTypeCode
 from nnapi.drivers.base import ENGINE, Capabilities, DeviceInfo, PrepareOptions, Verdict
 from nnapi.drivers.foreign.agent import Agent
-from nnapi.drivers.foreign.built import Built
+from nnapi.drivers.foreign.built_model import Built
 from nnapi.drivers.foreign.prepared import Live, PreparedForeign
 from nnapi.errors import BadDataError, DeadObjectError, NnapiError, OpFailedError, UnavailableDeviceError, need
 from nnapi.locks import make_lock

@@ -9,8 +9,8 @@ import threading
 from contextlib import suppress
 
 from nnapi.drivers import adb
+from nnapi.drivers.engine_output import read_last_words
 from nnapi.drivers.isolated.process import make_environment
-from nnapi.drivers.output import read_last_words
 from nnapi.errors import UnavailableDeviceError, need
 
 PATIENCE = 10.0

@@ -23,9 +23,9 @@ from nnapi.drivers.base import (
 from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.connection import Connection
 from nnapi.drivers.isolated.descriptors import memory_file
-from nnapi.drivers.isolated.limits import BACKGROUND, NICE
 from nnapi.drivers.isolated.prepared import RemotePrepared, read_number
 from nnapi.drivers.isolated.process import Peer, Process
+from nnapi.drivers.isolated.process_limits import BACKGROUND, NICE
 from nnapi.drivers.isolated.protocol import Message
 from nnapi.errors import BadDataError, DeadObjectError, OpFailedError, need
 from nnapi.locks import make_lock

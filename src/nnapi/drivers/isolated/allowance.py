@@ -8,7 +8,7 @@ from contextlib import suppress
 from errno import EMFILE
 from typing import NamedTuple
 
-from nnapi.drivers.isolated.limits import limit_memory
+from nnapi.drivers.isolated.process_limits import limit_memory
 from nnapi.errors import BadDataError, OutOfMemoryError, ResourceExhaustedPersistentError, need
 
 LARGEST_MEMORY = 4 << 30

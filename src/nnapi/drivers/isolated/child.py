@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from nnapi.drivers.base import Driver
+from nnapi.drivers.engine_output import share_output
 from nnapi.drivers.installed import Entry, entries
-from nnapi.drivers.isolated.limits import limit_memory, lower_priority, refuse
+from nnapi.drivers.isolated.process_limits import limit_memory, lower_priority, refuse
 from nnapi.drivers.isolated.protocol import Body
 from nnapi.drivers.isolated.server import Server
-from nnapi.drivers.output import share_output
 from nnapi.errors import UnavailableDeviceError
 
 GROUP = "nnapi.drivers"

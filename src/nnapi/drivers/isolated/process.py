@@ -20,9 +20,9 @@ from math import modf
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from nnapi.drivers.answers import answer_with
+from nnapi.drivers.engine_output import read_last_words
+from nnapi.drivers.futures import answer_with
 from nnapi.drivers.isolated.protocol import Violation, receive
-from nnapi.drivers.output import read_last_words
 from nnapi.errors import DeadObjectError, OpFailedError
 
 T = TypeVar("T")

@@ -85,7 +85,7 @@ class Instance:
     def _open_half(self, threads: int) -> tuple[Any, list[Array], int] | None:
         if not self._program.in_float16:
             return None
-        from nnapi.drivers.litert.half import compile_in_float16  # on demand: it loads another library
+        from nnapi.drivers.litert.float16 import compile_in_float16  # on demand: it loads another library
 
         try:
             self._owner = model = compile_in_float16(bytes(self._program.content), threads)

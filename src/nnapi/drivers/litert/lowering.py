@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.base import Verdict
 from nnapi.drivers.litert.context import RULES, UNSIGNED, Context, tensor_of
-from nnapi.drivers.litert.limits import find_violation
 from nnapi.drivers.litert.rules.convolution_filters import FilterContext
+from nnapi.drivers.litert.unsafe_graphs import find_violation
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.formats.tflite.schema import ELEMENTS
 from nnapi.lowering import lower as lowering

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nnapi.drivers.telemetry import import_openvino
+from nnapi.drivers.without_telemetry import import_openvino
 
 if TYPE_CHECKING:
     import openvino as ov

@@ -11,8 +11,8 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import integers
 from nnapi.drivers.openvino.value import Node, constant
+from nnapi.model.graph import Graph, OperationCall
 from nnapi.model.operand import Array
-from nnapi.model.parts import Graph, OperationCall
 
 Pattern: TypeAlias = "str | tuple[Any, ...]"
 """The name of an operand, or an operation and the patterns of its inputs."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from nnapi.codes import DeviceTypeCode, OperationCode
 from nnapi.drivers.base import Capabilities
+from nnapi.model.graph import Operand
 from nnapi.model.matching import describe_count
 from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.model.nesting import list_call_references, list_nested
 from nnapi.model.operand import type_name
 from nnapi.model.operation import REGISTRY
-from nnapi.model.parts import Operand
 
 
 @dataclass(frozen=True)

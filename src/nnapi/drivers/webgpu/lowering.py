@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nnapi.drivers.litert.lowering import TfliteLowering
-from nnapi.drivers.webgpu.adapting import adapt
+from nnapi.drivers.webgpu.adapt_operators import adapt
 from nnapi.drivers.webgpu.patterns import describe_pattern, proven_patterns
 from nnapi.drivers.webgpu.rules import RULES
 from nnapi.formats.tflite.dead_code import remove_dead_operators

@@ -15,9 +15,9 @@ from nnapi.drivers.litert.driver import GraphDriver
 from nnapi.drivers.precision import Offer, offer, refuse
 from nnapi.drivers.prepared import Shapes
 from nnapi.drivers.xnnpack.prepared import PreparedGraph
+from nnapi.model.graph import constants
 from nnapi.model.memory import release_pages
 from nnapi.model.model import Model
-from nnapi.model.parts import constants
 from nnapi.model.precision import Precision
 from nnapi.trace.log import Log
 

@@ -10,7 +10,7 @@ import numpy as np
 from nnapi.formats.tflite import schema
 from nnapi.formats.tflite.graph import Graph, Tensor
 from nnapi.formats.tflite.writer import LONG, QUANTIZATION, RECORD, REFERENCE, TENSOR, Writer, layout_of
-from nnapi.model.parts import Names, Signature
+from nnapi.model.graph import Names, Signature
 
 NAMED = {
     (is_quantized, is_dynamic): layout_of(

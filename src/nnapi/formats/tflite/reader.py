@@ -13,8 +13,8 @@ from nnapi.formats.tflite import IDENTIFIER, schema
 from nnapi.formats.tflite.operators import OPERATORS, options_table
 from nnapi.formats.tflite.sparse import Sparsity, sparsity
 from nnapi.formats.tflite.table import Record, Source
+from nnapi.model.graph import Names, Signature
 from nnapi.model.operand import Shape
-from nnapi.model.parts import Names, Signature
 
 OMITTED = -1
 

@@ -17,11 +17,11 @@ from nnapi.model.memory import Memory, release_pages
 from nnapi.model.model import Model
 from nnapi.runtime.device import Device
 from nnapi.runtime.settings import tunes
+from nnapi.store.code_version import find_last_change
 from nnapi.store.digest import digest, sha256
 from nnapi.store.directories import RecordKind, directory_of
 from nnapi.store.entry import Content, Label, mark_used, prune_if_full, read_entry, spell, write_entry
 from nnapi.store.files import make_directory
-from nnapi.store.sources import find_last_change
 from nnapi.trace.log import Log
 
 log = Log("nnapi.CompilationCache")

@@ -16,9 +16,9 @@ from nnapi.model.nesting import list_nested
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.costs.prices import NOMINAL, Tables, find_tables, predict
 from nnapi.runtime.executors.parts import ClaimedError
+from nnapi.runtime.planning.device_answers import DeviceAnswers
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.planning.planner import make_first_plan, make_plan, make_plans
-from nnapi.runtime.planning.survey import Survey
 
 WORTH_SHARING = 3e-4
 """Seconds of a run on one thread below which waking other threads costs more than it helps."""
@@ -64,8 +64,8 @@ def predict_plan(question: Question, found: Prediction, claims: Sequence[Claimed
     try:
         plan = None
         if question.has_choice and len(question.usable) > 1 and not claims:
-            survey = Survey(model, question.devices, preference, None, found.tables)
-            plan = make_first_plan(survey, slower=found.is_tiny)
+            answers = DeviceAnswers(model, question.devices, preference, None, found.tables)
+            plan = make_first_plan(answers, slower=found.is_tiny)
         plan = plan or make_plan(model, question.devices, preference, exclude(claims), found.tables)
     except BadDataError:
         if not claims:
@@ -80,8 +80,8 @@ def predict_plan(question: Question, found: Prediction, claims: Sequence[Claimed
 def list_plans(question: Question, threads: int | None) -> list[Plan]:
     """List the plans worth a trial: as much as possible on each device, other divisions and variants."""
     tables = find_tables(question.usable, threads or 1, question.model)
-    survey = Survey(question.model, question.usable, question.options.preference, None, tables)
-    return [plan.on_threads(threads) for plan in make_plans(survey)]
+    answers = DeviceAnswers(question.model, question.usable, question.options.preference, None, tables)
+    return [plan.on_threads(threads) for plan in make_plans(answers)]
 
 
 def exclude(claims: Sequence[ClaimedError]) -> dict[tuple[str, Model, int], str]:

@@ -77,13 +77,13 @@ def plan_whole(question: Question, device: str, operations: int, threads: int | 
 def _explain(question: Question, device: str, threads: int | None) -> Explanation:
     """Explain why a device runs a whole model, by the verdicts of all and the shipped timings."""
     from nnapi.runtime.costs.prices import find_tables
-    from nnapi.runtime.planning.survey import Survey
+    from nnapi.runtime.planning.device_answers import DeviceAnswers
 
     model, devices = question.model, question.devices
     index = [each.name for each in devices].index(device)
     tables = find_tables(devices, threads or 1, model) if tunes() and len(devices) > 1 else {}
-    survey = Survey(model, devices, question.options.preference, None, tables)
-    return survey.explain([index] * len(model.operations))
+    answers = DeviceAnswers(model, devices, question.options.preference, None, tables)
+    return answers.explain([index] * len(model.operations))
 
 
 def keep(question: Question, key: str, record: Record) -> None:

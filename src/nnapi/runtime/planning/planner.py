@@ -13,10 +13,10 @@ from nnapi.model.nesting import depths, list_call_references
 from nnapi.runtime.costs.prices import Tables
 from nnapi.runtime.device import Device
 from nnapi.runtime.planning.candidates import candidates
+from nnapi.runtime.planning.device_answers import DeviceAnswers, Exclusions
 from nnapi.runtime.planning.grouping import group_by_owner
 from nnapi.runtime.planning.partition import partition
 from nnapi.runtime.planning.plan import If, Plan, Run, Step, While, run_everything_on
-from nnapi.runtime.planning.survey import Exclusions, Survey
 from nnapi.runtime.verdicts.submodel import count_reads, make_submodel
 from nnapi.runtime.verdicts.verdicts import has_dynamic_control_flow
 from nnapi.trace import Layer, Phase, Section
@@ -43,82 +43,84 @@ def make_plan(
     tables: Tables | None = None,
 ) -> Plan:
     """Return the plan for a finished model. BadDataError, with each device's reason, for operations nobody takes."""
-    survey = Survey(model, devices, preference, exclusions, tables, is_no_choice=len(devices) == 1)
-    return make_plans(survey, compared=False)[0]
+    answers = DeviceAnswers(model, devices, preference, exclusions, tables, is_no_choice=len(devices) == 1)
+    return make_plans(answers, compared=False)[0]
 
 
 @Section(Layer.RUNTIME, Phase.COMPILATION, "ModelBuilder::partitionTheWork")
-def make_plans(survey: Survey, *, compared: bool = True) -> list[Plan]:
+def make_plans(answers: DeviceAnswers, *, compared: bool = True) -> list[Plan]:
     """Return the best plan; if ``compared`` the one to begin with, then the others, the fastest first, each followed by
     the other variants of its device."""
-    survey.need_taken()
-    if len(survey.devices) == 1:
-        return [_plan_whole(survey, 0)]
-    best = _assign(survey)
-    wanted = candidates(survey.problem, best) if compared else [best]
-    _log_choice(survey, wanted[0])
+    answers.need_taken()
+    if len(answers.devices) == 1:
+        return [_plan_whole(answers, 0)]
+    best = _assign(answers)
+    wanted = candidates(answers.problem, best) if compared else [best]
+    _log_choice(answers, wanted[0])
     plans = [
-        Plan(survey.model, tuple(_make_steps(survey, assignment)), partial(survey.explain, assignment), survey.notes)
+        Plan(
+            answers.model, tuple(_make_steps(answers, assignment)), partial(answers.explain, assignment), answers.notes
+        )
         for assignment in wanted
     ]
-    return [variant for plan in plans for variant in _list_variants(survey, plan)] if compared else plans
+    return [variant for plan in plans for variant in _list_variants(answers, plan)] if compared else plans
 
 
 @Section(Layer.RUNTIME, Phase.COMPILATION, "ModelBuilder::partitionTheWork")
-def make_first_plan(survey: Survey, *, slower: bool = True) -> Plan | None:
+def make_first_plan(answers: DeviceAnswers, *, slower: bool = True) -> Plan | None:
     """Return the plan of the device that is predicted to be fastest, if it takes the whole model; with ``slower`` that
     of the fastest that does. The others are not asked for verdicts."""
-    devices, count = survey.devices, len(survey.model.operations)
-    problem = survey.price([[Verdict(True)] * count] * len(devices))
+    devices, count = answers.devices, len(answers.model.operations)
+    problem = answers.price([[Verdict(True)] * count] * len(devices))
     costs = {d: problem.cost((d,) * count) for d in problem.devices}
     unsure = UNSURE if min(costs.values()) < LONG else 1.0
     order = sorted(costs, key=lambda d: costs[d] * (unsure if devices[d].starts_slowly else 1.0))
     for index in order if slower else order[:1]:
-        verdicts = survey.verdicts(index)
+        verdicts = answers.verdicts(index)
         if any(verdict.parts for verdict in verdicts):
             return None  # it decomposes operations, which takes longer than was predicted
         if all(verdict.supported for verdict in verdicts):
-            return _plan_whole(survey, index)
+            return _plan_whole(answers, index)
     return None
 
 
-def _plan_whole(survey: Survey, index: int) -> Plan:
+def _plan_whole(answers: DeviceAnswers, index: int) -> Plan:
     """Return the plan of one device, which takes the whole model; its cost is predicted on demand."""
-    assignment = [index] * len(survey.model.operations)
-    _log_choice(survey, assignment)
-    run = run_everything_on(survey.model, survey.devices[index].name)
-    return Plan(survey.model, (run,), partial(survey.explain, assignment), survey.notes)
+    assignment = [index] * len(answers.model.operations)
+    _log_choice(answers, assignment)
+    run = run_everything_on(answers.model, answers.devices[index].name)
+    return Plan(answers.model, (run,), partial(answers.explain, assignment), answers.notes)
 
 
-def _list_variants(survey: Survey, plan: Plan) -> list[Plan]:
+def _list_variants(answers: DeviceAnswers, plan: Plan) -> list[Plan]:
     """Return the plan, and those for the other variants of its device, whose predictions are the same."""
-    driver = next(device.driver for device in survey.devices if device.name == plan.devices[0])
+    driver = next(device.driver for device in answers.devices if device.name == plan.devices[0])
     variants = driver.list_variants(plan.model) if plan.is_simple and isinstance(driver, Variants) else ()
     return [plan, *map(plan.with_variant, variants)]
 
 
-def _assign(survey: Survey) -> Sequence[int]:
+def _assign(answers: DeviceAnswers) -> Sequence[int]:
     """Return the device of each operation. Among equal costs the CPU is preferred, then the earlier device."""
-    problem, devices = survey.problem, survey.devices
+    problem, devices = answers.problem, answers.devices
     order = sorted(problem.devices, key=lambda d: devices[d].type != DeviceTypeCode.DEVICE_CPU)
-    found = partition(problem.with_devices(order), INEXACT if survey.tables else EXACT)
+    found = partition(problem.with_devices(order), INEXACT if answers.tables else EXACT)
     return [order[index] for index in need_value(found, "no device takes all that the others refuse")]
 
 
-def _make_steps(survey: Survey, assignment: Sequence[int]) -> list[Step]:
+def _make_steps(answers: DeviceAnswers, assignment: Sequence[int]) -> list[Step]:
     """Return the steps in order. Control flow on the CPU is divided, so that other devices can run its inside."""
-    model, steps = survey.model, list[Step]()
-    owners = {call.number: survey.devices[d] for call, d in zip(model.operations, assignment, strict=True)}
+    model, steps = answers.model, list[Step]()
+    owners = {call.number: answers.devices[d] for call, d in zip(model.operations, assignment, strict=True)}
     split = {call.number: object() for call in model.operations if _is_divisible(model, call, owners[call.number])}
     if not split and len(set(assignment)) == 1:
-        return [run_everything_on(model, survey.devices[assignment[0]].name)]
+        return [run_everything_on(model, answers.devices[assignment[0]].name)]
     reads = count_reads(model.operations)
     for owner, calls in group_by_owner(model, owners | split):
         if isinstance(owner, Device):
             part, inputs, outputs = make_submodel(model, calls, reads)
             steps.append(Run(owner.name, part, tuple(call.number for call in calls), inputs, outputs))
         else:
-            steps += [_divide_control_flow(survey, call) for call in calls]
+            steps += [_divide_control_flow(answers, call) for call in calls]
     return steps
 
 
@@ -131,10 +133,10 @@ def _is_divisible(model: Model, call: OperationCall, owner: Device) -> bool:
     )
 
 
-def _divide_control_flow(survey: Survey, call: OperationCall) -> Step:
-    operands = survey.model.operands
+def _divide_control_flow(answers: DeviceAnswers, call: OperationCall) -> Step:
+    operands = answers.model.operands
     plans = [
-        make_plan(operands[i].value, survey.devices, survey.preference, survey.exclusions, survey.tables)
+        make_plan(operands[i].value, answers.devices, answers.preference, answers.exclusions, answers.tables)
         for i in call.inputs
         if isinstance(operands[i].value, Model)
     ]
@@ -144,10 +146,10 @@ def _divide_control_flow(survey: Survey, call: OperationCall) -> Step:
     return While(call.number, plans[0], plans[1], rest, call.outputs)
 
 
-def _log_choice(survey: Survey, assignment: Sequence[int]) -> None:
+def _log_choice(answers: DeviceAnswers, assignment: Sequence[int]) -> None:
     """Log the messages that the NNAPI guide describes."""
     if len(set(assignment)) == 1:
-        log.info("ModelBuilder::partitionTheWork: only one best device: %s", survey.devices[assignment[0]].name)
+        log.info("ModelBuilder::partitionTheWork: only one best device: %s", answers.devices[assignment[0]].name)
     if log.is_verbose:
-        for call, device in zip(survey.model.operations, assignment, strict=True):
+        for call, device in zip(answers.model.operations, assignment, strict=True):
             log.info("ModelBuilder::findBestDeviceForEachOperation(%s): = %d", call.name, device)

@@ -27,8 +27,10 @@ from nnapi.testing.example import (
 )
 from nnapi.testing.random.control_flow import random_control_flow
 from nnapi.testing.random.proposals import (  # noqa: F401  # they fill PROPOSERS
+    along_axis,
     detection,
     elementwise,
+    matmul,
     movement,
     recurrent,
     windows,

@@ -25,7 +25,6 @@ from nnapi.testing.build import build, run_example
 from nnapi.testing.compare import as_double, tolerance_for
 from nnapi.testing.example import Example, dynamic
 from nnapi.testing.random.float_values import dequantize, on_float_values
-from nnapi.testing.random.losses import estimate_losses
 from nnapi.testing.random.operation_sets import (
     CHOOSING,
     KEEPING,
@@ -36,6 +35,7 @@ from nnapi.testing.random.operation_sets import (
     STEPPING,
     TWO_COMPARED,
 )
+from nnapi.testing.random.precision_loss import estimate_losses
 from nnapi.testing.random.subgraphs import Part, find_given, part_of
 
 ROUNDS = 4

@@ -9,8 +9,8 @@ import numpy as np
 
 from nnapi.codes import OperandCode
 from nnapi.drivers.litert.context import Context
-from nnapi.drivers.litert.limits import LARGEST_SCALE, SMALLEST_SCALE
 from nnapi.drivers.litert.outliers import find_outliers, found
+from nnapi.drivers.litert.unsafe_graphs import LARGEST_SCALE, SMALLEST_SCALE
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.formats.tflite.operators import facts
 from nnapi.lowering.lower import Unsupported, require

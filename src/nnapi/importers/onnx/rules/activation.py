@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from nnapi.codes import OperationCode
+from nnapi.importers.formulas import Term, choose, error_function, exp, gelu, log, relu
 from nnapi.importers.graph import FLOATS, Value
 from nnapi.importers.onnx.layout import align, align_from, real_input
 from nnapi.importers.onnx.node import Node
@@ -16,7 +17,6 @@ from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.quantized_operands import computes_quantized
 from nnapi.importers.onnx.tensors import FLOAT, Tensor
 from nnapi.importers.refusals import expressible
-from nnapi.importers.terms import Term, choose, error_function, exp, gelu, log, relu
 
 DIRECT = {"Sigmoid": OperationCode.LOGISTIC, "Tanh": OperationCode.TANH, "HardSwish": OperationCode.HARD_SWISH}
 RECTIFIED = {(0.0, 6.0): OperationCode.RELU6, (-1.0, 1.0): OperationCode.RELU1, (0.0, math.inf): OperationCode.RELU}

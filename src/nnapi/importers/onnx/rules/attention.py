@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nnapi.importers.onnx.node import Node
-from nnapi.importers.onnx.results import compose
+from nnapi.importers.onnx.rule_results import compose
 from nnapi.importers.onnx.rules import Result, rule
 from nnapi.importers.onnx.rules.composed import add, number
 from nnapi.importers.onnx.tensors import FLOAT, FLOAT16, INT32, Tensor, constant

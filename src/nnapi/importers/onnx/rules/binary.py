@@ -6,6 +6,7 @@ from functools import reduce
 from operator import add
 
 from nnapi.codes import OperandCode, OperationCode
+from nnapi.importers.formulas import Term, as_bytes, choose, divide_towards_zero, floor
 from nnapi.importers.graph import BOOL8, FLOATS, INT32, Value
 from nnapi.importers.onnx.layout import Layout, align, align_from
 from nnapi.importers.onnx.node import Node
@@ -13,7 +14,6 @@ from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.quantized_operands import computes_quantized
 from nnapi.importers.onnx.tensors import BOOL, BYTES, FLOAT, Tensor
 from nnapi.importers.refusals import expressible
-from nnapi.importers.terms import Term, as_bytes, choose, divide_towards_zero, floor
 from nnapi.model.operand import OperandType
 
 ARITHMETIC = {name: OperationCode[name.upper()] for name in ("Add", "Sub", "Mul", "Div")}

@@ -9,7 +9,7 @@ import numpy as np
 
 from nnapi.errors import BadDataError, need
 from nnapi.importers.onnx.node import Node
-from nnapi.importers.onnx.results import apply_rule, apply_rules, compose
+from nnapi.importers.onnx.rule_results import apply_rule, apply_rules, compose
 from nnapi.importers.onnx.rules import Result, rule
 from nnapi.importers.onnx.rules.convolution import convolve_dynamic_range
 from nnapi.importers.onnx.rules.matmul import multiply_dynamic_range

@@ -9,6 +9,7 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.arithmetic import broadcast_shape
+from nnapi.importers.formulas import Term, choose, select
 from nnapi.importers.graph import BOOL8, INT32, Value
 from nnapi.importers.movement import flatten_coordinates, pick_rows, take, transpose
 from nnapi.importers.onnx.layout import align, read_as_stored, view_around
@@ -16,7 +17,6 @@ from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.tensors import BOOL, DYNAMIC, INT64, Tensor
 from nnapi.importers.refusals import expressible
-from nnapi.importers.terms import Term, choose, select
 from nnapi.model.operand import Array, OperandType, Shape
 
 

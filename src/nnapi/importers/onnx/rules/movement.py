@@ -10,6 +10,7 @@ import numpy as np
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.arithmetic import broadcast
+from nnapi.importers.formulas import select
 from nnapi.importers.graph import FLOATS, INT32, Value
 from nnapi.importers.movement import collapse, concatenate, merge_axes, pad_by_concatenation, pick_rows, take, transpose
 from nnapi.importers.onnx.images import TO_FIRST
@@ -18,7 +19,6 @@ from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.tensors import BYTES, DTYPES, DYNAMIC, Tensor
 from nnapi.importers.refusals import expressible
-from nnapi.importers.terms import select
 from nnapi.model.operand import Shape
 
 Widths = list[tuple[int, int]]

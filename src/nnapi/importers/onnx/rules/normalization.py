@@ -8,6 +8,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.importers.arithmetic import add, multiply
+from nnapi.importers.formulas import Term, choose, sqrt
 from nnapi.importers.graph import FLOAT32, INT32, Value
 from nnapi.importers.onnx.images import IMAGES
 from nnapi.importers.onnx.layout import flatten_shape, from_image, image, view_around
@@ -17,7 +18,6 @@ from nnapi.importers.onnx.rules.quantized_operands import computes_quantized
 from nnapi.importers.onnx.rules.reduction import reduce_axes
 from nnapi.importers.onnx.tensors import DYNAMIC, Tensor
 from nnapi.importers.refusals import expressible
-from nnapi.importers.terms import Term, choose, sqrt
 from nnapi.model.operand import Array, OperandType, Shape
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.arithmetic import multiply, subtract
+from nnapi.importers.formulas import SIGNED, Term, as_bytes, nearest_integer
 from nnapi.importers.graph import BOOL8, FLOAT32, INT32, QUANT8, Value
 from nnapi.importers.onnx.fusion import quantized_type
 from nnapi.importers.onnx.layout import read_as_stored, real_input
@@ -28,7 +29,6 @@ from nnapi.importers.onnx.tensors import (
     constant,
 )
 from nnapi.importers.refusals import expressible
-from nnapi.importers.terms import SIGNED, Term, as_bytes, nearest_integer
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
 
 LIMITS = {UINT8: (0, 255), INT8: (-128, 127), UINT16: (0, 65535), INT16: (-32768, 32767)}

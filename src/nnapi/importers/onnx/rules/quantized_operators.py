@@ -11,7 +11,7 @@ from nnapi.importers.arithmetic import subtract
 from nnapi.importers.graph import FLOAT32, INT32, QUANT8, Value
 from nnapi.importers.onnx.fusion import quantized_type
 from nnapi.importers.onnx.node import Node
-from nnapi.importers.onnx.results import apply_rule, compose
+from nnapi.importers.onnx.rule_results import apply_rule, compose
 from nnapi.importers.onnx.rules import Result, rule
 from nnapi.importers.onnx.rules.quantization import quantize_to, whole_numbers
 from nnapi.importers.onnx.tensors import FLOAT, INT8, UINT8, Tensor, constant

@@ -9,13 +9,13 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
+from nnapi.importers.formulas import Term, tanh
 from nnapi.importers.graph import FLOATS, Value
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.movement import cut, join, permute_axes
 from nnapi.importers.onnx.tensors import Tensor
 from nnapi.importers.refusals import expressible
-from nnapi.importers.terms import Term, tanh
 from nnapi.model.operand import Array, OperandType
 
 DEFAULTS = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}

@@ -9,6 +9,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.importers.arithmetic import multiply
+from nnapi.importers.formulas import Term, exp, log, sqrt
 from nnapi.importers.graph import BOOL8, FLOAT32, INT32, Value
 from nnapi.importers.movement import collapse, take
 from nnapi.importers.onnx.layout import read_as_stored, view_around
@@ -17,7 +18,6 @@ from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.movement import join
 from nnapi.importers.onnx.tensors import BYTES, Tensor
 from nnapi.importers.refusals import expressible
-from nnapi.importers.terms import Term, exp, log, sqrt
 
 Formula = Callable[[Term], Term]
 

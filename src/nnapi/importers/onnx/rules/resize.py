@@ -15,6 +15,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
+from nnapi.importers.formulas import Term, floor, nearest_integer
 from nnapi.importers.graph import FLOAT32, FLOATS, INT32, Value
 from nnapi.importers.onnx.folding import fold
 from nnapi.importers.onnx.layout import image, read_as_stored, stored_image, view_around
@@ -23,7 +24,6 @@ from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.movement import cut, pad_with
 from nnapi.importers.onnx.tensors import Tensor, constant
 from nnapi.importers.refusals import expressible
-from nnapi.importers.terms import Term, floor, nearest_integer
 from nnapi.model.operand import Array
 from nnapi.ops.resize import resize_bilinear, resize_nearest_neighbor
 

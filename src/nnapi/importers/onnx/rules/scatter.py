@@ -8,6 +8,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
+from nnapi.importers.formulas import Term, choose
 from nnapi.importers.graph import INT32, Value
 from nnapi.importers.movement import pick_rows
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
@@ -16,7 +17,6 @@ from nnapi.importers.onnx.rules.indexing import flatten_computed, flatten_consta
 from nnapi.importers.onnx.rules.movement import join, permute_any_rank
 from nnapi.importers.onnx.tensors import Tensor
 from nnapi.importers.refusals import expressible
-from nnapi.importers.terms import Term, choose
 from nnapi.model.operand import Array, Shape
 
 COMBINED = {

@@ -9,13 +9,13 @@ from dataclasses import replace
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
+from nnapi.importers.formulas import Term, as_bytes, choose, cosine, exp, floor, log, nearest_integer, sign, sin, sqrt
 from nnapi.importers.graph import BOOL8, FLOATS, INT32
 from nnapi.importers.onnx.layout import real_input
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.tensors import BOOL, BYTES, Tensor
 from nnapi.importers.refusals import expressible
-from nnapi.importers.terms import Term, as_bytes, choose, cosine, exp, floor, log, nearest_integer, sign, sin, sqrt
 from nnapi.model.operand import OperandType
 
 LARGEST = {OperandCode.TENSOR_FLOAT32: float(np.finfo(np.float32).max), OperandCode.TENSOR_FLOAT16: 65504.0}

@@ -9,10 +9,10 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.importers.arithmetic import add, broadcast, choose
+from nnapi.importers.formulas import Term, cosine, divide_towards_zero, floor, gelu, nearest_integer, sign
 from nnapi.importers.graph import BOOL8, INT32, QUANT8
 from nnapi.importers.movement import transpose
 from nnapi.importers.refusals import expressible
-from nnapi.importers.terms import Term, cosine, divide_towards_zero, floor, gelu, nearest_integer, sign
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
 from nnapi.model.operand import OperandType

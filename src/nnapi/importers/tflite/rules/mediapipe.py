@@ -10,10 +10,10 @@ import numpy as np
 
 from nnapi.codes import FuseCode, OperationCode, PaddingCode
 from nnapi.importers.arithmetic import add, multiply, subtract, times
+from nnapi.importers.formulas import Term, choose, floor, sqrt
 from nnapi.importers.graph import BOOL8, FLOAT32, INT32, Value
 from nnapi.importers.movement import concatenate, pick_rows, split, take
 from nnapi.importers.refusals import expressible
-from nnapi.importers.terms import Term, choose, floor, sqrt
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
 from nnapi.importers.tflite.rules.detection import Parameters

@@ -1,13 +1,8 @@
-"""Proposals for operations on elements, products, and along axes."""
+"""Proposals for element-wise operations of one tensor or two."""
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
-
-from nnapi.model.operand import Shape
-from nnapi.testing.random.proposals.proposal import MOST, Draw, Proposal, proposes
+from nnapi.testing.random.proposals.proposal import Draw, Proposal, proposes
 
 
 @proposes(
@@ -34,97 +29,3 @@ def propose_two_tensors(draw: Draw) -> Proposal:
     if draw.ranges.given is None and draw.chance(0.5):
         shape, other = other, shape
     return Proposal({first: shape, second: other})
-
-
-@proposes("FULLY_CONNECTED")
-def propose_fully_connected(draw: Draw) -> Proposal:
-    shape = draw.shape(2, 2, 3, 4)
-    size = math.prod(shape)
-    width = shape[-1] if draw.chance(0.7) else draw.pick(*(n for n in range(1, size + 1) if size % n == 0))
-    units = draw.dimension(max(1, MOST // width))
-    return Proposal({"input": shape, "weights": (units, width), "bias": (units,)})
-
-
-@proposes("BATCH_MATMUL")
-def propose_batch_matmul(draw: Draw) -> Proposal:
-    lhs = draw.shape(2, 3, 4)
-    adj_x, adj_y = draw.chance(0.4), draw.chance(0.4)
-    batches = tuple(1 if draw.chance(0.3) else dimension for dimension in lhs[:-2])
-    inner, outer = lhs[-2] if adj_x else lhs[-1], draw.dimension(max(1, MOST // max(1, math.prod(lhs))))
-    rhs = (*batches, outer, inner) if adj_y else (*batches, inner, outer)
-    return Proposal({"lhs": lhs, "rhs": rhs}, {"adj_x": adj_x, "adj_y": adj_y})
-
-
-@proposes("ARGMAX", "ARGMIN", "SOFTMAX", "LOG_SOFTMAX", "L2_NORMALIZATION", "LOCAL_RESPONSE_NORMALIZATION")
-def propose_along_axis(draw: Draw) -> Proposal:
-    shape = draw.shape()
-    return Proposal({"input": shape}, {"axis": draw.axis(len(shape))})
-
-
-@proposes("EXPAND_DIMS")
-def propose_new_axis(draw: Draw) -> Proposal:
-    shape = draw.shape(1, 2, 3)
-    return Proposal({"input": shape}, {"axis": draw.axis(len(shape) + 1)})
-
-
-@proposes("GATHER")
-def propose_gather(draw: Draw) -> Proposal:
-    shape = draw.shape()
-    axis = draw.axis(len(shape))
-    indices = tuple(draw.dimension(8) for _ in range(draw.pick(1, 1, 2)))
-    numbers = draw.rng.integers(0, shape[axis], indices, np.int32)
-    return Proposal({"input": shape}, {"axis": axis}, {"indices": numbers})
-
-
-@proposes("SPLIT")
-def propose_split(draw: Draw) -> Proposal:
-    count = draw.pick(1, 2, 2, 3, 4)
-    shape, axis = _divisible(draw, draw.shape(), count)
-    return Proposal({"input": shape}, {"axis": axis, "num_splits": count}, outputs=count)
-
-
-@proposes("CHANNEL_SHUFFLE")
-def propose_channel_shuffle(draw: Draw) -> Proposal:
-    shape, count = draw.shape(), draw.pick(1, 2, 3, 4)
-    shape, axis = _divisible(draw, shape, count)
-    return Proposal({"input": shape}, {"axis": axis, "num_groups": count})
-
-
-def _divisible(draw: Draw, shape: Shape, count: int) -> tuple[Shape, int]:
-    """Draw an axis; a shape that is not given becomes divisible along it."""
-    axis = draw.axis(len(shape))
-    if draw.ranges.given is None:
-        shape = tuple(e * count if i == axis % len(shape) else e for i, e in enumerate(draw.bound(shape, 5000)))
-    return shape, axis
-
-
-@proposes("REDUCE_ALL", "REDUCE_ANY", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_SUM", "MEAN")
-def propose_reduction(draw: Draw) -> Proposal:
-    shape = draw.shape()
-    axes = draw.rng.permutation(len(shape))[: 1 + draw.upto(len(shape) - 1)]
-    signed = [axis - len(shape) if draw.chance(0.3) else axis for axis in axes.tolist()]
-    return Proposal({"input": shape}, {"keep_dims": draw.upto(1)}, {"axes": signed})
-
-
-@proposes("REVERSE")
-def propose_reverse(draw: Draw) -> Proposal:
-    shape = draw.shape()
-    return Proposal({"input": shape}, numbers={"axis": [draw.upto(len(shape) - 1)]})
-
-
-@proposes("TOPK_V2")
-def propose_topk(draw: Draw) -> Proposal:
-    shape = draw.shape()
-    return Proposal({"input": shape}, {"k": draw.pick(1, shape[-1], 1 + draw.upto(shape[-1] - 1))})
-
-
-@proposes("CONCATENATION")
-def propose_concatenation(draw: Draw) -> Proposal:
-    shape = draw.shape()
-    return Proposal({"inputs": shape}, {"axis": draw.upto(len(shape) - 1)})
-
-
-@proposes("PACK")
-def propose_pack(draw: Draw) -> Proposal:
-    shape = draw.shape(1, 2, 3)
-    return Proposal({"inputs": shape}, {"axis": draw.upto(len(shape))})

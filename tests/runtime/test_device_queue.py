@@ -12,7 +12,7 @@ import pytest
 from nnapi import Builder, Device, Event, Execution, PriorityCode, compile, tensor
 from nnapi.drivers.base import Outcome, Prepared, Request
 from nnapi.errors import MissedDeadlinePersistentError
-from nnapi.runtime.turnstile import Turnstile
+from nnapi.runtime.device_queue import DeviceQueue
 from tests.runtime.device_cases import GIVEN, REFERENCE, Scripted, chain, chained
 
 LOW, MEDIUM, HIGH = PriorityCode
@@ -24,7 +24,7 @@ class Gate:
     def __init__(self, room: int = 1) -> None:
         self.opened, self.entered = threading.Event(), threading.Event()
         self.order: list[float] = []
-        self.device = Device(Scripted(self._execute), Turnstile(room))
+        self.device = Device(Scripted(self._execute), DeviceQueue(room))
 
     def _execute(self, request: Request, inner: Prepared) -> Outcome:
         assert request.inputs[0] is not None
@@ -62,22 +62,22 @@ def test_a_high_priority_overtakes_queued_low_ones() -> None:
 
 
 def test_a_function_that_waits_for_its_turn() -> None:
-    turnstile, ran = Turnstile(1), []
-    run = turnstile.in_turn(lambda: ran.append(len(turnstile._free)), MEDIUM)
+    queue, ran = DeviceQueue(1), []
+    run = queue.in_turn(lambda: ran.append(len(queue._free)), MEDIUM)
     run()
-    turnstile.enter(MEDIUM)
+    queue.enter(MEDIUM)
     waiting = [threading.Thread(target=run) for _ in range(2)]
     for thread in waiting:
         thread.start()
-    eventually(lambda: len(turnstile._waiting) == 2)
+    eventually(lambda: len(queue._waiting) == 2)
     assert len(ran) == 1
-    turnstile.leave()
+    queue.leave()
     for thread in waiting:
         thread.join()
     assert ran == [0, 0, 0], "one at a time"
 
     with pytest.raises(ZeroDivisionError):
-        turnstile.in_turn(lambda: 1 // 0, MEDIUM)()
+        queue.in_turn(lambda: 1 // 0, MEDIUM)()
     run()
     assert len(ran) == 4, "the place was given back"
 
@@ -130,7 +130,7 @@ def test_a_place_is_free_again_after_a_failure() -> None:
     def fails(request: Request, inner: Prepared) -> Outcome:
         raise RuntimeError("broken")
 
-    broken = Device(Scripted(fails), Turnstile(1))
+    broken = Device(Scripted(fails), DeviceQueue(1))
     compilation = compile(chain(1), broken)
     for _ in range(3):
         with pytest.raises(Exception, match="broken"):
@@ -138,7 +138,7 @@ def test_a_place_is_free_again_after_a_failure() -> None:
 
 
 def test_giving_up_in_the_last_moment_keeps_the_place() -> None:
-    queue = Turnstile(1)
+    queue = DeviceQueue(1)
     queue.enter(MEDIUM)
     ticket = (0, 0, threading.Event())
     queue._waiting.append(ticket)
@@ -194,7 +194,7 @@ def test_no_lock_is_held_while_a_driver_computes() -> None:
         meeting.wait()
         return inner.execute(request)
 
-    compilation = compile(chain(), Device(Scripted(meet), Turnstile(2)))
+    compilation = compile(chain(), Device(Scripted(meet), DeviceQueue(2)))
     events = [compilation.start(GIVEN) for _ in range(2)]
     for event in events:
         assert np.array_equal(event.result()[0], chained())
@@ -220,7 +220,7 @@ import os, signal, sys, threading
 import numpy as np
 from nnapi import compile
 from tests.runtime.device_cases import chain
-from tests.runtime.test_turnstile import Gate, MEDIUM
+from tests.runtime.test_device_queue import Gate, MEDIUM
 
 gate, x = Gate(), np.ones((2, 2), np.float32)
 shared = compile(chain(1), gate.device)

@@ -5,7 +5,7 @@ import pytest
 
 from nnapi import Builder, tensor
 from nnapi.drivers.litert.lowering import lower_model
-from nnapi.drivers.webgpu.adapting import adapt, sign_constants
+from nnapi.drivers.webgpu.adapt_operators import adapt, sign_constants
 from nnapi.drivers.webgpu.lowering import WebGpuLowering, adapt_graph
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 

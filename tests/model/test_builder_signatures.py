@@ -6,7 +6,7 @@ import pydoc
 import pytest
 
 from nnapi.model.builder import Builder
-from nnapi.model.describe import method_name
+from nnapi.model.builder_signatures import method_name
 from nnapi.model.operation import REGISTRY
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from nnapi import Device, compile
-from nnapi.drivers.isolated import Isolated, limits
+from nnapi.drivers.isolated import Isolated, process_limits
 from nnapi.errors import BadDataError, NnapiError, OpFailedError
 from tests.drivers.isolated.isolated_cases import Trying, model
 
@@ -99,7 +99,8 @@ def test_an_engine_works_within_limits() -> None:
 
 
 def test_what_is_forbidden_is_refused_and_ends_nothing() -> None:
-    code = "import os, socket; from nnapi.drivers.isolated import limits; limits.refuse(sockets=True, writing=True)\n"
+    code = "import os, socket; from nnapi.drivers.isolated import process_limits\n"
+    code += "process_limits.refuse(sockets=True, writing=True)\n"
     for attempt in ("socket.socket()", "open('file', 'w')"):
         code += f"try: {attempt}\nexcept PermissionError: os.write(1, b'refused ')\n"
     assert subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE).stdout == b"refused refused "
@@ -108,7 +109,7 @@ def test_what_is_forbidden_is_refused_and_ends_nothing() -> None:
 def test_a_processor_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platform.machine", lambda: "pdp11")
     with pytest.raises(OpFailedError, match="sockets and files cannot be refused on pdp11"):
-        limits.refuse(sockets=True, writing=True)
+        process_limits.refuse(sockets=True, writing=True)
     with socket.socket():
         pass
 

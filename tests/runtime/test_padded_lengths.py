@@ -7,7 +7,7 @@ import pytest
 
 from nnapi.drivers.base import Bound
 from nnapi.errors import BadDataError
-from nnapi.runtime.growth import BUCKET, Axis, bucket_for, find_growth, find_lengths, shorten, try_padding
+from nnapi.runtime.padded_lengths import BUCKET, Axis, bucket_for, find_growth, find_lengths, shorten, try_padding
 
 Arrays = list[np.ndarray[Any, Any]]
 

@@ -8,10 +8,10 @@ from typing import Protocol
 from nnapi.codes import OEM_OPERATION
 from nnapi.errors import BadDataError, NnapiError, UnexpectedNullError, need
 from nnapi.model.extension import EXTENSIONS
+from nnapi.model.graph import Graph, Lifetime, Operand, OperationCall, label_call
 from nnapi.model.lifecycle import State
 from nnapi.model.matching import KnownMatch
 from nnapi.model.operation import REGISTRY
-from nnapi.model.parts import Graph, Lifetime, Operand, OperationCall, label_call
 from nnapi.model.validation import check_graph, count_needed, run_order
 
 SUBGRAPH = Lifetime.SUBGRAPH  # a member of an enumeration is slow to look up

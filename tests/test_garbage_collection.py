@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from nnapi.collecting import pause_collecting
+from nnapi.garbage_collection import pause_collecting
 
 
 def test_collecting_goes_on_afterwards() -> None:

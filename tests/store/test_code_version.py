@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from nnapi.store import sources
+from nnapi.store import code_version
 
 
 def test_a_change_of_sources_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "nnapi"
     (package / "drivers" / "some").mkdir(parents=True)
-    monkeypatch.setattr(sources, "__file__", str(package / "store" / "sources.py"))
-    find = sources.find_last_change.__wrapped__
+    monkeypatch.setattr(code_version, "__file__", str(package / "store" / "code_version.py"))
+    find = code_version.find_last_change.__wrapped__
     found = [find()]
     for name in ("new.py", "newer.py", "table.txt"):
         (package / "drivers" / "some" / name).write_text("x")

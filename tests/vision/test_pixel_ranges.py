@@ -11,7 +11,7 @@ import nnapi
 from nnapi.codes import OperationCode
 from nnapi.vision.families import find_family
 from nnapi.vision.pictures import Pixels
-from nnapi.vision.ranges import IMAGENET, find_pixels, mean_of_input
+from nnapi.vision.pixel_ranges import IMAGENET, find_pixels, mean_of_input
 from tests.vision.family_cases import model_of
 
 

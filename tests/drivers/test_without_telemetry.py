@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnapi.drivers.telemetry import import_onnxruntime
+from nnapi.drivers.without_telemetry import import_onnxruntime
 from tests.random_tflite import UINT8, Kind, random_model
 
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")

@@ -7,7 +7,7 @@ import pytest
 
 import nnapi
 from nnapi.errors import BadDataError
-from nnapi.runtime.named import Outputs, order_inputs, read_preference, read_priority, read_seconds
+from nnapi.runtime.by_name import Outputs, order_inputs, read_preference, read_priority, read_seconds
 
 ONE, TWO = np.zeros(1, np.float32), np.ones(2, np.float32)
 

@@ -17,10 +17,10 @@ from nnapi.drivers.profiles.profile import ANYTHING, OperandLimits, OperationLim
 from nnapi.drivers.profiles.reading import read_profile
 from nnapi.drivers.profiles.writing import write_profile
 from nnapi.errors import NnapiError
+from nnapi.model.graph import Operand
 from nnapi.model.model import Lifetime, Model
 from nnapi.model.operand import OperandType
 from nnapi.model.operation import REGISTRY, Operation
-from nnapi.model.parts import Operand
 from nnapi.model.validation import call_facets
 from nnapi.runtime.device import Device
 from nnapi.runtime.verdicts.verdicts import need_verdicts

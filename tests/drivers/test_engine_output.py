@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from nnapi.drivers import output as module
-from nnapi.drivers.output import Output, choose_line, collect_output, read_last_words, share_output
+from nnapi.drivers import engine_output as module
+from nnapi.drivers.engine_output import Output, choose_line, collect_output, read_last_words, share_output
 
 
 def test_what_is_written_meanwhile_is_kept_from_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:

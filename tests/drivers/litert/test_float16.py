@@ -15,7 +15,7 @@ from nnapi.model.precision import Precision
 
 pytest.importorskip("ai_edge_litert", reason="LiteRT has no wheel for this platform")
 
-from nnapi.drivers.litert import half
+from nnapi.drivers.litert import float16
 from nnapi.drivers.litert.c_api import CompiledModel
 from nnapi.drivers.xnnpack import XnnpackDriver
 from tests.drivers.xnnpack.engine_cases import engine
@@ -83,7 +83,7 @@ def test_a_refused_graph_is_computed_in_float32(
     def refuse(*arguments: Any) -> CompiledModel:
         raise RuntimeError("no")
 
-    monkeypatch.setattr(half, "CompiledModel", refuse)
+    monkeypatch.setattr(float16, "CompiledModel", refuse)
     driver = XnnpackDriver(1)
     prepared, exact = (driver.prepare(network(), PrepareOptions(variant=each)) for each in ("", "in float32"))
     np.testing.assert_array_equal(run(prepared), run(exact))

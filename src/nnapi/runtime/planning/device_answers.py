@@ -26,7 +26,7 @@ Exclusions: TypeAlias = Mapping[tuple[str, Model, int], str]
 """The reason of each exclusion by device name, model and operation number."""
 
 
-class Survey:
+class DeviceAnswers:
     """The verdicts and predicted costs of a model's operations on each device. A device that fails when it is asked
     takes nothing; if there ``is_no_choice`` its error is raised."""
 

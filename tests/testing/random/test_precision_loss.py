@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nnapi.testing.random.losses import (
+from nnapi.testing.random.precision_loss import (
     ROUNDING,
     by_interpolation,
     by_means,

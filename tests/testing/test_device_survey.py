@@ -14,7 +14,7 @@ from nnapi.drivers.profiles.profile import ANYTHING, OperandLimits, OperationLim
 from nnapi.drivers.profiles.reading import read_profile
 from nnapi.errors import DeadObjectError
 from nnapi.model.operation import REGISTRY, Operation
-from nnapi.testing.survey import Answer, ask, find_limits, survey_device
+from nnapi.testing.device_survey import Answer, ask, find_limits, survey_device
 
 REFERENCE = device("nnapi-reference").driver
 BYTES = (OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED)
@@ -104,7 +104,7 @@ def test_a_survey_goes_on_where_it_ended(tmp_path: Path) -> None:
         asked.append(operation.name)
         return ask(device, operation, draws)
 
-    with patch("nnapi.testing.survey.ask", note):
+    with patch("nnapi.testing.device_survey.ask", note):
         survey_device(phone, operations, 8, file=file)
     assert asked == ["RELU"]
     assert read_profile(file) == survey_device(phone, operations, 8)
@@ -115,8 +115,8 @@ def test_what_ends_the_driver_is_refused() -> None:
     death = DriverDiedError("its process was ended by SIGSEGV")
     death.by_itself = True
     phone = device("nnapi-reference")
-    with patch("nnapi.testing.survey.need_verdicts", side_effect=death):
+    with patch("nnapi.testing.device_survey.need_verdicts", side_effect=death):
         assert find_limits(ask(phone, REGISTRY[OperationCode.ABS], 3)) is None
     death.by_itself = False
-    with patch("nnapi.testing.survey.need_verdicts", side_effect=death), pytest.raises(DriverDiedError):
+    with patch("nnapi.testing.device_survey.need_verdicts", side_effect=death), pytest.raises(DriverDiedError):
         ask(phone, REGISTRY[OperationCode.ABS], 3)

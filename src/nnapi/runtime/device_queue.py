@@ -17,7 +17,7 @@ from nnapi.locks import make_lock
 T = TypeVar("T")
 
 
-class Turnstile:
+class DeviceQueue:
     """Lets ``slots`` executions in at once. Free slots need no lock: popping from a list and appending are atomic."""
 
     def __init__(self, slots: int) -> None:
@@ -26,7 +26,7 @@ class Turnstile:
         self._waiting: list[tuple[int, int, threading.Event]] = []
         self._arrivals = itertools.count()
         self._slots = slots
-        _turnstiles.add(self)
+        _queues.add(self)
 
     def enter(self, priority: PriorityCode, deadline: int | None = None) -> None:
         """Take a slot. MissedDeadlinePersistentError when none was free before the deadline (monotonic ns)."""
@@ -99,12 +99,12 @@ class Turnstile:
         self._waiting.clear()
 
 
-_turnstiles: WeakSet[Turnstile] = WeakSet()
+_queues: WeakSet[DeviceQueue] = WeakSet()
 
 
 def _reset_all() -> None:
-    for turnstile in list(_turnstiles):
-        turnstile.reset()
+    for queue in list(_queues):
+        queue.reset()
 
 
 os.register_at_fork(after_in_child=_reset_all)
