@@ -204,7 +204,7 @@ def passes(program: list[bytes], audit: int, number: int, arguments: Sequence[in
 @pytest.mark.parametrize("writing", [False, True])
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_the_filter_refuses_exactly_the_calls_that_are_named(machine: str, sockets: bool, writing: bool) -> None:
-    program, audit = limits._program(limits.MACHINES[machine], sockets, writing), AUDIT[machine]
+    program, audit = process_limits._program(process_limits.MACHINES[machine], sockets, writing), AUDIT[machine]
     refused = {*EVERYWHERE.values(), *OTHERS[machine].values()}
     refused |= set(SOCKETS[machine].values()) if sockets else set()
     refused |= {*FILES[machine].values(), *CHANGES_EVERYWHERE.values()} if writing else set()
@@ -215,7 +215,7 @@ def test_the_filter_refuses_exactly_the_calls_that_are_named(machine: str, socke
 
 @pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
 def test_the_filter_looks_at_the_flags_of_a_file_that_is_opened(machine: str) -> None:
-    reading = limits._program(limits.MACHINES[machine], False, True)
+    reading = process_limits._program(process_limits.MACHINES[machine], False, True)
     for number, position in OPEN[machine].items():
         for flags in (os.O_RDONLY, os.O_RDONLY | os.O_CLOEXEC, os.O_DIRECTORY):
             assert passes(reading, AUDIT[machine], number, [0xFFFF] * position + [flags] + [0xFFFF] * (5 - position))
@@ -224,4 +224,4 @@ def test_the_filter_looks_at_the_flags_of_a_file_that_is_opened(machine: str) ->
 
 
 def test_the_number_of_the_call_that_sets_a_filter() -> None:
-    assert (limits.MACHINES["x86_64"].seccomp, limits.MACHINES["aarch64"].seccomp) == (317, 277)
+    assert (process_limits.MACHINES["x86_64"].seccomp, process_limits.MACHINES["aarch64"].seccomp) == (317, 277)
