@@ -1,6 +1,7 @@
 """Output that engines print, and its use in messages."""
 
 import os
+import subprocess
 import sys
 
 import pytest
@@ -63,3 +64,18 @@ def test_the_line_that_says_most_is_chosen(lines: list[str], chosen: str) -> Non
 @pytest.mark.parametrize(("lines", "chosen"), [([], "given"), (["INFO: a", "b"], "given"), (["WARNING: a", "b"], "a")])
 def test_what_is_given_says_more_than_lines_without_an_error(lines: list[str], chosen: str) -> None:
     assert choose_line(lines, "given") == chosen
+
+
+@pytest.mark.parametrize("closed", [1, 2])
+def test_the_other_descriptor_is_collected_where_one_is_missing(closed: int) -> None:
+    code = (
+        "import os, sys; from nnapi.drivers.output import Output, collect_output, share_output\n"
+        "share_output(os.memfd_create('output'))  # a file of its own would get the free number\n"
+        "closed, result = int(sys.argv[1]), os.dup(int(sys.argv[1]))\n"
+        "os.close(closed)\n"
+        "output = Output()\n"
+        "with collect_output(output): os.write(3 - closed, b'said')\n"
+        "os.write(result, output.text.encode())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(closed)], capture_output=True, check=False)
+    assert (done.stdout, done.stderr) == ((b"said", b"") if closed == 1 else (b"", b"said"))

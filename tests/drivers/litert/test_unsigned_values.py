@@ -7,7 +7,7 @@ import pytest
 
 from nnapi.codes import OperationCode
 from nnapi.drivers.base import PrepareOptions, Request
-from nnapi.drivers.litert.unsigned_values import can_be_unsigned, has_unsigned_filters, make_unsigned
+from nnapi.drivers.litert.unsigned_values import can_be_unsigned, flip_signedness, has_unsigned_filters, make_unsigned
 from nnapi.drivers.xnnpack import UNSIGNED
 from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
@@ -93,3 +93,16 @@ def test_a_filter_with_scales_of_its_own_has_to_be_signed(scales: tuple[float, f
 def test_an_operator_that_the_engine_has_for_signed_codes_only_rules_it_out() -> None:
     x = Tensor("i8", (1, 2), 0.1)
     assert not can_be_unsigned(Graph([Operator("GATHER", [x], [x])], [x], [x], (True, True)))
+
+
+@pytest.mark.parametrize(("size", "kinds"), [(2047, ["QUANTIZE"]), (2048, ["DEQUANTIZE", "QUANTIZE"])])
+def test_signs_are_flipped_in_float32_where_there_are_many(size: int, kinds: list[str]) -> None:
+    signed, unsigned = Tensor("i8", (1, size), 0.1, -3), Tensor("u8", (1, size), 0.1, 125)
+    for source, target in ((signed, unsigned), (unsigned, signed)):
+        operators = flip_signedness(source, target)
+        assert [operator.kind for operator in operators] == kinds
+        assert operators[0].inputs == [source]
+        assert operators[-1].outputs == [target]
+        for between in operators[0].outputs[: len(operators) - 1]:
+            assert (between.type, between.shape, between.scale, between.zero_point) == ("f32", (1, size), 0.0, 0)
+            assert operators[1].inputs == [between]

@@ -12,11 +12,13 @@ from nnapi.model.model import Model
 from nnapi.model.operand import OperandType
 from nnapi.runtime.device import Device, device
 from nnapi.testing.compare import EXACT, SINGLE, STEP, compare
-from tests.single import run_single
+from tests.drivers.xnnpack.well_formed_cases import need_well_formed
+from tests.single import run_single, single
 
 pytest.importorskip("ai_edge_litert", reason="LiteRT has no wheel for this platform")
 
 from nnapi.drivers.xnnpack import XnnpackDriver
+from nnapi.drivers.xnnpack.lowering import lower_model
 
 QUANTIZED = (OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED)
 
@@ -37,7 +39,11 @@ def tolerance(type: OperandType) -> Any:
 
 
 def agree(code: Any, inputs: list[Any], outputs: list[Any], constant: bool = True) -> None:
-    """Assert that the engine gives what the reference gives, all tensors but the first constant, or all computed."""
+    """Assert that the engine gives what the reference gives, all tensors but the first constant, or all computed.
+
+    The lowered graph keeps the rules of its format.
+    """
+    need_well_formed(lower_model(single(code, inputs, outputs, constant=constant)).graph)
     wanted = run_single(code, inputs, outputs, constant=constant, devices=[reference()])
     given = run_single(code, inputs, outputs, constant=constant, devices=[engine()])
     for type, ours, theirs in zip(outputs, given, wanted, strict=True):

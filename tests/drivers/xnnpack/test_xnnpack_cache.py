@@ -164,3 +164,17 @@ def test_a_warm_start_imports_nothing_that_lowers(tmp_path: Path) -> None:
     lowers |= {"nnapi.lowering.lower", "nnapi.formats.tflite.writer"}
     assert lowers <= cold
     assert lowers.isdisjoint(warm)
+
+
+def test_the_pages_of_constants_from_1024_bytes_on_are_released(monkeypatch: pytest.MonkeyPatch) -> None:
+    released: list[int] = []
+    monkeypatch.setattr("nnapi.drivers.xnnpack.release_pages", lambda arrays: released.extend(a.nbytes for a in arrays))
+    net = Net()
+    for size in (1023, 1024, 2000):
+        type = tensor("uint8", (1, size), 0.5, 128)
+        sum_type = tensor("uint8", (1, size), 1.0, 128)
+        operands = [net.input(type), net.constant(type, np.ones((1, size), np.uint8)), *net.numbers(0)]
+        result = net.call(Op.ADD, operands, sum_type)
+    model = net.finished(result)
+    XnnpackDriver(1).prepare(model, OPTIONS).close()
+    assert released == [1024, 2000]

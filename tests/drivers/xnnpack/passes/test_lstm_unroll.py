@@ -12,6 +12,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert import lstm_cells
 from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.drivers.xnnpack.passes import lstm_unroll
+from nnapi.formats.tflite.graph import Operator, Tensor
 from nnapi.formats.tflite.lstm_fuse import fuse_lstm_steps
 from nnapi.model.operand import tensor
 from tests.drivers.xnnpack.cell_cases import BATCH as ROWS
@@ -238,3 +239,49 @@ def list_kinds(model: Any) -> list[str]:
     """The engine's operators of a model."""
     found = lower_model(model).graph
     return [each.kind for each in lstm_unroll.unroll_lstm(found, rounds_states=model.rounded_states).operators]
+
+
+def plain_cell(**extra: Tensor) -> Operator:
+    """An LSTM step without anything optional; ``extra`` are inputs by position, as in input_9."""
+    weights = Tensor("f32", (3, 2), data=np.ones((3, 2), np.float32))
+    inputs: list[Tensor | None] = [None] * 24
+    inputs[0], inputs[18], inputs[19] = (Tensor("f32", (1, size)) for size in (2, 3, 3))
+    for position in (*range(1, 9), *range(12, 16)):
+        inputs[position] = weights
+    for name, value in extra.items():
+        inputs[int(name.removeprefix("input_"))] = value
+    return Operator("LSTM", inputs, [Tensor("f32", (1, 3))], {"time_major": False})
+
+
+def test_a_plain_cell_is_decomposed() -> None:
+    assert lstm_cells.is_plain(plain_cell(), True)
+
+
+@pytest.mark.parametrize(
+    ("position", "name"),
+    [
+        *((9, "peephole"), (10, "peephole"), (11, "peephole")),
+        *((16, "projection"), (17, "bias of the projection")),
+        *((20, "normalization"), (21, "normalization"), (22, "normalization"), (23, "normalization")),
+    ],
+)
+def test_a_cell_with_anything_more_is_not_decomposed(position: int, name: str) -> None:
+    extra = Tensor("f32", (3,), data=np.ones(3, np.float32))
+    assert not lstm_cells.is_plain(plain_cell(**{f"input_{position}": extra}), True), name
+
+
+@pytest.mark.parametrize("position", [*range(1, 9), *range(12, 16)])
+def test_a_cell_of_which_a_parameter_is_computed_is_not_decomposed(position: int) -> None:
+    assert not lstm_cells.is_plain(plain_cell(**{f"input_{position}": Tensor("f32", (3, 2))}), True)
+
+
+@pytest.mark.parametrize(
+    ("time_major", "shape", "steps"), [(True, (5, 2, 3), 5), (False, (5, 2, 3), 2), (True, (64, 1, 3), 64)]
+)
+def test_the_steps_of_a_sequence_lie_along_its_time(time_major: bool, shape: tuple[int, ...], steps: int) -> None:
+    cell = plain_cell(input_0=Tensor("f32", shape))
+    sequence = Operator("UNIDIRECTIONAL_SEQUENCE_LSTM", cell.inputs, cell.outputs, {"time_major": time_major})
+    assert lstm_cells.count_steps(sequence) == steps
+    assert lstm_cells.is_plain(sequence, True)
+    sequence.inputs[0] = Tensor("f32", (65, 65, 3))
+    assert not lstm_cells.is_plain(sequence, True), "65 steps are too many"
