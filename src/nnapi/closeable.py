@@ -1,7 +1,5 @@
 """Objects that a ``with`` block closes at its end."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Self
 

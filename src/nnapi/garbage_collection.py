@@ -1,7 +1,5 @@
 """Garbage collection during imports: it takes a tenth of their time and finds next to nothing."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Locks that a forked child finds free."""
 
-from __future__ import annotations
-
 import os
 import threading
 from weakref import WeakSet

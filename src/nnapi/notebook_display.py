@@ -1,7 +1,5 @@
 """Objects that notebooks draw, by a function that the package registers: it lies in a higher layer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 

@@ -1,7 +1,5 @@
 """Text from files and other programs, made safe to print; numbers with their units."""
 
-from __future__ import annotations
-
 import re
 
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")

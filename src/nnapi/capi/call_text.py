@@ -1,8 +1,6 @@
 """The arguments and results of an exported function as text, by its prototype. A client's pointer may be invalid, so
 memory is read through the system, which refuses instead of ending the process."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress

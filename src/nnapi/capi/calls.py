@@ -15,8 +15,6 @@ ANeuralNetworksMemory_copy it reads:
             return report_failure('ANeuralNetworksMemory_copy', error)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

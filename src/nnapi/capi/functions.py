@@ -3,8 +3,6 @@
 This module imports only its neighbor: the C build reads it before the package is installed.
 """
 
-from __future__ import annotations
-
 from nnapi.capi.prototype import PROTOTYPES, Function
 
 UNEXPECTED_NULL, BAD_DATA, BAD_STATE, OUTPUT_INSUFFICIENT_SIZE = 3, 4, 6, 8

@@ -1,8 +1,6 @@
 """Handles: the opaque pointers of C, and the objects behind them. A handle is never reused, so a freed one is
 recognized. Objects live as long as anything made from them: clients may free in any order."""
 
-from __future__ import annotations
-
 from itertools import count
 from typing import Any
 

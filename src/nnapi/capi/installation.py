@@ -1,7 +1,5 @@
 """The location of libneuralnetworks.so, and how clients find it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The Python side of libneuralnetworks.so: importing this module connects every exported function with the runtime."""
 
-from __future__ import annotations
-
 import atexit
 import logging
 import os

@@ -3,8 +3,6 @@
 This module imports nothing of the package: the C build reads it before the package is installed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,8 +1,6 @@
 """NNAPI_STRACE=SOCKET: reports every call through the C library to that socket, where `nnapi strace` listens. A call is
 reported at its begin and at its end, so that one that never ends is visible; calls that C answers are not reported."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """Answers to a client that uses the library as a support library."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from nnapi.capi._bridge import ffi

@@ -1,7 +1,5 @@
 """The command ``nnapi``, one file per subcommand, each loaded when it is called."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """Accelerators that an application may use instead of NNAPI: what each takes of a model, and why not the rest."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``nnapi bench``: models on our devices beside other engines, measured in alternating rounds."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

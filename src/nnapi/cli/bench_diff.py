@@ -1,7 +1,5 @@
 """``nnapi bench diff``: significant differences between two runs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """``nnapi cache``: list and prune the caches on disk."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from datetime import datetime

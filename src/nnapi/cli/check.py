@@ -1,7 +1,5 @@
 """``nnapi check``: conformance examples or random models on a device."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``nnapi check --random``: random models on a device beside the reference."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs on the workers of a cluster."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext

@@ -1,7 +1,5 @@
 """``nnapi compare``: the first operation whose result differs between two devices."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path

@@ -1,8 +1,6 @@
 """The phones that ``nnapi phone connect`` has connected: later commands use their devices as if NNAPI_FOREIGN named
 them."""
 
-from __future__ import annotations
-
 import os
 from contextlib import suppress
 

@@ -1,7 +1,5 @@
 """``nnapi devices``: the devices of this machine, and the drivers that cannot be used."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path

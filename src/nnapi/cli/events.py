@@ -1,7 +1,5 @@
 """Events in a recording: runs of windows of the same class."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """``nnapi explain``: the plan of a model with reasons and costs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

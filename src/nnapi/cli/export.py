@@ -1,7 +1,5 @@
 """``nnapi export``: write a model, or every model of a recording, as .tflite or .onnx."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

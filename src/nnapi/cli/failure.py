@@ -1,7 +1,5 @@
 """Exit codes of the command, its failures (one line on stderr), and its standard streams."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys

@@ -1,7 +1,5 @@
 """``nnapi info``: inputs, outputs, operations and the feature level of a model."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass

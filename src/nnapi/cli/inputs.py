@@ -1,7 +1,5 @@
 """Inputs of a run: files, recognized by their content, or random values."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """``nnapi lib``: the path of libneuralnetworks.so, options for its use, and the path of the agent."""
 
-from __future__ import annotations
-
 import shlex
 from typing import Annotated
 

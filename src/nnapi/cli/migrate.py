@@ -1,7 +1,5 @@
 """``nnapi migrate``: an application's models as .tflite files, and the accelerators of LiteRT that take them."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field

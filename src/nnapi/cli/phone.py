@@ -1,7 +1,5 @@
 """``nnapi phone``: put the agent on a phone, and list the phone's NNAPI devices."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A progress bar for work that takes longer than a second; without a terminal, a line a minute."""
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

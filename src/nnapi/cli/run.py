@@ -1,7 +1,5 @@
 """``nnapi run``: run a model and show its results."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial

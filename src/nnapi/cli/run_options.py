@@ -1,7 +1,5 @@
 """The options of ``nnapi run``."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass

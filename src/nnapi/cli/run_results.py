@@ -1,7 +1,5 @@
 """The results of each run: lines, tables, pictures, arrays in files, JSON."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """``nnapi serve``: share this machine's devices between applications."""
 
-from __future__ import annotations
-
 import signal
 import stat
 from pathlib import Path

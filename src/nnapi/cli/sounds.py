@@ -1,7 +1,5 @@
 """Recordings as the input of a model."""
 
-from __future__ import annotations
-
 import math
 import wave
 from pathlib import Path

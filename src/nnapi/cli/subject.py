@@ -1,7 +1,5 @@
 """The model of ``nnapi run`` with its task, family, preparation of inputs and labels."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

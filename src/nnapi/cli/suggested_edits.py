@@ -1,7 +1,5 @@
 """Edits of one operation that may let an accelerator take it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 

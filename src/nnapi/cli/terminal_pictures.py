@@ -1,7 +1,5 @@
 """Pictures in terminals: kitty's protocol or sixels if supported, else half blocks."""
 
-from __future__ import annotations
-
 import base64
 import io
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Tables and values as the command prints them."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """``nnapi trace``: record a model's runs, and print the timing table of a trace."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

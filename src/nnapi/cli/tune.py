@@ -1,7 +1,5 @@
 """``nnapi tune``: find the fastest plans of models in advance."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """The vendors' compilers for NPUs in LiteRT's wheel: the share of a .tflite file that each takes."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

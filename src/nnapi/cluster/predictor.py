@@ -1,8 +1,6 @@
 """A model as a picklable callable for Ray Data's ``map_batches``, joblib or Spark. Each process compiles it at the
 first call, once for all copies."""
 
-from __future__ import annotations
-
 import os
 import pickle
 from collections import OrderedDict

@@ -1,7 +1,5 @@
 """Inputs in shards, each a task on a Ray cluster. If a worker dies, another runs its shard again."""
 
-from __future__ import annotations
-
 import logging
 import os
 import pickle

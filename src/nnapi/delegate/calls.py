@@ -1,8 +1,6 @@
 """The functions that libnnapi_delegate.so calls through the bridge of libneuralnetworks.so; importing connects them.
 Delegates and partitions are numbers in C. A failing function returns 0 and sets nnapi_last_error of its thread."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from itertools import count

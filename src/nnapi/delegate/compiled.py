@@ -1,7 +1,5 @@
 """Compiled models that run on the memory of others."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A delegate: the nodes of a graph that it claims, and the reasons for the others."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby

@@ -1,8 +1,6 @@
 """A graph of LiteRT in the memory of its interpreter, with the interface of a file for the importer. Constants are not
 copied: the "file" is the memory from the first of them to the last."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,8 +1,6 @@
 """The parameters of operators as LiteRT passes them to delegates: C structures with the schema's fields in order.
 LiteRT only appends members, so the layout is the same in every version."""
 
-from __future__ import annotations
-
 import struct
 from functools import cache
 from typing import Any

@@ -2,8 +2,6 @@
 times slower than those that begin at a known state. So the first run after a reset uses the fast compilation and leaves
 a mark as state; a run that finds the mark repeats that run with the slow compilation and continues from there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

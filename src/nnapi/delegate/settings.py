@@ -1,7 +1,5 @@
 """The options of a delegate."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from nnapi.codes import DeviceTypeCode

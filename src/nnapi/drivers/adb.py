@@ -1,7 +1,5 @@
 """The agent on a phone, by Android's ``adb``."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

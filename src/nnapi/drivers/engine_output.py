@@ -1,7 +1,5 @@
 """Capture the output of engines to stdout and stderr; after a crash the application reads it for reasons."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """A driver around another one that fails on purpose, to test the runtime."""
 
-from __future__ import annotations
-
 import random
 import threading
 import time

@@ -1,7 +1,5 @@
 """Device files of hardware. ``glob`` takes as long to import as a driver's module."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@
 a small cached model once (medians of 14 runs, Python 3.11). It is used only for packages outside folders.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -1,7 +1,5 @@
 """The instruction sets of the processor by Linux's names: ``avx512_vnni``, ``i8mm``…"""
 
-from __future__ import annotations
-
 from functools import cache
 
 FIELDS = ("flags", "Features")

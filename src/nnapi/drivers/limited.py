@@ -1,7 +1,5 @@
 """A device with fewer operations: for planning against a phone, and for testing partitions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

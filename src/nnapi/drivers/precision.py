@@ -1,7 +1,5 @@
 """The precision that an engine uses for float32, and the one of another variant, where a model permits less."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

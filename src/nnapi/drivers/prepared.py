@@ -1,7 +1,5 @@
 """Common code of prepared models: a pool of resources, one variant for each set of input shapes, the clock."""
 
-from __future__ import annotations
-
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Trace sections of an engine's calls, and of the operations within them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 

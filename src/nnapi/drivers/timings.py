@@ -1,7 +1,5 @@
 """Timings of engines, measured by ``benchmarks/operator_costs.py``: they predict, and trials decide between plans."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from enum import StrEnum

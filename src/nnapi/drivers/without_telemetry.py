@@ -5,8 +5,6 @@ is missing; so that is hidden during the import. ONNX Runtime's thread uploads e
 user's cache, unless the environment forbids it at the first import.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

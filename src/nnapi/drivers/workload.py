@@ -1,7 +1,5 @@
 """The work of an operation. Pixels and taps count beside MACs, because beginning sums dominates with few channels."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """A prepared model around another one, to which it forwards."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from nnapi.drivers.base import Bound, Inference, Outcome, Prepared, Request, Sessions

@@ -1,7 +1,5 @@
 """Write an NNAPI model to a .tflite or .onnx file."""
 
-from __future__ import annotations
-
 import os
 from importlib import import_module
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Dynamic dimensions in files: a graph with size 1 for each must hold for other sizes too."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 

@@ -1,7 +1,5 @@
 """Lower a model for a file: IF and WHILE become nested graphs, missing operations their decompositions."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import groupby

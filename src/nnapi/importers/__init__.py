@@ -1,7 +1,5 @@
 """Load models from files; a file's content decides which importer reads it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from errno import EMFILE, ENFILE

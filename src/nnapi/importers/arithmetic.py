@@ -1,7 +1,5 @@
 """Arithmetic for rules of every format, as operations of NNAPI."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Describe the graph of an import to a model."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

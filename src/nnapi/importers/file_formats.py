@@ -1,7 +1,5 @@
 """The file formats that can be imported, recognized by their content."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Cache the facts of imported files that compiling their models from a compilation cache needs."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Sequence

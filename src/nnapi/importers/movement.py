@@ -1,7 +1,5 @@
 """Move elements of any type: NNAPI's TRANSPOSE and CONCATENATION do not take int32."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import partial, reduce

@@ -1,7 +1,5 @@
 """An operation of a file during its import; each format derives its own node."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The files that models are imported from; device, inode, size and modification time identify a file."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """LiteRT's compiled model, on this library's devices."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Self, TypeAlias, TypeVar

@@ -1,7 +1,5 @@
 """A subgraph that LiteRT runs with this library's delegate, because NNAPI cannot express all of it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Delegates of LiteRT that programs name, and the devices that replace them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """A compiled subgraph: a burst behind LiteRT's tensors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple

@@ -2,8 +2,6 @@
 times slower than those that begin at a known state. So the first run after a reset uses the fast compilation; the next
 one repeats it with the slow compilation, and continues with that until the next reset."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from nnapi.litert.ready_graph import ReadyGraph

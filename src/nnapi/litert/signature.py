@@ -1,7 +1,5 @@
 """A signature of a compiled model: named inputs and outputs, and runs between buffers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any

@@ -1,7 +1,5 @@
 """Subgraphs of a .tflite file as models."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """LiteRT's buffers of tensors, in memory that NumPy shares."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ Results are those of the reference: to the bit where they are integers, quantize
 rounding of float32. The rules are in ``decompositions/``, one file per family of operations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

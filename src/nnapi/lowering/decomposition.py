@@ -1,7 +1,5 @@
 """The builder of a decomposition: simpler calls from one call's operands to its results."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Windows that slide over images: limits of engines, and equivalent paddings, strides and dilations."""
 
-from __future__ import annotations
-
 from nnapi.ops.shapes import Padding, Pair
 
 WIDEST = 1 << 16

@@ -1,7 +1,5 @@
 """Match added operations with their declarations and order them when the model is finished."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Protocol
 

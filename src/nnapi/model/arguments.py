@@ -1,7 +1,5 @@
 """Convert the arguments of a Python call to the operands of an overload."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real

@@ -1,7 +1,5 @@
 """A client's memory that holds constants of models until the client revokes it."""
 
-from __future__ import annotations
-
 from typing import Protocol, TypeVar
 
 import numpy as np

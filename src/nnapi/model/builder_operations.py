@@ -1,7 +1,5 @@
 """The methods of Builder, one per operation, made from the declarations at first use. Their types are in the stub."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import cache
 from inspect import Parameter, Signature

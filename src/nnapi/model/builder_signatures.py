@@ -1,7 +1,5 @@
 """Signatures and documentation of Builder methods, from the declarations of operations."""
 
-from __future__ import annotations
-
 import keyword
 from collections.abc import Mapping
 from functools import cache

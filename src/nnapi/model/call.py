@@ -1,7 +1,5 @@
 """The normalized call of an operation: arguments by name, explicit padding, pairs, images as NHWC."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from operator import is_

@@ -1,7 +1,5 @@
 """Convert constants between bytes and arrays of their operand's type."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import suppress
 from typing import Any

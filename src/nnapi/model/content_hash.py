@@ -1,7 +1,5 @@
 """The digest of a model's content, by which caches and measurements identify it."""
 
-from __future__ import annotations
-
 import marshal
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any

@@ -1,7 +1,5 @@
 """A model that is specialized for the input shapes of each run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Extensions: vendors' operand and operation types, with a prefix for each extension name."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from functools import cache

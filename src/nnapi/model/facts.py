@@ -1,7 +1,5 @@
 """The cost class and numeric traits of an operation."""
 
-from __future__ import annotations
-
 from enum import Flag, StrEnum, auto
 from typing import NamedTuple
 

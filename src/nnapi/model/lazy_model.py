@@ -1,7 +1,5 @@
 """A model that runs from a cache and is described on demand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, overload
 

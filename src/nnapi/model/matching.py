@@ -1,7 +1,5 @@
 """Match operand types, ranks and channel dimensions with the overloads of an operation; cached per combination."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

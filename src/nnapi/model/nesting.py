@@ -1,7 +1,5 @@
 """Traverse models that refer to models, without recursion: nests may be deeper than Python's stack."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 

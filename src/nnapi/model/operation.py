@@ -1,7 +1,5 @@
 """Operations: signature, shape function and reference kernels, from which all else is derived."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache

@@ -4,8 +4,6 @@ A parameter accepts types from given feature levels (``types={TENSOR_FLOAT32: 1}
 (``like="input"``, translated by ``via``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """A finished model as plain values that can be pickled."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 

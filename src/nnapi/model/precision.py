@@ -1,7 +1,5 @@
 """The precision of float32 arithmetic."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Names, shapes and dtypes of a model's inputs and outputs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 

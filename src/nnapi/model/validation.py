@@ -1,7 +1,5 @@
 """Validate a finished model: its graph, run order and feature level."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable
 

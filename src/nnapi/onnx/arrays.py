@@ -1,7 +1,5 @@
 """Arrays of a program as NNAPI stores them, and results as an ONNX file describes them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

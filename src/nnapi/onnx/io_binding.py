@@ -1,7 +1,5 @@
 """Inputs and outputs that are bound before a run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from ctypes import c_char
 from typing import Any, Protocol

@@ -1,7 +1,5 @@
 """The options of sessions and runs; those without a meaning here have no effect."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field

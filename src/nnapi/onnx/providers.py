@@ -1,7 +1,5 @@
 """ONNX Runtime's execution providers, and their devices here."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Run an unchanged Python program for ONNX Runtime, with this library's session."""
 
-from __future__ import annotations
-
 from argparse import ArgumentParser
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """ONNX Runtime's session, run by this library's devices."""
 
-from __future__ import annotations
-
 import json
 import os
 import threading

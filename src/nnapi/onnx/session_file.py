@@ -1,7 +1,5 @@
 """An ONNX file as a session describes it, and its model for static dimensions."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from contextlib import suppress

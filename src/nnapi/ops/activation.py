@@ -9,8 +9,6 @@ ELU: x above 0, alpha · (exp(x) - 1) below.
 HARD_SWISH: x · min(max(x + 3, 0), 6) / 6.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -4,8 +4,6 @@ ARGMAX: the index of the largest element along an axis.
 ARGMIN: the index of the smallest element along an axis.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

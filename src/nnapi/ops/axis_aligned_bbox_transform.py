@@ -1,7 +1,5 @@
 """AXIS_ALIGNED_BBOX_TRANSFORM: bounding boxes moved and scaled by deltas, clipped to their images."""
 
-from __future__ import annotations
-
 from nnapi.codes import OperationCode
 from nnapi.errors import need
 from nnapi.model.operand import Array, OperandType, Shape

@@ -1,7 +1,5 @@
 """BATCH_MATMUL: the product of each pair of matrices, either of which may be transposed."""
 
-from __future__ import annotations
-
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import need
 from nnapi.model.facts import Facts, Kind

@@ -4,8 +4,6 @@ BATCH_TO_SPACE_ND: blocks of pixels moved from the batch into height and width.
 SPACE_TO_BATCH_ND: blocks of pixels moved from height and width into the batch.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Boxes of the detection operations: the last axis is [x1, y1, x2, y2] or [y1, x1, y2, x2] in pixels of the image."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -6,8 +6,6 @@ DIV: the quotient of two tensors, element by element, with broadcasting; integer
 SUB: the difference of two tensors, element by element, with broadcasting.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

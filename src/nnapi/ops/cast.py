@@ -1,7 +1,5 @@
 """CAST: the elements converted to another type, without their quantization."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperationCode

@@ -1,7 +1,5 @@
 """CHANNEL_SHUFFLE: channels in groups, transposed to groups of channels."""
 
-from __future__ import annotations
-
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import need
 from nnapi.model.facts import Facts, Kind, Trait

@@ -8,8 +8,6 @@ LESS_EQUAL: whether x ≤ y, element by element, with broadcasting.
 NOT_EQUAL: whether two tensors differ, element by element, with broadcasting.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

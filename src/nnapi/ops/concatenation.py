@@ -1,7 +1,5 @@
 """CONCATENATION: tensors joined along an axis."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

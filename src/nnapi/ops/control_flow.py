@@ -4,8 +4,6 @@ IF: the results of one of two models, chosen by a condition.
 WHILE: a body model, repeated while a condition model gives true.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from nnapi.codes import OperandCode, OperationCode

@@ -1,7 +1,5 @@
 """CONV_2D: an image convolved with filters, plus bias and activation."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

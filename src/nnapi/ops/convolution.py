@@ -1,7 +1,5 @@
 """Parameters, normalized arguments and image patches of convolutions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ DEPTH_TO_SPACE: blocks of channels rearranged into height and width.
 SPACE_TO_DEPTH: blocks of pixels rearranged into channels.
 """
 
-from __future__ import annotations
-
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.model.facts import Facts, Kind, Trait

@@ -1,7 +1,5 @@
 """DEPTHWISE_CONV_2D: each channel of an image convolved with filters of its own, plus bias and activation."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """DETECTION_POSTPROCESSING: boxes decoded from anchors, and the best detections after non-maximum suppression."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode

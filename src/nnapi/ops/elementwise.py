@@ -10,8 +10,6 @@ SIN: the sine of each element.
 SQRT: the square root of each element.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """EMBEDDING_LOOKUP: the rows of a table at the given indices."""
 
-from __future__ import annotations
-
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.model.facts import Facts, Kind, Trait

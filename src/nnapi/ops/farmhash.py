@@ -1,7 +1,5 @@
 """FarmHash Fingerprint64, the 64-bit hash of LSH_PROJECTION, of many keys at once."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.model.operand import Array

@@ -1,7 +1,5 @@
 """FILL: a tensor of the given shape with one value."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode

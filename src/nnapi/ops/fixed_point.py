@@ -5,8 +5,6 @@ represents ``value / 2**(bits - 1 - m)``. Products round halves up, divisions ro
 saturate.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """FULLY_CONNECTED: the product of rows and weights, plus bias and activation."""
 
-from __future__ import annotations
-
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.model.facts import Facts, Kind

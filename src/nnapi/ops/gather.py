@@ -1,7 +1,5 @@
 """GATHER: slices along an axis at the given indices."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode

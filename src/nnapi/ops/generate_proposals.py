@@ -1,7 +1,5 @@
 """GENERATE_PROPOSALS: region proposals from scores and box deltas at anchors."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperationCode

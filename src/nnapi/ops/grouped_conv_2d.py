@@ -1,7 +1,5 @@
 """GROUPED_CONV_2D: an image convolved in groups of channels, plus bias and activation."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from nnapi.codes import OperandCode, OperationCode

@@ -1,7 +1,5 @@
 """HASHTABLE_LOOKUP: the rows of a table at the given keys, and which keys were found."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperationCode

@@ -1,7 +1,5 @@
 """HEATMAP_MAX_KEYPOINT: the positions and scores of the peaks of heat maps, within boxes."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperationCode

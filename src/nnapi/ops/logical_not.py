@@ -1,7 +1,5 @@
 """LOGICAL_NOT: not x, element by element."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperationCode

@@ -1,7 +1,5 @@
 """LSH_PROJECTION: a projection of the input to bits by locality-sensitive hashing."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode

@@ -1,7 +1,5 @@
 """LSTM: one step of a long short-term memory."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One step of an LSTM cell on float values."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial

@@ -5,8 +5,6 @@ LOCAL_RESPONSE_NORMALIZATION: each element divided by a power of the squares of 
 INSTANCE_NORMALIZATION: each channel of each image shifted and scaled to mean 0 and variance 1, then by beta and gamma.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode

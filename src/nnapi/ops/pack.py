@@ -1,7 +1,5 @@
 """PACK: tensors joined along a new axis."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

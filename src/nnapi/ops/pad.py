@@ -5,8 +5,6 @@ PAD_V2: the tensor surrounded by a value.
 MIRROR_PAD: the tensor surrounded by its own mirror image.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

@@ -7,8 +7,6 @@ MINIMUM: the smaller of two tensors, element by element, with broadcasting.
 POW: base to the power of exponent, element by element, with broadcasting.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

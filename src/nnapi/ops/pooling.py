@@ -5,8 +5,6 @@ L2_POOL_2D: the root of the mean square of each window of an image.
 MAX_POOL_2D: the largest element of each window of an image.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

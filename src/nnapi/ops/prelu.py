@@ -1,7 +1,5 @@
 """PRELU: x above 0, alpha · x below, with broadcasting."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperationCode

@@ -3,8 +3,6 @@
 Integer sums are rescaled in the specification's fixed point, with the same result as LiteRT's kernels.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

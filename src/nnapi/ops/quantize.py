@@ -4,8 +4,6 @@ DEQUANTIZE: the float values of a quantized tensor.
 QUANTIZE: the quantized values of a float tensor.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperationCode

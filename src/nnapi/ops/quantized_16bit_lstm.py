@@ -1,7 +1,5 @@
 """QUANTIZED_16BIT_LSTM: one step of an LSTM on 8-bit inputs with a 16-bit cell state."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """QUANTIZED_LSTM: one step of an LSTM on 8-bit inputs, with projection, layer normalization and clipping."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

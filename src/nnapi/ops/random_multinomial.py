@@ -1,7 +1,5 @@
 """RANDOM_MULTINOMIAL: classes drawn at random by their logits."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode

@@ -1,7 +1,5 @@
 """RANK: the number of dimensions."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode

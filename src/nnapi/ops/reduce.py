@@ -9,8 +9,6 @@ REDUCE_PROD: the product along axes.
 REDUCE_SUM: the sum along axes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -5,8 +5,6 @@ SQUEEZE: the tensor without axes of size 1.
 EXPAND_DIMS: the tensor with an axis of size 1 inserted.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@ RESIZE_BILINEAR: an image resized with bilinear interpolation.
 RESIZE_NEAREST_NEIGHBOR: an image resized, each pixel from the nearest one.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode

@@ -1,7 +1,5 @@
 """REVERSE: the elements along an axis in reverse order."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperationCode

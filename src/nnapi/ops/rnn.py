@@ -5,8 +5,6 @@ BIDIRECTIONAL_SEQUENCE_RNN: a simple recurrent network over a sequence in both d
 UNIDIRECTIONAL_SEQUENCE_RNN: a simple recurrent network over a sequence.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -4,8 +4,6 @@ ROI_ALIGN: regions of an image resized to one size by averages of interpolated s
 ROI_POOLING: regions of an image resized to one size by maxima.
 """
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """SELECT: the elements of one of two tensors, chosen by a condition for each."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperationCode

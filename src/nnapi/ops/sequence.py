@@ -1,7 +1,5 @@
 """Loops over time of recurrent operations, linking of an auxiliary input, results of two directions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TypeVar
 

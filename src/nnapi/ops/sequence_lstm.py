@@ -4,8 +4,6 @@ BIDIRECTIONAL_SEQUENCE_LSTM: an LSTM over a sequence in both directions.
 UNIDIRECTIONAL_SEQUENCE_LSTM: an LSTM over a sequence.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

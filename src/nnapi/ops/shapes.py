@@ -1,7 +1,5 @@
 """Arithmetic of dimensions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

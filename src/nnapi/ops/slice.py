@@ -4,8 +4,6 @@ STRIDED_SLICE: every n-th element between bounds along each axis.
 SLICE: a block of the tensor.
 """
 
-from __future__ import annotations
-
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import need
 from nnapi.model.facts import Facts, Kind, Trait

@@ -4,8 +4,6 @@ SOFTMAX: exp(beta · x) divided by its sum along an axis.
 LOG_SOFTMAX: the logarithm of SOFTMAX along an axis.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode

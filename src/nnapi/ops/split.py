@@ -1,7 +1,5 @@
 """SPLIT: equal parts of the tensor along an axis."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode

@@ -1,7 +1,5 @@
 """SVDF: one step of a filter over time, factored by singular values."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

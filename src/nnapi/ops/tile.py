@@ -1,7 +1,5 @@
 """TILE: the tensor repeated along each axis."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperationCode

@@ -1,7 +1,5 @@
 """TOPK_V2: the k largest elements of each row, and their indices."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode

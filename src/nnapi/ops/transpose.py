@@ -1,7 +1,5 @@
 """TRANSPOSE: the tensor with its axes in another order."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperationCode

@@ -1,7 +1,5 @@
 """TRANSPOSE_CONV_2D: the transpose of a convolution, plus bias and activation."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperationCode, PaddingCode

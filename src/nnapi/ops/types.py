@@ -1,7 +1,5 @@
 """Types of signatures: operand code to its first feature level."""
 
-from __future__ import annotations
-
 from nnapi.codes import OperandCode as O
 from nnapi.model.parameter import Levels
 

@@ -1,7 +1,5 @@
 """Windows that slide along one axis of an array, one kernel position at a time, without padding the array."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

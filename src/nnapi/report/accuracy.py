@@ -1,7 +1,5 @@
 """Accuracy of outputs by the metrics of NNAPI's benchmark suite: top-1 and top-5, mAP, mean squared error."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

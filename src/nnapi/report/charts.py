@@ -1,7 +1,5 @@
 """Charts of a benchmark, laid out in pixels; ``charts.svg.jinja`` draws them in the page's colors."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

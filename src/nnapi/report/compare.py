@@ -1,8 +1,6 @@
 """Comparison of two benchmarks: which differences exceed a threshold, and chance by the Mann–Whitney U test on medians
 of rounds (runs of one round are not independent), adjusted as by Benjamini and Hochberg (1995)."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -6,8 +6,6 @@
 - ``file,expected`` for anything else: .npy files of the outputs' float values, separated by semicolons.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The graph of a plan as plain values."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

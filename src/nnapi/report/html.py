@@ -1,7 +1,5 @@
 """Pages of a benchmark or of one model's plan, each a single file that needs no network."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache

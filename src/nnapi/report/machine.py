@@ -1,7 +1,5 @@
 """The machine of a measurement, in words."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

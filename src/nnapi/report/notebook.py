@@ -1,7 +1,5 @@
 """HTML of models, plans, traces and results in notebooks, without scripts, readable on light and dark backgrounds."""
 
-from __future__ import annotations
-
 from functools import singledispatch
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The result of a benchmark as values and as JSON."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields

@@ -1,7 +1,5 @@
 """The timeline of one run as plain values for a page."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Timing of calls."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterator

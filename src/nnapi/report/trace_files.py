@@ -3,8 +3,6 @@
 ``%p`` in FILE is the number of the process; without it forked children write none.
 """
 
-from __future__ import annotations
-
 import atexit
 import os
 import sys

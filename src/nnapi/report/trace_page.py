@@ -1,7 +1,5 @@
 """A recording as a page: timing table, timelines, operations, and the trace for other viewers."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,8 +1,6 @@
 """Arguments of an execution: buffers and memories, tested in the specification's order: nulls, state, index, type,
 memory or length, already set, length."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

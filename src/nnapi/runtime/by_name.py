@@ -1,7 +1,5 @@
 """Inputs and outputs by name, and options by name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from enum import IntEnum

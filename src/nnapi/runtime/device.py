@@ -1,7 +1,5 @@
 """Devices: the drivers of this machine, loaded at first use from the entry points of ``nnapi.drivers``."""
 
-from __future__ import annotations
-
 import os
 import re
 import time

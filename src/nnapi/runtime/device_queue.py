@@ -1,7 +1,5 @@
 """The queue of a device: a limited number of executions at a time, by priority, then by arrival."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import threading

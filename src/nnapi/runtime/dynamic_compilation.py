@@ -1,7 +1,5 @@
 """The compilation of a dynamic model: one compilation for each combination of shapes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial

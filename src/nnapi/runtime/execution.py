@@ -1,7 +1,5 @@
 """Executions: computations of a compilation on given buffers (``ANeuralNetworksExecution``)."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from typing import Any

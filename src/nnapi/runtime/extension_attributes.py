@@ -1,7 +1,5 @@
 """Extension attributes of a compilation or an execution: bytes by name, defined by vendors, for drivers."""
 
-from __future__ import annotations
-
 from nnapi.drivers.base import Attribute
 from nnapi.errors import BadDataError, need
 from nnapi.model.extension import EXTENSIONS

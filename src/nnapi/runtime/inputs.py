@@ -1,7 +1,5 @@
 """The inputs of a run: tested arrays, or zeros."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 

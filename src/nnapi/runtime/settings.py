@@ -1,7 +1,5 @@
 """Settings of the runtime in a block: ``with nnapi.settings(tuning=False): …``."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Compilations of one dynamic model by the shapes of a run: made on demand, the last few cached."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Digests of models and cache files. BLAKE3 runs at memory speed and takes 0.5 MB; hashlib's OpenSSL takes 3 MB."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from importlib import import_module

@@ -1,7 +1,5 @@
 """The default directories of persistent records."""
 
-from __future__ import annotations
-
 import os
 from enum import StrEnum
 from functools import cache

@@ -5,8 +5,6 @@ follow: file name, purpose, digest of everything. Invalid files (truncated, alte
 with a logged reason and written anew. Files are replaced, never changed, as other processes may have mapped them.
 """
 
-from __future__ import annotations
-
 import json
 import mmap
 import os

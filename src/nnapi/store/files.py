@@ -1,7 +1,5 @@
 """Replace files atomically."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Small JSON records: one file each, in the folder of its kind, named by the digest of its key."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

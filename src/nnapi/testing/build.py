@@ -1,7 +1,5 @@
 """Models built from examples, through the public calls of a model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Compare outputs with those that an example expects."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple

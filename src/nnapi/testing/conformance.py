@@ -1,7 +1,5 @@
 """The conformance run: every variant of every example that applies, results as values."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor

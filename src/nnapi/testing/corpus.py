@@ -1,7 +1,5 @@
 """Conformance examples in .npz files: ``examples`` is UTF-8 JSON (uint8) that names the other arrays."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from collections.abc import Callable, Iterable, Iterator

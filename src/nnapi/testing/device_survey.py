@@ -1,7 +1,5 @@
 """Survey the types, ranks, constants, layouts and dimensions that a device accepts for each operation."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

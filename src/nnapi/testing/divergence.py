@@ -1,7 +1,5 @@
 """Find the first operation whose result differs between two devices that get the same inputs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Examples as values: a model, its inputs and the expected outputs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum

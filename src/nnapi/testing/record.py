@@ -1,7 +1,5 @@
 """Examples recorded from models and executions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any

@@ -1,7 +1,5 @@
 """The variants in which an example is run."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

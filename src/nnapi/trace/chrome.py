@@ -1,7 +1,5 @@
 """Chrome's trace-event format in JSON, which Perfetto and chrome://tracing open."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Layer and phase in a section's name: ``[NN_LR_PE]ANeuralNetworksExecution_compute``: the runtime executes."""
 
-from __future__ import annotations
-
 import re
 from enum import StrEnum
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Marks: the lines of a trace file at which sections begin and end."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Spans of one thread as nested begin and end marks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import TypeVar
 

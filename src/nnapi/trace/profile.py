@@ -1,7 +1,5 @@
 """Profiles of the operators within one call of an engine, measured in extra runs."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise

@@ -1,7 +1,5 @@
 """Times of each layer in each phase of a run, in wall-clock milliseconds. NaN is a time that the trace lacks."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

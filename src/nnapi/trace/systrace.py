@@ -1,7 +1,5 @@
 """Spans as Android's systrace: ftrace's text, alone or in a page. Perfetto opens both."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The timing table of the NNAPI guide, layers by phases, as text and as values for JSON."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """The sections of one thread of a trace file, and its time in each layer and phase."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 from nnapi.trace.labels import Label, Layer, Phase, parse_label

@@ -1,7 +1,5 @@
 """Logs: one logger for each component, ``nnapi.`` and its tag in Android's log; DEBUG_NN_VLOG shows details."""
 
-from __future__ import annotations
-
 import logging
 import os
 import re

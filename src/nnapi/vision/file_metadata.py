@@ -1,7 +1,5 @@
 """The metadata of a model's file: task, preparation of inputs, labels."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass

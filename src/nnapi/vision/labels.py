@@ -1,7 +1,5 @@
 """Labels of classes: from a text file with one per line, or of well-known data sets."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from importlib.resources import files

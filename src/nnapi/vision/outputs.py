@@ -1,7 +1,5 @@
 """Summaries of outputs, and the ranking of a classifier."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

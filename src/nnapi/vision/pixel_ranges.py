@@ -1,7 +1,5 @@
 """The float values that a model's input takes for black and white."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The library of a delegate: its delegates, its errors, and interpreters that use it alone."""
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Find the operations that a delegate claims: of the whole model, then of each remaining operation alone."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from nnapi.drivers.base import Verdict

@@ -1,8 +1,6 @@
 """The nodes of a graph that a delegate left, read from LiteRT's plan by a wrapping delegate: only delegates can read
 the plan."""
 
-from __future__ import annotations
-
 import ctypes
 from ctypes import POINTER, c_int, c_int64, c_size_t, c_void_p
 from typing import Any

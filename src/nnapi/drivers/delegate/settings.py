@@ -1,7 +1,5 @@
 """The configured delegates: from NNAPI_DELEGATES or, where that is not set, a file."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """An NNAPI library that an agent (native/agent/) calls at the other end of a connection."""
 
-from __future__ import annotations
-
 import os
 import struct
 import time

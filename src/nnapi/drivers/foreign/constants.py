@@ -1,7 +1,5 @@
 """The constants of models that an agent keeps: each is sent once in a session."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np

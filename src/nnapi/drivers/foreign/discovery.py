@@ -1,7 +1,5 @@
 """Discovery of the devices of libraries."""
 
-from __future__ import annotations
-
 from contextlib import closing
 
 from nnapi.drivers.base import Driver

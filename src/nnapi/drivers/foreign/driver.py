@@ -1,7 +1,5 @@
 """The driver of one device of another NNAPI library."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import closing
 

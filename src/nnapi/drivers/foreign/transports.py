@@ -1,7 +1,5 @@
 """Connections to agents: Unix sockets, TCP, the standard streams of ssh, and adb's forwarding."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """Messages between this package and an agent (native/agent/agent.h): a header, a head of 32-bit words, and data."""
 
-from __future__ import annotations
-
 import select
 import socket
 import struct

@@ -1,7 +1,5 @@
 """A driver in a process of its own: the application survives the end of that process."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import sys

@@ -1,7 +1,5 @@
 """Limits of each application of a service, enforced by its worker process and the service."""
 
-from __future__ import annotations
-
 import os
 import resource
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """A memory file, sealed and mapped by application and driver, that carries the inputs and outputs of a run."""
 
-from __future__ import annotations
-
 import math
 import mmap
 import os

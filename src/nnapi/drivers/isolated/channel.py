@@ -2,8 +2,6 @@
 page. A run without a message changes a word of the page; the other side spins for it, then sleeps until its bell
 rings."""
 
-from __future__ import annotations
-
 import ctypes
 import mmap
 import os

@@ -1,7 +1,5 @@
 """The driver's side of one channel: a thread that answers messages and runs models."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import socket

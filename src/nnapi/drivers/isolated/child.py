@@ -1,8 +1,6 @@
 """The process of a driver: ``python -m nnapi.drivers.isolated.child CONNECTION OUTPUT PARENT``, which serves that one
 connection and ends with it or the application."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import pickle

@@ -1,7 +1,5 @@
 """The application's side of one driver process: channels, calls, models."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

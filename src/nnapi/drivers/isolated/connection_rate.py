@@ -3,8 +3,6 @@
 A worker costs some 15 ms of a processor, and a process that waits for its worker uses none.
 """
 
-from __future__ import annotations
-
 RATE = 4.0
 """New connections of one process in a second."""
 BURST = 32

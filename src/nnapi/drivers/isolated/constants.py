@@ -1,8 +1,6 @@
 """A model's constants by descriptor: the files that they are mapped from, without a copy, and one memory file for
 others."""
 
-from __future__ import annotations
-
 import mmap
 import os
 from collections.abc import Callable, Sequence

@@ -1,8 +1,6 @@
 """Descriptors that cross between processes. Reading mapped bytes that another process has truncated raises SIGBUS, so
 memory files are sealed against shrinking, and unsealed, too small or other files are refused."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import socket

@@ -1,8 +1,6 @@
 """Cache entries with a digest under a secret key: engines read prepared models without checking them, so a service
 restores only entries that it wrote for the same model."""
 
-from __future__ import annotations
-
 import hmac
 import json
 from hashlib import blake2b

@@ -1,7 +1,5 @@
 """Drivers of libraries that are never loaded into the application: short-lived processes describe them."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from nnapi.drivers.base import DeviceInfo

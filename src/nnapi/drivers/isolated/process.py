@@ -1,7 +1,5 @@
 """The process of a driver, as the application starts, watches and ends it, or a service does."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import select

@@ -1,8 +1,6 @@
 """Limits that a driver's process sets for itself, for good: memory, sockets, writable files, access to other
 processes."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os

@@ -2,8 +2,6 @@
 is in a memory file, the first descriptor. Invalid messages raise :class:`Violation`; reading never runs foreign
 code."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

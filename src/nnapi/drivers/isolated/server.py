@@ -1,7 +1,5 @@
 """The driver's side of a connection: messages that open channels and release models."""
 
-from __future__ import annotations
-
 import os
 import socket
 import threading

@@ -1,8 +1,6 @@
 """A service: a process that forks a worker for each connection of an application, ends workers whose runs take too
 long, and reports how they ended. It reads nothing that an application sends."""
 
-from __future__ import annotations
-
 import gc
 import mmap
 import os

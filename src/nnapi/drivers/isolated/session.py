@@ -1,7 +1,5 @@
 """Models, prepared models, limits and the recording of one connection."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import itertools

@@ -1,7 +1,5 @@
 """The engine's compiled graph and entry of the compilation cache: a file, followed by the other facts."""
 
-from __future__ import annotations
-
 import json
 import struct
 from typing import Any, NamedTuple

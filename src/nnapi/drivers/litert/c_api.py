@@ -1,7 +1,5 @@
 """LiteRT's C API: a file compiled for the CPU with options that the interpreter lacks."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Write a lowered graph as a file for LiteRT. Restoring from the cache does not import this module."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from nnapi.drivers.litert.artifact import VERSION, Compiled, write_facts

@@ -1,7 +1,5 @@
 """The context of the rules for LiteRT: its differences from the canonical context, and facts of the whole model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Sequence
 from typing import Any, ClassVar, TypeVar
 

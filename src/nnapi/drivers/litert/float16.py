@@ -1,7 +1,5 @@
 """XNNPACK in float16: by LiteRT's C API, as the interpreter has no switch for it on x86."""
 
-from __future__ import annotations
-
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 

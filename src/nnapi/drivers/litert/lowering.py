@@ -1,7 +1,5 @@
 """Lower a model to a graph for LiteRT."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar

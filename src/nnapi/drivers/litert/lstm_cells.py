@@ -1,7 +1,5 @@
 """LSTM cells without peepholes, projection and normalization, which XNNPACK computes decomposed."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.formats.tflite.graph import Operator

@@ -1,7 +1,5 @@
 """The values of an unsigned filter that do not fit into signed bytes."""
 
-from __future__ import annotations
-
 from weakref import WeakKeyDictionary
 
 import numpy as np

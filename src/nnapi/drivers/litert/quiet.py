@@ -1,7 +1,5 @@
 """Hide LiteRT's message to stderr for a new delegate, which has no switch."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Graphs that the engine must never get: on some it ends the process."""
 
-from __future__ import annotations
-
 import math
 
 from nnapi.formats.tflite.graph import Operator, Tensor

@@ -1,7 +1,5 @@
 """Make all quantized values of a graph unsigned, as in its model: a variant that is faster on some processors."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.formats.tflite.convolutions import Conv

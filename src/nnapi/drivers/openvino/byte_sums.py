@@ -4,8 +4,6 @@ VNNI adds four products in 32 bits. On x86 without it the engine adds two in 16 
 so that a result can be off by the whole range. There the engine computes in float32, which is slower.
 """
 
-from __future__ import annotations
-
 from nnapi.drivers.instruction_sets import find_instruction_sets
 
 VNNI = frozenset({"avx512_vnni", "avx_vnni"})

@@ -1,7 +1,5 @@
 """The context of a lowering rule: one call of the model, and the conversions that rules share."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 

@@ -3,8 +3,6 @@
 Every call of the engine would wait for them for ever, so the child makes none.
 """
 
-from __future__ import annotations
-
 import os
 
 from nnapi.errors import OpFailedError

@@ -1,7 +1,5 @@
 """Patterns of a graph written as the engine's own passes look for them: layer normalization, erf in GELU, indices."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.drivers.openvino.api import op

@@ -1,7 +1,5 @@
 """The precision that the engine is asked for."""
 
-from __future__ import annotations
-
 from nnapi.drivers.instruction_sets import find_instruction_sets
 from nnapi.drivers.precision import Offer, offer
 from nnapi.model.model import Model

@@ -1,7 +1,5 @@
 """GRU cells that importers unroll along time, as the engine's own sequence."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 

@@ -1,7 +1,5 @@
 """How long OpenVINO takes for operations on processors."""
 
-from __future__ import annotations
-
 from nnapi.drivers.timings import (
     BYTE_MAC,
     SUMS,

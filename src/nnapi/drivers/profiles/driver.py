@@ -1,7 +1,5 @@
 """The driver of a profile."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Read tables of the operations and types that a device supports, as other programs write them, into profiles."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

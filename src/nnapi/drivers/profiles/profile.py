@@ -1,7 +1,5 @@
 """The profile of a device: its identity, supported operands and declared performance."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 

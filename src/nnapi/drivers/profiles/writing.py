@@ -1,7 +1,5 @@
 """Write profiles as TOML that is read back equal."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

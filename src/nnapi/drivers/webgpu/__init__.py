@@ -1,7 +1,5 @@
 """The device ``webgpu``: the GPU, by LiteRT's accelerator (ML Drift on WebGPU on Vulkan). A process searches for it."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

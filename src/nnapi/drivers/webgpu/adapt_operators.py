@@ -4,8 +4,6 @@ A convolution may have an unsigned filter if all its tensors are unsigned, and a
 Other operators take signed filters with any zero point; FULLY_CONNECTED takes no others. Few take a tensor twice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from nnapi.drivers.litert.unsigned_values import UnsignedTensors

@@ -1,7 +1,5 @@
 """LiteRT's compiled models on its WebGPU accelerator, one thread at a time. It may end or hang the process."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """Lower a model to operators that the accelerator computes correctly, and write its file."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

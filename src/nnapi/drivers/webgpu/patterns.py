@@ -1,7 +1,5 @@
 """The patterns of operators that the accelerator computes correctly. ``python -m tools.webgpu_patterns`` lists them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import cache
 from itertools import groupby

@@ -1,7 +1,5 @@
 """The lowering rules: those for LiteRT, with the accelerator's own."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperationCode as Op

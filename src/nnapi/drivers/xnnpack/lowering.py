@@ -4,8 +4,6 @@ The kernels flush values below 2**-126 to 0; roots of large values and sines of 
 and LOGISTIC is NaN far from 0. The faults depend on the processor; the remedy does not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Rewrite a lowered graph for XNNPACK. Restoring from the cache does not import this module."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from nnapi.drivers.litert.unsigned_values import make_unsigned

@@ -1,7 +1,5 @@
 """How long XNNPACK takes for operations, by processor."""
 
-from __future__ import annotations
-
 from nnapi.drivers.timings import (
     BYTE_MAC,
     QUANTIZED,

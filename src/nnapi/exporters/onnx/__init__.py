@@ -1,7 +1,5 @@
 """Write ONNX files: one rule per operation, quantized values between QuantizeLinear and DequantizeLinear."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from nnapi.errors import OpFailedError

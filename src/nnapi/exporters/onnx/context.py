@@ -1,7 +1,5 @@
 """The context of the exporter's rules: one call, its values, and the nodes that the rule appends."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Lower a model to an ONNX graph: each operation by its rule, or refused with the reason."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

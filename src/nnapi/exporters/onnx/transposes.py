@@ -1,7 +1,5 @@
 """Move Transposes behind operators that ignore the order of axes, where they cancel out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

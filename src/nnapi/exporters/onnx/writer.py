@@ -1,7 +1,5 @@
 """Write a graph with the library ``onnx``, which also checks it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from typing import Any

@@ -1,7 +1,5 @@
 """Write .tflite files: one rule per operation, and the writer that the engine drivers use."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path

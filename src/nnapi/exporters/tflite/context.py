@@ -1,7 +1,5 @@
 """The context of the exporter's rules, which preserve quantization and filters."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from nnapi.formats.tflite.graph import Tensor, constant

@@ -1,7 +1,5 @@
 """Lower a model to a TFLite graph: each operation by its rule, or refused with the reason."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from nnapi.codes import OperandCode

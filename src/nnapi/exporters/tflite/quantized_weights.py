@@ -1,7 +1,5 @@
 """Products of floats and constants that stay quantized: TFLite's dynamic-range operators."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.formats.tflite.dead_code import remove_dead_operators

@@ -1,7 +1,5 @@
 """Dead operators."""
 
-from __future__ import annotations
-
 from nnapi.formats.tflite.graph import Graph, Tensor
 
 

@@ -1,7 +1,5 @@
 """DETECTION_POSTPROCESSING by TFLite's custom operation."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

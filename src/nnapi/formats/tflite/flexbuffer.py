@@ -4,8 +4,6 @@ A FlexBuffer is read from its end: the root's width in bytes, its packed type (t
 backwards. A map follows the offset of its keys, their width, and its size; the types follow its values.
 """
 
-from __future__ import annotations
-
 from struct import Struct
 
 from nnapi.errors import BadDataError, need

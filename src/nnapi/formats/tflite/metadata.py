@@ -4,8 +4,6 @@ The block is a FlatBuffer in one of the file's buffers. Files that it names, suc
 archive behind the model. Damaged metadata raises BadDataError.
 """
 
-from __future__ import annotations
-
 import os
 import zipfile
 import zlib

@@ -1,7 +1,5 @@
 """One row per operator of TensorFlow Lite, read from ``operators.txt``: its stored options and its properties."""
 
-from __future__ import annotations
-
 import os
 from functools import cache
 from typing import Any, NamedTuple

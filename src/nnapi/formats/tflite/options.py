@@ -1,7 +1,5 @@
 """Options of operators by their names in the schema, from (height, width) pairs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 Pair = tuple[int, int]

@@ -1,7 +1,5 @@
 """QUANTIZED_LSTM by TFLite's integer LSTM cell."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from nnapi.formats.tflite.graph import Operator, Tensor

@@ -4,8 +4,6 @@ Positions are paths of a tree with one level per axis, in any order; a blocked a
 for all positions of its level, or for listed ones.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -4,8 +4,6 @@ Each run must set variables before the operator and read them after it. Only dat
 because the engine reorders independent operators.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ A tensor or an operator with all its children is a *record* with constant inner 
 bytes of constants are large; they are concatenated once, at the end.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """ONNX models."""
 
-from __future__ import annotations
-
 from nnapi.importers.onnx.dynamic_import import make_dynamic
 from nnapi.importers.onnx.reader import File
 from nnapi.importers.onnx.static_import import read_file

@@ -1,7 +1,5 @@
 """Fold constants after a linear operation into its filter and bias, which saves a pass over the tensor."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Infer the dimensions of results from inputs with dynamic ones: computed for two sizes, dynamic where those differ."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from nnapi.codes import OperationCode

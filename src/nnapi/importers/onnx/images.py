@@ -1,7 +1,5 @@
 """Images: NCHW in the file, of height 1 where it has NCW; NHWC in the graph."""
 
-from __future__ import annotations
-
 from nnapi.importers.graph import Value
 from nnapi.importers.movement import transpose
 from nnapi.importers.node import Node

@@ -4,8 +4,6 @@ Images are NCHW in the file, NHWC in NNAPI. Results stay NHWC (``Tensor.is_nhwc`
 order, so that a network transposes its inputs and outputs only. Tensors beyond NNAPI's rank have merged dimensions.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

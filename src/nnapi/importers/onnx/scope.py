@@ -1,7 +1,5 @@
 """The state that the nodes of one graph share during the conversion."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache

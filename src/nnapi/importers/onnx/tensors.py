@@ -1,7 +1,5 @@
 """Tensors of an ONNX file: constants in the file's types, and values of the graph."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """TensorFlow Lite models."""
 
-from __future__ import annotations
-
 import os
 
 from nnapi.formats.tflite.reader import File

@@ -1,7 +1,5 @@
 """Convert the subgraphs of a .tflite file to models, and collect refusals."""
 
-from __future__ import annotations
-
 import os
 import struct
 from collections.abc import Iterator, Mapping, Sequence

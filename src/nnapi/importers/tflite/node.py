@@ -1,7 +1,5 @@
 """One operator of a .tflite file during its import."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 

@@ -1,7 +1,5 @@
 """Operand types and stored values of a file's tensors."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """RELU, RELU1, RELU6, TANH, LOGISTIC, ELU, PRELU, HARD_SWISH."""
 
-from __future__ import annotations
-
 from nnapi.codes import OperationCode as Op
 from nnapi.lowering.decomposition import Decomposition, decomposition
 from nnapi.model.builder import Tensor

@@ -1,7 +1,5 @@
 """Decompositions of MINIMUM by MAXIMUM, of comparisons by GREATER and EQUAL, and of logic by arithmetic on 0 and 1."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperationCode as Op

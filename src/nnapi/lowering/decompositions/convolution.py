@@ -1,7 +1,5 @@
 """GROUPED_CONV_2D, TRANSPOSE_CONV_2D and DEPTHWISE_CONV_2D by CONV_2D."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from nnapi.codes import OperationCode as Op

@@ -1,7 +1,5 @@
 """ARGMAX, ARGMIN by TOPK_V2, EMBEDDING_LOOKUP by GATHER."""
 
-from __future__ import annotations
-
 from nnapi.codes import OperationCode as Op
 from nnapi.lowering.decomposition import Decomposition, decomposition, read_stored, write_stored
 from nnapi.lowering.decompositions.binary import as_numbers

@@ -1,7 +1,5 @@
 """FULLY_CONNECTED by a convolution of one pixel, BATCH_MATMUL by one of these for each matrix."""
 
-from __future__ import annotations
-
 import math
 from functools import reduce
 

@@ -1,7 +1,5 @@
 """Reshapes, slices, paddings and blocks: by RESHAPE, TRANSPOSE, CONCATENATION and GATHER."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """SOFTMAX, LOG_SOFTMAX, L2_NORMALIZATION, LOCAL_RESPONSE_NORMALIZATION, INSTANCE_NORMALIZATION."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """MAX_POOL_2D by maxima of shifted images, AVERAGE_POOL_2D by a depthwise convolution, L2_POOL_2D by squares."""
 
-from __future__ import annotations
-
 from functools import reduce
 
 import numpy as np

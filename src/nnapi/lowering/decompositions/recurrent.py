@@ -1,7 +1,5 @@
 """LSTM, RNN, their sequences and SVDF by products and sums, with unrolled time steps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any

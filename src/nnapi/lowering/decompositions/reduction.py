@@ -1,7 +1,5 @@
 """Reductions: combine one half with the other until one element is left."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 

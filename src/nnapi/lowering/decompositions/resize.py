@@ -1,7 +1,5 @@
 """RESIZE_NEAREST_NEIGHBOR by GATHER, RESIZE_BILINEAR by GATHER and interpolation."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperationCode as Op

@@ -1,7 +1,5 @@
 """Activation functions."""
 
-from __future__ import annotations
-
 from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.lowering.lower import require

@@ -1,7 +1,5 @@
 """The context of a rule that lowers one NNAPI call to operators of TensorFlow Lite."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Convolutions: grouped, depthwise, transposed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from nnapi.codes import OperationCode as Op

@@ -1,7 +1,5 @@
 """The last step of single-shot detectors."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

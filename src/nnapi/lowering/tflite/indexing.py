@@ -1,7 +1,5 @@
 """Elements by their position, their key or their order."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Elements moved without arithmetic."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import prod
 

@@ -1,7 +1,5 @@
 """Values relative to those around them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from nnapi.codes import OperationCode as Op

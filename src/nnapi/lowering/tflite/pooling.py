@@ -1,7 +1,5 @@
 """Pooling: one value for each window of an image."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import FuseCode

@@ -1,7 +1,5 @@
 """Recurrent cells that TensorFlow Lite computes as NNAPI does."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

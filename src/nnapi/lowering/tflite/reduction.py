@@ -1,7 +1,5 @@
 """Many values to one along axes."""
 
-from __future__ import annotations
-
 from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.lowering.tflite.context import Context, lower

@@ -1,7 +1,5 @@
 """Functions of single elements."""
 
-from __future__ import annotations
-
 from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.lowering.tflite.context import Context, lower

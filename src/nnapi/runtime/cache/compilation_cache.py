@@ -1,8 +1,6 @@
 """The compilation cache: files with a driver's payload, and the plan of a whole model. No error of the cache fails a
 compilation."""
 
-from __future__ import annotations
-
 import os
 import struct
 import time

@@ -1,7 +1,5 @@
 """A plan on trial beside the active one."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Sequence

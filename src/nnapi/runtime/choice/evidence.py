@@ -5,8 +5,6 @@ normal prior against none. It may be tested after each pair: without an effect i
 at most 1/x.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Iterable

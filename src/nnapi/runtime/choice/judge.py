@@ -1,7 +1,5 @@
 """Comparison of the results of two plans, as a whole: rounding errors grow to many quantization steps in a network."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 

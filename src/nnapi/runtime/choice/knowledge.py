@@ -1,7 +1,5 @@
 """Knowledge of the plan for a model on these devices, from the cache and from records, and the caching of plans."""
 
-from __future__ import annotations
-
 import json
 from typing import NamedTuple
 

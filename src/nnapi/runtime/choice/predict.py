@@ -1,7 +1,5 @@
 """The plan that is predicted to be fastest, by the timings that drivers ship."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

@@ -9,8 +9,6 @@
 | Fixed | prepare | nothing |
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The question of a plan: a model, and the devices, options and cache of its compilation."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """Records of decisions, shared by processes: a plan, and the plans that trials compared it with."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple, Self

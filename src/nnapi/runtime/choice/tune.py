@@ -1,7 +1,5 @@
 """The immediate decision for a model: ``nnapi tune``, and compilations that wait for it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Predicted seconds of operations: by a driver's timings, or by declared costs relative to the CPU reference."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 

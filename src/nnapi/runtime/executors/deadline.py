@@ -1,7 +1,5 @@
 """Deadlines: nanoseconds of the monotonic clock, None for no limit."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import TypeVar

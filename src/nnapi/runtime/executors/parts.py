@@ -1,7 +1,5 @@
 """Preparation of the partitions of a plan: each by its device's driver, or from the compilation cache."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Plans worth comparing with the predicted best: as much as possible on each device, and the nearest other division."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from nnapi.runtime.planning.partition import FORBIDDEN, Assignment, Problem

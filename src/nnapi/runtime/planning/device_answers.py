@@ -1,7 +1,5 @@
 """The answers of devices on a model: their verdicts, asked for on demand, and the predicted costs of its operations."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TypeAlias

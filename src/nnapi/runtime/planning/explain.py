@@ -1,7 +1,5 @@
 """The explanation of a plan as text and data: devices, refusals and costs of each operation."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The order of operations: those of one device together, as far as their inputs allow."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from nnapi.model.model import Model, OperationCall

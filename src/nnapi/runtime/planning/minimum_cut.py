@@ -1,7 +1,5 @@
 """Minimum cuts of small networks (Dinic 1970, "Algorithm for solution of a problem of maximum flow in networks")."""
 
-from __future__ import annotations
-
 from collections import deque
 
 SOURCE, SINK = 0, 1

@@ -1,7 +1,5 @@
 """Planning: verdicts of the devices, predicted costs, the cheapest assignment, and its steps."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

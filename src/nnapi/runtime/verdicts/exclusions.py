@@ -1,7 +1,5 @@
 """Operations that ended the process of a driver twice: its device is not asked for them again, now and later."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache

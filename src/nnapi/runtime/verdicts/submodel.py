@@ -1,7 +1,5 @@
 """Operations of a model as a model of their own."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 

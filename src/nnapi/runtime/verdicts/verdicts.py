@@ -1,7 +1,5 @@
 """Verdicts of a device on the operations of a model: the runtime's rules first, then its driver."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from nnapi.codes import CONTROL_FLOW, DeviceTypeCode

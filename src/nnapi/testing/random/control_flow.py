@@ -1,7 +1,5 @@
 """Random calls of IF and WHILE, with the models that they refer to."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Variants of a model that must not change its result."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """A failure in words: operations and their operands."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 
 import numpy as np

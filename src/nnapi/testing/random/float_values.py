@@ -1,7 +1,5 @@
 """Quantized operations computed on float values."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Random graphs, grown call by call from results of earlier calls."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

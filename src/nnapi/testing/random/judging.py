@@ -1,7 +1,5 @@
 """The judgment of one random example on a device: agreed, refused, or the fault."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Shrinking of a failure: fewer operations, smaller dimensions, plainer values, for as long as it still fails."""
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Subgraphs of a random graph: one operation to judge, or several to shrink a failure."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 

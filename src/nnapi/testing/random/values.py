@@ -1,7 +1,5 @@
 """Random scalars, tensors and dimensions from one small pool per attempt, so that operands fit together."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar

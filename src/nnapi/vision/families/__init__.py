@@ -1,7 +1,5 @@
 """The table of model families."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any

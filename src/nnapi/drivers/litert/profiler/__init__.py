@@ -1,7 +1,5 @@
 """LiteRT's own profiler, which measures each operator for traces."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

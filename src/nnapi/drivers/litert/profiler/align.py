@@ -4,8 +4,6 @@ Events of LiteRT's own kernels name their operator. XNNPACK's name only the comp
 operator, but some prepare or finish an operator, and some operators are fused.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple

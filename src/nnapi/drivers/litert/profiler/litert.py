@@ -1,7 +1,5 @@
 """A model compiled with LiteRT's profiler, and the events of its runs."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Sequence
 from ctypes import byref, c_char_p, c_int, c_size_t, c_uint64

@@ -4,8 +4,6 @@ Python cannot reach the interpreter's profiler; the C API has one, for a model c
 events read a file, 0.1 ms per run: so a few separate runs measure the operators' shares.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Activation functions that XNNPACK computes faster by other operators."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperationCode as Op

@@ -1,7 +1,5 @@
 """Arithmetic on pairs of elements, within the scales that XNNPACK supports."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Limits of depthwise and transposed convolutions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from nnapi.codes import OperationCode as Op

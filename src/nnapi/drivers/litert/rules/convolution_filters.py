@@ -1,7 +1,5 @@
 """Filters and biases of sums of products for the engine."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

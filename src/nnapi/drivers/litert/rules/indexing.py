@@ -1,7 +1,5 @@
 """Lookups that LiteRT computes in another order or type than NNAPI."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Movements with faster operators."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

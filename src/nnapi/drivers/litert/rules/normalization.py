@@ -1,7 +1,5 @@
 """Normalizations for which XNNPACK's kernels are not exact."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperationCode as Op

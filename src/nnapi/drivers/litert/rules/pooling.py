@@ -1,7 +1,5 @@
 """Pooling whose results may be infinite."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import FuseCode

@@ -1,7 +1,5 @@
 """Conversions that LiteRT lacks or computes otherwise."""
 
-from __future__ import annotations
-
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert.context import Context, lower

@@ -1,7 +1,5 @@
 """Recurrent cells without gates."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from nnapi.codes import OperationCode as Op

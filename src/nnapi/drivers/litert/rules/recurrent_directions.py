@@ -3,8 +3,6 @@
 The engine's bidirectional operators are avoided: they overwrite rows when merging, and read the wrong backward input.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from nnapi.drivers.litert.context import Context

@@ -1,7 +1,5 @@
 """LSTM: the engine's own cells, one step or a sequence."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

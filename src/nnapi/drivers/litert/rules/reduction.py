@@ -1,7 +1,5 @@
 """Means of long rows."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 from nnapi.codes import OperationCode as Op

@@ -1,7 +1,5 @@
 """Resized images, where XNNPACK would read other cells."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperationCode as Op

@@ -1,7 +1,5 @@
 """Limits of functions of single elements."""
 
-from __future__ import annotations
-
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert.context import Context, lower
 from nnapi.formats.tflite.graph import Tensor

@@ -1,7 +1,5 @@
 """Activations, with a slope (PRELU) or without."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import FuseCode

@@ -1,7 +1,5 @@
 """Functions of two elements; dimensions of 1 are broadcast."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import FuseCode

@@ -5,8 +5,6 @@ recognizes that and computes with the quantized values. It wants signed weights 
 which have one, are shifted by it; where that leaves the range of a signed byte, they become float32, which is as exact.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Elements chosen by indices or truth values, and the indices of extremes."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperandCode

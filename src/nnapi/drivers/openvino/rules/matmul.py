@@ -1,7 +1,5 @@
 """Matrix products, quantized ones as convolutions are."""
 
-from __future__ import annotations
-
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, integers, lower

@@ -1,7 +1,5 @@
 """Elements moved, dropped, repeated or surrounded; none changes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

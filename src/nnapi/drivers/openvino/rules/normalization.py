@@ -1,7 +1,5 @@
 """Normalizations: each element relative to those around it."""
 
-from __future__ import annotations
-
 import math
 
 from nnapi.codes import OperationCode as Op

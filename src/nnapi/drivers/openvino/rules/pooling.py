@@ -1,7 +1,5 @@
 """AVERAGE_POOL_2D and MAX_POOL_2D, without their padding."""
 
-from __future__ import annotations
-
 from nnapi.codes import FuseCode, OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op

@@ -1,7 +1,5 @@
 """QUANTIZE, DEQUANTIZE, CAST."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperandCode

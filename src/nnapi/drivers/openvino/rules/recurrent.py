@@ -1,7 +1,5 @@
 """LSTM cells along time, in the engine's own sequence."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Many elements to one, along axes."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """RESIZE_BILINEAR, RESIZE_NEAREST_NEIGHBOR."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperationCode as Op

@@ -1,7 +1,5 @@
 """Functions of each element."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperationCode as Op

@@ -1,7 +1,5 @@
 """Dequantize weights beside a float input where that is faster: the engine quantizes the input by rows first."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.drivers.xnnpack.passes.signed_weights import cost_model

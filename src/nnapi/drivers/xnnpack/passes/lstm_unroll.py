@@ -7,8 +7,6 @@ the polynomial), candidate and activated state by 6e-4, the output hence by 2e-3
 state may differ by more than 1 LSB, so a cell whose new state is read stays, unless the model permits rounded states.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ RSQRT is computed one by one elsewhere, as its kernel flushes the smallest float
 constant is larger than those.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.drivers.xnnpack.lowering import LARGE

@@ -1,7 +1,5 @@
 """Compute reductions on quantized values where a model dequantizes all of them first, in up to half the time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from nnapi.drivers.litert.rules.reduction import LONGEST_ROW, count_row

@@ -1,7 +1,5 @@
 """Replace the importer's decompositions of ROUND, SIGN, GELU and casts by operators; sign of 0 and NaN may differ."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from itertools import chain

@@ -1,7 +1,5 @@
 """Leave inputs and outputs unsigned where all their operators support that; others are converted outside the engine."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Arithmetic, comparisons and logic on pairs of elements."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperationCode as Op

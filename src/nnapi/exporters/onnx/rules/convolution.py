@@ -1,7 +1,5 @@
 """Convolutions: in groups, by channel, transposed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from nnapi.codes import OperationCode as Op

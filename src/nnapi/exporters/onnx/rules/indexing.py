@@ -1,7 +1,5 @@
 """Elements by their position or their order."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperationCode as Op

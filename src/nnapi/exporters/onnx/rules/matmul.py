@@ -1,7 +1,5 @@
 """Products of matrices."""
 
-from __future__ import annotations
-
 from nnapi.codes import OperationCode as Op
 from nnapi.exporters.onnx.context import Context, lower
 from nnapi.exporters.onnx.graph import Value

@@ -1,7 +1,5 @@
 """Operations that move elements and pass quantized values through."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Values relative to those around them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperationCode as Op

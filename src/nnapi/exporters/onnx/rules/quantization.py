@@ -1,7 +1,5 @@
 """Between float32 and quantized values, and between types."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperationCode as Op

@@ -1,7 +1,5 @@
 """Many values to one along axes."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperationCode as Op

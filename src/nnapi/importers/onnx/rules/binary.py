@@ -1,7 +1,5 @@
 """Binary and n-ary operators with broadcasting: arithmetic, comparisons, logic."""
 
-from __future__ import annotations
-
 from functools import reduce
 from operator import add
 

@@ -1,7 +1,5 @@
 """Convolutions: NCHW with OIHW filters in ONNX, NHWC with OHWI filters in NNAPI."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 

@@ -1,7 +1,5 @@
 """Indexing: slices, gathers, arg max, top k."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

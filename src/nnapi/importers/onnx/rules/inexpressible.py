@@ -1,7 +1,5 @@
 """Reasons why some operators of ONNX have no rule."""
 
-from __future__ import annotations
-
 BY_REASON = {
     "the dimensions of its result depend on the data": "Compress NonZero Unique",
     "NNAPI has no sequences": "SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength "

@@ -1,7 +1,5 @@
 """Cast, QuantizeLinear and DequantizeLinear; pairs of the last two disappear around quantized operations."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode

@@ -1,7 +1,5 @@
 """Operands of quantized operations: inputs, filters and biases."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperandCode

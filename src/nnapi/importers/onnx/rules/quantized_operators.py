@@ -1,7 +1,5 @@
 """Operators with scales and zero points as inputs: float operators between DequantizeLinear and QuantizeLinear."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

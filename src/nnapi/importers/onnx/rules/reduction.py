@@ -1,7 +1,5 @@
 """Reductions along axes, and running sums."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ Resizing is a linear map along each axis, which ONNX's reference gives; NNAPI's 
 GridSample gathers pixels at computed locations as rows of the image, and interpolates.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from operator import add

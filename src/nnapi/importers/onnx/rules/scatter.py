@@ -1,7 +1,5 @@
 """Scatter operators: updates are concatenated behind the data, and each row of the result is gathered."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Operations on each element: NNAPI's own, and formulas of them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

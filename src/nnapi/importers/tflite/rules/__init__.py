@@ -4,8 +4,6 @@ A rule appends NNAPI operations that write the outputs of a :class:`~nnapi.impor
 Refused.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from nnapi.formats.tflite.operators import OPERATORS

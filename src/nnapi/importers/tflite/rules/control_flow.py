@@ -1,7 +1,5 @@
 """IF, WHILE and composites: operations that are subgraphs of the file."""
 
-from __future__ import annotations
-
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.formats.tflite.reader import list_subgraphs
 from nnapi.importers.graph import Value

@@ -1,7 +1,5 @@
 """Convolutions and FULLY_CONNECTED."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

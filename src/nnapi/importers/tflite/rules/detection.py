@@ -1,7 +1,5 @@
 """The last step of single-shot detectors, a custom operation."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from nnapi.codes import OperationCode

@@ -1,7 +1,5 @@
 """Elementwise operations."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

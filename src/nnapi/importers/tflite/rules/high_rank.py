@@ -1,8 +1,6 @@
 """Operations on more dimensions than NNAPI's, on *rows*: values of a few dimensions with the same elements in order. A
 network upsamples by them: an image [1, h, 1, w, 1, c] times ones [1, 1, 2, 1, 2, 1]."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Slices, gathers, look-ups, arg max, top k, and scatters: products with one-hot matrices."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

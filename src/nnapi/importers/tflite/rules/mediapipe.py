@@ -1,7 +1,5 @@
 """Custom operations of MediaPipe's networks, composed of others; those of landmarks are of version 2, with rank 3."""
 
-from __future__ import annotations
-
 import math
 from functools import partial, reduce
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Shapes and axes: reshape, transpose, concatenate, split, repeat, pad, fill."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

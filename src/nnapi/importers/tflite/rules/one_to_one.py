@@ -1,7 +1,5 @@
 """Operators that an operation of NNAPI computes from the same inputs."""
 
-from __future__ import annotations
-
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import FAMILIES, rule
 from nnapi.model.operation import REGISTRY

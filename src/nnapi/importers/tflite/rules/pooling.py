@@ -1,7 +1,5 @@
 """Pooling, normalization and resizing of images."""
 
-from __future__ import annotations
-
 from nnapi.codes import OperationCode
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode

@@ -1,7 +1,5 @@
 """QUANTIZE, DEQUANTIZE, CAST, FAKE_QUANT, DENSIFY."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode

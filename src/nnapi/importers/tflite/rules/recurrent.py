@@ -1,7 +1,5 @@
 """Recurrent cells and sequences. Their state, variables in TFLite, starts from zero at every run."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Reductions along axes, and products of matrices."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.codes import OperationCode

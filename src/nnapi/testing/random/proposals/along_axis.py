@@ -1,7 +1,5 @@
 """Proposals for operations along an axis or several: reductions, lookups, concatenations, splits."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.model.operand import Shape

@@ -1,7 +1,5 @@
 """Proposals for operations on boxes, and on tensors whose elements have fixed meanings."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from nnapi.model.operand import Shape

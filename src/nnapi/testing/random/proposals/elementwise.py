@@ -1,7 +1,5 @@
 """Proposals for element-wise operations of one tensor or two."""
 
-from __future__ import annotations
-
 from nnapi.testing.random.proposals.proposal import Draw, Proposal, proposes
 
 

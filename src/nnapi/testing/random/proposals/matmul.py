@@ -1,7 +1,5 @@
 """Proposals for FULLY_CONNECTED and BATCH_MATMUL."""
 
-from __future__ import annotations
-
 import math
 
 from nnapi.testing.random.proposals.proposal import MOST, Draw, Proposal, proposes

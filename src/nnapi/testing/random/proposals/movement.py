@@ -1,7 +1,5 @@
 """Proposals for operations that move elements, or look them up."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

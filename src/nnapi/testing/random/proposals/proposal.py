@@ -1,7 +1,5 @@
 """Arguments of an operation that fit each other. The others are drawn independently."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field

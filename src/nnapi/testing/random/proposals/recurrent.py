@@ -1,7 +1,5 @@
 """Proposals for recurrent operations: weights and states of one size."""
 
-from __future__ import annotations
-
 from nnapi.model.operand import Shape
 from nnapi.testing.random.proposals.proposal import Draw, Proposal, proposes
 

@@ -1,7 +1,5 @@
 """Proposals for convolutions, poolings and resizes. The result is drawn first, and the image follows."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from nnapi.codes import PaddingCode

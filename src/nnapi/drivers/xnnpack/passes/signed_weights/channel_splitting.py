@@ -1,7 +1,5 @@
 """Split the filters of sums of products that do not fit into signed bytes into sums of two."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import partial

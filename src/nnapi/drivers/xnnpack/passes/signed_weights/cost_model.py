@@ -3,8 +3,6 @@
 They predict the variant of a model to try first. ``benchmarks/operator_costs.py`` measures the :class:`KernelTimings`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

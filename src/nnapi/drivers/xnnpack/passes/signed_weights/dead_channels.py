@@ -1,7 +1,5 @@
 """Find channels that are zero for every input by interval arithmetic: weights beside them are cleared, not split."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Compute quantized convolutions in float32 where few channels leave an integer tile mostly empty."""
 
-from __future__ import annotations
-
 from nnapi.drivers.xnnpack.passes.dynamic_range import dequantize_bias, dequantize_constant
 from nnapi.drivers.xnnpack.passes.signed_weights import cost_model
 from nnapi.formats.tflite.convolutions import Conv

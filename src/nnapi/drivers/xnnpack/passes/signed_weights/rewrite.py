@@ -6,8 +6,6 @@ in rows (:mod:`space_to_depth`). Depthwise filters cannot sum over copies: they 
 few channels (:mod:`split_depthwise`). A large filter for a single row stays unsigned: reading it dominates the time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from nnapi.drivers.litert.unsigned_values import flip_signedness

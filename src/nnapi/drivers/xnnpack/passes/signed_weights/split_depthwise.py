@@ -1,7 +1,5 @@
 """Compute the few channels of depthwise filters that have outliers separately in float32."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import islice

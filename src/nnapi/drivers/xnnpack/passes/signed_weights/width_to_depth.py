@@ -1,7 +1,5 @@
 """Compute two adjacent pixels as one in convolutions to few channels, of which the engine computes a whole tile."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nnapi.drivers.xnnpack.passes.signed_weights import cost_model
