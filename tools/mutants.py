@@ -23,12 +23,14 @@ import shutil
 import signal
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache, partial
 from importlib.metadata import entry_points
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from queue import Queue
 
@@ -44,6 +46,8 @@ MOST_FILES = 6
 """Files of tests that a mutant meets first; its survivors meet all others."""
 MOST_SECONDS = 600
 """Of a processor: tests that take more hang, and the mutant is noticed. On the clock they may take twice as long."""
+IDLE_SECONDS = 60
+"""On the clock: tests that meanwhile use less than a hundredth of a processor wait for something that never comes."""
 
 Work = Callable[[], int]
 FORK = multiprocessing.get_context("forkserver")
@@ -213,13 +217,33 @@ def inside(copy: Path, log: Path, work: Work) -> None:
     sys.exit(work())
 
 
+def ends(process: ForkServerProcess) -> bool:
+    """Wait for a process; return whether it ends before its time is over or all of its session is idle."""
+    end, used = time.monotonic() + 2 * MOST_SECONDS, 0.0
+    while process.exitcode is None and time.monotonic() < end:
+        process.join(IDLE_SECONDS)
+        before, used = used, processor_seconds(process.pid or 0)
+        if process.exitcode is None and used - before < IDLE_SECONDS / 100:
+            return False
+    return process.exitcode is not None
+
+
+def processor_seconds(session: int) -> float:
+    """Return the seconds that the processes of a session have used, with those that they waited for."""
+    ticks = 0
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            fields = (process / "stat").read_text().rpartition(")")[2].split()
+            ticks += sum(map(int, fields[11:15])) if int(fields[3]) == session else 0
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 def failure(copy: Path, work: Work) -> str:
     """Why the work failed in the copy; empty if it did not."""
     log = copy.with_suffix(".log")
     process = FORK.Process(target=inside, args=(copy, log, work))
     process.start()
-    process.join(2 * MOST_SECONDS)
-    hangs = process.exitcode is None
+    hangs = not ends(process)
     with suppress(ProcessLookupError):
         os.killpg(process.pid or 0, signal.SIGKILL)
     process.join()

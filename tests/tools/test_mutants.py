@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -104,6 +105,43 @@ def test_a_report_names_the_mutants_that_were_noticed(tmp_path: Path) -> None:
     outcomes = [mutants.Outcome(one, "", "a  →  b"), mutants.Outcome(other, "FAILED test", "a  →  b")]
     report.write_text("".join(json.dumps(asdict(each), default=str) + "\n" for each in outcomes))
     assert mutants.read_noticed(report) == {other}
+
+
+@pytest.mark.parametrize(
+    ("used", "has_ended", "joins"),
+    [
+        ([1.0, 2.0, 3.0], True, 4),  # it works, and ends
+        ([1.0, 1.7, 1.8], False, 3),  # its processes wait
+        ([0.0], False, 1),
+        ([10.0 * count for count in range(1, 30)], False, 20),  # it works without end
+    ],
+)
+def test_tests_that_wait_or_work_without_end_are_noticed(
+    used: list[float], has_ended: bool, joins: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Process:
+        pid, exitcode, joined = 7, None, 0
+
+        def join(self, seconds: float) -> None:
+            self.joined += 1
+            self.exitcode = 0 if self.joined > len(used) else None
+
+    process, answers = Process(), iter([*used, used[-1]])
+    monkeypatch.setattr(mutants, "processor_seconds", lambda session: next(answers))
+    monkeypatch.setattr(mutants, "time", SimpleNamespace(monotonic=lambda: 60.0 * process.joined))
+    assert mutants.ends(process) == has_ended  # type: ignore[arg-type]
+    assert process.joined == joins
+
+
+def test_the_time_of_a_session_counts_its_processes() -> None:
+    inner = "subprocess.run([sys.executable, '-c', 'sum(range(10**7))'])"
+    code = f"import subprocess, sys; {inner}; print(flush=True); input()"
+    words = [sys.executable, "-c", code]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as process:
+        process.stdout.readline()
+        assert mutants.processor_seconds(process.pid) > 0
+        process.communicate(b"\n")
+    assert mutants.processor_seconds(process.pid) == 0
 
 
 def test_a_failure_in_a_copy_is_told_and_success_is_not(tmp_path: Path) -> None:
