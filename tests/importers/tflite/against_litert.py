@@ -12,6 +12,7 @@ import pytest
 
 import nnapi
 from nnapi.importers import load
+from nnapi.importers.graph import Graph
 from tests.tflite_writer import T, single
 
 Arrays = list[np.ndarray[Any, Any]]
@@ -79,6 +80,21 @@ def loaded(content: bytes, folder: Path) -> nnapi.Model:
     path = folder / f"case{len(list(folder.iterdir()))}.tflite"  # a file that is mapped must not change
     path.write_bytes(content)
     return load(path)
+
+
+def reserved(case: Case, folder: Path) -> list[int]:
+    """Return the bytes of constants that the import reserves: the amounts in the order of their requests."""
+    amounts: list[int] = []
+    reserve = Graph.reserve
+
+    def record(graph: Graph, count: int) -> None:
+        amounts.append(count)
+        reserve(graph, count)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Graph, "reserve", record)
+        loaded(case.content(), folder)
+    return amounts
 
 
 def run(model: nnapi.Model, inputs: Arrays) -> Arrays:

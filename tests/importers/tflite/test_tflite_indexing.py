@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nnapi.codes import OperationCode
-from tests.importers.tflite.against_litert import Case, case, check, loaded, run
+from tests.importers.tflite.against_litert import Case, case, check, loaded, reserved, run
 from tests.tflite_writer import Graph, T, const, f32, flags, i32, s8, u8, write
 
 rng = np.random.default_rng(3)
@@ -198,3 +198,24 @@ def test_a_random_draw_keeps_its_seeds(tmp_path: Path) -> None:
     assert found.shape == (2, 5)
     assert found.min() >= 0
     assert found.max() <= 2
+
+
+@pytest.mark.parametrize(
+    ("name", "amounts"),
+    [
+        ("STRIDED_SLICE-int32", [8, 8]),
+        ("GATHER-float32-int32-batch", [16]),
+        ("SCATTER_ND-int32-float32", [216]),
+        ("SPARSE_TO_DENSE-int32", [144]),
+        ("SEGMENT_SUM-float32-int32", [144]),
+        ("DYNAMIC_UPDATE_SLICE-float32-int32--2", [16, 1, 24, 1, 120]),
+        ("REVERSE_SEQUENCE-float32-int32", [36, 16]),
+        ("BUCKETIZE-int32", [72, 72]),
+    ],
+)
+def test_bytes_of_constants_that_the_file_does_not_have_are_reserved(
+    name: str, amounts: list[int], tmp_path: Path
+) -> None:
+    """Otherwise a small file could make a model that fills the memory."""
+    chosen = next(each for each in SLICES + GATHERS + SCATTERS if str(each) == name)
+    assert reserved(chosen, tmp_path) == amounts

@@ -7,7 +7,7 @@ import pytest
 
 import nnapi
 from nnapi.codes import OperationCode
-from tests.importers.tflite.against_litert import Case, case, check, litert, loaded, run
+from tests.importers.tflite.against_litert import Case, case, check, litert, loaded, reserved, run
 from tests.tflite_writer import Graph, T, const, f32, flags, i32, s8, single, u8, write
 
 a = f32(2, 3, 4)
@@ -282,3 +282,21 @@ def test_a_fused_activation_of_concatenation_follows_it(tmp_path: Path) -> None:
     assert codes_of(model) == [OperationCode.CONCATENATION, OperationCode.RELU]
     values = [np.array(pair, np.float32) for pair in ([1, -1], [-2, 2])]
     assert run(model, values)[0].tolist() == [1, 0, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "amounts"),
+    [
+        ("TRANSPOSE-int32", [96]),
+        ("PAD-int32", [32, 64, 48]),
+        ("ONE_HOT-int32-float32", [16]),
+        ("MATRIX_DIAG-float32", [36]),
+        ("MATRIX_SET_DIAG-float32", [45]),
+        ("CUMSUM-float32-int32-1FalseFalse", [36]),
+    ],
+)
+def test_bytes_of_constants_that_the_file_does_not_have_are_reserved(
+    name: str, amounts: list[int], tmp_path: Path
+) -> None:
+    chosen = next(each for each in SHAPES + NUMBERS if str(each) == name)
+    assert reserved(chosen, tmp_path) == amounts
