@@ -43,7 +43,7 @@ ALIASES = {
     "drivers.engine_output": "drivers.base",
     "drivers.futures": "drivers.base",
     "drivers.hardware_files": "drivers.base",
-    "drivers.installed": "drivers.base",
+    "drivers.installed_packages": "drivers.base",
     "drivers.instruction_sets": "drivers.base",
     "drivers.precision": "drivers.base",
     "drivers.prepared": "drivers.base",

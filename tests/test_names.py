@@ -87,7 +87,7 @@ TESTED_BY = {
     "runtime/inputs.py": "runtime/executors/test_fast_path.py",
     "runtime/execution.py": "runtime/test_execution_rules.py",
     "runtime/executors/executors.py": "runtime/test_faults.py",
-    "runtime/executors/parts.py": "runtime/test_plan_rules.py",
+    "runtime/executors/prepared_partitions.py": "runtime/test_plan_rules.py",
     "runtime/executors/steps.py": "runtime/test_plan_rules.py",
     "runtime/executors/workers.py": "runtime/test_event.py",
     "testing/random/proposals/detection.py": "testing/random/proposals/test_proposal.py",

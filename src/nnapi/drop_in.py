@@ -121,8 +121,8 @@ def start() -> None:
         return
 
     def find_names(module: str) -> Names:
-        parser, replacing = _make_parser(name)
-        names: Names = replacing.find_names(module, **vars(parser.parse_args(arguments)))
+        parser, replacement = _make_parser(name)
+        names: Names = replacement.find_names(module, **vars(parser.parse_args(arguments)))
         return names
 
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, DropInFinder)]
@@ -152,9 +152,9 @@ def _make_parser(name: str) -> tuple[ArgumentParser, ModuleType]:
     from argparse import ArgumentParser
 
     if name == "litert":
-        replacing = import_module("nnapi.litert.replacing")
+        replacement = import_module("nnapi.litert.drop_in")
     else:
-        replacing = import_module("nnapi.onnx.replacing")
-    parser = ArgumentParser(f"python -m nnapi.{name}", description=replacing.__doc__)
-    replacing.add_options(parser)
-    return parser, replacing
+        replacement = import_module("nnapi.onnx.drop_in")
+    parser = ArgumentParser(f"python -m nnapi.{name}", description=replacement.__doc__)
+    replacement.add_options(parser)
+    return parser, replacement

@@ -158,9 +158,9 @@ FAMILIES = {
 
 MODULES = {
     "activation": ("RELU", "RELU1", "RELU6", "TANH", "LOGISTIC", "ELU", "HARD_SWISH"),
+    "arithmetic": ("ADD", "SUB", "MUL", "DIV"),
     "argmax": ("ARGMAX", "ARGMIN"),
     "batch_space": ("BATCH_TO_SPACE_ND", "SPACE_TO_BATCH_ND"),
-    "broadcast": ("ADD", "SUB", "MUL", "DIV"),
     "comparisons": ("EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL"),
     "control_flow": ("IF", "WHILE"),
     "depth_space": ("DEPTH_TO_SPACE", "SPACE_TO_DEPTH"),

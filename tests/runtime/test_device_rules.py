@@ -10,7 +10,7 @@ import nnapi
 from nnapi import Device, Event, FeatureLevelCode, NnapiError, ResultCode, compile, device, devices
 from nnapi.codes import DeviceTypeCode
 from nnapi.drivers.base import Capabilities, DeviceInfo, Outcome, PrepareOptions, Request, Verdict
-from nnapi.drivers.installed import Entry
+from nnapi.drivers.installed_packages import Entry
 from nnapi.errors import (
     BadDataError,
     BadStateError,

@@ -19,7 +19,7 @@ from nnapi.drivers.base import (
     Request,
     Verdict,
 )
-from nnapi.drivers.installed import Entry
+from nnapi.drivers.installed_packages import Entry
 from nnapi.drivers.limited import Limited
 from nnapi.errors import BadDataError, BadStateError, OpFailedError, UnexpectedNullError
 from nnapi.model.content_hash import hash_content

@@ -74,7 +74,7 @@ def _save_profile(names: Sequence[str], file: Path) -> None:
 
 
 def _save_matrix(matrix: Path, file: Path) -> None:
-    from nnapi.drivers.profiles.matrix import read_matrix
+    from nnapi.drivers.profiles.support_tables import read_matrix
     from nnapi.drivers.profiles.writing import write_profile
 
     file.write_text(write_profile(read_matrix(matrix)), encoding="utf-8")

@@ -14,8 +14,8 @@ from rich.progress_bar import ProgressBar
 from rich.text import Text
 
 import nnapi
-from nnapi.cli.events import view_events
 from nnapi.cli.inputs import FinishedRun
+from nnapi.cli.sound_events import view_events
 from nnapi.cli.subject import Subject
 from nnapi.cli.terminal_pictures import draw_in_terminal, encode_png
 from nnapi.cli.text import duration, indent, table

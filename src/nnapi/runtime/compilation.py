@@ -35,7 +35,7 @@ from nnapi.runtime.executors.deadline import deadline_after, read_nanoseconds
 from nnapi.runtime.executors.executors import execute
 from nnapi.runtime.executors.fast_path import FastPath, find_fast_path, is_dynamic
 from nnapi.runtime.executors.observed import Observe, Observed, unwrap
-from nnapi.runtime.executors.parts import ReadyPlan
+from nnapi.runtime.executors.prepared_partitions import ReadyPlan
 from nnapi.runtime.extension_attributes import Attributes
 from nnapi.runtime.inputs import check_inputs
 from nnapi.runtime.planning.explain import add_precisions, as_data, as_text, describe_wait, summary

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from nnapi.closeable import Closeable
 from nnapi.codes import DeviceTypeCode, FeatureLevelCode
 from nnapi.drivers.base import Breakable, Caches, Driver, Probed
-from nnapi.drivers.installed import Entry, entries
+from nnapi.drivers.installed_packages import Entry, entries
 from nnapi.errors import BadDataError, UnavailableDeviceError, UnexpectedNullError, need
 from nnapi.garbage_collection import pause_collecting
 from nnapi.locks import make_lock

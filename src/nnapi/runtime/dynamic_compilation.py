@@ -11,7 +11,7 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.event import Result
-from nnapi.runtime.executors.parts import ReadyPlan
+from nnapi.runtime.executors.prepared_partitions import ReadyPlan
 from nnapi.runtime.inputs import check_inputs
 from nnapi.runtime.padded_lengths import find_lengths
 from nnapi.runtime.specializations import Specializations

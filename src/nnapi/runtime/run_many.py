@@ -26,7 +26,7 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.runtime.burst import Burst, Runnable
 from nnapi.runtime.device import Device
-from nnapi.runtime.executors.parts import ClaimedError, ReadyPlan, prepare_plan
+from nnapi.runtime.executors.prepared_partitions import ClaimedError, ReadyPlan, prepare_plan
 from nnapi.runtime.executors.workers import run_in_background
 from nnapi.trace.log import Log
 

@@ -9,7 +9,7 @@ from nnapi.drivers.base import ENGINE, Capabilities, DeviceInfo, PrepareOptions,
 from nnapi.drivers.delegate.plugin import Plugin
 from nnapi.drivers.delegate.prepared import PreparedDelegated
 from nnapi.drivers.delegate.probing import judge, rewrite
-from nnapi.drivers.installed import version
+from nnapi.drivers.installed_packages import version
 from nnapi.drivers.litert.artifact import Compiled
 from nnapi.drivers.litert.compile import compile_graph
 from nnapi.drivers.litert.driver import GraphDriver

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from nnapi.drivers.base import PrepareOptions
 from nnapi.drivers.foreign.agent import Agent, find_rest
-from nnapi.drivers.foreign.compiled import Compiled
+from nnapi.drivers.foreign.compilation import Compiled
 from nnapi.drivers.foreign.constants import Block
 from nnapi.drivers.foreign.wire import Ask, pack_list, pack_type
 from nnapi.model.model import Lifetime, Model, Operand, OperationCall

@@ -22,7 +22,7 @@ from nnapi.drivers.base import (
     Verdict,
 )
 from nnapi.drivers.hardware_files import find_files
-from nnapi.drivers.installed import version
+from nnapi.drivers.installed_packages import version
 from nnapi.drivers.openvino import byte_sums
 from nnapi.drivers.openvino.forks import engine_threads
 from nnapi.drivers.openvino.precision import offer_precision

@@ -9,7 +9,7 @@ from typing import Any
 
 from nnapi.drivers.base import Driver
 from nnapi.drivers.hardware_files import find_files
-from nnapi.drivers.installed import version
+from nnapi.drivers.installed_packages import version
 from nnapi.errors import UnavailableDeviceError, need
 
 SOFTWARE = "NNAPI_WEBGPU_SOFTWARE"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from nnapi.codes import DeviceTypeCode
 from nnapi.drivers.base import Capabilities, DeviceInfo, Outcome, Performance, PrepareOptions, Request, Verdict
-from nnapi.drivers.installed import version
+from nnapi.drivers.installed_packages import version
 from nnapi.drivers.litert.artifact import Compiled, cut_facts
 from nnapi.drivers.litert.driver import GraphDriver
 from nnapi.drivers.prepared import CLOSED, Shapes, check_deadline

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nnapi.codes import DeviceTypeCode, PreferenceCode
 from nnapi.drivers.base import ENGINE, Capabilities, DeviceInfo, PrepareOptions, Verdict
-from nnapi.drivers.installed import version
+from nnapi.drivers.installed_packages import version
 from nnapi.drivers.litert.artifact import Compiled
 from nnapi.drivers.litert.driver import GraphDriver
 from nnapi.drivers.precision import Offer, offer, refuse

@@ -10,8 +10,8 @@ from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers.build import build
 from nnapi.importers.graph import Graph, Step, Value
-from nnapi.importers.onnx.absorption import Absorption
 from nnapi.importers.onnx.convert import INCONSISTENT, Conversion
+from nnapi.importers.onnx.filter_folding import FilterFolding
 from nnapi.importers.onnx.node import HIGHEST_RANK, identity, value_in_file_order
 from nnapi.importers.onnx.reader import NEWEST, File, newest_opset
 from nnapi.importers.onnx.scope import ImportState, Scope
@@ -70,7 +70,7 @@ def _import(file: File, name: str, shapes: Shapes) -> Model:
     outputs = _read_outputs(conversion, graph)
     if state.refusals:
         raise UnsupportedOperationsError.of(name, state.refusals)
-    Absorption(conversion.graph, outputs).run()
+    FilterFolding(conversion.graph, outputs).run()
     model = Model(os.path.splitext(name)[0])
     model.notes = tuple(state.notes)
     model.permit_dynamic_range(state.dynamic_range)

@@ -12,7 +12,7 @@ from nnapi.model.operand import Array
 from nnapi.runtime.choice.evidence import Evidence, Standing
 from nnapi.runtime.choice.judge import find_difference
 from nnapi.runtime.choice.record import Comparison
-from nnapi.runtime.executors.parts import ClaimedError, ReadyPlan
+from nnapi.runtime.executors.prepared_partitions import ClaimedError, ReadyPlan
 from nnapi.runtime.planning.plan import Plan
 from nnapi.trace import mute
 from nnapi.trace.log import Log

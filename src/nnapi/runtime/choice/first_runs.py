@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from nnapi.model.operand import Array
 from nnapi.runtime.choice.question import Question
-from nnapi.runtime.executors.parts import ReadyPlan
+from nnapi.runtime.executors.prepared_partitions import ReadyPlan
 from nnapi.runtime.settings import Partitioning
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from nnapi.drivers.base import Prepared
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.record import MEASURED, TINY, Record, parse, plan_whole
 from nnapi.runtime.device import Device
-from nnapi.runtime.executors.parts import ReadyPlan
+from nnapi.runtime.executors.prepared_partitions import ReadyPlan
 from nnapi.runtime.planning.plan import Alternative, Plan
 from nnapi.store.directories import RecordKind
 from nnapi.store.records import recall_record
@@ -93,13 +93,13 @@ def cache_plan(question: Question, ready: ReadyPlan, *, is_decided: bool) -> Non
         return
     options = question.options._replace(threads=plan.threads, variant=plan.variant)
     is_for_all = len(question.usable) == len(question.devices)  # else for this process alone
-    for part in ready.parts:
-        is_whole = is_decided and part.model is question.model and is_for_all
+    for partition in ready.partitions:
+        is_whole = is_decided and partition.model is question.model and is_for_all
         text = _write_plan(question, plan) if is_whole else b""
-        if not part.is_restored:
-            cache.keep(part.device, part.model, options, part.prepared, part.operations, text)
+        if not partition.is_restored:
+            cache.keep(partition.device, partition.model, options, partition.prepared, partition.operations, text)
         elif text:
-            cache.keep_plan(part.device, part.model, options, text)  # it was prepared for another plan
+            cache.keep_plan(partition.device, partition.model, options, text)  # it was prepared for another plan
 
 
 def _write_plan(question: Question, plan: Plan) -> bytes:

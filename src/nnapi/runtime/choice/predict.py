@@ -13,7 +13,7 @@ from nnapi.model.model import Model
 from nnapi.model.nesting import list_nested
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.costs.prices import NOMINAL, Tables, find_tables, predict
-from nnapi.runtime.executors.parts import ClaimedError
+from nnapi.runtime.executors.prepared_partitions import ClaimedError
 from nnapi.runtime.planning.device_answers import DeviceAnswers
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.planning.planner import make_first_plan, make_plan, make_plans

@@ -22,7 +22,7 @@ from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.record import PREDICTED, TINY, Record, keep
 from nnapi.runtime.device import REFERENCE, Device
 from nnapi.runtime.executors.executors import Fallback
-from nnapi.runtime.executors.parts import (
+from nnapi.runtime.executors.prepared_partitions import (
     ClaimedError,
     Guard,
     ReadyPlan,

@@ -22,7 +22,7 @@ from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.record import MEASURED, PREDICTED, Comparison, Record, keep
 from nnapi.runtime.executors.fast_path import is_dynamic
 from nnapi.runtime.executors.observed import Observe
-from nnapi.runtime.executors.parts import ReadyPlan, prepare_plan
+from nnapi.runtime.executors.prepared_partitions import ReadyPlan, prepare_plan
 from nnapi.runtime.planning.plan import Plan
 from nnapi.trace.log import Log
 

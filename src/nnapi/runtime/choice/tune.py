@@ -15,7 +15,7 @@ from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.record import Record, forget
 from nnapi.runtime.choice.trial import Stage, Trial
 from nnapi.runtime.device import Devices, list_candidates
-from nnapi.runtime.executors.parts import ReadyPlan
+from nnapi.runtime.executors.prepared_partitions import ReadyPlan
 from nnapi.runtime.inputs import check_inputs, has_known_ranks, make_zeros
 from nnapi.runtime.planning.plan import Plan
 from nnapi.runtime.settings import Partitioning, settings

@@ -20,7 +20,7 @@ from nnapi.runtime.choice.knowledge import Predicted, Unknown
 from nnapi.runtime.choice.preparation import with_fallback
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.trial import Owner, Stage, Trial
-from nnapi.runtime.executors.parts import ReadyPlan
+from nnapi.runtime.executors.prepared_partitions import ReadyPlan
 from nnapi.runtime.settings import Partitioning, tunes_first
 from nnapi.trace.log import Log
 

@@ -1,12 +1,10 @@
-"""Convolutions and FULLY_CONNECTED."""
-
-import math
+"""Convolutions, and the operands of all sums of products."""
 
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode, PaddingCode
 from nnapi.importers.graph import INT32, Value
-from nnapi.importers.refusals import Refused, expressible
+from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import HIGHEST_RANK, TfliteNode
 from nnapi.importers.tflite.rules import rule
 from nnapi.importers.tflite.tensors import as_real
@@ -62,46 +60,6 @@ def transpose_conv_with_bias(node: TfliteNode) -> None:
     shape = node.graph.ints([batches, height * down + overlap[0], width * across + overlap[1], units])
     tail = (*map(node.i32, (scheme, across, down, 0)), node.flag(False))
     node.emit(OperationCode.TRANSPOSE_CONV_2D, x, filter, bias, shape, *tail)
-
-
-@rule("FULLY_CONNECTED")
-def fully_connected(node: TfliteNode) -> None:
-    """Lower FULLY_CONNECTED; NNAPI's result is of rank 2, its weights have one scale: see :func:`pointwise`."""
-    o = node.options
-    expressible(o.weights_format == 0, "its weights are shuffled for one kind of processor")
-    x, weights = read_weights(node, 0, 1)
-    if weights.rank != 2:
-        raise Refused(f"its weights are of rank {weights.rank}")
-    units, depth = node.static_shape_of(weights)
-    bias = bias_of(node, 2, x, weights, units)
-    act = node.activation(o.activation)
-    out = node.output
-    batch = math.prod(x.shape) // depth if depth else 0
-    shape = (*x.shape[:-1], units) if o.keep_dims else (batch, units)
-    if weights.type.channel:
-        pointwise(node, x, weights, bias, act, shape)
-        return
-    if x.rank < 2:
-        x = node.reshape(x, (batch, depth))
-    if len(shape) == 2:
-        node.emit(OperationCode.FULLY_CONNECTED, x, weights, bias, act)
-    else:
-        flat = node.temporary(out.type.with_dimensions((batch, units)), "flat")
-        node.emit(OperationCode.FULLY_CONNECTED, x, weights, bias, act, to=flat)
-        node.reshape(flat, shape, to=out)
-
-
-def pointwise(node: TfliteNode, x: Value, weights: Value, bias: Value, act: Value, shape: tuple[int, ...]) -> None:
-    """Lower FULLY_CONNECTED with a scale for each unit to a convolution of single pixels."""
-    units, depth = weights.shape
-    filter = with_type(weights, weights.type.with_dimensions((units, 1, 1, depth)))
-    batch = math.prod(x.shape) // depth
-    pixels = node.reshape(x, (batch, 1, 1, depth))
-    out = node.temporary(node.output.type.with_dimensions((batch, 1, 1, units)), "pixels")
-    one = node.i32(1)
-    scheme = node.i32(PaddingCode.PADDING_VALID)
-    node.emit(OperationCode.CONV_2D, pixels, filter, bias, scheme, one, one, act, to=out)
-    node.reshape(out, shape, to=node.output)
 
 
 def read_operands(node: TfliteNode, channel: int) -> tuple[Value, Value, Value]:

@@ -1,4 +1,4 @@
-"""Shapes and axes: reshape, transpose, concatenate, split, repeat, pad, fill."""
+"""Shapes and axes: reshape, transpose, concatenate, split, repeat, pad, fill, blocks of pixels."""
 
 import math
 from collections.abc import Sequence
@@ -161,6 +161,49 @@ def mirror_pad(node: TfliteNode) -> None:
 
 
 # Shapes as tensors, and tensors filled with a value
+
+
+@rule("SPACE_TO_DEPTH", "DEPTH_TO_SPACE")
+def move_blocks(node: TfliteNode) -> None:
+    node.emit(node.code, node.input(0), node.i32(node.options.block_size))
+
+
+@rule("SPACE_TO_BATCH_ND")
+def space_to_batch(node: TfliteNode) -> None:
+    x, block, pads = node.input(0), node.numbers(1), node.numbers(2)
+    if x.rank == 4:
+        node.emit(OperationCode.SPACE_TO_BATCH_ND, x, node.input(1), node.input(2))
+        return
+    expressible(x.rank == 3 and len(block) == 1, f"NNAPI has it for images, the input is of rank {x.rank}")
+    n, h, c = node.static_shape_of(x)
+    image = node.reshape(x, (n, h, 1, c))
+    paddings = node.graph.ints([pads, [0, 0]])
+    sizes = node.graph.ints([*block, 1])
+    wide = node.apply(OperationCode.SPACE_TO_BATCH_ND, image, sizes, paddings, shape=())
+    node.reshape(wide, (wide.shape[0], wide.shape[1], c), to=node.output)
+
+
+@rule("BATCH_TO_SPACE_ND")
+def batch_to_space(node: TfliteNode) -> None:
+    """Lower BATCH_TO_SPACE_ND; NNAPI does not crop, SLICE does."""
+    x, block, crops = node.input(0), node.numbers(1), node.numbers(2)
+    if x.rank == 4 and not any(crops):
+        node.emit(OperationCode.BATCH_TO_SPACE_ND, x, node.input(1))
+        return
+    expressible(x.rank in (3, 4) and len(block) == x.rank - 2, f"NNAPI has it for images, the input has rank {x.rank}")
+    node.static_shape_of(x)
+    image = x if x.rank == 4 else node.reshape(x, (x.shape[0], x.shape[1], 1, x.shape[2]))
+    sizes = block if x.rank == 4 else [*block, 1]
+    cuts = crops if x.rank == 4 else [*crops, 0, 0]
+    whole = node.apply(OperationCode.BATCH_TO_SPACE_ND, image, node.graph.ints(sizes), shape=())
+    n, h, w, c = whole.shape
+    begin = [0, cuts[0], cuts[2], 0]
+    size = [n, h - cuts[0] - cuts[1], w - cuts[2] - cuts[3], c]
+    if x.rank == 4:
+        node.emit(OperationCode.SLICE, whole, node.graph.ints(begin), node.graph.ints(size))
+    else:
+        cut = node.apply(OperationCode.SLICE, whole, node.graph.ints(begin), node.graph.ints(size), shape=())
+        node.reshape(cut, (size[0], size[1], size[3]), to=node.output)
 
 
 @rule("SHAPE")

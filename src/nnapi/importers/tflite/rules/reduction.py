@@ -1,9 +1,9 @@
-"""Reductions along axes, and products of matrices."""
+"""Reductions along axes, and BUCKETIZE, a sum of comparisons."""
 
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.arithmetic import broadcast, choose, truth
+from nnapi.importers.arithmetic import choose, truth
 from nnapi.importers.graph import FLOAT32, INT32
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
@@ -41,15 +41,3 @@ def bucketize(node: TfliteNode) -> None:
     counted = choose(node, reached, one, zero)
     total = node.apply(OperationCode.REDUCE_SUM, counted, node.graph.ints([x.rank]), node.flag(False))
     node.emit(OperationCode.CAST, total)
-
-
-@rule("BATCH_MATMUL")
-def batch_matmul(node: TfliteNode) -> None:
-    """Lower BATCH_MATMUL; NNAPI does not broadcast batches."""
-    x, y = node.input(0), node.input(1)
-    if x.is_float and y.is_quantized:
-        y = node.graph.real(y)
-    if x.shape[:-2] != y.shape[:-2]:
-        batches = np.broadcast_shapes(node.static_shape_of(x)[:-2], node.static_shape_of(y)[:-2])
-        x, y = (broadcast(node, value, (*batches, *value.shape[-2:])) for value in (x, y))
-    node.emit(OperationCode.BATCH_MATMUL, x, y, node.flag(node.options.adj_x), node.flag(node.options.adj_y))

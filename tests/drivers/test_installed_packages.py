@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nnapi.drivers.installed import Entry, entries, version
+from nnapi.drivers.installed_packages import Entry, entries, version
 
 GROUP = "test.group"
 

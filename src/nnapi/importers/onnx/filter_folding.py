@@ -31,7 +31,7 @@ SUMS = {OperationCode.ADD: 1, OperationCode.SUB: -1}
 FACTORS = {OperationCode.MUL: 1, OperationCode.DIV: -1}
 
 
-class Absorption:
+class FilterFolding:
     def __init__(self, graph: Graph, outputs: Collection[Value]) -> None:
         self.graph = graph
         self.makers = {value: step for step in graph.steps for value in step.outputs}
@@ -40,10 +40,10 @@ class Absorption:
             self.counts[value] += 1
 
     def run(self) -> None:
-        kept = [step for step in self.graph.steps if not self._absorb(step)]
+        kept = [step for step in self.graph.steps if not self._fold(step)]
         self.graph.steps[:] = kept
 
-    def _absorb(self, step: Step) -> bool:
+    def _fold(self, step: Step) -> bool:
         """Fold a step into the operation before it; return whether that was possible."""
         value, numbers = _split(step)
         if value is None or numbers is None:

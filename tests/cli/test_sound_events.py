@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nnapi.cli import app
-from nnapi.cli.events import LABEL, LEAST, ROW, Event, describe_events, draw_events, find_events
+from nnapi.cli.sound_events import LABEL, LEAST, ROW, Event, describe_events, draw_events, find_events
 from tests.formats.tflite.metadata_cases import append_files, block
 from tests.tflite_writer import Graph, const, f32, write
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from nnapi import OperandCode, OperationCode
-from nnapi.drivers.profiles.matrix import read_matrix
 from nnapi.drivers.profiles.reading import read_profile
+from nnapi.drivers.profiles.support_tables import read_matrix
 from nnapi.drivers.profiles.writing import write_profile
 from nnapi.errors import BadDataError
 

@@ -21,7 +21,7 @@ Guard = Callable[[Run, Prepared], Prepared]
 """Wraps the prepared model of a partition, for failures of its device."""
 
 
-class Part(NamedTuple):
+class PreparedPartition(NamedTuple):
     """The prepared model of a partition; ``operations`` identify it in the cache."""
 
     device: Device
@@ -36,11 +36,11 @@ class ReadyPlan(NamedTuple):
 
     plan: Plan
     prepared: Prepared
-    parts: Sequence[Part] = ()
+    partitions: Sequence[PreparedPartition] = ()
 
     def find_precision_refusals(self) -> dict[str, str]:
         """Return why engines refused to compute in less than float32, by the name of the device."""
-        prepared = [(part.device.name, part.prepared) for part in self.parts]
+        prepared = [(partition.device.name, partition.prepared) for partition in self.partitions]
         refusals = [(name, each.precision_refusal) for name, each in prepared if isinstance(each, Exact)]
         return {name: refusal for name, refusal in refusals if refusal}
 
@@ -58,21 +58,23 @@ def prepare_plan(
 ) -> ReadyPlan:
     """Prepare every partition of a plan. ClaimedError for a device that cannot prepare what it claimed."""
     by_name = {device.name: device for device in devices}
-    parts: list[Part] = []
+    partitions: list[PreparedPartition] = []
 
     def prepare_run(source: Plan, run: Run) -> Prepared:
         device = by_name[run.device]
-        part = _prepare_part(device, source.model, run, options, cache, _find_operations(plan.model, source.model, run))
-        parts.append(part)
-        queued = run_on(device, run, part.prepared, options)
+        partition = _prepare_partition(
+            device, source.model, run, options, cache, _find_operations(plan.model, source.model, run)
+        )
+        partitions.append(partition)
+        queued = run_on(device, run, partition.prepared, options)
         return guard(run, queued) if guard else queued
 
     if plan.is_simple:
         options = options._replace(variant=plan.variant)
-        return ReadyPlan(plan, prepare_run(plan, plan.only_run), parts)
+        return ReadyPlan(plan, prepare_run(plan, plan.only_run), partitions)
     from nnapi.runtime.executors.steps import PreparedPlan  # on demand: mostly, one device has the whole model
 
-    return ReadyPlan(plan, PreparedPlan(plan, prepare_run), parts)
+    return ReadyPlan(plan, PreparedPlan(plan, prepare_run), partitions)
 
 
 def run_on(device: Device, run: Run, prepared: Prepared, options: PrepareOptions) -> OnDevice:
@@ -87,16 +89,18 @@ def name_operations(operations: Sequence[int]) -> str:
     return f"operation {shown}" if len(operations) == 1 else f"operations {shown}{'…' if operations[4:] else ''}"
 
 
-def _prepare_part(
+def _prepare_partition(
     device: Device, source: Model, run: Run, options: PrepareOptions, cache: Cache | None, operations: OperationIndices
-) -> Part:
+) -> PreparedPartition:
     try:
         if cache is not None and device.caches is not None:
             restored = cache.restore(device, run.model, options, operations)
             if restored is not None:
-                return Part(device, run.model, operations, restored, is_restored=True)
+                return PreparedPartition(device, run.model, operations, restored, is_restored=True)
             hash_content(run.model)  # of what is prepared now, whatever becomes of the files behind it
-        return Part(device, run.model, operations, prepare_by_driver(device, run.model, options), is_restored=False)
+        return PreparedPartition(
+            device, run.model, operations, prepare_by_driver(device, run.model, options), is_restored=False
+        )
     except MissedDeadlineError:
         raise
     except NnapiError as error:
@@ -121,8 +125,8 @@ def _find_culprits(device: Device, run: Run, options: PrepareOptions, error: Nna
     is_deadly = isinstance(error, DriverDiedError) and error.by_itself
     for call in run.model.operations:
         try:
-            part, _, _ = make_submodel(run.model, [call])
-            prepare_by_driver(device, part, options).close()
+            single, _, _ = make_submodel(run.model, [call])
+            prepare_by_driver(device, single, options).close()
         except NnapiError as alone:
             failing.append(run.operations[call.number])
             if is_deadly and isinstance(alone, DriverDiedError) and alone.by_itself:

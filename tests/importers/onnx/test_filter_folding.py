@@ -11,7 +11,7 @@ from onnx.reference import ReferenceEvaluator  # noqa: E402
 
 import nnapi  # noqa: E402
 from nnapi.codes import OperationCode as Op  # noqa: E402
-from nnapi.importers.onnx.absorption import LINEAR  # noqa: E402
+from nnapi.importers.onnx.filter_folding import LINEAR  # noqa: E402
 
 RNG = np.random.default_rng(7)
 

@@ -1,0 +1,20 @@
+"""LOCAL_RESPONSE_NORMALIZATION and L2_NORMALIZATION."""
+
+from nnapi.codes import OperationCode
+from nnapi.importers.refusals import expressible
+from nnapi.importers.tflite.node import TfliteNode
+from nnapi.importers.tflite.rules import rule
+
+
+@rule("LOCAL_RESPONSE_NORMALIZATION")
+def local_response_normalization(node: TfliteNode) -> None:
+    o, x = node.options, node.input(0)
+    factors = (node.real(value, x) for value in (o.bias, o.alpha, o.beta))
+    node.emit(OperationCode.LOCAL_RESPONSE_NORMALIZATION, x, node.i32(o.radius), *factors)
+
+
+@rule("L2_NORMALIZATION")
+def l2_normalization(node: TfliteNode) -> None:
+    act = node.options.activation
+    expressible(act == 0, f"NNAPI's L2_NORMALIZATION has no fused activation, the file wants {act}")
+    node.emit(OperationCode.L2_NORMALIZATION, node.input(0))
