@@ -302,3 +302,19 @@ def test_a_request_that_goes_wrong_in_the_driver_is_an_error_and_no_death() -> N
             with pytest.raises(NnapiError, match="ZeroDivisionError"):
                 prepared.execute(Request([X]))
         assert is_running(found.driver.pid)  # type: ignore[attr-defined]
+
+
+def test_a_driver_that_reads_nothing_does_not_hold_up_who_releases_models() -> None:
+    with Device(Isolated("nnapi-reference")) as found:
+        compiled = compile(model(), found)
+        connection = found.driver._connections[0]  # type: ignore[attr-defined]
+        assert not connection._process.connection.getblocking()
+        os.kill(connection.pid, signal.SIGSTOP)
+        try:
+            while not connection._released:  # until its messages fill the socket
+                connection._released.append(1 << 40)
+                connection._tell_released()
+            assert list(connection._released) == [1 << 40]
+        finally:
+            os.kill(connection.pid, signal.SIGCONT)
+        assert compiled.run(X)[0].tolist() == [1, 2, 3, 4]

@@ -299,3 +299,29 @@ def test_what_onnx_is_needed_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(nnapi.OpFailedError, match="pip install 'nnapi\\[onnx\\]'"):
         nnapi.load(network().SerializeToString())
+
+
+@pytest.mark.parametrize("offset", [None, 8, 64])
+def test_constants_without_a_length_reach_to_the_end_of_their_file(offset: int | None, tmp_path: Path) -> None:
+    proto = made([helper.make_node("Add", ["x", "w"], ["y"])], [f32("x", 2)], [f32("y", 2)], [("w", np.ones(2, "f4"))])
+    onnx.save_model(proto, tmp_path / "net.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0)
+    proto = onnx.load_model(tmp_path / "net.onnx", load_external_data=False)
+    (tmp_path / "weights.bin").write_bytes(bytes(offset or 0) + np.array([5, 7], np.float32).tobytes())
+    del proto.graph.initializer[0].external_data[:]
+    entries = {"location": "weights.bin"} | ({} if offset is None else {"offset": str(offset)})
+    for key, value in entries.items():
+        proto.graph.initializer[0].external_data.add(key=key, value=value)
+    (tmp_path / "net.onnx").write_bytes(proto.SerializeToString())
+    model = nnapi.load(tmp_path / "net.onnx")
+    assert nnapi.compile(model, "nnapi-reference").run(np.zeros(2, np.float32))[0].tolist() == [5, 7]
+
+
+@pytest.mark.parametrize(("key", "value"), [("offset", "-1"), ("length", "4.0"), ("length", "1" * 20), ("offset", "x")])
+def test_an_extent_of_external_constants_that_is_not_a_number(key: str, value: str, tmp_path: Path) -> None:
+    proto = saved_outside(tmp_path)
+    for entry in proto.graph.initializer[0].external_data:
+        if entry.key == key:
+            entry.value = value
+    (tmp_path / "net.onnx").write_bytes(proto.SerializeToString())
+    with pytest.raises(BadDataError, match=f"has the {key} '{value}' in its external data"):
+        nnapi.load(tmp_path / "net.onnx")
