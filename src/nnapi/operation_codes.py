@@ -129,7 +129,7 @@ class OperationCode(IntEnum):
 
 
 CONTROL_FLOW = frozenset({OperationCode.IF, OperationCode.WHILE})
-"""Operations that mean what the models mean that they refer to."""
+"""Operations whose semantics are those of the models that they refer to."""
 
 FAMILIES = {
     "activation": "RELU RELU1 RELU6 TANH LOGISTIC ELU HARD_SWISH PRELU",

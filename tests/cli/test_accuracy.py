@@ -53,7 +53,7 @@ def test_wanted_values_are_real_numbers(digits: nnapi.Model, scans: list[Example
     ("truth", "message"),
     [
         (10, "the data set names class 10, digits_quant distinguishes 10"),
-        (NO_BOX, "the data set has boxes, and digits_quant ends in no DETECTION_POSTPROCESSING"),
+        (NO_BOX, "the data set has boxes, and digits_quant does not end with DETECTION_POSTPROCESSING"),
         ((Path(__file__), Path(__file__)), "digits_quant has 1 outputs, the data set does not expect as many"),
     ],
 )

@@ -88,7 +88,7 @@ def test_every_run_begins_with_the_states_given(with_states: bool, tmp_path: Pat
 
 def test_long_sequences_are_not_written_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(recurrent, "MOST_STEPS", STEPS - 1)
-    with pytest.raises(nnapi.BadDataError, match="its 5 steps are too many to write out"):
+    with pytest.raises(nnapi.BadDataError, match="its 5 steps are too many to unroll"):
         nnapi.export(sequence_lstm(with_states=True), tmp_path / "cell.tflite")
 
 

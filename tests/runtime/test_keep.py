@@ -43,7 +43,7 @@ def test_what_cannot_be_kept() -> None:
     compilation = compile(chain(), "nnapi-reference")
     with pytest.raises(BadDataError, match="no operation of .* computes an operand 'x'"):
         compilation.run(X, keep=["x"])
-    with pytest.raises(BadDataError, match=r"'twice' are several operands: \[\d+, \d+\]; give an index"):
+    with pytest.raises(BadDataError, match=r"'twice' names several operands: \[\d+, \d+\]; give an index"):
         find_computed(compilation.model, ["twice"])
     compilation.close()
     with pytest.raises(BadStateError):

@@ -300,13 +300,13 @@ def test_rule_153_copies() -> None:
     empty, memory = opaque((SUM, "input", 0)), opaque((SUM, "input", 1))
     with pytest.raises(BadDataError, match="the source holds no data"):
         copy_memory(empty, plain())
-    for wrong in (plain(15), plain(17)):
-        with pytest.raises(BadDataError, match="bytes into a memory of"):
-            copy_memory(wrong, memory)
+    for wrong in (15, 17):
+        with pytest.raises(BadDataError, match=f"the source has {wrong} bytes, which do not fit"):
+            copy_memory(plain(wrong), memory)
     copy_memory(Memory.from_array(ONES), memory)
-    with pytest.raises(BadDataError, match="16 bytes into a memory of 15"):
+    with pytest.raises(BadDataError, match="the source has 16 bytes, the target 15"):
         copy_memory(memory, plain(15))
-    with pytest.raises(BadDataError, match="16 bytes into a memory of 17"):
+    with pytest.raises(BadDataError, match="the source has 16 bytes, the target 17"):
         copy_memory(plain(16), plain(17))
     back = blank()
     copy_memory(memory, Memory.from_array(back))

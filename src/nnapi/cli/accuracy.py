@@ -92,7 +92,7 @@ def _values(model: Model, expected: Sequence[Sequence[Array]]) -> Metrics:
 def _boxes(model: Model, given: Sequence[Boxes]) -> Metrics:
     indexes = detector(model)
     if indexes is None:
-        raise Mistake(f"the data set has boxes, and {model.name} ends in no DETECTION_POSTPROCESSING")
+        raise Mistake(f"the data set has boxes, and {model.name} does not end with DETECTION_POSTPROCESSING")
     scores, corners, classes, count = indexes
 
     def metrics(found: Sequence[Sequence[Array]]) -> Mapping[str, float]:

@@ -28,7 +28,7 @@ FORMATS: dict[str, Callable[[float], str]] = {
     "runs": lambda value: "yes" if value else "no",
     **dict.fromkeys(("top-1", "top-5", "mAP@.5", "mAP@[.5:.95]"), share),
 }
-"""Formats of figures that are not seconds."""
+"""Formats of measurements that are not seconds."""
 
 
 def diff(

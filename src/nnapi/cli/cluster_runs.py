@@ -29,7 +29,7 @@ On: TypeAlias = Annotated[
 
 
 def _read_and_run(predictor: nnapi.Predictor, pixels: Pixels, seed: int, files: Sequence[Path]) -> FinishedRun:
-    """Read the files of one run on a worker and run the model; the inputs come back without their values."""
+    """Read the files of one run on a worker and run the model; the result omits the values of the inputs."""
     given = read_inputs(predictor.compilation.model, files, pixels, seed)
     start = time.perf_counter()
     outputs = predictor(*(value.array for value in given))

@@ -25,7 +25,7 @@ def use_phones() -> None:
 
 
 def add_phone(name: str, serial: str) -> None:
-    """Remember a phone, in place of another of that name."""
+    """Remember a phone; it replaces another of that name."""
     _write([*(each for each in list_phones() if each.partition("=")[0] != name), f"{name}=adb:{serial}"])
 
 

@@ -27,7 +27,7 @@ NAME = "litert"
 LEAST_WORK = 10_000
 """Multiply-accumulates plus bytes below which the call of a partition, 1 to 4 µs, costs more than it saves."""
 MOST_SHAPES = 8
-"""Compilations of one partition for different shapes that are kept."""
+"""The maximum number of cached compilations of one partition, each for other shapes."""
 
 
 class NodeSubset(NamedTuple):

@@ -20,7 +20,7 @@ class Settings:
     ``explain``, a file to append a report on each graph to."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        """BadDataError for an unknown option or an invalid value."""
+        """Raise BadDataError for an unknown option or an invalid value."""
         named = {ALIASES.get(name, name): value for name, value in options.items()}
         unknown = [name for name in named if name not in OPTIONS]
         need(not unknown, f"no option {', '.join(unknown)}; there are {', '.join(OPTIONS)}", BadDataError)

@@ -51,7 +51,7 @@ def start_agent(serial: str) -> None:
 
 
 def push_agent(serial: str, file: Path = BUILT) -> None:
-    """Copy the agent to a phone, in place of one that runs there, and start it."""
+    """Copy the agent to a phone and start it; it replaces one that runs there."""
     said = f"{file} does not exist: it is built with the package where clang and lld are, or ANDROID_NDK names an NDK"
     need(file.exists(), said, UnavailableDeviceError)
     remove_agent(serial)

@@ -17,7 +17,7 @@ class Delegate:
     """A delegate that a program names, with its devices; None for all of them."""
 
     def __init__(self, library: str, options: Mapping[str, Any] | None = None) -> None:
-        """ValueError if no device replaces it."""
+        """Raise ValueError if no device replaces it."""
         self.devices = _find_devices(os.fspath(library), options or {})
 
 

@@ -104,7 +104,7 @@ class Decomposition(Builder):
         return self.constant(np.array([value], like.type.dtype))
 
     def zeros(self, count: int) -> Tensor:
-        """Return so many float32 zeros, one constant for all callers."""
+        """Return a constant of ``count`` float32 zeros, the same for all callers."""
         if count not in self._zeros:
             self._zeros[count] = self.constant(np.zeros(count, np.float32))
         return self._zeros[count]

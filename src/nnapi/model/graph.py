@@ -102,7 +102,7 @@ def find_computed(model: Graph, wanted: Sequence[str | int]) -> list[int]:
     for each in wanted:
         matching = [index for index in computed if each in (index, model.operands[index].name)]
         need(matching, f"no operation of {model.name} computes an operand {each!r}", BadDataError)
-        need(len(matching) == 1, f"{each!r} are several operands: {matching}; give an index", BadDataError)
+        need(len(matching) == 1, f"{each!r} names several operands: {matching}; give an index", BadDataError)
         found += matching
     return found
 

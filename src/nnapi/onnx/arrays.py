@@ -12,28 +12,28 @@ from nnapi.onnx.session_file import NodeArg, dtype_of
 LIMITS = np.iinfo(np.int32)
 
 
-def check_input(end: NodeArg, value: Any) -> Array:
+def check_input(argument: NodeArg, value: Any) -> Array:
     """Return an input as an array of the file's type; raise InvalidArgument where type or shape differ."""
-    dtype = dtype_of(end)
+    dtype = dtype_of(argument)
     if isinstance(value, OrtValue):
         value = value.view()
     array: Array = value if isinstance(value, np.ndarray) else np.asarray(value, None if np.isscalar(value) else dtype)
     if array.dtype != dtype:
-        raise InvalidArgument(f"{end.name} is of type {end.type}, not {type_of(array.dtype)}")
-    shape = [have if isinstance(want, int) else want for have, want in zip(array.shape, end.shape, strict=False)]
-    if end.is_ranked and (array.ndim != len(end.shape) or shape != end.shape):
-        raise InvalidArgument(f"{end.name} is of shape {end.shape}, not {list(array.shape)}")
+        raise InvalidArgument(f"{argument.name} is of type {argument.type}, not {type_of(array.dtype)}")
+    shape = [have if isinstance(want, int) else want for have, want in zip(array.shape, argument.shape, strict=False)]
+    if argument.is_ranked and (array.ndim != len(argument.shape) or shape != argument.shape):
+        raise InvalidArgument(f"{argument.name} is of shape {argument.shape}, not {list(array.shape)}")
     return array
 
 
-def static_shape(end: NodeArg) -> Shape:
+def static_shape(argument: NodeArg) -> Shape:
     """Return the shape in NNAPI, where a scalar is one element."""
-    return tuple(size for size in end.shape if isinstance(size, int)) or (1,)
+    return tuple(size for size in argument.shape if isinstance(size, int)) or (1,)
 
 
-def dynamic_shape(end: NodeArg) -> Shape:
+def dynamic_shape(argument: NodeArg) -> Shape:
     """Return the shape in NNAPI, with 0 for dynamic dimensions."""
-    return tuple(size if isinstance(size, int) else 0 for size in end.shape) or (1,)
+    return tuple(size if isinstance(size, int) else 0 for size in argument.shape) or (1,)
 
 
 def as_stored(array: Array) -> Array:
@@ -49,10 +49,10 @@ def as_stored(array: Array) -> Array:
     return array
 
 
-def as_described(result: Array, end: NodeArg) -> Array:
-    dtype = dtype_of(end)
+def as_described(result: Array, argument: NodeArg) -> Array:
+    dtype = dtype_of(argument)
     if dtype == np.bool_ and result.dtype == np.uint8:
         result = result.view(np.bool_)
     elif result.dtype != dtype:
         result = result.astype(dtype)
-    return result.reshape(()) if end.is_ranked and not end.shape else result
+    return result.reshape(()) if argument.is_ranked and not argument.shape else result

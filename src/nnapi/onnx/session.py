@@ -20,7 +20,7 @@ from nnapi.onnx.io_binding import IOBinding
 from nnapi.onnx.options import RunOptions, SessionOptions, read_stored_options
 from nnapi.onnx.ort_value import OrtMemoryInfo, OrtValue
 from nnapi.onnx.providers import choose, list_unknown
-from nnapi.onnx.session_file import ModelMetadata, NodeArg, SessionFile, is_fixed
+from nnapi.onnx.session_file import ModelMetadata, NodeArg, SessionFile, is_static
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.dynamic_compilation import compile_like
 from nnapi.runtime.padded_lengths import find_lengths
@@ -49,12 +49,12 @@ class InferenceSession:
         stored = self._file.metadata.custom_metadata_map.get("ort_config")
         if stored and os.environ.get("ORT_LOAD_CONFIG_FROM_MODEL") == "1":
             self._options = read_stored_options(stored)
-        declared = tuple(dynamic_shape(end) for end in self._file.inputs)
+        declared = tuple(dynamic_shape(argument) for argument in self._file.inputs)
         self._specializations = Specializations(
             self._compile, bucket=partial(find_lengths, declared) if dynamic == "bucket" else None
         )
-        if all(is_fixed(end) for end in self._file.inputs):
-            self._specializations.at(tuple(static_shape(end) for end in self._file.inputs))
+        if all(is_static(argument) for argument in self._file.inputs):
+            self._specializations.at(tuple(static_shape(argument) for argument in self._file.inputs))
         if self._options.optimized_model_filepath:
             self._file.write(self._options)
         self._profile = Profile(self._options.profile_file_prefix) if self._options.enable_profiling else None
@@ -130,8 +130,8 @@ class InferenceSession:
             results = self._specializations.run(arrays)
         except NnapiError as error:
             raise Fail(str(error)) from error
-        ends = self._file.outputs
-        return [as_described(results[position], ends[position]) for position in wanted]
+        arguments = self._file.outputs
+        return [as_described(results[position], arguments[position]) for position in wanted]
 
     def run_with_ort_values(
         self,
@@ -181,7 +181,7 @@ class InferenceSession:
         return self._specializations.explain()
 
     def _positions(self, names: Sequence[str] | None) -> list[int]:
-        known = [end.name for end in self._file.outputs]
+        known = [argument.name for argument in self._file.outputs]
         if not names:
             return list(range(len(known)))
         for name in names:
@@ -190,14 +190,14 @@ class InferenceSession:
         return [known.index(name) for name in names]
 
     def _check(self, feed: Mapping[str, Any]) -> list[Array]:
-        ends = self._file.inputs
-        missing = [end.name for end in ends if end.name not in feed]
+        arguments = self._file.inputs
+        missing = [argument.name for argument in arguments if argument.name not in feed]
         if missing:
             raise ValueError(f"Required inputs ({missing}) are missing from input feed ({list(feed)})")
-        unknown = set(feed) - {end.name for end in ends}
+        unknown = set(feed) - {argument.name for argument in arguments}
         if unknown:
             raise InvalidArgument(f"there is no input {', '.join(sorted(unknown))}")
-        return [check_input(end, feed[end.name]) for end in ends]
+        return [check_input(argument, feed[argument.name]) for argument in arguments]
 
     def _compile(self, shapes: tuple[Shape, ...], like: Compilation | None = None) -> Compilation:
         model, threads = self._file.model(shapes), self._options.intra_op_num_threads or None

@@ -85,7 +85,11 @@ class SessionFile:
         )
 
     def model(self, shapes: Sequence[Shape]) -> Model:
-        fixed = {end.name: shape for end, shape in zip(self.inputs, shapes, strict=True) if not is_fixed(end) and shape}
+        fixed = {
+            argument.name: shape
+            for argument, shape in zip(self.inputs, shapes, strict=True)
+            if not is_static(argument) and shape
+        }
         try:
             return read_file(self._file, self._path, fixed)
         except UnsupportedOperationsError as error:
@@ -109,17 +113,17 @@ class SessionFile:
             onnx.save_model(onnx.load(path), path, save_as_external_data=True, location=beside, size_threshold=least)
 
 
-def is_fixed(end: NodeArg) -> bool:
-    return end.is_ranked and all(isinstance(each, int) for each in end.shape)
+def is_static(argument: NodeArg) -> bool:
+    return argument.is_ranked and all(isinstance(each, int) for each in argument.shape)
 
 
 DTYPE_OF = {name: DTYPES[elem] for elem, name in TYPES.items()}
 
 
-def dtype_of(end: NodeArg) -> np.dtype[Any]:
-    found = DTYPE_OF.get(end.type)
+def dtype_of(argument: NodeArg) -> np.dtype[Any]:
+    found = DTYPE_OF.get(argument.type)
     if found is None:
-        raise InvalidArgument(f"{end.name} is a {end.type}, which NNAPI does not have")
+        raise InvalidArgument(f"{argument.name} is a {argument.type}, which NNAPI does not have")
     return found
 
 

@@ -1,4 +1,4 @@
-"""CONCATENATION: tensors joined along an axis."""
+"""CONCATENATION: tensors concatenated along an axis."""
 
 from collections.abc import Sequence
 

@@ -57,7 +57,7 @@ def need_alike(input: OperandType, out: OperandType) -> None:
 
 
 def dequantize(type: OperandType, quantized: Array) -> Array:
-    """Return the float values that ``quantized`` stands for in an operand of that ``type``."""
+    """Return the float values of quantized values in an operand of that ``type``."""
     if type.channel:
         return quantized.astype(np.float32) * type.channel.broadcast(quantized.ndim)
     real = quantized.astype(np.float32)

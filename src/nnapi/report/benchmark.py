@@ -95,7 +95,7 @@ def available(engines: Sequence[Engine]) -> tuple[dict[Engine, str], dict[str, s
 
 
 def steps(engines: int, settings: Settings) -> int:
-    """Return how often :func:`measure` calls ``step`` at most."""
+    """Return the maximum number of times that :func:`measure` calls ``step``."""
     return 4 * engines + settings.rounds + settings.throughput_rounds
 
 

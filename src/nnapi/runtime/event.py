@@ -34,7 +34,7 @@ COLLAPSED: dict[ResultCode, type[NnapiError]] = {
     ResultCode.UNMAPPABLE: OpFailedError,
     ResultCode.DEAD_OBJECT: OpFailedError,
 }
-"""Result codes that events report as others."""
+"""The result codes that events report instead of these."""
 
 
 class Event(Closeable):

@@ -197,15 +197,23 @@ def _copy(source: Memory, target: Memory) -> None:
             need(fits, f"dimensions {list(contents.shape)} do not fit {list(target.declared.dimensions)}", BadDataError)
             target.store(contents.copy())
             return
-        need(contents.nbytes == target.size, f"{contents.nbytes} bytes into a memory of {target.size}", BadDataError)
+        need(
+            contents.nbytes == target.size,
+            f"the source has {contents.nbytes} bytes, the target {target.size}",
+            BadDataError,
+        )
         target.view()[:] = np.ascontiguousarray(contents).reshape(-1).view(np.uint8)
         return
     if isinstance(target, DeviceMemory):
         type = target.declared
-        need(type.is_known and source.size == type.nbytes, f"{source.size} bytes into a memory of {type}", BadDataError)
+        need(
+            type.is_known and source.size == type.nbytes,
+            f"the source has {source.size} bytes, which do not fit {type}",
+            BadDataError,
+        )
         target.store(source.view().view(type.dtype).reshape(type.dimensions).copy())
         return
-    need(source.size == target.size, f"{source.size} bytes into a memory of {target.size}", BadDataError)
+    need(source.size == target.size, f"the source has {source.size} bytes, the target {target.size}", BadDataError)
     need(target.writable, "the target cannot be written to", UnmappableError)
     target.view()[:] = source.view()
 

@@ -131,14 +131,14 @@ def test_projections_of_which_a_run_decides_how_wide_they_are() -> None:
     given = [index for place, index in enumerate(indices[:20]) if place not in left_out]
     model.identify_inputs_and_outputs(given, results)
     model.finish()
-    assert "the projection may come wider than the engine keeps room for" in refusal(model)
+    assert "the projection may have more columns than the engine has memory for" in refusal(model)
 
 
 @pytest.mark.parametrize("code", [OperationCode.AVERAGE_POOL_2D, OperationCode.MAX_POOL_2D])
 def test_activations_of_results_that_are_kept_in_another_scale(code: OperationCode) -> None:
     image, kept = (tensor("uint8", (1, 1, 1, 1), scale, 128) for scale in (12.0, 24.0))
     windows = [scalar(OperandCode.INT32, value) for value in (0, 0, 0, 0, 1, 1, 1, 1, 3)]
-    message = "the result is kept in another scale than the activation is rounded to"
+    message = "the result has another scale than the activation is rounded to"
     assert message in refusal(one(code, [zeros(image), *windows], kept))
 
 
@@ -179,7 +179,7 @@ def test_rounded_codes_that_are_kept_in_finer_steps(code: OperationCode, argumen
     image = tensor("uint8", (1, 4, 4, 2), 0.1, 128)
     kept = [tensor("uint8", (1, 1, 1, 2), scale, 5) for scale in (0.0005, 0.1, 0.3)]
     reasons = [refusal(one(code, [zeros(image), *arguments], out)) for out in kept]
-    assert "is kept in steps of 0.0005, the engine may be a step of 0.1 off" in reasons[0]
+    assert "has steps of 0.0005, the engine may be a step of 0.1 off" in reasons[0]
     assert reasons[1:] == [None, None]
 
 

@@ -332,7 +332,7 @@ def test_rank_4_is_padded_rank_5_is_refused() -> None:
     node = helper.make_node("Pad", ["x", "widths"], ["y"])
     widths = np.array([0, 0, 0, 1, 0, 0, 0, 0], np.int64)
     np.testing.assert_array_equal(computed(loaded([node], {"widths": widths})), np.pad(X, [(0, 0)] * 3 + [(1, 0)]))
-    with pytest.raises(UnsupportedOperationsError, match="NNAPI pads no rank 5"):
+    with pytest.raises(UnsupportedOperationsError, match="NNAPI does not pad tensors of rank 5"):
         loaded([node], {"widths": np.array([0, 0, 0, 0, 1] + [0] * 5, np.int64)}, x=X[None])
 
 

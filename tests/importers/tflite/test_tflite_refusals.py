@@ -205,9 +205,9 @@ def test_weights_with_a_scale_for_each_block_become_real_and_say_so(
     ("scales", "points", "size", "reason"),
     [
         (T("FLOAT16", (1, 2), data=[[1, 1]]), -1, 3, r"w \[1, 4\] has \[1, 2\] scales, each for 3"),
-        (T("FLOAT16", (1, 2), data=[[1, 1]]), 4, 2, "w refers to tensor 4 of 4"),
-        (T("FLOAT16", (1, 2), data=[[1, 1]]), 9, 2, "w refers to tensor 9 of 4"),
-        (T("FLOAT16", (1, 2), data=[[1, 1]]), -2, 2, "w refers to tensor -2 of 4"),
+        (T("FLOAT16", (1, 2), data=[[1, 1]]), 4, 2, "w refers to tensor 4, the subgraph has 4"),
+        (T("FLOAT16", (1, 2), data=[[1, 1]]), 9, 2, "w refers to tensor 9, the subgraph has 4"),
+        (T("FLOAT16", (1, 2), data=[[1, 1]]), -2, 2, "w refers to tensor -2, the subgraph has 4"),
         (T("FLOAT16", (1, 2), data=[[1, 1]]), 0, 2, r"w has its scales or zero points in .*, which holds none"),
         (T("FLOAT16", (1, 2), data=[[1, 1]]), 3, 2, "w has a zero point for each block"),
         (T("FLOAT32", (1, 2), name="computed"), -1, 2, "w has its scales or zero points in computed, which holds none"),

@@ -47,7 +47,7 @@ class Plugin:
     """A library and its options. Most are for one thread, so each use takes the ``turn``."""
 
     def __init__(self, library: str, options: Mapping[str, str]) -> None:
-        """UnavailableDeviceError, with the reason, if it makes no delegate."""
+        """Raise UnavailableDeviceError, with the reason, if it makes no delegate."""
         self.name, self._library, self._options = os.path.basename(library), library, dict(options)
         self.turn = threading.RLock()
         self._known: OrderedDict[bytes, tuple[Sequence[int], str]] = OrderedDict()

@@ -17,7 +17,7 @@ class PreparedDelegated:
     """One interpreter, whose runs wait for their turn at the delegate."""
 
     def __init__(self, plugin: Plugin, compiled: Compiled) -> None:
-        """OpFailedError unless the delegate claims the whole graph."""
+        """Raise OpFailedError unless the delegate claims the whole graph."""
         self._plugin, self.compiled = plugin, compiled
         program = Program(compiled.content, compiled.flipped, compiled.shapes, compiled.file)
         with plugin.turn:

@@ -41,7 +41,7 @@ class Built:
         self._numbers: dict[Model, int] = {}
         self._blocks: list[Block] = []
         self._said: list[bytes] = []
-        """All that makes the model what it is."""
+        """The content that identifies the model."""
         try:
             for each in list_nested(model):
                 self._numbers[each] = self._send(self._part if each is model else _cut(each))

@@ -23,7 +23,7 @@ class ForeignDriver:
     is_remote = True
 
     def __init__(self, name: str, path: str, index: int, agent: Agent) -> None:
-        """BadDataError without a device at that index, UnavailableDeviceError if the library is unusable."""
+        """Raise BadDataError without a device at that index, UnavailableDeviceError if the library is unusable."""
         self.library, self._path, self._index, self._agent = name, path, index, agent
         self._lock = make_lock()
         self.info = self._describe(agent)

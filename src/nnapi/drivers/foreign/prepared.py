@@ -166,7 +166,7 @@ class PreparedForeign:
         count = math.prod(shape)
         need(
             count <= buffer.size,
-            f"{self._live.compiled.agent.path} says that it gave {count} elements, there was room for {buffer.size}",
+            f"{self._live.compiled.agent.path} says that it gave {count} elements, the buffer takes {buffer.size}",
             OpFailedError,
         )
         return buffer[:count].reshape(shape)

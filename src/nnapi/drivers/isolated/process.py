@@ -76,7 +76,7 @@ class Process:
             return self._process.returncode or 0
 
     def await_end(self, seconds: float) -> None:
-        """Wait so long for its own end, which :meth:`end` then describes."""
+        """Wait until the process ends by itself, at most so many seconds; :meth:`end` then describes the end."""
         with self._lock, suppress(subprocess.TimeoutExpired):
             self._process.wait(seconds)
 
@@ -97,7 +97,7 @@ class Process:
 
 
 class Peer:
-    """A connection to a service, used in place of a :class:`Process`."""
+    """A connection to a service, with the methods of a :class:`Process`."""
 
     pid = 0
     """The worker's ID is in its greeting."""
@@ -131,7 +131,7 @@ class Peer:
         return ""
 
     def await_end(self, seconds: float) -> None:
-        """Wait so long for the service's report of the worker's end."""
+        """Wait for the service's report of the worker's end, at most so many seconds."""
         if self._end is None and self.connection.fileno() >= 0:
             poll = select.poll()
             poll.register(self.connection, select.POLLIN)

@@ -53,7 +53,7 @@ WAITING = 64
 """Length of the queue of connections, and connections of one process that may wait for its rate."""
 APPLICATIONS = 64
 SHARE = 4
-"""One process may have one connection in so many."""
+"""One process may have one of ``SHARE`` connections: a fourth."""
 TICK = 0.5
 """Seconds between two checks of how long runs take."""
 GRACE = 5.0

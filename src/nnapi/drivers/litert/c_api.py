@@ -96,8 +96,8 @@ def _environment() -> c_void_p:
 class CompiledModel(ExitStack):
     """A file compiled for the CPU. ``views`` are its memory for inputs and outputs, copies of the given ones."""
 
-    def __init__(self, content: bytes, ends: Sequence[Sequence[Array]], options: Mapping[bytes, bytes]) -> None:
-        """``ends`` are arrays for the inputs and for the outputs. RuntimeError if LiteRT refuses the file."""
+    def __init__(self, content: bytes, arrays: Sequence[Sequence[Array]], options: Mapping[bytes, bytes]) -> None:
+        """``arrays`` are those for the inputs and those for the outputs. RuntimeError if LiteRT refuses the file."""
         super().__init__()
         self._kept = content, options
         try:
@@ -109,7 +109,7 @@ class CompiledModel(ExitStack):
             with hide_delegate_message():
                 self.handle = self._own("CompiledModel", make("CreateCompiledModel", _environment(), model, chosen))
             self.views: list[Array] = []
-            self._buffers = [(c_void_p * len(side))(*map(self._buffer, side)) for side in ends]
+            self._buffers = [(c_void_p * len(side))(*map(self._buffer, side)) for side in arrays]
             inputs, outputs = ((len(side), ctypes.cast(side, _HANDLE)) for side in self._buffers)
             self.invoke = partial(call, "RunCompiledModel", self.handle, 0, *inputs, *outputs)
         except BaseException:

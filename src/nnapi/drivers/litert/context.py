@@ -102,9 +102,9 @@ class Context(canonical.Context):
     def keep(self, tensor: Tensor, made: OperandType, kept: OperandType) -> Tensor:
         if not same_quantization(made, kept):
             require(tensor.type == "i8", f"the engine does not requantize {made.name}")
-            require(not self.activation, "the result is kept in another scale than the activation is rounded to")
+            require(not self.activation, "the result has another scale than the activation is rounded to")
             require(
                 not any(facts(operator.kind).rounds for operator in self.operators) or made.scale <= kept.scale,
-                f"the result is kept in steps of {kept.scale:g}, the engine may be a step of {made.scale:g} off",
+                f"the result has steps of {kept.scale:g}, the engine may be a step of {made.scale:g} off",
             )
         return super().keep(tensor, made, kept)

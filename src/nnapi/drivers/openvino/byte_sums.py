@@ -9,7 +9,7 @@ from nnapi.drivers.instruction_sets import find_instruction_sets
 VNNI = frozenset({"avx512_vnni", "avx_vnni"})
 EXACT = VNNI | {"asimd"}
 IN_FLOAT = ", codes as float32"
-"""Suffix of the engine's version where it computes in float32: measured costs and caches of both are kept apart."""
+"""Suffix of the engine's version where it computes in float32: both have measured costs and caches of their own."""
 
 
 def are_exact() -> bool:

@@ -133,7 +133,7 @@ class Lowered(Lowering[Value, Context]):
         types = context.call.requantized_results()
         require(
             not context.activation or all(map(same_quantization, context.call.stored_results(), types)),
-            "the result is kept in another scale than the activation's limits are rounded to",
+            "the result has another scale than the activation's limits are rounded to",
         )
         kept = [result.requantize(type) for result, type in zip(results, types, strict=True)]
         gru = self._sequences.get(call.outputs[0])

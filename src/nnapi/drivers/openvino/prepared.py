@@ -45,7 +45,7 @@ class PreparedOpenVino:
         copy: Callable[[Any], Any],
         most: int = 1,
     ) -> None:
-        """``profile`` describes runs in traces; ``copy`` compiles a model again, ``most`` times at most."""
+        """``profile`` describes runs in traces; ``copy`` compiles a model again, at most ``most`` times."""
         self._profile = profile
         self.shapes = tuple(shapes)
         self.compiled = compiled

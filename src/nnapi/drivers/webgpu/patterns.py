@@ -25,7 +25,7 @@ def describe_pattern(operator: Operator) -> str:
 
 
 def _describe_tensors(tensors: list[Tensor | None] | list[Tensor]) -> Iterator[str]:
-    """Describe each tensor; equal adjacent ones once."""
+    """Describe each tensor; a run of equal descriptions is yielded once."""
     words = (
         "none" if tensor is None else f"{tensor.type}[{len(tensor.shape)}]{'c' if tensor.is_constant else ''}"
         for tensor in tensors

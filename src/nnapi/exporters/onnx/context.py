@@ -33,7 +33,7 @@ RENAMED = {
     "REDUCE_ALL": "ReduceMin",
     "REDUCE_ANY": "ReduceMax",
 }
-"""ONNX's names of operations whose names do not become these when their words are joined."""
+"""ONNX's names of operations, where they are not NNAPI's names in camel case."""
 
 
 class Context(lowering.Context):

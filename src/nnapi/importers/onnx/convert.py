@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 INCONSISTENT = (ArithmeticError, LookupError, ValueError, TypeError, AttributeError, struct.error, AssertionError)
 DEEPEST = 20
-"""Nesting depth of functions at most."""
+"""The maximum nesting depth of functions."""
 Method: TypeAlias = "Callable[[Node], Sequence[Result | None]]"
 
 

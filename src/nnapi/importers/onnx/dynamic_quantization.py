@@ -1,4 +1,4 @@
-"""Join the nodes of a dynamically quantized product, as ONNX Runtime's tool writes it, into one operator.
+"""Fuse the nodes of a dynamically quantized product, as ONNX Runtime's tool writes it, into one operator.
 
 DynamicQuantizeLinear, MatMulInteger, Cast and Mul by both scales become DynamicQuantizeMatMul of com.microsoft. With
 ConvInteger they become DynamicQuantizeConv, an operator of the importer.
@@ -42,7 +42,7 @@ class Product(NamedTuple):
 
 
 def join_products(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> Sequence[onnx.NodeProto]:
-    """Return the nodes of a graph with such products joined; ``outputs`` are read from outside."""
+    """Return the nodes of a graph with such products fused; ``outputs`` are read from outside."""
     if not any(node.op_type in JOINED for node in nodes):
         return nodes
     makers = {name: node for node in nodes for name in node.output}

@@ -33,7 +33,7 @@ MAKERS = words(
 KNOWN = words("Constant Shape Size")
 """Operators without a rule, as their results are always known."""
 MOST = 1 << 24
-"""Elements of a folded result at most."""
+"""The maximum number of elements of a folded result."""
 NO_LARGER = words("Cast Flatten Identity Reshape Slice Split Squeeze Transpose Trilu Unsqueeze")
 """Operators whose results have at most as many elements as their first input."""
 DYNAMIC_SHAPES = "it computes with dimensions that only a run knows; fix them by load(shapes=…) or --shape"

@@ -36,7 +36,7 @@ CODES: dict[int, O] = {
 }
 """The operand type of each ONNX type; plain bytes have scale 1 and zero point 0."""
 NARROWED = (INT64, DOUBLE, UINT32, UINT64)
-"""Types of which NNAPI holds fewer bits."""
+"""Types that NNAPI stores in fewer bits."""
 WIDENED = (INT16, UINT16)
 ELEMS = {CODES[elem]: elem for elem in (FLOAT, FLOAT16, INT32, BOOL, UINT8, INT8)}
 STORED = (FLOAT, UINT8, INT8, UINT16, INT16, INT32, INT64, BOOL, FLOAT16, DOUBLE, UINT32, UINT64)

@@ -24,7 +24,7 @@ INCONSISTENT = (ArithmeticError, LookupError, ValueError, TypeError, struct.erro
 
 
 DEEPEST = 50
-"""Nesting depth of called subgraphs at most."""
+"""The maximum nesting depth of called subgraphs."""
 
 
 class Import:
@@ -283,7 +283,11 @@ class Conversion:
         tensors = self.subgraph.tensors
         if index == OMITTED:
             return None
-        need(0 <= index < len(tensors), f"{tensor} refers to tensor {index} of {len(tensors)}", BadDataError)
+        need(
+            0 <= index < len(tensors),
+            f"{tensor} refers to tensor {index}, the subgraph has {len(tensors)}",
+            BadDataError,
+        )
         part = tensors[index]
         need(
             part.type in ("FLOAT16", "FLOAT32", "INT32") and part.region,

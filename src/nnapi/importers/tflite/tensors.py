@@ -43,7 +43,7 @@ def operand_type(tensor: Tensor) -> OperandType:
     scale, zero_point = (tensor.scales or (1.0,))[0], (tensor.zero_points or (0,))[0]
     if code == O.TENSOR_QUANT16_SYMM:
         expressible(tensor.scales, f"{tensor} is of type INT16 without a scale")
-        expressible(zero_point == 0, f"{tensor} is INT16 with zero point {zero_point}")
+        expressible(zero_point == 0, f"{tensor} is INT16 with zero point {zero_point}, must be 0")
     return OperandType(code, dimensions, scale, zero_point)
 
 
@@ -51,7 +51,11 @@ def _per_channel(tensor: Tensor, dimensions: Shape) -> OperandType:
     expressible(tensor.type in ("INT8", "INT4"), f"{tensor} is {tensor.type} with one scale per channel")
     expressible(not bytes(tensor.zero_points).strip(b"\0"), f"{tensor} has a zero point per channel, NNAPI only scales")
     fits = 0 <= tensor.axis < len(dimensions) and dimensions[tensor.axis] == len(tensor.scales)
-    need(fits, f"{tensor} has {len(tensor.scales)} scales for axis {tensor.axis} of {list(dimensions)}", BadDataError)
+    need(
+        fits,
+        f"{tensor} has {len(tensor.scales)} scales, which do not fit axis {tensor.axis} of {list(dimensions)}",
+        BadDataError,
+    )
     channel = ChannelQuantization(tensor.axis, tuple(tensor.scales))
     return OperandType(O.TENSOR_QUANT8_SYMM_PER_CHANNEL, dimensions, channel=channel)
 
@@ -91,7 +95,11 @@ def as_real(values: Array, tensor: Tensor) -> Array:
     expressible(not bytes(tensor.zero_points).strip(b"\0"), f"{tensor} is {tensor.type} with a zero point")
     if scales.size > 1:
         fits = tensor.axis < values.ndim and values.shape[tensor.axis] == scales.size
-        need(fits, f"{tensor} has {scales.size} scales for axis {tensor.axis} of {list(values.shape)}", BadDataError)
+        need(
+            fits,
+            f"{tensor} has {scales.size} scales, which do not fit axis {tensor.axis} of {list(values.shape)}",
+            BadDataError,
+        )
         scales = scales.reshape([-1 if axis == tensor.axis else 1 for axis in range(values.ndim)])
     numbers: Array = values * scales
     return numbers

@@ -91,7 +91,7 @@ def rnn_step(b: Decomposition, operands: Mapping[str, Any], activation: int, x: 
 def over_time(b: Decomposition, step: Step, x: Tensor, states: States, time_major: bool) -> tuple[Tensor, States]:
     axis = 0 if time_major else 1
     count = x.shape[axis]
-    require(count <= MOST_STEPS, f"its {count} steps are too many to write out")
+    require(count <= MOST_STEPS, f"its {count} steps are too many to unroll")
     outputs: list[Tensor] = []
     for time in range(count):
         at_time = b.restate(b.block(x, axis, time, 1), (x.shape[1 - axis], x.shape[2]))

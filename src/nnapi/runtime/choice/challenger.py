@@ -20,7 +20,7 @@ from nnapi.trace.log import Log
 log = Log("nnapi.ExecutionPlan")
 
 REPEATS = ((1.25e-3, 8), (6e-3, 6), (20e-3, 4), (50e-3, 2))
-"""Runs of a measurement, for runs below so many seconds. The shortest counts: the first four or so find cold caches."""
+"""Seconds of a run, and how often shorter runs are repeated. The shortest counts: about four find cold caches."""
 MARGIN, DOUBTFUL_MARGIN = 1.03, 1.05
 """Factors by which a challenger must be faster; the second if it is divided or its engine starts slowly."""
 

@@ -1,4 +1,4 @@
-"""The question of a plan: a model, and the devices, options and cache of its compilation."""
+"""The input of a choice of plan: a model, and the devices, options and cache of its compilation."""
 
 import os
 from collections.abc import Sequence

@@ -191,7 +191,7 @@ def _end() -> None:
 
 
 def _report_unraisable(unraisable: sys.UnraisableHookArgs, /) -> None:
-    """Report an error of a finalizer, unless it is our interruption."""
+    """Report an error of a finalizer, unless the tuner's own interruption caused it."""
     if not isinstance(unraisable.exc_value, StoppedError):
         sys.__unraisablehook__(unraisable)
 

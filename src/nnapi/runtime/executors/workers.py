@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Work = Callable[[], None]
 
 MOST_IDLE = 8
-"""Threads that stay idle at most."""
+"""The maximum number of idle threads."""
 
 _idle: list[SimpleQueue[tuple[Work, Work | None]]] = []
 """The mailboxes of threads that wait for work; appending and popping are atomic."""

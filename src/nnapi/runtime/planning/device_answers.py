@@ -63,7 +63,7 @@ class DeviceAnswers:
         return tuple(dict.fromkeys(self.exclusions.values()))
 
     def need_taken(self) -> None:
-        """BadDataError, with each device's reason, for an operation that no device takes."""
+        """Raise BadDataError, with each device's reason, for an operation that no device takes."""
         answers = self._answers
         if any(all(verdict.supported for verdict in verdicts) for _, verdicts in answers):
             return

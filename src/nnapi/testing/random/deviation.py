@@ -205,7 +205,7 @@ class Computation:
         return any(a is not None and a.dtype.kind == "f" and not permitted(a).all() for a in arrays)
 
     def _nudge(self, array: Array | None, turn: int, factor: float = 1.0, least: float = 0.0) -> Array | None:
-        """Return perturbed values: by so many times the usual step, and by ``least`` at least."""
+        """Return values perturbed by ``factor`` times the usual step, and at least by ``least``."""
         if array is None or array.dtype not in STEP:
             return array
         sign = np.full(array.shape, 1 - 2 * turn) if turn < 2 else self._rng.uniform(-1, 1, array.shape)

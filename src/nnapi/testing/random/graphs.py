@@ -51,7 +51,7 @@ VIEWED = 0.2
 PAIRED = 4
 """Every fourth example is an operation and several that read its result; all pairs of operations take turns."""
 READERS = 5
-"""Operations of a turn that read the result, if so many fit."""
+"""The number of operations that read the result in one turn, if they fit."""
 READS = 3
 SHOWN = 0.7
 """Probability that a view of the result is shown, too."""

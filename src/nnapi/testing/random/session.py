@@ -83,7 +83,7 @@ def run(
     cases: int | None = None,
     progress: Callable[[Report], None] = lambda report: None,
 ) -> Report:
-    """Judge random examples for so long, or so many; calls ``progress`` after each. Failures are shrunk and written."""
+    """Judge random examples for ``seconds`` or ``cases``. Call ``progress`` after each, write shrunk failures."""
     report = Report(seed, device)
     begin = time.monotonic()
     with Child(device, special=VALUES[values] > 0) as child:

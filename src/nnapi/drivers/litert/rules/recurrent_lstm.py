@@ -103,7 +103,9 @@ def _use_quantized_weights(context: Context, operator: Operator) -> Operator:
 
 def _need_static_projection(context: Context) -> None:
     weights = [name for name in context.call.operands if name.endswith("projection_weights")]
-    require(not any(map(context.is_dynamic, weights)), "the projection may come wider than the engine keeps room for")
+    require(
+        not any(map(context.is_dynamic, weights)), "the projection may have more columns than the engine has memory for"
+    )
 
 
 @lower(Op.QUANTIZED_LSTM)

@@ -1,4 +1,4 @@
-"""Elements chosen by indices or truth values, and the indices of extremes."""
+"""Elements chosen by indices or truth values, and the indices of minima and maxima."""
 
 import numpy as np
 

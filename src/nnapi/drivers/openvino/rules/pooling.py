@@ -17,7 +17,7 @@ def average_pool(context: Context, input: Value, padding: Padding, stride: Pair,
     made, kept = context.type(), context.call.requantized_results()[0]
     require(
         made.code != OperandCode.TENSOR_QUANT8_ASYMM_SIGNED or made.scale <= kept.scale,
-        f"the result is kept in steps of {kept.scale:g}, the rule's halves may be a step of {made.scale:g} off",
+        f"the result has steps of {kept.scale:g}, the rule's halves may be a step of {made.scale:g} off",
     )
     y = op.avg_pool(input.real(first=True), *_windows(input, padding, stride, size), list(size), True)
     if input.type.is_quantized:

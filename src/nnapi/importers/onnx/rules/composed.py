@@ -113,7 +113,11 @@ def matmul_n_bits(node: Node) -> Result:
     blocks = -(-rows // size)
     node.graph.reserve(8 * columns * blocks * size)
     values = _unpack(node.array(1).reshape(columns, blocks, -1), bits)[..., :size]
-    need(values.shape == (columns, blocks, size), f"its weights are {list(node.shape(1))}", BadDataError)
+    need(
+        values.shape == (columns, blocks, size),
+        f"its weights have shape {list(node.shape(1))}, its attributes need {columns} × {blocks} blocks",
+        BadDataError,
+    )
     scales = node.array(2).astype(np.float32).reshape(columns, blocks, 1)
     points: Array = np.full((columns, blocks), 1 << (bits - 1), np.float32)
     if node.has(3):
@@ -207,7 +211,7 @@ def normalizer(node: Node) -> Result:
     norm, x = node.attribute("norm", "MAX"), _as_float(node)
     if norm in ("L1", "L2"):
         return compose(node, "LpNormalization", x, axis=1, p=int(norm[1]))
-    expressible(norm == "MAX", f"its norm is {norm}")
+    expressible(norm == "MAX", f"its norm is {norm}, must be MAX, L1 or L2")
     return compose(node, "Div", x, compose(node, "ReduceMax", x, axes=[1], keepdims=1))
 
 
@@ -246,7 +250,9 @@ def _linear(node: Node, rows: int) -> Tensor:
 
 def _transform(node: Node, scores: Tensor) -> Tensor:
     way = node.attribute("post_transform", "NONE")
-    expressible(way in ("NONE", "LOGISTIC", "SOFTMAX"), f"its post_transform is {way}")
+    expressible(
+        way in ("NONE", "LOGISTIC", "SOFTMAX"), f"its post_transform is {way}, must be NONE, LOGISTIC or SOFTMAX"
+    )
     if way == "SOFTMAX":
         return compose(node, "Softmax", scores, axis=1)
     return scores if way == "NONE" else compose(node, "Sigmoid", scores)

@@ -78,7 +78,7 @@ def loop(node: Node) -> Sequence[Result | None]:
 
 def _unroll(node: Node, body: Any, steps: int, carried: list[Tensor]) -> Sequence[Result | None] | None:
     """Return the results, or None where the end of the loop is computed."""
-    expressible(steps <= MOST_STEPS, f"its {steps} steps are too many to write out")
+    expressible(steps <= MOST_STEPS, f"its {steps} steps are too many to unroll")
     scanned: list[Sequence[Tensor]] = []
     for step in range(max(steps, 0)):
         going = constant("going", np.array(True))
@@ -138,9 +138,13 @@ def _while(
 
 @rule("Scan")
 def scan(node: Node) -> Sequence[Result | None]:
-    expressible(node.since >= 9, "its meaning in opset 8 is another")
+    expressible(node.since >= 9, "opset 8 defines it differently")
     body, count = node.attribute("body"), int(node.attribute("num_scan_inputs", 1))
-    need(0 < count <= node.count, f"{count} inputs to scan of {node.count}", BadDataError)
+    need(
+        0 < count <= node.count,
+        f"num_scan_inputs is {count}, must be 1 to {node.count}, its number of inputs",
+        BadDataError,
+    )
     states = [node.tensor(i) for i in range(node.count - count)]
     axes = node.attribute("scan_input_axes") or [0] * count
     backwards = node.attribute("scan_input_directions") or [0] * count
@@ -149,7 +153,7 @@ def scan(node: Node) -> Sequence[Result | None]:
         for i, (axis, back) in enumerate(zip(axes, backwards, strict=True))
     ]
     need(len({len(each) for each in pieces}) == 1, "its inputs have different lengths", BadDataError)
-    expressible(len(pieces[0]) <= MOST_STEPS, f"its {len(pieces[0])} steps are too many to write out")
+    expressible(len(pieces[0]) <= MOST_STEPS, f"its {len(pieces[0])} steps are too many to unroll")
     scanned: list[Sequence[Tensor]] = []
     for step in zip(*pieces, strict=True):
         results = inline_graph(node.conversion, body, [*states, *step])

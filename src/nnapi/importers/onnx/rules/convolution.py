@@ -46,7 +46,7 @@ def windows(node: Node, kernel: Shape, size: Shape) -> Windows:
         around = [same_padding(*each, mode) for each in zip(size, kernel, stride, dilation, strict=True)]
     elif mode == "VALID":
         around = [(0, 0) for _ in kernel]
-    expressible(all(each >= 0 for pair in around for each in pair), "its pads are negative")
+    expressible(all(each >= 0 for pair in around for each in pair), "pads holds negative values")
     return Windows(_two(kernel, 1), _two(stride, 1), _two(dilation, 1), _two(around, (0, 0)))
 
 
@@ -170,7 +170,11 @@ def conv_transpose(node: Node) -> Tensor:
     window, extra = _windows_of_transpose(node, kernel[2:], shape[2:])
     weights = _dilate(weights, window.dilation)
     units = weights.shape[1] * groups
-    need(groups > 0 and weights.shape[0] % groups == 0, f"{groups} groups of {weights.shape[0]}", BadDataError)
+    need(
+        groups > 0 and weights.shape[0] % groups == 0,
+        f"group is {groups}, must divide the {weights.shape[0]} input channels",
+        BadDataError,
+    )
     bias = _bias_array(node) or _zeros(node, x, units)
     node.graph.reserve(weights.nbytes)
     parts = zip(

@@ -181,7 +181,7 @@ def top_k(node: Node) -> list[Tensor]:
     axis = node.axis(int(node.attribute("axis", -1)), len(shape))
     given = node.array(1) if node.since >= 10 else np.array(node.attribute("k"))
     k = int(given.reshape(())) if given.size == 1 else 0
-    expressible(k > 0, f"its k is {k}")
+    expressible(k > 0, f"k is {k}, must be at least 1")
     x, largest = node.input(0), bool(node.attribute("largest", 1))
     x = x if largest else node.apply(OperationCode.NEG, x)
     order = [*(i for i in range(len(shape)) if i != axis), axis]
@@ -198,7 +198,7 @@ def top_k(node: Node) -> list[Tensor]:
 @rule("OneHot")
 def one_hot(node: Node) -> Tensor:
     shape, depth = node.shape(0), int(node.array(1).reshape(-1)[0])
-    expressible(depth > 0, f"its depth is {depth}")
+    expressible(depth > 0, f"depth is {depth}, must be at least 1")
     axis = node.axis(int(node.attribute("axis", -1)), len(shape) + 1)
     node.graph.reserve(4 * depth)
     given = Term(node, node.cast(node.input(0), INT32))

@@ -199,7 +199,11 @@ def einsum(node: Node) -> Tensor:
         kept = {*right, *(each for k, other in enumerate(inputs) if k != i for each in other)}
         values.append(_sum_others(node, node.input(i), letters, kept))
     value, letters = values[0] if len(values) == 1 else _contract(node, values, right, sizes)
-    need(sorted(letters) == sorted(right), f"its equation is {equation}", BadDataError)
+    need(
+        sorted(letters) == sorted(right),
+        f"its equation {equation} repeats or lacks a letter of its inputs",
+        BadDataError,
+    )
     return node.result(_lay(node, value, letters, sizes, *right), tuple(sizes[each] for each in right))
 
 
@@ -218,7 +222,7 @@ def _sum_others(node: Node, value: Value, letters: str, kept: set[str]) -> tuple
     alone = [i for i, each in enumerate(letters) if each not in kept]
     if not alone:
         return value, letters
-    expressible(len(letters) <= HIGHEST_RANK, f"its rank is {len(letters)}")
+    expressible(len(letters) <= HIGHEST_RANK, f"an input has rank {len(letters)}, NNAPI reduces at most {HIGHEST_RANK}")
     summed = node.apply(OperationCode.REDUCE_SUM, value, node.graph.ints(alone), node.flag(False))
     return summed, "".join(each for each in letters if each in kept)
 

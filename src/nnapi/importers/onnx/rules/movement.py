@@ -59,7 +59,11 @@ def squeeze(node: Node) -> Tensor:
         dropped = {axis for axis, size in enumerate(shape) if size == 1}
     else:
         dropped = {node.axis(axis, len(shape)) for axis in axes}
-    need(all(shape[axis] in (1, DYNAMIC) for axis in dropped), f"it drops axes of {list(shape)}", BadDataError)
+    need(
+        all(shape[axis] in (1, DYNAMIC) for axis in dropped),
+        f"it drops axes of {list(shape)} whose size is not 1",
+        BadDataError,
+    )
     return reshape_input(node, tuple(size for axis, size in enumerate(shape) if axis not in dropped))
 
 
@@ -267,8 +271,12 @@ def reverse_sequence(node: Node) -> Tensor:
 @rule("Pad")
 def pad(node: Node) -> Tensor:
     tensor, mode = node.tensor(0), node.attribute("mode", "constant")
-    need(mode in ("constant", "reflect", "edge", "wrap"), f"its mode is {mode}", BadDataError)
-    expressible(tensor.rank <= HIGHEST_RANK, f"NNAPI pads no rank {tensor.rank}")
+    need(
+        mode in ("constant", "reflect", "edge", "wrap"),
+        f"its mode is {mode}, must be constant, reflect, edge or wrap",
+        BadDataError,
+    )
+    expressible(tensor.rank <= HIGHEST_RANK, f"NNAPI does not pad tensors of rank {tensor.rank}")
     widths = _widths(node, tensor.rank)
     shape = tuple(size and size + sum(width) for size, width in zip(tensor.dims, widths, strict=True))
     value, axis_of, is_nhwc = read_as_stored(node, 0)

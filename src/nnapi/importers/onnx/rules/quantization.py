@@ -91,11 +91,15 @@ def _along(node: Node, i: int, shape: Shape) -> Value:
     if not node.has(i):
         return node.graph.no_value()
     own = node.shape(i)
-    expressible(not node.attribute("block_size", 0), "it has a scale for each block")
+    expressible(not node.attribute("block_size", 0), "it has a scale for each block, NNAPI for each tensor or channel")
     value = node.stored(i)
     if len(own) == 1 and own != (1,):
         axis = node.axis(int(node.attribute("axis", 1)), len(shape))
-        need(own[0] == shape[axis], f"{own[0]} scales for axis {axis} of {list(shape)}", BadDataError)
+        need(
+            own[0] == shape[axis],
+            f"it has {own[0]} scales, axis {axis} of shape {list(shape)} needs {shape[axis]}",
+            BadDataError,
+        )
         return node.view(value, [own[0] if k == axis else 1 for k in range(len(shape))])
     expressible(len(own) <= 1, "its scales have several axes")
     return node.view(value, (1,))
@@ -130,7 +134,7 @@ def _as_quantized(node: Node, value: Value, type: OperandType) -> Value | None:
 
 def _dequantize_by_arithmetic(node: Node) -> Tensor:
     shape = node.shape(0)
-    expressible(len(shape) <= HIGHEST_RANK, f"its rank is {len(shape)}")
+    expressible(len(shape) <= HIGHEST_RANK, f"its input has rank {len(shape)}, NNAPI computes at most {HIGHEST_RANK}")
     whole = whole_numbers(node, node.stored(0))
     if node.has(2):
         whole = subtract(node, whole, whole_numbers(node, _along(node, 2, shape)))
@@ -140,7 +144,10 @@ def _dequantize_by_arithmetic(node: Node) -> Tensor:
 
 def _dequantize_constant(node: Node, values: Array, point: Tensor | None) -> Tensor:
     """Return a constant with its float values and its quantized values."""
-    expressible(not node.attribute("block_size", 0) and node.array(1).ndim <= 1, "it has a scale for each block")
+    expressible(
+        not node.attribute("block_size", 0) and node.array(1).ndim <= 1,
+        "it has a scale for each block, NNAPI for each tensor or channel",
+    )
     scales, axis = node.array(1), 0
     lying = [1] * values.ndim
     if scales.size > 1:

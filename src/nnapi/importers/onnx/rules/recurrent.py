@@ -121,7 +121,7 @@ def _unroll_steps(node: Node, sizes: Sequence[int], cell: Callable[[int, Value],
     expressible(node.attribute("clip") is None, "it clips what is squashed")
     x, units, rows = _sequence(node), node.array(2).shape[2], sum(sizes)
     steps, batch, depth = node.static_shape_of(x)
-    expressible(steps <= MOST_STEPS, f"its {steps} steps are too many to write out")
+    expressible(steps <= MOST_STEPS, f"its {steps} steps are too many to unroll")
 
     def run(k: int, value: Value) -> list[Value]:
         weights = node.array(1)[k]

@@ -169,7 +169,11 @@ def grid_sample(node: Node) -> Tensor:
     rank = node.tensor(0).rank
     expressible(rank == 4, f"NNAPI has images of two dimensions, the input is of rank {rank}")
     (count, depth, *sizes), grid = node.static_shape(0), node.static_shape(1)
-    need(len(grid) == 4 and (grid[0], grid[3]) == (count, 2), f"its grid is {list(grid)}", BadDataError)
+    need(
+        len(grid) == 4 and (grid[0], grid[3]) == (count, 2),
+        f"its grid has shape {list(grid)}, must be [{count}, height, width, 2]",
+        BadDataError,
+    )
     mode, padding = str(node.attribute("mode", "linear")), node.attribute("padding_mode", "zeros")
     edge = int(padding == "zeros")  # around the image, picked where a location lies outside
     height, width = (size + 2 * edge for size in sizes)
@@ -203,7 +207,7 @@ def _find_taps(mode: str, location: Term) -> list[tuple[Term, Term | None]]:
     """Return the pixels around a location with their weights along both axes; None for a single pixel."""
     if mode == "nearest":
         return [(nearest_integer(location), None)]
-    expressible(mode in ("linear", "cubic"), f"its mode is {mode}")
+    expressible(mode in ("linear", "cubic"), f"its mode is {mode}, must be nearest, linear or cubic")
     low = floor(location)
     part = location - low
     rest = part * -1 + 1

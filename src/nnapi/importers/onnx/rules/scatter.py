@@ -26,7 +26,7 @@ COMBINED = {
 MOST_PASSES = 64
 """The largest number of elements that are combined at one index."""
 MOST_COMPARED = 1 << 24
-"""Comparisons of a position with a computed index at most."""
+"""The maximum number of comparisons of a position with a computed index."""
 
 
 @rule("ScatterElements", "Scatter")
@@ -101,7 +101,7 @@ def _write_rows(node: Node, positions: Array, shape: Shape) -> Tensor:
     """Replace or combine rows of input 0 with those of input 2; rows of the same index one after another."""
     count, width = shape
     way = node.attribute("reduction", "none")
-    expressible(way == "none" or way in COMBINED, f"its reduction is {way}")
+    expressible(way == "none" or way in COMBINED, f"its reduction is {way}, must be none, {' or '.join(COMBINED)}")
     data = node.view(node.stored(0), shape)
     updates = node.view(node.stored(2), (positions.size, width)) if positions.size else data
     earlier = np.zeros(positions.size, np.int64) if way == "none" else _count_earlier(positions)

@@ -68,7 +68,7 @@ class Parameters:
         """Return a number; raise BadDataError where it is missing without a default, or not a number."""
         need(name in self._map or default is not None, f"its parameters have no {name}", BadDataError)
         value = self._map.get(name, default)
-        need(isinstance(value, int | float), f"its parameter {name} is {value!r}", BadDataError)
+        need(isinstance(value, int | float), f"its parameter {name} is {value!r}, must be a number", BadDataError)
         return value
 
     def indices(self, name: str) -> list[int]:
@@ -77,7 +77,7 @@ class Parameters:
         found = [each for each in value if isinstance(each, int) and each >= 0] if isinstance(value, tuple) else []
         need(
             found and isinstance(value, tuple) and len(found) == len(value),
-            f"its parameter {name} is {value!r}",
+            f"its parameter {name} is {value!r}, must be indices",
             BadDataError,
         )
         return found

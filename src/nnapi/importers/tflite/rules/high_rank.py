@@ -95,7 +95,11 @@ def cut(node: TfliteNode) -> None:
     i = 0 if node.kind == "UNPACK" else 1
     shape, count = shape_of(node, i), len(node.outputs)
     axis = node.axis(node.options.axis if node.kind == "UNPACK" else node.number(0), len(shape))
-    need(shape[axis] % count == 0, f"{count} outputs from {list(shape)} along axis {axis}", BadDataError)
+    need(
+        shape[axis] % count == 0,
+        f"shape {list(shape)} cannot be split into {count} outputs along axis {axis}",
+        BadDataError,
+    )
     before, behind = around(shape, axis)
     for j, piece in enumerate(split(node, node.reshape(node.row(i), (before, shape[axis], behind)), 1, count)):
         node.deliver_row(piece, j)

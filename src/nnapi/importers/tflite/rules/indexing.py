@@ -176,7 +176,7 @@ def gather(node: TfliteNode) -> None:
 
 
 def gather_in_batches(node: TfliteNode, x: Value, indices: Value, axis: int, batch: int) -> None:
-    expressible(axis == batch, f"it gathers along axis {axis} below {batch} batch axes")
+    expressible(axis == batch, f"axis is {axis}, must be batch_dims ({batch}) where there are batch axes")
     count, dimension = math.prod(node.static_shape_of(x)[:batch]), x.shape[axis]
     expressible(node.static_shape_of(indices)[:batch] == x.shape[:batch], "its batches differ")
     node.graph.reserve(4 * count)

@@ -118,7 +118,10 @@ def transform_bilinear(node: TfliteNode) -> None:
     parameters, image = Parameters(node.operator.custom_options), node.graph.real(node.input(0))
     out = (int(parameters.number("output_height")), int(parameters.number("output_width")))
     n, height, width, c = node.static_shape_of(image)
-    expressible(n == 1 and min(out) > 0 and image.rank == 4, f"it makes {list(out)} of {list(image.shape)}")
+    expressible(
+        n == 1 and min(out) > 0 and image.rank == 4,
+        f"it transforms {list(image.shape)} to {list(out)}, must be one image to a positive size",
+    )
     count = math.prod(out)
     node.graph.reserve(8 * count)
     grid = np.stack(np.meshgrid(np.arange(out[1]), np.arange(out[0]))).reshape(2, count).astype(np.float32) + 0.5

@@ -40,7 +40,11 @@ def squeeze(node: TfliteNode) -> None:
     if kept.count(0) > 1:
         node.emit(OperationCode.SQUEEZE, x, node.graph.ints(sorted(axes)))
     else:
-        need(all(x.shape[axis] in (0, 1) for axis in axes), f"it drops axes of {list(x.shape)}", BadDataError)
+        need(
+            all(x.shape[axis] in (0, 1) for axis in axes),
+            f"it drops axes of {list(x.shape)} whose size is not 1",
+            BadDataError,
+        )
         node.reshape(x, kept or [1], to=node.output)
 
 
@@ -86,7 +90,11 @@ def unpack(node: TfliteNode) -> None:
     x = node.input(0)
     axis = node.axis(node.options.axis, x.rank)
     count = len(node.outputs)
-    need(x.shape[axis] == count, f"{count} outputs from {list(x.shape)} along axis {axis}", BadDataError)
+    need(
+        x.shape[axis] == count,
+        f"shape {list(x.shape)} cannot be split into {count} outputs along axis {axis}",
+        BadDataError,
+    )
     for piece, out in zip(split(node, x, axis, count), node.outputs, strict=True):
         node.reshape(piece, without_axis(x.shape, axis), to=out)
 
@@ -257,7 +265,7 @@ def broadcast_args(node: TfliteNode) -> None:
 @rule("ONE_HOT")
 def one_hot(node: TfliteNode) -> None:
     indices, depth = node.input(0), node.number(1)
-    expressible(depth > 0, f"its depth is {depth}")
+    expressible(depth > 0, f"depth is {depth}, must be at least 1")
     node.graph.reserve(4 * depth)
     scalar = node.is_scalar(0)
     rank = indices.rank + (not scalar)

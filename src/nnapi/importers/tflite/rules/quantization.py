@@ -15,7 +15,9 @@ QUANT8_SIGNED = OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
 @rule("QUANTIZE")
 def quantize(node: TfliteNode) -> None:
     x = node.input(0)
-    expressible(x.is_float or x.is_quantized, f"its input is {x.type.name}")
+    expressible(
+        x.is_float or x.is_quantized, f"its input is {x.type.name}, NNAPI quantizes floats and quantized values"
+    )
     if node.output.is_float:  # int16_as_float dequantized its output
         node.deliver(node.graph.real(x))
     else:

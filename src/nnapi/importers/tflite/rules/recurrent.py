@@ -133,7 +133,7 @@ def sequence_rnn(node: TfliteNode) -> None:
     time_axis = 0 if o.time_major else 1
     x, weights, recurrent, bias, state = cell
     steps = node.static_shape_of(x)[time_axis]
-    expressible(steps <= MOST_STEPS, f"NNAPI's cell has no TANH, and its {steps} steps are too many to write out")
+    expressible(steps <= MOST_STEPS, f"NNAPI's cell has no TANH, and its {steps} steps are too many to unroll")
     outputs = []
     for step in _steps(node, x, time_axis):
         state = _tanh_step(node, step, weights, recurrent, bias, state)
