@@ -128,3 +128,15 @@ def test_a_file_is_not_remembered_as_what_was_asked_of_it(tmp_path: Path) -> Non
     path = tmp_path / "network.tflite"
     path.write_bytes(network()[0])
     assert nnapi.load(path, int16_as_float=True).origin is None
+
+
+def test_a_note_names_the_coarsest_scale_of_16_bits_if_there_is_one() -> None:
+    def notes(*scales: float) -> list[str]:
+        tensors = [s16(2, scale=scale) for scale in scales] or [f32(2), f32(2)]
+        model = nnapi.load(single("RELU", tensors[:1], tensors[-1]), int16_as_float=True)
+        return [note for note in model.notes if "16-bit" in note]
+
+    assert notes() == []
+    (note,) = notes(0.01, 0.25)
+    assert "each differs by at most half of its scale, 0.125 for the coarsest" in note
+    assert notes(0.25, 0.01) == [note]

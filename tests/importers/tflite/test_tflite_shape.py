@@ -300,3 +300,20 @@ def test_bytes_of_constants_that_the_file_does_not_have_are_reserved(
 ) -> None:
     chosen = next(each for each in SHAPES + NUMBERS if str(each) == name)
     assert reserved(chosen, tmp_path) == amounts
+
+
+def test_int32_is_concatenated_in_at_most_1024_pieces(tmp_path: Path) -> None:
+    """NNAPI does not concatenate int32: pieces of the widths' common divisor are packed."""
+
+    def join(*widths: int) -> Case:
+        return case(
+            "CONCATENATION", [i32(1, width) for width in widths], i32(1, sum(widths)), "ConcatenationOptions", Axis=1
+        )
+
+    for widths in ((1, 1023), (2, 2046), (1024, 1024)):
+        x = [np.arange(width, dtype=np.int32).reshape(1, width) for width in widths]
+        (result,) = run(loaded(join(*widths).content(), tmp_path), x)
+        assert result.tolist() == np.concatenate(x, 1).tolist()
+    for widths in ((1, 1024), (2, 2048)):
+        with pytest.raises(nnapi.NnapiError, match="NNAPI joins no int32, and the pieces are too many"):
+            loaded(join(*widths).content(), tmp_path)

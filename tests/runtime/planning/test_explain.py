@@ -116,3 +116,11 @@ def test_what_the_model_permits_is_said() -> None:
     assert DYNAMIC_RANGE in as_text(plan)
     assert as_data(plan)["notes"] == [DYNAMIC_RANGE]
     assert DYNAMIC_RANGE not in as_text(compile(chain(), REFERENCE).plan)
+
+
+@pytest.mark.parametrize(("threads", "said"), [(None, ""), (1, " on 1 thread"), (4, " on 4 threads")])
+def test_times_are_given_with_their_threads(threads: int | None, said: str) -> None:
+    plan = compile(chain(), REFERENCE.name).plan.with_times(1e-3, 2e-3, ()).on_threads(threads)
+    line = as_text(plan).splitlines()[2]
+    assert line == f"predicted 1.000 ms, measured 2.000 ms{said}"
+    assert as_data(plan)["threads"] == threads

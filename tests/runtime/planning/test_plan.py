@@ -22,3 +22,24 @@ def test_devices_that_touch_an_operand(model: Model, inputs: list[set[str]], out
     plan = compile(model, [limited("first", [ABS]), limited("last", [NEG]), REFERENCE]).plan
     assert [plan.devices_of(operand) for operand in model.inputs] == inputs
     assert plan.devices_of(*model.outputs) == output
+
+
+def test_a_plan_is_named_after_its_operations_by_device() -> None:
+    first, last = limited("first", [ABS]), limited("last", [NEG])
+    whole = compile(chain(3), CPU).plan
+    assert whole.name == whole.identity == f"everything on {CPU}"
+    assert whole.with_variant("upside down").name == f"everything on {CPU}, upside down"
+    assert compile(chain(3), [first, last, REFERENCE]).plan.name == "2 on first and 1 on last"
+
+
+def test_a_plan_of_one_device_in_several_steps_is_named_after_the_device() -> None:
+    plan = compile(branch(), REFERENCE.name).plan
+    assert plan.name == f"everything on {CPU}"
+
+
+def test_the_identity_of_a_divided_plan_is_the_same_for_the_same_assignment() -> None:
+    first, last = limited("first", [ABS]), limited("last", [NEG])
+    one, again, longer = (compile(chain(count), [first, last, REFERENCE]).plan for count in (4, 4, 6))
+    assert one.identity.startswith("2 on first and 2 on last (")
+    assert longer.identity.startswith("3 on first and 3 on last (")
+    assert again.identity == one.identity
