@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 
 import nnapi
+from benchmarks.null_device import Null, PreparedNull
 from nnapi.capi import installation
 from nnapi.drivers.base import PrepareOptions
 from nnapi.drivers.foreign.discovery import list_devices
 from nnapi.drivers.foreign.driver import ForeignDriver
 from nnapi.drivers.isolated import Isolated
-from nnapi.drivers.null import Null, PreparedNull
 from nnapi.model.operand import Array, Shape
 from tests.drivers.foreign.agent_cases import serve
 from tests.drivers.foreign.library_cases import TAKING, build

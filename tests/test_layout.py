@@ -55,7 +55,6 @@ ALIASES = {
     "drivers.limited": "drivers.wrappers",
     "drivers.faulty": "drivers.wrappers",
     "drivers.isolated": "drivers.wrappers",
-    "drivers.null": "drivers.wrappers",
     "drivers.profiles": "drivers.wrappers",
 }
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.null_device import Null
 from nnapi import compile
-from nnapi.drivers.null import Null
 from nnapi.errors import UnavailableDeviceError
 from nnapi.runtime.device import RETRY, make_drivers
 from tests.runtime.device_cases import REFERENCE, chain, limited

@@ -18,7 +18,7 @@ def test_a_model_that_is_known_needs_nothing_that_chooses(tmp_path: Path) -> Non
 import sys
 import nnapi
 from nnapi.drivers.base import PrepareOptions
-from nnapi.drivers.null import Null
+from benchmarks.null_device import Null
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.record import MEASURED, Record, keep
 from nnapi.runtime.planning.plan import Explanation, Plan, run_everything_on
