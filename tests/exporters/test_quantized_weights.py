@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import nnapi
-from nnapi.exporters.tflite.quantized_weights import use_quantized_weights
+from nnapi.exporters.tflite.convert import use_quantized_weights
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from tests.tflite_writer import T, f32, single
 

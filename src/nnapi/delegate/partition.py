@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from nnapi.capi._bridge import ffi, lib
-from nnapi.delegate.compiled import Compiled, Run
+from nnapi.delegate.compiled import Compiled, Restarting, Run
 from nnapi.delegate.graph import LiteRtGraph, list_integers
-from nnapi.delegate.restarting import Restarting
 from nnapi.delegate.settings import Settings
 from nnapi.drivers.workload import find_work
 from nnapi.errors import BadDataError, NnapiError, OpFailedError, need

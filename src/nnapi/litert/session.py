@@ -17,8 +17,7 @@ from nnapi.formats.tflite.reader import Tensor as FileTensor
 from nnapi.importers.refusals import UnsupportedOperationsError
 from nnapi.importers.tflite.convert import list_variables
 from nnapi.litert.delegated_graph import DelegatedGraph
-from nnapi.litert.ready_graph import ReadyGraph, Tensor
-from nnapi.litert.restarting_graph import RestartingGraph
+from nnapi.litert.ready_graph import ReadyGraph, RestartingGraph, Tensor
 from nnapi.litert.subgraph_file import SubgraphFile, list_readable
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape

@@ -16,7 +16,7 @@ pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: 
 
 from nnapi.drivers.openvino import OpenVinoDriver
 from nnapi.drivers.openvino.engine import lower_model
-from nnapi.drivers.openvino.profile import MARK, _attribute, mark_nodes
+from nnapi.drivers.openvino.prepared import MARK, _attribute, mark_nodes
 
 pytestmark = pytest.mark.engine
 

@@ -1,11 +1,14 @@
 """The driver's side of one channel: a thread that answers messages and runs models."""
 
+import hmac
 import itertools
+import json
 import os
 import socket
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from hashlib import blake2b
 from typing import NamedTuple
 
 from nnapi.codes import CONTROL_FLOW
@@ -26,7 +29,6 @@ from nnapi.drivers.isolated.channel import (
 )
 from nnapi.drivers.isolated.constants import map_constants, map_file
 from nnapi.drivers.isolated.descriptors import memory_file, need_bell, need_shared
-from nnapi.drivers.isolated.entry_seal import open_entry, seal_entry
 from nnapi.drivers.isolated.plain_values import ATTRIBUTES, to_value
 from nnapi.drivers.isolated.protocol import Body, Message, receive, refuse, send
 from nnapi.drivers.isolated.session import PreparedModel, Session, free_memory
@@ -252,3 +254,29 @@ def _inference(held: PreparedModel, shapes: Sequence[Shape]) -> Inference | None
     if any(call.code in CONTROL_FLOW for call in held.model.operations):
         return None
     return lambda inputs: list(prepared.execute(Request(inputs)).outputs)
+
+
+DIGEST_SIZE = 32
+
+
+def seal_entry(key: bytes, model: Model, content: bytes) -> bytes:
+    """Append a digest under a secret key: engines read prepared models without checking them, so a service restores
+    only entries that it wrote for the same model."""
+    return content + _sign(key, model, content)
+
+
+def open_entry(key: bytes, model: Model, sealed: bytes) -> bytes:
+    """Return the entry without its digest; BadDataError unless the key's owner has written it for this model."""
+    content, found = sealed[:-DIGEST_SIZE], sealed[-DIGEST_SIZE:]
+    is_own = hmac.compare_digest(found, _sign(key, model, content))
+    need(is_own, "the cache entry was not written by this service for this model", BadDataError)
+    return content
+
+
+def _sign(key: bytes, model: Model, content: bytes) -> bytes:
+    described, arrays = plain_values.of_model(model)
+    digest = blake2b(json.dumps(described).encode(), key=key, digest_size=DIGEST_SIZE)
+    for part in (*(plain_values.of_bytes(array).tobytes() for array in arrays), content):
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return digest.digest()

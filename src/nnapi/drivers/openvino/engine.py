@@ -17,8 +17,7 @@ from nnapi.drivers.openvino.context import Bounds
 from nnapi.drivers.openvino.forks import LOST, engine_threads
 from nnapi.drivers.openvino.lowering import lower_model
 from nnapi.drivers.openvino.precision import HINTS, offer_precision
-from nnapi.drivers.openvino.prepared import PreparedOpenVino
-from nnapi.drivers.openvino.profile import Inputs, mark_nodes, measure
+from nnapi.drivers.openvino.prepared import Inputs, PreparedOpenVino, mark_nodes, measure
 from nnapi.drivers.openvino.value import SHARED
 from nnapi.drivers.prepared import PreparedPerShapes
 from nnapi.drivers.profiling import profile_engine

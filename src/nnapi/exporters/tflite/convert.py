@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from nnapi.codes import OperandCode
 from nnapi.exporters.nested import FileLowering, need_alike
 from nnapi.exporters.tflite.context import RULES, Context
-from nnapi.exporters.tflite.quantized_weights import use_quantized_weights
+from nnapi.formats.tflite.dead_code import remove_dead_operators
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 from nnapi.formats.tflite.lstm_fuse import fuse_lstm_steps
+from nnapi.formats.tflite.operators import facts
 from nnapi.formats.tflite.schema import ELEMENTS
 from nnapi.formats.tflite.state_variables import make_state_variables
 from nnapi.lowering.lower import Unsupported, name_of
@@ -137,3 +140,32 @@ class Conversion(FileLowering[Tensor, Context]):
 
 def _cast(source: Tensor, target: Tensor) -> Operator:
     return Operator("CAST", [source], [target], {"source": ELEMENTS[source.type], "target": ELEMENTS[target.type]})
+
+
+# Products of floats and constants that stay quantized: TFLite's dynamic-range operators
+
+
+def use_quantized_weights(graph: Graph) -> Graph:
+    """Return the graph with dequantized weights replaced by the quantized ones, which its operators take as well."""
+    made = [operator for operator in graph.operators if operator.kind == "DEQUANTIZE"]
+    found = {each.output: each.input(0) for each in made if _is_quantized_weights(each.input(0))}
+    kept = {real: _repeat_scale(quantized) for real, quantized in found.items()}
+    return remove_dead_operators(graph.with_operators([_replace(operator, kept) for operator in graph.operators]))
+
+
+def _is_quantized_weights(tensor: Tensor) -> bool:
+    is_signed = tensor.type == "i8" and tensor.is_constant and not tensor.zero_point
+    return is_signed and (isinstance(tensor.scale, float) or tensor.axis == 0)
+
+
+def _repeat_scale(tensor: Tensor) -> Tensor:
+    """Repeat the one scale for each unit: XNNPACK claims only such weights beside floats."""
+    if not isinstance(tensor.scale, float):
+        return tensor
+    return tensor.like(scale=np.full(tensor.shape[0], tensor.scale, np.float32), axis=0, data=tensor.value)
+
+
+def _replace(operator: Operator, kept: dict[Tensor, Tensor]) -> Operator:
+    row = facts(operator.kind)
+    positions = row.weights if row.sums else ()
+    return operator.like([kept.get(x, x) if i in positions and x else x for i, x in enumerate(operator.inputs)])
