@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nnapi import Builder, compile
 from nnapi.codes import OperationCode as Op
 from nnapi.model.operand import tensor
 from nnapi.model.operation import REGISTRY
@@ -260,3 +261,15 @@ def test_a_projection_wider_than_its_cells_is_refused(monkeypatch: pytest.Monkey
     values = tensors(np.random.default_rng(0), **shapes(kind), input=(BATCH, SIZE), **states)
     model = single(Op.LSTM, inputs_of(Op.LSTM, values | scalars()), [FLOAT] * 4)
     assert f"{UNITS} cells are projected to {UNITS + 1} outputs" in refusal(model)
+
+
+def test_a_state_of_svdf_keeps_its_dimensions() -> None:
+    """A state of one step is 0 afterwards: XNNPACK took the product with a single 0 for that 0."""
+    b = Builder()
+    x = b.input(tensor("float32", (1, 1)))
+    ones, state = np.ones((2, 1), np.float32), np.zeros((1, 2), np.float32)
+    state_out, _ = b.svdf(x, ones, ones, None, state, 1, 1)
+    b.output(b.maximum(state_out, b.input(tensor("float32", (1, 1)))))
+    given = np.ones((1, 1), np.float32), np.full((1, 1), -1, np.float32)
+    (found,) = compile(b.finish(), [engine()]).run(*given)
+    np.testing.assert_array_equal(found, [[0, 0]])

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert.context import Context, lower
 from nnapi.drivers.litert.rules.recurrent_directions import both_outputs, link, step_of
@@ -107,5 +109,6 @@ def svdf(
         moved = context.pad(context.cut(state, (0, 0, 1), (batch, filters, memory - 1)), [(0, 0), (0, 0), (0, 1)])
         context.reshape(moved, state_out.shape, state_out)
     else:
-        context.emit("MUL", [context.reshape(state, state_out.shape), context.fill(state, 0)], state_out, activation=0)
+        zeros = constant(np.zeros(state_out.shape), "f32")  # as one 0, it would replace the state and its dimensions
+        context.emit("MUL", [context.reshape(state, state_out.shape), zeros], state_out, activation=0)
     return state_out, out
