@@ -199,6 +199,21 @@ def test_an_image_that_is_joined_and_read(type: str, dimensions: tuple[int, ...]
         np.testing.assert_allclose(ours.astype(float), right.astype(float), atol=1e-2)
 
 
+@pytest.mark.parametrize("type", ["float16", "float32"])
+@pytest.mark.parametrize("starts", [(7, 2), (7, 7)])
+def test_parts_of_an_input_that_are_joined_and_read(type: str, starts: tuple[int, ...]) -> None:
+    """Values that are only moved are copied before a concatenation too: the convolution read wrong memory."""
+    builder, rng = nnapi.Builder(), np.random.default_rng(0)
+    x = builder.input(tensor(type, (1, 3, 127, 14)))
+    parts = [builder.slice(x, [0, 0, 0, start], [1, 3, 127, 7]) for start in starts]
+    weights = rng.uniform(-1, 1, (7, 3, 2, 7)).astype(type)
+    builder.output(builder.conv_2d(parts[0], weights, np.zeros(7, type), 1, 2, 4, 0, False, 1, 1))
+    builder.output(builder.concatenation(parts, 1))
+    model, image = builder.finish(), rng.uniform(-1, 1, (1, 3, 127, 14)).astype(type)
+    for ours, right in zip(*(compile(model, [which]).run(image) for which in (ENGINE, REFERENCE)), strict=True):
+        np.testing.assert_allclose(ours.astype(float), right.astype(float), atol=1e-2)
+
+
 def list_operations(model: Model) -> list[str]:
     """The engine's operations that a model becomes, in the order in which they are computed."""
     nodes = [node.get_type_name() for node in lower_model(model).graph().get_ordered_ops()]

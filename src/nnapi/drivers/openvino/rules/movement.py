@@ -34,13 +34,12 @@ def transpose(context: Context, input: Value, perm: Array | None) -> Value:
 def concatenate(context: Context, inputs: Sequence[Value], axis: int) -> Value:
     type = context.type()
     same = all(same_quantization(value.type, type) for value in inputs)
-    if same and all(value.is_moved_as == "stored" for value in inputs):
-        return Value.of(op.concat([value.node("stored") for value in inputs], axis), type, "stored")
-    first = computes_first(*inputs)
-    nodes = [_alike(value, type, first) for value in inputs]
-    if not first:
+    is_stored = same and all(value.is_moved_as == "stored" for value in inputs)
+    first = not is_stored and computes_first(*inputs)
+    nodes = [value.node("stored") if is_stored else _alike(value, type, first) for value in inputs]
+    if not first and (not is_stored or type.code in FLOATS):
         nodes = _copy(nodes, type, axis)
-    return Value.of(op.concat(nodes, axis_in(first, axis)), type, "real", first=first)
+    return Value.of(op.concat(nodes, axis_in(first, axis)), type, "stored" if is_stored else "real", first=first)
 
 
 def _copy(nodes: list[Node], type: OperandType, axis: int) -> list[Node]:
