@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nnapi.codes import OperationCode
-from nnapi.drivers.litert import rules as litert
-from nnapi.drivers.openvino import rules as openvino_rules
+from nnapi.drivers.litert.context import RULES as LITERT
 from nnapi.drivers.openvino.context import RULES as OPENVINO
 from nnapi.drivers.webgpu import rules as webgpu
 from nnapi.exporters.onnx.convert import Conversion as OnnxConversion
@@ -22,14 +21,11 @@ from nnapi.exporters.tflite.convert import Conversion as TfliteConversion
 from nnapi.formats.tflite.operators import BY_NAME
 from nnapi.importers.onnx import rules as onnx_importer
 from nnapi.importers.tflite import rules as tflite_importer
-from nnapi.lowering import decompositions
 from nnapi.lowering import tflite as canonical
 from nnapi.lowering.decomposition import RULES as DECOMPOSITIONS
 from nnapi.lowering.tflite.context import RENAMED
 from nnapi.ops import HOMES
 
-assert openvino_rules  # imported for their registration
-assert decompositions
 SHOWN = ("ADD", "RESIZE_BILINEAR")
 WHAT = {
     "operation_codes.py": "number, family and module",
@@ -62,7 +58,7 @@ def find_places(name: str) -> list[str]:
     tables: Sequence[Mapping[int, Any]] = (
         DECOMPOSITIONS,
         canonical.RULES,
-        litert.RULES,
+        LITERT,
         webgpu.RULES,
         OPENVINO,
         TfliteConversion.rules,

@@ -155,6 +155,9 @@ FAMILIES = {
     "random": "RANDOM_MULTINOMIAL",
 }
 """Operations by family: the rules of a package lie in modules with these names."""
+FAMILY_OF: dict[int, str] = {
+    OperationCode[name]: family for family, names in FAMILIES.items() for name in names.split()
+}
 
 MODULES = {
     "activation": ("RELU", "RELU1", "RELU6", "TANH", "LOGISTIC", "ELU", "HARD_SWISH"),

@@ -217,7 +217,10 @@ def test_a_missing_library_is_one_clear_error(monkeypatch: pytest.MonkeyPatch, t
 
 
 def test_what_the_checker_refuses_is_not_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setitem(RULES, OperationCode.ADD, lambda context, **values: context.move("NoOperator", values.values()))
+    assert OperationCode.ADD in RULES
+    monkeypatch.setitem(
+        RULES.own, OperationCode.ADD, lambda context, **values: context.move("NoOperator", values.values())
+    )
     with pytest.raises(BadDataError, match="ONNX's checker refuses what would be written: .*NoOperator"):
         nnapi.export(network(), tmp_path / "out.onnx")
     assert not list(tmp_path.iterdir())

@@ -10,7 +10,8 @@ from nnapi.codes import CONTROL_FLOW
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.base import Capabilities, DeviceInfo, Prepared, PrepareOptions, Verdict
 from nnapi.lowering.decompose import decompose_call
-from nnapi.lowering.lower import Context, Lowering, Rules, need_supported, require
+from nnapi.lowering.lower import Context, Lowering, need_supported, require
+from nnapi.lowering.rules import Rules
 from nnapi.model.call import Call
 from nnapi.model.model import Lifetime, Model, Operand, OperationCall
 from nnapi.model.operand import OperandType, Shape
@@ -54,7 +55,8 @@ def pass_through(context: Context, **arguments: Any) -> list[int]:
 class Rewriting(Lowering[int, Context]):
     """To a model of basic operations, ``written``: a value is the index of an operand in it."""
 
-    rules = Rules(dict.fromkeys(BASIC - CONTROL_FLOW, pass_through))
+    rules = Rules()
+    rules.own.update(dict.fromkeys(BASIC - CONTROL_FLOW, pass_through))
     no_rule = "it is not basic"
     decompose = staticmethod(decompose_call)
 

@@ -16,7 +16,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.base import Verdict
 from nnapi.lowering import decompose  # noqa: F401  (registers the rules)
 from nnapi.lowering.decomposition import RULES
-from nnapi.lowering.lower import Rules
+from nnapi.lowering.rules import Rules
 from nnapi.model.facts import Kind
 from nnapi.operation_codes import FAMILIES
 from nnapi.testing.build import build
@@ -185,7 +185,8 @@ def test_rules_lie_in_the_files_of_their_families() -> None:
 class Some(Rewriting):
     """An engine with some other operations than the basic ones."""
 
-    rules = Rules(dict.fromkeys([Op.RELU, Op.RELU6, Op.ADD, Op.MUL, Op.DIV], pass_through))
+    rules = Rules()
+    rules.own.update(dict.fromkeys([Op.RELU, Op.RELU6, Op.ADD, Op.MUL, Op.DIV], pass_through))
 
 
 def test_only_calls_without_a_rule_are_decomposed_and_verdicts_have_their_parts() -> None:

@@ -17,7 +17,8 @@ from nnapi.drivers.base import Capabilities, DeviceInfo, Driver, Outcome, Perfor
 from nnapi.drivers.limited import Limited
 from nnapi.drivers.prepared import CACHED_SHAPES, PerShapes, Pool, PreparedPerShapes, Shapes, check_deadline
 from nnapi.errors import MissedDeadlinePersistentError, OpFailedError
-from nnapi.lowering.lower import Context, Lowering, Rules, assume_shapes, need_supported, require
+from nnapi.lowering.lower import Context, Lowering, assume_shapes, need_supported, require
+from nnapi.lowering.rules import Rules
 from nnapi.model.call import UNKNOWN, Call, check_declared
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import Array, OperandType
@@ -248,7 +249,7 @@ def test_what_the_engine_itself_refuses_is_told_by_the_last_line_of_what_it_rais
     def fail(context: NumpyContext, input: Value) -> Value:
         raise RuntimeError("somewhere deep inside\nno such kernel\n")
 
-    monkeypatch.setitem(RULES, OperationCode.TANH, fail)
+    monkeypatch.setitem(RULES.own, OperationCode.TANH, fail)
     b = Builder("m")
     b.output(b.tanh(b.input(FLOATS, "x")))
     model = b.finish()

@@ -9,7 +9,6 @@ from typing import Any
 
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
-from nnapi.lowering import decompositions  # noqa: F401  (registers the rules)
 from nnapi.lowering.decomposition import RULES, Decomposition
 from nnapi.model.builder import Tensor
 from nnapi.model.call import Call
@@ -35,8 +34,8 @@ def decompose_call(
     is_half = any(type.code in FLOAT16S for type in given)
     if (kind in ("real", "pointwise") and (is_quantized or is_half)) or (kind == "linear" and is_half):
         made: Any = _repeat_in_float(decomposition, model, call, types)
-    elif call.code in RULES:
-        made = RULES[call.code](decomposition, **decomposition.arguments())
+    elif rule := RULES.find(call.code):
+        made = rule(decomposition, **decomposition.arguments())
     else:
         return None
     decomposition.complete(made)

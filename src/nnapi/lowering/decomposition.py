@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode
-from nnapi.lowering.lower import NCHW_TO_NHWC, NHWC_TO_NCHW, Rules, require
+from nnapi.lowering.lower import NCHW_TO_NHWC, NHWC_TO_NCHW, require
+from nnapi.lowering.rules import Rules
 from nnapi.model.builder import Builder, Tensor
 from nnapi.model.call import Call
 from nnapi.model.model import Model
@@ -15,7 +16,7 @@ from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.ops.quantization import same_quantization
 
 FLOAT32 = OperandCode.TENSOR_FLOAT32
-RULES = Rules()
+RULES = Rules("nnapi.lowering.decompositions")
 """The rule of each operation that has a decomposition: called with a :class:`Decomposition` and the call's arguments by
 name, tensors as the builder's, and gives the tensor of each result."""
 decomposition = RULES.lower

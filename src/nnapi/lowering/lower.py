@@ -7,21 +7,20 @@ The drivers of engines share this module; nothing here is specific to one. A dri
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from nnapi.codes import FuseCode, OperationCode
 from nnapi.drivers.base import Verdict
 from nnapi.errors import NnapiError, OpFailedError, need
+from nnapi.lowering.rules import Rules
 from nnapi.model.call import UNKNOWN, Call, NotYetKnown, check_declared, normalize
 from nnapi.model.matching import Match
 from nnapi.model.model import Lifetime, Model, Operand, OperationCall
 from nnapi.model.operand import Array, OperandType, Shape
-from nnapi.model.operation import REGISTRY, Operation
+from nnapi.model.operation import REGISTRY
 from nnapi.model.parameter import Several, ValuesParameter
 from nnapi.ops.quantization import dequantize
 
@@ -51,34 +50,6 @@ def need_supported(verdicts: Sequence[Verdict]) -> None:
     """Raise OpFailedError with the reasons where a model that is to be prepared has refused operations."""
     refused = [verdict.reason for verdict in verdicts if not verdict.supported]
     need(not refused, "; ".join(refused), OpFailedError)
-
-
-Rule = Callable[..., Any]
-R = TypeVar("R", bound=Rule)
-
-
-class Rules(dict[int, Rule]):
-    """The lowering rule of each operation that has one, by operation code."""
-
-    def lower(self, *operations: Operation | OperationCode) -> Callable[[R], R]:
-        """Register a rule.
-
-        A rule gets a context and the call's arguments by name, tensors as the engine's values, and returns the value of
-        each result.
-        """
-
-        def register(rule: R) -> R:
-            codes = [operation.code if isinstance(operation, Operation) else operation for operation in operations]
-            self.update(dict.fromkeys(codes, rule))
-            return rule
-
-        return register
-
-
-def import_rules(package: str, path: Iterable[str]) -> None:
-    """Import every module of a package, which registers their rules."""
-    for module in iter_modules(path):
-        import_module(f"{package}.{module.name}")
 
 
 class Context:
@@ -301,7 +272,7 @@ class Lowering(ABC, Generic[V, C]):
         ]
 
     def _lower_by_rule(self, call: OperationCall) -> None:
-        rule = self.rules.get(call.code)
+        rule = self.rules.find(call.code)
         if rule is None:
             raise Unsupported(self.no_rule)
         self.check_call(call)

@@ -20,7 +20,6 @@ from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 from nnapi.drivers.openvino import OpenVinoDriver  # noqa: E402
 from nnapi.drivers.openvino.engine import lower_model  # noqa: E402
 from nnapi.drivers.openvino.recurrences import Search  # noqa: E402
-from nnapi.drivers.openvino.rules import recurrent  # noqa: E402, F401  # the rule of LSTM
 
 pytestmark = pytest.mark.engine
 

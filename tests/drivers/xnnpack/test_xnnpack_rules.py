@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.drivers.litert.rules import RULES
+from nnapi.drivers.litert.context import RULES
 from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.model.operand import ChannelQuantization, tensor
 from tests.drivers.xnnpack.engine_cases import Net, agree

@@ -15,7 +15,7 @@ WORK = f"""
 import faulthandler
 import numpy as np
 from nnapi.drivers.xnnpack import XnnpackDriver
-from nnapi.drivers.litert.rules import RULES
+from nnapi.drivers.litert.context import RULES
 from nnapi.errors import NnapiError
 from nnapi.model.operation import REGISTRY
 from nnapi.compiling import compile

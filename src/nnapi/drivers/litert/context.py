@@ -7,7 +7,8 @@ from nnapi.codes import OperandCode
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.formats.tflite.operators import facts
 from nnapi.lowering import tflite
-from nnapi.lowering.lower import Rules, require
+from nnapi.lowering.lower import require
+from nnapi.lowering.rules import Rules
 from nnapi.lowering.tflite import context as canonical
 from nnapi.lowering.tflite.context import SHIFT, flip_sign
 from nnapi.lowering.windows import limit_steps, too_wide
@@ -22,7 +23,7 @@ HIGHEST_RANK = 5
 POOLS = ("AVERAGE_POOL_2D", "L2_POOL_2D", "MAX_POOL_2D")
 MOST_PADDING = 256
 """Cells of padding around a pooled image that are always supported."""
-RULES = Rules(tflite.RULES)
+RULES = Rules("nnapi.drivers.litert.rules", tflite.RULES)
 lower = RULES.lower
 
 

@@ -11,7 +11,8 @@ from nnapi.drivers.openvino.patterns import find_wrapped_index
 from nnapi.drivers.openvino.value import STEPS, Node, Value, encode, node_of, number
 from nnapi.errors import OpFailedError
 from nnapi.lowering import lower as lowering
-from nnapi.lowering.lower import NHWC_TO_NCHW, Rules, require
+from nnapi.lowering.lower import NHWC_TO_NCHW, require
+from nnapi.lowering.rules import Rules
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, OperandType
 from nnapi.ops.quantization import BOUNDS, quantized_range
@@ -26,7 +27,7 @@ BOUNDED = frozenset({"Clamp", "FakeQuantize", "Relu", "Sigmoid", "SoftMax"})
 MOVING = frozenset({"MaxPool", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 """Types of nodes that give −inf only of −inf."""
 Function = Callable[..., Node]
-RULES = Rules()
+RULES = Rules("nnapi.drivers.openvino.rules")
 lower = RULES.lower
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from nnapi.codes import PreferenceCode
 from nnapi.drivers.base import Prepared, PrepareOptions, Verdict
-from nnapi.drivers.openvino import byte_sums, rules  # noqa: F401  (registers the lowering rules)
+from nnapi.drivers.openvino import byte_sums
 from nnapi.drivers.openvino.api import ov
 from nnapi.drivers.openvino.context import Bounds
 from nnapi.drivers.openvino.forks import LOST, engine_threads

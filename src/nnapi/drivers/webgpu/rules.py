@@ -3,15 +3,16 @@
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.drivers.litert import rules as litert
+from nnapi.drivers.litert.context import RULES as LITERT
 from nnapi.drivers.litert.context import Context
 from nnapi.formats.tflite.graph import Tensor, constant
-from nnapi.lowering.lower import Rules, require
+from nnapi.lowering.lower import require
+from nnapi.lowering.rules import Rules
 from nnapi.lowering.tflite.normalization import sharpen
 from nnapi.model.operand import Array
 from nnapi.ops.shapes import axis_of
 
-RULES = Rules(litert.RULES)
+RULES = Rules(base=LITERT)
 lower = RULES.lower
 IMAGE = 4
 """The rank that the accelerator pads."""

@@ -5,15 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from nnapi.exporters.nested import FileLowering, need_alike
-from nnapi.exporters.onnx import rules
 from nnapi.exporters.onnx.context import RULES, Context
 from nnapi.exporters.onnx.graph import Graph, Node, Value, constant, value_of
 from nnapi.lowering.lower import Unsupported, name_of
 from nnapi.model.call import Call
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import OperandType, Shape
-
-assert rules  # imported for their registration
 
 
 class Conversion(FileLowering[Value, Context]):

@@ -4,12 +4,12 @@ from typing import Any
 
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.lowering import tflite
-from nnapi.lowering.lower import Rules, require
+from nnapi.lowering.lower import require
+from nnapi.lowering.rules import Rules
 from nnapi.lowering.tflite import context as canonical
 from nnapi.lowering.tflite.context import flip_sign
 
-RULES = Rules(tflite.RULES)
-lower = RULES.lower
+RULES = Rules(base=tflite.RULES)
 
 
 class Context(canonical.Context):

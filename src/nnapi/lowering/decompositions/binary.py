@@ -17,7 +17,7 @@ def is_one(b: Decomposition, x: Tensor) -> Tensor:
     return b.equal(x, b.number(x, 1))
 
 
-RULES.update(
+RULES.own.update(
     {
         Op.MINIMUM: lambda builder, a, b: builder.neg(builder.maximum(builder.neg(a), builder.neg(b))),
         Op.LESS: lambda b, x, y: b.greater(y, x),

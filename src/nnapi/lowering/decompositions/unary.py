@@ -4,7 +4,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.lowering.decomposition import RULES
 from nnapi.lowering.decompositions.binary import as_numbers
 
-RULES.update(
+RULES.own.update(
     {
         Op.NEG: lambda b, input: b.mul(input, b.number(input, -1), 0),
         Op.ABS: lambda b, input: b.maximum(input, b.neg(input)),

@@ -10,7 +10,8 @@ from nnapi.codes import FuseCode, OperandCode
 from nnapi.formats.tflite.graph import DTYPES, Operator, Tensor, constant
 from nnapi.formats.tflite.schema import ELEMENTS, SAME, VALID
 from nnapi.lowering import lower as lowering
-from nnapi.lowering.lower import Rules, Unsupported, require
+from nnapi.lowering.lower import Unsupported, require
+from nnapi.lowering.rules import Rules
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
 from nnapi.ops.quantization import dequantize, requantizer, same_quantization
@@ -39,7 +40,7 @@ ACTIVATIONS = ("", "RELU", "RELU_N1_TO_1", "RELU6")
 """Operators that fuse an activation, by its code."""
 SHIFT = 128
 """Difference between an unsigned quantized value and the signed one with the same meaning."""
-RULES = Rules()
+RULES = Rules("nnapi.lowering.tflite")
 lower = RULES.lower
 
 

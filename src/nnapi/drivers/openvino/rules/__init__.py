@@ -1,5 +1,1 @@
-"""Lowering rules, one for each operation or small family."""
-
-from nnapi.lowering.lower import import_rules
-
-import_rules(__name__, __path__)
+"""Rules to operators of OpenVINO, one module per family."""

@@ -1,0 +1,63 @@
+"""The lowering rules of operations, whose modules are imported at first use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any, TypeVar
+
+from nnapi.codes import OperationCode
+from nnapi.model.operation import Operation
+from nnapi.operation_codes import FAMILY_OF
+
+Rule = Callable[..., Any]
+R = TypeVar("R", bound=Rule)
+
+
+class Rules(Mapping[int, Rule]):
+    """The lowering rule of each operation that has one, by operation code: a package's own, else that of ``base``.
+
+    The package's modules of a family, ``FAMILY.py`` and ``FAMILY_more.py``, are imported when a rule for one of its
+    operations is first looked for: a model needs few families, and a process should not start with all.
+    """
+
+    def __init__(self, package: str = "", base: Rules | None = None) -> None:
+        self.package, self.base = package, base
+        self.own: dict[int, Rule] = {}
+        self._imported: set[str] = set()
+
+    def find(self, code: int) -> Rule | None:
+        family = FAMILY_OF.get(code)
+        if self.package and family and family not in self._imported:
+            for module in iter_modules(import_module(self.package).__path__):
+                if f"{module.name}_".startswith(f"{family}_"):
+                    import_module(f"{self.package}.{module.name}")  # waits where another thread is at it
+            self._imported.add(family)
+        return self.own.get(code) or (self.base.find(code) if self.base is not None else None)
+
+    def __getitem__(self, code: int) -> Rule:
+        rule = self.find(code)
+        if rule is None:
+            raise KeyError(code)
+        return rule
+
+    def __iter__(self) -> Iterator[int]:
+        return (code for code in OperationCode if self.find(code))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def lower(self, *operations: Operation | OperationCode) -> Callable[[R], R]:
+        """Register a rule.
+
+        A rule gets a context and the call's arguments by name, tensors as the engine's values, and returns the value of
+        each result.
+        """
+
+        def register(rule: R) -> R:
+            codes = [operation.code if isinstance(operation, Operation) else operation for operation in operations]
+            self.own.update(dict.fromkeys(codes, rule))
+            return rule
+
+        return register
