@@ -20,7 +20,7 @@ import numpy as np
 import nnapi
 from benchmarks.operator_samples import samples
 from nnapi.drivers.base import Prepared, PrepareOptions, Request
-from nnapi.drivers.timings import Cost, Element, Timings, find_fault, find_processor
+from nnapi.drivers.timings import Cost, Element, Timings, find_impossible_timing, find_processor
 from nnapi.drivers.workload import Work, find_work
 from nnapi.errors import NnapiError
 from nnapi.model.facts import Kind
@@ -123,9 +123,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     for name in options.device or [device.name for device in nnapi.devices()]:
         timings = measure(nnapi.device(name), options.seconds)
-        print(
-            f"# {name} on {find_processor()}{f': {fault}' if (fault := find_fault(timings, find_processor())) else ''}"
-        )
+        fault = find_impossible_timing(timings, find_processor())
+        print(f"# {name} on {find_processor()}{f': {fault}' if fault else ''}")
         show(timings)
     return 0
 

@@ -204,7 +204,7 @@ def test_a_model_of_several_files_is_known_while_all_are_the_same(beside: tuple[
     keep(model)
     assert is_known(model)
     data.unlink()
-    with pytest.raises(BadDataError, match="which is not there"):
+    with pytest.raises(BadDataError, match="which does not exist"):
         nnapi.load(model)
 
 

@@ -111,7 +111,7 @@ def scale(timings: Timings, factors: Factors, others: float = 1.0, byte_mac: flo
     return Timings(timings.launch * others, timings.byte * others, costs)
 
 
-def find_fault(timings: Timings, processor: Processor) -> str | None:
+def find_impossible_timing(timings: Timings, processor: Processor) -> str | None:
     """Return the first impossible timing: no time at all, or more MACs a second than a core can do."""
     least = LEAST_MAC.get(processor, min(LEAST_MAC.values()))
     for (kind, element), cost in timings.costs.items():

@@ -13,7 +13,7 @@ class Precision(StrEnum):
     FLOAT16 = "float16"
     """The permission of ``..._relaxComputationFloat32toFloat16``."""
     BFLOAT16 = "bfloat16"
-    """Less precise than NNAPI permits; only by name."""
+    """Less precise than NNAPI permits: used only if a program names it."""
 
 
 PrecisionName = Literal["float32", "float16", "bfloat16"]

@@ -1,1 +1,1 @@
-"""Reports for people."""
+"""Benchmarks, HTML pages and notebooks."""

@@ -168,7 +168,7 @@ def _telemetry() -> Any:
     """Load ``nnapi.drivers.without_telemetry`` without its package, which these processes must not import."""
     from importlib.machinery import SourceFileLoader
 
-    module = ModuleType("telemetry")
+    module = ModuleType("without_telemetry")
     path = os.path.join(os.path.dirname(os.path.dirname(__file__)), "drivers", "without_telemetry.py")
     SourceFileLoader(module.__name__, path).exec_module(module)
     return module

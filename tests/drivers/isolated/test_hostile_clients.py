@@ -155,7 +155,7 @@ def test_a_message_is_bounded(watched: Path) -> None:
     socket.send_fds(channel.socket, [packet], [file])
     answer = protocol.receive(channel.socket)
     assert answer is not None
-    assert "1048576 are possible" in error_of(answer.body)
+    assert "at most 1048576 are possible" in error_of(answer.body)
     client.close()
     os.close(file)
 

@@ -64,7 +64,7 @@ def test_an_accelerator_that_gave_up_on_its_shaders_is_started_again(
 
 def test_shaders_that_take_too_long_are_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     starts = Starts(STARTS, 240, monkeypatch)
-    said = "Failed to invoke, after 240 s in which it compiled shaders; the next compilation finds those again"
+    said = "Failed to invoke, after 240 s in which it compiled shaders; the next compilation reuses them"
     with pytest.raises(OpFailedError, match=said):
         Instance(b"", (), False)
     assert starts.count == STARTS

@@ -63,7 +63,7 @@ def test_damage_is_refused_or_read(found: dict[str, Any], changes: list[tuple[in
     ("content", "message"),
     [
         (b"", "there are too few bytes"),
-        (bytes(flexbuffers.Dumps([1, 2])), "they are not a map"),
+        (bytes(flexbuffers.Dumps([1, 2])), "the root is not a map"),
         (b"\x05\x24\x01", "a number of 1 bytes at -"),
     ],
 )

@@ -71,7 +71,7 @@ def test_noisy_pairs_make_it_likely_before_they_make_it_sure(logs: list[float], 
 
 def test_outliers_do_not_decide() -> None:
     evidence = Evidence([0.0, 0.01, 0.0, 3.0, 0.01, -0.01])
-    assert evidence.gain < 0.1
+    assert evidence.log_gain < 0.1
     assert evidence.judge(1.03) is Standing.ON_TRIAL
 
 

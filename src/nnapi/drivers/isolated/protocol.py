@@ -105,7 +105,7 @@ def receive(connection: socket.socket) -> Message | None:
 
 
 def _need_possible(length: int) -> None:
-    need(length <= MOST, f"a message has {length} bytes, {MOST} are possible", Violation)
+    need(length <= MOST, f"a message has {length} bytes, at most {MOST} are possible", Violation)
 
 
 def _body(packet: bytes, descriptors: list[int]) -> Body:

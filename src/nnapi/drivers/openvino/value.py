@@ -58,7 +58,7 @@ def constant(array: Array) -> Node:
     return op.constant(make_shareable(array), shared_memory=array.nbytes > SHARED)
 
 
-def node_of(value: Node) -> Node:
+def node_of(value: Any) -> Node:
     """Return a node, or that of an output."""
     return value.get_node() if isinstance(value, ov.Output) else value
 

@@ -75,8 +75,8 @@ class Instance:
                         raise OpFailedError(reason) from None
                     reason += f", after {seconds:.0f} s in which it compiled shaders"
                     if not left:
-                        raise OpFailedError(f"{reason}; the next compilation finds those again") from None
-                    log.warning("%s; it is started again, with those", reason)
+                        raise OpFailedError(f"{reason}; the next compilation reuses them") from None
+                    log.warning("%s; it is started again, with these shaders", reason)
         self.said = said.text
         if (start := said.text.find(INVALID)) >= 0:  # it goes on all the same, and gives what lay in memory
             raise OpFailedError(f"the accelerator refuses what it made itself: {said.text[start:].splitlines()[0]}")

@@ -58,7 +58,7 @@ class Value:
 def value_of(type: OperandType, name: str, data: Array | None = None) -> Value:
     element, shape = ELEMENTS.get(type.code), type.dimensions
     if element is None:
-        raise Unsupported(f"ONNX has no {type.name}, which {name} is")
+        raise Unsupported(f"{name} is {type.name}, which ONNX does not have")
     if not shape or 0 in shape:
         raise Unsupported(f"{name} has unspecified dimensions: {type}")
     if data is not None:

@@ -28,7 +28,7 @@ def read_map(content: bytes) -> dict[str, Value]:
     need(len(content) >= 3, "there are too few bytes", BadDataError)
     buffer = _Buffer(content)
     packed, width = content[-2], content[-1]
-    need(packed >> 2 == MAP, "they are not a map", BadDataError)
+    need(packed >> 2 == MAP, "the root is not a map", BadDataError)
     return buffer.map_at(buffer.target(len(content) - 2 - width, width), 1 << (packed & 3))
 
 

@@ -57,7 +57,9 @@ class File:
         """Return a constant, and whether it is a view of a mapped file."""
         name = proto.name or "a constant"
         shape = tuple(proto.dims)
-        need(all(each >= 0 for each in shape), f"{name} has the dimensions {list(shape)}", BadDataError)
+        need(
+            all(each >= 0 for each in shape), f"{name} has dimensions {list(shape)}, must not be negative", BadDataError
+        )
         if proto.data_location == EXTERNAL:
             return self._external_array(proto, name, shape)
         if proto.HasField("raw_data") and proto.data_type in DTYPES:
@@ -132,7 +134,7 @@ def _find_external(folder: str | None, location: str, name: str) -> str:
     path = top if "\0" in location else os.path.realpath(os.path.join(folder, location))
     inside = path != top and os.path.commonpath([path, top]) == top
     need(inside, f"{name} lies in {location!r}, which is outside the model's folder", BadDataError)
-    need(os.path.isfile(path), f"{name} lies in {location!r}, which is not there", BadDataError)
+    need(os.path.isfile(path), f"{name} lies in {location!r}, which does not exist", BadDataError)
     return path
 
 

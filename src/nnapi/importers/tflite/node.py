@@ -138,7 +138,7 @@ class TfliteNode(Node):
         return self.i32(code)
 
     def activate_after(self, code: int) -> None:
-        """Let a fused activation follow as an operation: NNAPI fuses none here."""
+        """Append the fused activation as an operation of its own, where NNAPI's operation has none."""
         expressible(code in FUSED, f"its fused activation {code} is not one of NNAPI's")
         self._after = FUSED[code]
 

@@ -43,14 +43,14 @@ class Evidence:
         self.logs.append(math.log(max(active, 1e-9) / max(challenger, 1e-9)))
 
     @property
-    def gain(self) -> float:
+    def log_gain(self) -> float:
         """Mean log ratio without outliers; 0 without pairs."""
         return statistics.fmean(self._clip()) if self.logs else 0.0
 
     @property
     def ratio(self) -> float:
         """Speed relative to the active plan."""
-        return math.exp(self.gain)
+        return math.exp(self.log_gain)
 
     def is_likely_faster(self, margin: float) -> bool:
         """Return whether the mean is above ``margin`` by more than its standard error."""

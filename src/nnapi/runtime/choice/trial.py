@@ -149,10 +149,10 @@ class Trial:
 
     @property
     def _has_gaps(self) -> bool:
-        return self._gap > max(LEAST_GAP, GAP * self.seconds)
+        return self._gap > max(LEAST_GAP, GAP * self.active_seconds)
 
     @property
-    def seconds(self) -> float:
+    def active_seconds(self) -> float:
         """Median seconds of the last runs of the active plan; 0 before the first."""
         recent = list(self._recent)
         if recent:
@@ -207,7 +207,7 @@ class Trial:
     def use_gap(self) -> None:
         """Measure a pair, if no run has come for a while and the budget allows it."""
         idle = time.perf_counter() - self.last_run
-        if self.stage is Stage.COMPARING and idle > max(LEAST_GAP, GAP * self.seconds):
+        if self.stage is Stage.COMPARING and idle > max(LEAST_GAP, GAP * self.active_seconds):
             self.measure_pair()
 
     def measure_pair(self, *, is_limited: bool = True) -> bool:
@@ -218,7 +218,7 @@ class Trial:
         try:
             begin = time.perf_counter()
             self._await_idle_threads()
-            seconds, outputs = time_runs(open_inference(self.active, sample), sample, self.seconds)
+            seconds, outputs = time_runs(open_inference(self.active, sample), sample, self.active_seconds)
             self.cost += time.perf_counter() - begin
             self._recent.append(seconds)
             self._challenge(challenger, seconds, sample, outputs)
@@ -232,10 +232,10 @@ class Trial:
             challenger, expected, found = self._pending.popleft()
             if not challenger.reason:
                 challenger.judge(self.question.model, expected, found)
-        best = max((each.evidence.gain for each in self.challengers if each.is_faster), default=None)
+        best = max((each.evidence.log_gain for each in self.challengers if each.is_faster), default=None)
         for each in self.challengers:
             pairs = len(each.evidence.logs)
-            is_behind = best is not None and each.evidence.gain < best - (0.03 if pairs >= 4 else 0.3)
+            is_behind = best is not None and each.evidence.log_gain < best - (0.03 if pairs >= 4 else 0.3)
             if is_behind and each.is_on_trial and pairs >= 2:
                 each.drop()
 
@@ -247,10 +247,10 @@ class Trial:
         """End the trial and record it. Returns the active plan."""
         self.judge()
         winners = [each for each in self.challengers if each.is_faster and each.ready is not None]
-        before, seconds = self.active.plan, self.seconds
+        before, seconds = self.active.plan, self.active_seconds
         comparisons = [each.describe() for each in self.challengers]
         if winners:
-            best = max(winners, key=lambda each: each.evidence.gain)
+            best = max(winners, key=lambda each: each.evidence.log_gain)
             assert best.ready is not None
             chosen = self._guard(best.ready)
             seconds /= best.evidence.ratio
@@ -310,7 +310,7 @@ class Trial:
         """Whether runs take much longer or shorter than recorded; None before enough were timed."""
         if len(self._recent) < RECENT or not self.recorded:
             return None
-        return has_drifted(self.seconds, self.recorded)
+        return has_drifted(self.active_seconds, self.recorded)
 
     def restart(self) -> None:
         self.challengers, self._sample, self.cost, self.spent = [], None, 0.0, 0.0
@@ -331,8 +331,8 @@ class Trial:
         waiting = [each for each in list(self.challengers) if each.is_on_trial]
         if not waiting:
             return None
-        found = min(waiting, key=lambda each: (min(len(each.evidence.logs), EACH), -each.evidence.gain))
-        price = count_runs(found.seconds) * (found.seconds + (self.seconds if twice else 0.0))
+        found = min(waiting, key=lambda each: (min(len(each.evidence.logs), EACH), -each.evidence.log_gain))
+        price = count_runs(found.seconds) * (found.seconds + (self.active_seconds if twice else 0.0))
         return found if not is_limited or self.cost + price <= GRACE + SHARE * self.spent else None
 
     def _find_shortest(self, challenger: Challenger) -> float:
@@ -358,6 +358,6 @@ def _compare_with(best: Challenger, before: str, challengers: Sequence[Challenge
     found = [Comparison(before, 0.0, [-log for log in best.evidence.logs], Standing.SLOWER)]
     for each in challengers:
         if each is not best:
-            logs = [log - best.evidence.gain for log in each.evidence.logs]
+            logs = [log - best.evidence.log_gain for log in each.evidence.logs]
             found.append(Comparison(each.name, each.plan.predicted, logs, Standing.SLOWER, each.reason))
     return found

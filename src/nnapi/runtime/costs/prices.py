@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from nnapi.codes import CONTROL_FLOW, DeviceTypeCode, OperandCode, OperationCode, PreferenceCode
 from nnapi.drivers.base import Capabilities, Performance, Precise
-from nnapi.drivers.timings import Cost, Element, Timed, Timings, find_fault, find_processor
+from nnapi.drivers.timings import Cost, Element, Timed, Timings, find_impossible_timing, find_processor
 from nnapi.drivers.workload import Work, find_work
 from nnapi.model.model import Model, OperationCall
 from nnapi.model.nesting import list_call_references, list_nested
@@ -35,7 +35,7 @@ def find_tables(devices: Sequence[Device], threads: int, model: Model) -> Tables
         timings = device.driver.timings() if isinstance(device.driver, Timed) else None
         if timings is None:
             continue
-        if fault := find_fault(timings, find_processor()):
+        if fault := find_impossible_timing(timings, find_processor()):
             log.warning("the timings of %s are discarded: %s", device.name, fault)
             continue
         shared = 1 if device.type == DeviceTypeCode.DEVICE_CPU else threads  # the reference computes on one thread

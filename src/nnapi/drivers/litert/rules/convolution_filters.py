@@ -50,7 +50,7 @@ def make_constant_filter(context: Context, name: str, channel: int) -> tuple[Ten
     return filter, _offsets(context, type.scale, NO_CHANNELS, is_repeated=True)
 
 
-def find_quantized_filter(context: Context, name: str, channel: int) -> Tensor | None:
+def quantize_filter(context: Context, name: str, channel: int) -> Tensor | None:
     """Return the quantized values of a float filter for a quantized input; None if the engine cannot use them."""
     quantized = context.find_quantized(name)
     if quantized is None or quantized.data is None or quantized.zero_point:
@@ -150,7 +150,7 @@ class FilterContext(Context):
     def sum_products(self, kind: str, x: Tensor, name: str, channel: int, out: Tensor, **options: Any) -> Tensor:
         """Multiply by a constant filter, or by a computed one, as float32 if it is quantized."""
         options["activation"] = self.activation
-        quantized = find_quantized_filter(self, name, channel) if facts(kind).weights and x.type == "f32" else None
+        quantized = quantize_filter(self, name, channel) if facts(kind).weights and x.type == "f32" else None
         if quantized is not None and quantized.shape[-1] == x.shape[-1]:  # of one group
             return self.emit(kind, [x, quantized, self.stored_tensor("bias")], out, **options)
         in_float = self.type(name).is_quantized and self.is_computed(name)

@@ -9,7 +9,7 @@ import numpy as np
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert.context import Context, lower
 from nnapi.drivers.litert.lstm_cells import is_plain
-from nnapi.drivers.litert.rules.convolution_filters import find_quantized_filter
+from nnapi.drivers.litert.rules.convolution_filters import quantize_filter
 from nnapi.drivers.litert.rules.recurrent_directions import both_outputs, link, step_of
 from nnapi.formats.tflite.graph import Operator, Tensor, constant
 from nnapi.lowering.lower import require
@@ -95,7 +95,7 @@ def _append(
 def _use_quantized_weights(context: Context, operator: Operator) -> Operator:
     """Use permitted quantized weights in a cell to decompose: the engine's own cell takes one scale only."""
     positions = {name: index for index, name in enumerate(MATRICES, 1) if operator.inputs[index] is not None}
-    quantized = {index: find_quantized_filter(context, name, 0) for name, index in positions.items()}
+    quantized = {index: quantize_filter(context, name, 0) for name, index in positions.items()}
     if not is_plain(operator, state_is_read=True) or None in quantized.values():
         return operator
     return operator.like([quantized.get(index, x) for index, x in enumerate(operator.inputs)])

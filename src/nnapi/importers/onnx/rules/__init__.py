@@ -42,7 +42,7 @@ _NAMES = {
     "normalization": "BatchNormalization InstanceNormalization LRN LogSoftmax LpNormalization Softmax "
     "Hardmax LayerNormalization RMSNormalization SimplifiedLayerNormalization "
     "com.microsoft:SimplifiedLayerNormalization",
-    "pooling": "AveragePool GlobalAveragePool GlobalMaxPool LpPool MaxPool DepthToSpace SpaceToDepth",
+    "pooling": "AveragePool GlobalAveragePool GlobalMaxPool LpPool MaxPool",
     "quantization": "Cast QuantizeLinear DequantizeLinear",
     "quantized_operators": "QLinearConv QLinearMatMul MatMulInteger ConvInteger com.microsoft:QLinearAdd "
     "com.microsoft:QLinearMul com.microsoft:QLinearSigmoid com.microsoft:QLinearLeakyRelu com.microsoft:QLinearSoftmax "
@@ -63,8 +63,8 @@ _NAMES = {
     "unary": "Abs Acos Acosh Asin Asinh Atan Atanh Ceil Cos Cosh Dropout Exp Floor Identity IsInf IsNaN Log Neg Not "
     "Reciprocal Round Sign Sin Sinh Sqrt Tan",
     "resize": "Resize Upsample GridSample",
-    "movement": "Concat ConstantOfShape Expand EyeLike Flatten Pad Reshape ReverseSequence Split Squeeze Tile "
-    "Transpose Trilu Unsqueeze",
+    "movement": "Concat ConstantOfShape DepthToSpace Expand EyeLike Flatten Pad Reshape ReverseSequence "
+    "SpaceToDepth Split Squeeze Tile Transpose Trilu Unsqueeze",
 }
 FAMILIES = {module: names.split() for module, names in _NAMES.items()}
 """The operators with a rule by its module; ``domain:`` precedes names outside the default domain."""

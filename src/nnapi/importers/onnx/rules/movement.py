@@ -1,4 +1,4 @@
-"""Shapes and axes: reshape, transpose, concatenate, split, repeat, pad."""
+"""Shapes and axes: reshape, transpose, concatenate, split, repeat, pad, blocks of pixels."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from nnapi.importers.formulas import select
 from nnapi.importers.graph import FLOATS, INT32, Value
 from nnapi.importers.movement import collapse, concatenate, merge_axes, pad_by_concatenation, pick_rows, take, transpose
 from nnapi.importers.onnx.images import TO_FIRST
-from nnapi.importers.onnx.layout import flatten_shape, read_as_stored, view_around
+from nnapi.importers.onnx.layout import flatten_shape, from_image, read_as_stored, stored_image, view_around
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.tensors import BYTES, DTYPES, DYNAMIC, Tensor
@@ -266,6 +266,29 @@ def reverse_sequence(node: Node) -> Tensor:
         line[:length] = line[:length][::-1].copy()
     rows = node.view(node.stored(0), (shape[0] * shape[1], math.prod(shape[2:])))
     return node.result(pick_rows(node, rows, positions), shape, elem=node.tensor(0).elem)
+
+
+@rule("DepthToSpace")
+def depth_to_space(node: Node) -> Tensor:
+    """Lower DepthToSpace; NNAPI has DCR, the channels of CRD are reordered."""
+    x, size = stored_image(node, 0), int(node.attribute("blocksize", 1))
+    channels = node.shape(0)[1]
+    need(size > 0 and channels % (size * size) == 0, f"blocks of {size} from {channels} channels", BadDataError)
+    if node.attribute("mode", "DCR") == "CRD":
+        order = np.arange(channels).reshape(-1, size * size).T.reshape(-1)
+        x = node.apply(OperationCode.GATHER, x, node.i32(3), node.graph.ints(order))
+    return from_image(node, node.apply(OperationCode.DEPTH_TO_SPACE, x, node.i32(size)), 4)
+
+
+@rule("SpaceToDepth")
+def space_to_depth(node: Node) -> Tensor:
+    """Lower SpaceToDepth; NNAPI has DCR, the channels of CRD are reordered."""
+    x, size = stored_image(node, 0), int(node.attribute("blocksize", 1))
+    result = node.apply(OperationCode.SPACE_TO_DEPTH, x, node.i32(size))
+    if node.attribute("mode", "DCR") == "CRD":
+        order = np.arange(node.static_shape_of(result)[3]).reshape(size * size, -1).T.reshape(-1)
+        result = node.apply(OperationCode.GATHER, result, node.i32(3), node.graph.ints(order))
+    return from_image(node, result, 4)
 
 
 @rule("Pad")

@@ -1,4 +1,4 @@
-"""Pooling, and rearrangements of images."""
+"""Pooling."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from functools import reduce
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.errors import BadDataError, need
 from nnapi.importers.arithmetic import times
 from nnapi.importers.graph import FLOATS, Value
 from nnapi.importers.onnx.layout import from_image, image, stored_image
@@ -126,26 +125,3 @@ def global_pool(node: Node) -> Tensor:
         return node.result(found, result, is_nhwc=True)
     laid = node.view(node.input(0), (*node.static_shape(0)[:2], math.prod(shape[2:])))
     return node.result(node.apply(code, laid, node.graph.ints([2]), flag), result)
-
-
-@rule("DepthToSpace")
-def depth_to_space(node: Node) -> Tensor:
-    """Lower DepthToSpace; NNAPI has DCR, the channels of CRD are reordered."""
-    x, size = stored_image(node, 0), int(node.attribute("blocksize", 1))
-    channels = node.shape(0)[1]
-    need(size > 0 and channels % (size * size) == 0, f"blocks of {size} from {channels} channels", BadDataError)
-    if node.attribute("mode", "DCR") == "CRD":
-        order = np.arange(channels).reshape(-1, size * size).T.reshape(-1)
-        x = node.apply(OperationCode.GATHER, x, node.i32(3), node.graph.ints(order))
-    return from_image(node, node.apply(OperationCode.DEPTH_TO_SPACE, x, node.i32(size)), 4)
-
-
-@rule("SpaceToDepth")
-def space_to_depth(node: Node) -> Tensor:
-    """Lower SpaceToDepth; NNAPI has DCR, the channels of CRD are reordered."""
-    x, size = stored_image(node, 0), int(node.attribute("blocksize", 1))
-    result = node.apply(OperationCode.SPACE_TO_DEPTH, x, node.i32(size))
-    if node.attribute("mode", "DCR") == "CRD":
-        order = np.arange(node.static_shape_of(result)[3]).reshape(size * size, -1).T.reshape(-1)
-        result = node.apply(OperationCode.GATHER, result, node.i32(3), node.graph.ints(order))
-    return from_image(node, result, 4)
