@@ -94,7 +94,9 @@ print(*sys.modules)
     loaded = set(done.stdout.split())
     assert "nnapi.drivers.litert.interpreter" in loaded
     needless = {"logging", "pathlib", "hashlib", "queue", "statistics", "nnapi.drivers.isolated"}
-    needless |= {f"nnapi.model.{name}" for name in ("add_operation", "matching", "operation", "parameter", "validation")}
+    needless |= {
+        f"nnapi.model.{name}" for name in ("add_operation", "matching", "operation", "parameter", "validation")
+    }
     needless |= {
         "nnapi.operation_codes",
         "nnapi.trace.recorder",
