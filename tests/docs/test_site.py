@@ -71,21 +71,67 @@ def test_pages_are_there() -> None:
     assert [page for page in list_pages() if not (DOCS / page).exists()] == []
 
 
+def test_pages_refer_to_nothing_that_the_site_excludes() -> None:
+    """MkDocs mentions such a link and builds the site without its target, even if it is strict."""
+    lines = (size.REPOSITORY / "mkdocs.yml").read_text().partition("exclude_docs: |\n")[2].partition("\n\n")[0]
+    excluded = lines.split()
+    assert excluded
+    pages = {page: (DOCS / page).read_text() for page in list_pages()}
+    assert [(page, name) for page, text in pages.items() for name in excluded if f"{name})" in text] == []
+
+
+def make_page(*sections: object, parent: str = "Tutorials") -> SimpleNamespace:
+    """A page of MkDocs as the hook uses it."""
+    children = [SimpleNamespace(children=list(sections))]
+    return SimpleNamespace(toc=children, meta={}, parent=SimpleNamespace(title=parent))
+
+
 def test_roles_of_docstrings_are_left_out() -> None:
-    page = SimpleNamespace(toc=[SimpleNamespace(children=["a section"])], meta={})
+    page = make_page("a section")
     html = "<p>see :meth:<code>finish</code> and the ratio 3:4</p>"
     assert on_page_content(html, page) == "<p>see <code>finish</code> and the ratio 3:4</p>"
     assert page.meta == {}
 
 
-def test_names_in_tables_may_break() -> None:
-    page = SimpleNamespace(toc=[], meta={})
-    html = '<td><a href="a.html#A_B"><code>A_B</code></a></td><p>A_B</p>'
-    assert on_page_content(html, page) == '<td><a href="a.html#A_B"><code>A_<wbr>B</code></a></td><p>A_B</p>'
+def test_long_operations_in_tables_may_break() -> None:
+    html = '<td><a href="a.html#LOGICAL_NOT_IT"><code>LOGICAL_NOT_IT</code></a></td><td>IN_A_B, short_name</td>'
+    expected = html.replace(">LOGICAL_NOT_IT", ">LOGICAL_<wbr>NOT_<wbr>IT")
+    assert on_page_content(f"{html}<p>LOGICAL_NOT_IT</p>", make_page()) == f"{expected}<p>LOGICAL_NOT_IT</p>"
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("ANeuralNetworksExecution_startCompute", "ANeuralNetworks Execution_ start Compute"),
+        ("test_service.py::test_each_application", "test_ service.py:: test_ each_ application"),
+        ("/proc/sys/kernel/random/boot_id", "/proc/ sys/ kernel/ random/ boot_ id"),
+        ("OutputInsufficientSizeError", "Output Insufficient Size Error"),
+    ],
+)
+def test_long_names_may_break_on_narrow_screens(name: str, parts: str) -> None:
+    joined = parts.replace(" ", '<wbr class="narrow">')
+    html = on_page_content(f'<h2 id="{name}"><code>{name}</code></h2>', make_page())
+    assert html == f'<h2 id="{name}"><code>{joined}</code></h2>'
+
+
+def test_cells_of_prose_are_marked() -> None:
+    prose = "a sentence that is longer than thirty characters"
+    html = on_page_content(f'<td>short</td><td style="text-align: right">{prose}</td>', make_page())
+    assert html == f'<td>short</td><td class="prose" style="text-align: right">{prose}</td>'
+
+
+def test_guides_come_before_tables_in_the_search() -> None:
+    boosts = []
+    for parent in ("How-to guides", "Reference", "Evidence"):
+        page = make_page("a section", parent=parent)
+        on_page_content("<p>text</p>", page)
+        boosts.append(page.meta.get("search", {"boost": 1})["boost"])
+    assert boosts == sorted(boosts, reverse=True)
+    assert len(set(boosts)) == 3
 
 
 def test_a_page_without_sections_has_no_list_of_them() -> None:
-    page = SimpleNamespace(toc=[SimpleNamespace(children=[])], meta={})
+    page = make_page()
     on_page_content("<p>text</p>", page)
     assert page.meta == {"hide": ["toc"]}
 
