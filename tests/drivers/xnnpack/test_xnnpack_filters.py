@@ -100,3 +100,20 @@ def test_filters_that_no_channel_is_heard_of() -> None:
     x = SIGNED.with_dimensions((1, 1, 1, 2))
     inputs = [(x, [[[[5, 9]]]]), (w, [[[[100, -100]]]]), (tensor("int32", (2,)), [7, 8]), *ints(SAME, 1, 1, 1, 0)]
     agree(Op.DEPTHWISE_CONV_2D, inputs, [tensor("int8", (), 0.5, 11)])
+
+
+@pytest.mark.parametrize(("scales", "is_refused"), [((2.0**-25, 2.0**15), False), ((2.0**-25, 2.0**16), True)])
+def test_the_scale_of_a_faint_channel_is_one_that_the_engine_takes(
+    scales: tuple[float, float], is_refused: bool
+) -> None:
+    """It becomes that of the result divided by the input's: at most 2**40."""
+    channel = ChannelQuantization(0, (2.0**-10, 2.0**-50))
+    w = tensor("quant8_symm_per_channel", (2, 1, 1, 1), channel=channel)
+    inputs = [
+        (tensor("int8", (1, 1, 1, 1), scales[0], 0), np.ones((1, 1, 1, 1), np.int8)),
+        (w, np.ones((2, 1, 1, 1), np.int8)),
+        (tensor("int32", (2,)), np.zeros(2, np.int32)),
+        *ints(SAME, 1, 1, 0),
+    ]
+    found = refusal(single(Op.CONV_2D, inputs, [tensor("int8", (1, 1, 1, 2), scales[1], 0)], constant=True))
+    assert (found is not None) == is_refused

@@ -3,6 +3,7 @@
 import pytest
 
 from nnapi import Model, compile
+from nnapi.runtime.planning.plan import Explanation, Plan
 from tests.runtime.control_cases import branch, counting
 from tests.runtime.device_cases import ABS, NEG, REFERENCE, chain, limited
 
@@ -32,9 +33,14 @@ def test_a_plan_is_named_after_its_operations_by_device() -> None:
     assert compile(chain(3), [first, last, REFERENCE]).plan.name == "2 on first and 1 on last"
 
 
-def test_a_plan_of_one_device_in_several_steps_is_named_after_the_device() -> None:
-    plan = compile(branch(), REFERENCE.name).plan
-    assert plan.name == f"everything on {CPU}"
+@pytest.mark.parametrize(("devices", "name"), [(("one", "one"), "everything on one"), (("two", "one"), "one and two")])
+def test_a_plan_whose_operations_are_placed_on_one_device_is_named_after_its_steps(
+    devices: tuple[str, str], name: str
+) -> None:
+    divided = compile(chain(2), [limited("first", [ABS]), limited("last", [NEG]), REFERENCE]).plan
+    steps = tuple(step._replace(device=device) for step, device in zip(divided.steps, devices, strict=True))
+    decisions = tuple(decision._replace(chosen="one") for decision in divided.decisions)
+    assert Plan(divided.model, steps, lambda: Explanation(decisions, 1.0, ())).name == name
 
 
 def test_the_identity_of_a_divided_plan_is_the_same_for_the_same_assignment() -> None:
