@@ -379,3 +379,11 @@ def test_every_rule_is_tested() -> None:
     names = ("rules", "recurrent", "lookup", "detection")
     tested = [run_by(Path(__file__).with_name(f"test_xnnpack_{name}.py")) for name in names]
     assert {OperationCode(code).name for code in RULES} == set().union(*tested)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 4])
+@pytest.mark.parametrize("radius", [0, 1, 3, 4, 100])
+def test_a_window_of_normalization_is_cut_off_at_the_ends_of_a_row(depth: int, radius: int) -> None:
+    numbers = [number(value) for value in (1.0, 2.0, 0.5)]
+    x = given(FLOAT, 1, 2, 2, depth)
+    run(OperationCode.LOCAL_RESPONSE_NORMALIZATION, [x, *ints(radius), *numbers], x[0])
