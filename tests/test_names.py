@@ -47,7 +47,6 @@ TESTED_BY = {
     "lowering/tflite": "lowering/tflite/test_canonical_rules.py",
     "drivers/litert/lstm_cells.py": "drivers/xnnpack/passes/test_lstm_unroll.py",
     "drivers/litert/outliers.py": "drivers/xnnpack/passes/signed_weights/test_channel_splitting.py",
-    "drivers/xnnpack/rewriting.py": "drivers/xnnpack/test_xnnpack_cache.py",
     "drivers/litert/context.py": "drivers/xnnpack/test_xnnpack_rules.py",
     "importers/arithmetic.py": "importers/tflite/test_tflite_elementwise.py",
     "importers/onnx": "importers/onnx",
