@@ -84,7 +84,6 @@ TESTED_BY = {
     "runtime/execution.py": "runtime/test_execution_rules.py",
     "runtime/executors/executors.py": "runtime/test_faults.py",
     "runtime/executors/prepared_partitions.py": "runtime/test_plan_rules.py",
-    "runtime/executors/steps.py": "runtime/test_plan_rules.py",
     "runtime/executors/workers.py": "runtime/test_event.py",
     "testing/random/proposals/detection.py": "testing/random/proposals/test_proposal.py",
     "testing/random/proposals/recurrent.py": "testing/random/proposals/test_proposal.py",

@@ -12,7 +12,7 @@ litert = pytest.importorskip("ai_edge_litert.compiled_model", reason="ai-edge-li
 from nnapi.codes import DeviceTypeCode  # noqa: E402  # LiteRT may be missing
 from nnapi.drivers.limited import Limited  # noqa: E402
 from nnapi.litert import CompiledModel, Interpreter, compiled_model  # noqa: E402
-from nnapi.litert.signature import PLACEHOLDER  # noqa: E402
+from nnapi.litert.compiled_model import PLACEHOLDER  # noqa: E402
 from nnapi.litert.tensor_buffer import ArrayBuffer  # noqa: E402
 from nnapi.runtime.device import Device, device  # noqa: E402
 from tests.litert.model_cases import dense, open_batch, signatures, svdf, two_steps, whole_numbers  # noqa: E402

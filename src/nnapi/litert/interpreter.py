@@ -15,8 +15,7 @@ from numpy import ndarray
 from nnapi.errors import NnapiError
 from nnapi.importers.file_formats import Weights
 from nnapi.litert.delegates import list_devices
-from nnapi.litert.session import Graph, Session, Settings
-from nnapi.litert.subgraph_file import SubgraphFile
+from nnapi.litert.session import Graph, Session, Settings, SubgraphFile
 from nnapi.model.operand import Array
 
 UNUSED = 2

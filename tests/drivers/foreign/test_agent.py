@@ -17,8 +17,7 @@ from nnapi.capi import installation
 from nnapi.drivers.adb import LOCAL as AGENT
 from nnapi.drivers.base import PrepareOptions, Request
 from nnapi.drivers.foreign.agent import Agent
-from nnapi.drivers.foreign.built_model import Built
-from nnapi.drivers.foreign.compilation import Frame
+from nnapi.drivers.foreign.built_model import Built, Frame
 from nnapi.drivers.foreign.constants import KEPT, Constants
 from nnapi.drivers.foreign.discovery import list_devices
 from nnapi.drivers.foreign.driver import load_driver

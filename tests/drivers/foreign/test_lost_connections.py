@@ -14,8 +14,7 @@ import pytest
 from nnapi import Device, compile
 from nnapi.drivers.base import DriverDiedError, PrepareOptions, Request
 from nnapi.drivers.foreign.agent import Agent
-from nnapi.drivers.foreign.built_model import Built
-from nnapi.drivers.foreign.compilation import Compiled
+from nnapi.drivers.foreign.built_model import Built, Compiled
 from nnapi.drivers.foreign.discovery import list_devices
 from nnapi.drivers.foreign.driver import load_driver
 from nnapi.drivers.foreign.wire import Garbage, Reader

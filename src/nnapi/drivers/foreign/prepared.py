@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Sequence
 
 from nnapi.drivers.base import DriverDiedError, Inference, Outcome, Prepared, Request
-from nnapi.drivers.foreign.compilation import Compiled, Frame
+from nnapi.drivers.foreign.built_model import Compiled, Frame
 from nnapi.drivers.prepared import CLOSED, check_deadline
 from nnapi.drivers.wrapping import Borrowed
 from nnapi.errors import OpFailedError, need
