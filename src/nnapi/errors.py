@@ -38,6 +38,11 @@ class NnapiError(Exception):
 
     code: ClassVar[ResultCode] = ResultCode.OP_FAILED  # of the classes that are only caught too
 
+    def __init_subclass__(cls, *, code: ResultCode | None = None) -> None:
+        super().__init_subclass__()
+        if code is not None:
+            cls.code = code
+
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.where: str | None = None
@@ -67,97 +72,70 @@ class Mistake(Exception):
     """A wrong file, option or folder of the user."""
 
 
-class OutOfMemoryError(NnapiError):
+class OutOfMemoryError(NnapiError, code=ResultCode.OUT_OF_MEMORY):
     """Memory of the host could not be allocated."""
 
-    code = ResultCode.OUT_OF_MEMORY
 
-
-class IncompleteError(NnapiError):
+class IncompleteError(NnapiError, code=ResultCode.INCOMPLETE):
     """Never raised at feature level 8."""
 
-    code = ResultCode.INCOMPLETE
 
-
-class UnexpectedNullError(NnapiError):
+class UnexpectedNullError(NnapiError, code=ResultCode.UNEXPECTED_NULL):
     """An argument that must be given is absent: a null pointer in C, None in Python."""
 
-    code = ResultCode.UNEXPECTED_NULL
 
-
-class BadDataError(NnapiError):
+class BadDataError(NnapiError, code=ResultCode.BAD_DATA):
     """An argument is wrong."""
 
-    code = ResultCode.BAD_DATA
 
-
-class OpFailedError(NnapiError):
+class OpFailedError(NnapiError, code=ResultCode.OP_FAILED):
     """A compilation or an execution failed."""
 
-    code = ResultCode.OP_FAILED
 
-
-class BadStateError(NnapiError):
+class BadStateError(NnapiError, code=ResultCode.BAD_STATE):
     """The call is not permitted in the state the object is in."""
 
-    code = ResultCode.BAD_STATE
 
-
-class UnmappableError(NnapiError):
+class UnmappableError(NnapiError, code=ResultCode.UNMAPPABLE):
     """A memory cannot be mapped."""
 
-    code = ResultCode.UNMAPPABLE
 
-
-class OutputInsufficientSizeError(NnapiError):
+class OutputInsufficientSizeError(NnapiError, code=ResultCode.OUTPUT_INSUFFICIENT_SIZE):
     """An output buffer is too small for the computed result; `dimensions` are the dimensions it came out with."""
 
-    code = ResultCode.OUTPUT_INSUFFICIENT_SIZE
     dimensions: tuple[int, ...] = ()
 
 
-class UnavailableDeviceError(NnapiError):
+class UnavailableDeviceError(NnapiError, code=ResultCode.UNAVAILABLE_DEVICE):
     """A device cannot be used."""
-
-    code = ResultCode.UNAVAILABLE_DEVICE
 
 
 class MissedDeadlineError(NnapiError):
     """The work did not finish within its time limit."""
 
 
-class MissedDeadlineTransientError(MissedDeadlineError):
+class MissedDeadlineTransientError(MissedDeadlineError, code=ResultCode.MISSED_DEADLINE_TRANSIENT):
     """The work did not finish within its time limit; trying again may succeed."""
 
-    code = ResultCode.MISSED_DEADLINE_TRANSIENT
 
-
-class MissedDeadlinePersistentError(MissedDeadlineError):
+class MissedDeadlinePersistentError(MissedDeadlineError, code=ResultCode.MISSED_DEADLINE_PERSISTENT):
     """The work did not finish within its time limit, and trying again will not either."""
-
-    code = ResultCode.MISSED_DEADLINE_PERSISTENT
 
 
 class ResourceExhaustedError(NnapiError):
     """A device ran out of some resource."""
 
 
-class ResourceExhaustedTransientError(ResourceExhaustedError):
+class ResourceExhaustedTransientError(ResourceExhaustedError, code=ResultCode.RESOURCE_EXHAUSTED_TRANSIENT):
     """A device ran out of some resource; trying again may succeed."""
 
-    code = ResultCode.RESOURCE_EXHAUSTED_TRANSIENT
 
-
-class ResourceExhaustedPersistentError(ResourceExhaustedError):
+class ResourceExhaustedPersistentError(ResourceExhaustedError, code=ResultCode.RESOURCE_EXHAUSTED_PERSISTENT):
     """A device ran out of some resource, and trying again will fail too."""
 
-    code = ResultCode.RESOURCE_EXHAUSTED_PERSISTENT
 
-
-class DeadObjectError(NnapiError):
+class DeadObjectError(NnapiError, code=ResultCode.DEAD_OBJECT):
     """The object behind the handle is gone, for example because its driver crashed."""
-
-    code = ResultCode.DEAD_OBJECT
 
 
 def _list_errors(base: type[NnapiError]) -> Iterator[type[NnapiError]]:
