@@ -5,12 +5,12 @@ from typing import Any
 
 from nnapi.codes import OperationCode as Op
 from nnapi.formats.tflite.graph import Operator, Tensor
-from nnapi.formats.tflite.quantized_lstm import cell_operator, find_obstacle
 from nnapi.lowering.lower import require
 from nnapi.lowering.tflite.context import Context, lower
 from nnapi.ops.lstm_parameters import Cell, cell_of, list_norms, list_operands
 from nnapi.ops.quantized_lstm import gate_scales
 
+TANH = 4
 ACTIVATIONS = (1, 3, 4)
 """RELU, RELU6 and TANH: TensorFlow Lite leaves the output unset without one, and has no LOGISTIC."""
 
@@ -62,12 +62,18 @@ def quantized_lstm(
 ) -> Sequence[Tensor]:
     cell: Cell[Tensor] = cell_of(operands)
     hidden, state, output = context.results(3)
-    obstacle = find_obstacle(proj_clip, bool(cell.peephole), bool(cell.projection), hidden, output)
-    require(not obstacle, obstacle)
+    clips = f"proj_clip is {proj_clip}: TFLite clips the quantized values of the projection, not its float values"
+    require(not proj_clip, clips)
+    is_exact = not (cell.peephole and cell.projection)
+    require(is_exact, "TFLite's integers are wrong where a cell has peepholes and a projection")
+    is_one = hidden.same_quantization(output)
+    require(is_one, "output_state_out and output differ in scale or zero point: TFLite has one result for both")
     weights, norms = list_operands(operands), list_norms(operands)
     for each in (*weights, *norms):
         require(each is None or each.is_constant, f"{each} is computed, TensorFlow Lite needs it constant")
     inputs = [input, *weights, output_in, cell_state_in, *norms]
-    stored = (float(hidden_state_scale), hidden_state_zero_point)
-    context.operators.append(cell_operator(inputs, [hidden, state], gate_scales(operands).values(), stored, cell_clip))
+    intermediates = [Tensor("i16", (1,), scale) for scale in gate_scales(operands).values()]  # before activation
+    intermediates.append(Tensor("i8", (1,), float(hidden_state_scale), hidden_state_zero_point))
+    options = {"activation": TANH, "cell_clip": float(cell_clip or 0), "proj_clip": 0.0}
+    context.operators.append(Operator("LSTM", inputs, [hidden, state], options, intermediates))
     return hidden, state, hidden

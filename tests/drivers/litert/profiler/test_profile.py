@@ -19,8 +19,7 @@ pytest.importorskip("ai_edge_litert", reason="LiteRT has no wheel for this platf
 
 from nnapi.drivers.litert import c_api
 from nnapi.drivers.litert.compile import find_origins
-from nnapi.drivers.litert.profiler.align import Node, align, find_owners, fits
-from nnapi.drivers.litert.profiler.litert import Event, Profiled
+from nnapi.drivers.litert.profiler.measure import Event, Node, Profiled, align, find_owners, fits
 from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
 from tests.drivers.xnnpack.engine_cases import Net, engine

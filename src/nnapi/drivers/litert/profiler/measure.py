@@ -4,17 +4,155 @@ Python cannot reach the interpreter's profiler; the C API has one, for a model c
 events read a file, 0.1 ms per run: so a few separate runs measure the operators' shares.
 """
 
+import ctypes
 from collections.abc import Sequence
+from ctypes import byref, c_char_p, c_int, c_size_t, c_uint64
 from functools import partial
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
 
+from nnapi.drivers.litert.c_api import CompiledModel, call, make
 from nnapi.drivers.litert.profiler import Engine
-from nnapi.drivers.litert.profiler.align import Node, find_owners
-from nnapi.drivers.litert.profiler.litert import Event, Profiled
 from nnapi.drivers.profiling import correct_seconds, operation_section, profile_engine
+from nnapi.formats.tflite.operators import CLAMP, CONVERT, facts
 from nnapi.model.model import Model
+from nnapi.model.operand import Array
 from nnapi.trace import Layer, Phase, Section
 from nnapi.trace.profile import Costs, Profile, typical
+
+KERNEL, DELEGATED = 2, 8
+"""Types of events: an operator by LiteRT's own kernel, and one within a delegate."""
+
+
+class _Event(ctypes.Structure):
+    _fields_ = (
+        ("tag", c_char_p),
+        ("type", c_int),
+        ("start", c_uint64),
+        ("microseconds", c_uint64),
+        ("memory", c_size_t * 6),
+        ("operator", c_uint64),
+        ("graph", c_uint64),
+        ("source", c_int),
+    )
+
+
+class Event(NamedTuple):
+    """The time of one operator; ``operator`` is its index in the file, None within XNNPACK."""
+
+    name: str
+    operator: int | None
+    seconds: float
+
+
+class Profiled(CompiledModel):
+    """A file compiled with LiteRT's profiler, on copies of the inputs."""
+
+    def __init__(self, content: bytes, inputs: Sequence[Array], outputs: Sequence[Array], threads: int) -> None:
+        options = {
+            b"runtime_options_string": b"enable_profiling = true\n",
+            b"xnnpack": b"num_threads = %d\n" % threads,
+        }
+        super().__init__(content, (inputs, outputs), options)
+        self._profiler = make("CompiledModelGetProfiler", self.handle)
+
+    def run(self) -> list[Event]:
+        """Return the operators of one run, in order."""
+        call("StartProfiler", self._profiler)
+        self.invoke()
+        count = c_int()
+        call("GetNumProfilerEvents", self._profiler, byref(count))
+        events = (_Event * count.value)()
+        call("GetProfilerEvents", self._profiler, count, events)
+        found = [
+            Event(
+                (e.tag or b"").decode(errors="replace"), e.operator if e.type == KERNEL else None, e.microseconds / 1e6
+            )
+            for e in events
+            if e.type in (KERNEL, DELEGATED)
+        ]
+        call("ResetProfiler", self._profiler)
+        return found
+
+
+class Node(NamedTuple):
+    """An operator's kind, and the indices of its tensors, -1 for omitted ones."""
+
+    kind: str
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+FINISHING = CLAMP
+"""Events that finish the operator before them; other extra events prepare the next one."""
+FUSED, ALONE, MISNAMED = 2, 2, 3
+"""The costs of a fused operator, an extra event, and two different names."""
+
+
+def fits(kind: str, name: str) -> bool:
+    """Whether an event of that name may be an operator of that kind. "Invalid" are chains computed as one table."""
+    names = facts(kind).events
+    if name.startswith("Invalid"):
+        return names in (CONVERT, CLAMP)
+    return name.startswith(names or kind[:3].capitalize())
+
+
+def find_owners(nodes: Sequence[Node], events: Sequence[Event]) -> list[int]:
+    """Return the number of each event's operator."""
+    left = dict.fromkeys(range(len(nodes)))
+    for event in events:
+        if event.operator is not None:
+            left.pop(event.operator, None)
+    pending = {tensor for node in nodes for tensor in node.outputs}
+    found: list[int] = []
+    for is_builtin, group in groupby(events, lambda event: event.operator is not None):
+        names = list(group)
+        if is_builtin:
+            numbers = [event.operator for event in names if event.operator is not None]
+            found += numbers
+            pending.difference_update(*(nodes[number].outputs for number in numbers))
+            continue
+        part = []
+        for number in list(left):
+            if not pending.intersection(nodes[number].inputs):
+                part.append(number)
+                pending -= set(nodes[number].outputs)
+                del left[number]
+        if not part:
+            raise ValueError("XNNPACK runs operators before their inputs are computed")
+        found += [part[at] for at in align([nodes[number].kind for number in part], [e.name for e in names])]
+    return found
+
+
+def align(kinds: Sequence[str], names: Sequence[str]) -> list[int]:
+    """Return the index of each name's kind, both in order, by the assignment of least cost."""
+    if len(kinds) == len(names) and all(map(fits, kinds, names)):
+        return list(range(len(kinds)))
+    costs = [[ALONE * j for j in range(len(names) + 1)]]
+    for i, kind in enumerate(kinds, 1):
+        above, row = costs[-1], [FUSED * i]
+        for j, name in enumerate(names, 1):
+            same = above[j - 1] + (0 if fits(kind, name) else MISNAMED)
+            row.append(min(same, above[j] + FUSED, row[j - 1] + ALONE))
+        costs.append(row)
+    return _trace_back(kinds, names, costs)
+
+
+def _trace_back(kinds: Sequence[str], names: Sequence[str], costs: Sequence[Sequence[int]]) -> list[int]:
+    """Return the cheapest assignment, with extra events as late as possible."""
+    found = [0] * len(names)
+    i, j = len(kinds), len(names)
+    while j:
+        if costs[i][j] == costs[i][j - 1] + ALONE:
+            j -= 1
+            is_end = i == len(kinds) or (i > 0 and names[j].startswith(FINISHING))
+            found[j] = i - 1 if is_end else i
+        elif i and costs[i][j] == costs[i - 1][j] + FUSED:
+            i -= 1
+        else:
+            i, j = i - 1, j - 1
+            found[j] = i
+    return found
 
 
 def profile(model: Model, origins: Sequence[int | None]) -> Profile[Engine]:
