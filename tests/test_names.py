@@ -76,7 +76,6 @@ TESTED_BY = {
     "model/facts.py": "ops/test_new_operation.py",
     "model/validation.py": "model/test_graph_rules.py",
     "report/machine.py": "report/test_html.py",
-    "runtime/extension_attributes.py": "runtime/test_argument_rules.py",
     "runtime/binding.py": "runtime/test_argument_rules.py",
     "runtime/inputs.py": "runtime/executors/test_fast_path.py",
     "runtime/execution.py": "runtime/test_execution_rules.py",

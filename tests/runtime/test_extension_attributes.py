@@ -9,7 +9,7 @@ from nnapi.runtime.extension_attributes import Attributes
 def test_attributes_are_sorted_and_copied() -> None:
     attributes, data = Attributes("a compilation"), bytearray(b"two")
     assert attributes.to_tuple() == ()
-    attributes.add("test.b", 2, data)
+    attributes.add("test.b", 2, data)  # type: ignore[arg-type]
     attributes.add("test.b", 1, None)
     attributes.add("test.a", 3, b"three")
     data[:] = b"???"

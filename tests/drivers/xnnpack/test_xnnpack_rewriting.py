@@ -5,8 +5,11 @@ import pytest
 pytest.importorskip("ai_edge_litert", reason="LiteRT has no wheel for this platform")
 
 from nnapi.drivers.xnnpack import rewriting
+from nnapi.drivers.xnnpack.passes.dynamic_range import use_float_weights
+from nnapi.drivers.xnnpack.passes.lstm_unroll import unroll_lstm
 from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import ALL_SIGNED
 from nnapi.formats.tflite.graph import Graph
+from nnapi.formats.tflite.lstm_fuse import fuse_lstm_steps
 from nnapi.model.model import Model
 
 
@@ -41,8 +44,8 @@ def test_cells_round_their_states_where_the_model_permits_it(rounds: bool, monke
 
 
 def test_the_variants_have_their_passes() -> None:
-    assert rewriting.FLOAT_PASSES[0] is rewriting.use_float_weights
+    assert rewriting.FLOAT_PASSES[0] is use_float_weights
     assert rewriting.FLOAT_PASSES[1:] == rewriting.PASSES
     assert len(set(rewriting.PASSES)) == len(rewriting.PASSES)
-    order = [rewriting.PASSES.index(each) for each in (rewriting.fuse_lstm_steps, rewriting.unroll_lstm)]
+    order = [rewriting.PASSES.index(each) for each in (fuse_lstm_steps, unroll_lstm)]
     assert order == sorted(order), "steps are fused before cells are decomposed"
