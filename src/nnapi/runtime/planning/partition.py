@@ -103,7 +103,7 @@ def partition(problem: Problem, slack: float = 1e-12) -> Assignment | None:
     while improved:
         improved = False
         for pair in itertools.combinations(problem.devices, 2):
-            swapped = swap(problem, best, *pair)
+            swapped = move_between(problem, best, *pair)
             if problem.cost(swapped) < problem.cost(best) * (1 - 1e-9):
                 best, improved = swapped, len(problem.devices) > 2
     return best
@@ -119,7 +119,7 @@ def starts(problem: Problem) -> Iterable[Assignment]:
         yield greedy
 
 
-def swap(problem: Problem, assignment: Assignment, a: int, b: int) -> Assignment:
+def move_between(problem: Problem, assignment: Assignment, a: int, b: int) -> Assignment:
     """Return the best assignment that moves operations between ``a`` and ``b`` only."""
     free = [operation for operation, device in enumerate(assignment) if device in (a, b)]
     if not free:
