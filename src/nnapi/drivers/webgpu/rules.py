@@ -41,27 +41,19 @@ def pad(context: Context, input: Tensor, paddings: Array) -> Tensor:
 
 
 @lower(Op.STRIDED_SLICE)
-def strided_slice(
-    context: Context,
-    input: Tensor,
-    begin: Array,
-    end: Array,
-    strides: Array,
-    begin_mask: int,
-    end_mask: int,
-    shrink_axis_mask: int,
-) -> Tensor:
+def strided_slice(context: Context, input: Tensor, begin: Array, end: Array, strides: Array, **masks: int) -> Tensor:
     """Lower STRIDED_SLICE with explicit bounds within the tensor: the accelerator supports no others."""
     require((strides > 0).all(), "the accelerator slices forwards only")
     out, bounds = context.result(), []
     kept = iter(out.shape)
     for axis, (size, first, step) in enumerate(zip(input.shape, begin.tolist(), strides.tolist(), strict=True)):
-        is_shrunk = shrink_axis_mask >> axis & 1
-        from_start = begin_mask >> axis & 1 and not is_shrunk
+        is_shrunk = masks["shrink_axis_mask"] >> axis & 1
+        from_start = masks["begin_mask"] >> axis & 1 and not is_shrunk
         start = 0 if from_start else max(first + size if first < 0 else first, 0)
         count = 1 if is_shrunk else next(kept)
         bounds.append((start, start + (count - 1) * step + 1, count))
     starts, ends, shape = zip(*bounds, strict=True)
     ranges = [input, constant(starts), constant(ends), constant(strides)]
-    masks = {"begin_mask": 0, "end_mask": 0, "shrink_axis_mask": 0}
-    return context.reshape(context.emit("STRIDED_SLICE", ranges, out.like(shape=shape), **masks), out.shape)
+    return context.reshape(
+        context.emit("STRIDED_SLICE", ranges, out.like(shape=shape), **dict.fromkeys(masks, 0)), out.shape
+    )

@@ -72,25 +72,16 @@ def slice_block(context: Context, input: Tensor, begin: Array, size: Array) -> T
 
 
 @lower(Op.STRIDED_SLICE)
-def strided_slice(
-    context: Context,
-    input: Tensor,
-    begin: Array,
-    end: Array,
-    strides: Array,
-    begin_mask: int,
-    end_mask: int,
-    shrink_axis_mask: int,
-) -> Tensor:
+def strided_slice(context: Context, input: Tensor, begin: Array, end: Array, strides: Array, **masks: int) -> Tensor:
     """Where all axes are removed, one remains; TensorFlow Lite leaves none."""
     out = context.result()
-    removed = [shrink_axis_mask >> axis & 1 for axis in range(len(input.shape))]
-    taken, mask = out, shrink_axis_mask
+    removed = [masks["shrink_axis_mask"] >> axis & 1 for axis in range(len(input.shape))]
+    taken = out
     if any(removed) and (context.keeps_axes or all(removed)):
         kept = iter(out.shape)
-        taken, mask = out.like(shape=tuple(1 if is_removed else next(kept) for is_removed in removed)), 0
+        taken = out.like(shape=tuple(1 if is_removed else next(kept) for is_removed in removed))
+        masks["shrink_axis_mask"] = 0
     inputs = [input, constant(begin), constant(end), constant(strides)]
-    masks = {"begin_mask": begin_mask, "end_mask": end_mask, "shrink_axis_mask": mask}
     context.emit("STRIDED_SLICE", inputs, taken, **masks)
     return out if taken is out else context.reshape(taken, out.shape, out)
 

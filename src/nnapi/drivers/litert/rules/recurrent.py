@@ -1,6 +1,7 @@
 """Recurrent cells without gates."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,13 +14,7 @@ from nnapi.model.operand import OperandType
 
 @lower(Op.RNN)
 def rnn(
-    context: Context,
-    input: Tensor,
-    weights: OperandType,
-    recurrent_weights: Tensor,
-    bias: OperandType,
-    hidden_in: Tensor,
-    activation: int,
+    context: Context, input: Tensor, recurrent_weights: Tensor, hidden_in: Tensor, activation: int, **others: Any
 ) -> Sequence[Tensor]:
     """Decompose into two products and their sum, so that the state is not a variable."""
     out = context.result()
@@ -31,20 +26,12 @@ def rnn(
 
 @lower(Op.UNIDIRECTIONAL_SEQUENCE_RNN)
 def sequence_rnn(
-    context: Context,
-    input: Tensor,
-    weights: OperandType,
-    recurrent_weights: Tensor,
-    bias: OperandType,
-    hidden_in: Tensor,
-    activation: int,
-    time_major: int,
+    context: Context, input: Tensor, recurrent_weights: Tensor, hidden_in: Tensor, activation: int, **others: Any
 ) -> Sequence[Tensor]:
     inputs = [input, context.stored_tensor("weights"), recurrent_weights, context.stored_tensor("bias"), hidden_in]
-    out = context.emit(
-        "UNIDIRECTIONAL_SEQUENCE_RNN", inputs, context.result(), time_major=bool(time_major), activation=activation
-    )
-    return (out,) if len(context.call.results) == 1 else (out, step_of(context, out, bool(time_major)))
+    kind, is_major = "UNIDIRECTIONAL_SEQUENCE_RNN", bool(others["time_major"])
+    out = context.emit(kind, inputs, context.result(), time_major=is_major, activation=activation)
+    return (out,) if len(context.call.results) == 1 else (out, step_of(context, out, is_major))
 
 
 @lower(Op.BIDIRECTIONAL_SEQUENCE_RNN)
