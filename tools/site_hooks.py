@@ -12,8 +12,8 @@ OPERATION = re.compile(r"[A-Z0-9]+(?:_[A-Z0-9]+)+")
 JOINT = re.compile(r"(?<=\w)(?:_|/|::)(?=\w)|(?<=[a-z])(?<!ANeural)(?=[A-Z])")
 """Where a path or the name of a function, a test or a class may break."""
 
-LONG_OPERATION, LONG = 12, 16
-"""Characters of a name that may break: of an operation on any screen, of others on narrow ones."""
+LONG_OPERATION, LONG, VERY_LONG = 12, 16, 28
+"""Characters of a name that may break: of an operation on any screen, of others on narrow ones, and on any."""
 
 PROSE = 30
 """Characters of a cell whose column keeps a legible width."""
@@ -45,7 +45,11 @@ def _permit_breaks(text: re.Match[str]) -> str:
 
 
 def _permit_breaks_in_word(word: re.Match[str]) -> str:
-    """Operations may break on any screen, because some tables have a dozen columns; other names only on narrow ones."""
-    if OPERATION.fullmatch(word[0]):
-        return word[0].replace("_", "_<wbr>") if len(word[0]) >= LONG_OPERATION else word[0]
-    return JOINT.sub(r'\g<0><wbr class="narrow">', word[0]) if len(word[0]) >= LONG else word[0]
+    """Operations may break on any screen, because some tables have a dozen columns; other names only on narrow ones,
+    unless they are so long that they squeeze the sentences beside them."""
+    name = word[0]
+    if OPERATION.fullmatch(name):
+        return name.replace("_", "_<wbr>") if len(name) >= LONG_OPERATION else name
+    if len(name) < LONG:
+        return name
+    return JOINT.sub(r"\g<0><wbr>" if len(name) >= VERY_LONG else r'\g<0><wbr class="narrow">', name)

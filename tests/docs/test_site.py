@@ -100,16 +100,16 @@ def test_long_operations_in_tables_may_break() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "parts"),
+    ("name", "parts", "joint"),
     [
-        ("ANeuralNetworksExecution_startCompute", "ANeuralNetworks Execution_ start Compute"),
-        ("test_service.py::test_each_application", "test_ service.py:: test_ each_ application"),
-        ("/proc/sys/kernel/random/boot_id", "/proc/ sys/ kernel/ random/ boot_ id"),
-        ("OutputInsufficientSizeError", "Output Insufficient Size Error"),
+        ("ANeuralNetworksExecution_startCompute", "ANeuralNetworks Execution_ start Compute", "<wbr>"),
+        ("test_service.py::test_each_application", "test_ service.py:: test_ each_ application", "<wbr>"),
+        ("/proc/sys/kernel/random/boot_id", "/proc/ sys/ kernel/ random/ boot_ id", "<wbr>"),
+        ("OutputInsufficientSizeError", "Output Insufficient Size Error", '<wbr class="narrow">'),
     ],
 )
-def test_long_names_may_break_on_narrow_screens(name: str, parts: str) -> None:
-    joined = parts.replace(" ", '<wbr class="narrow">')
+def test_long_names_may_break(name: str, parts: str, joint: str) -> None:
+    joined = parts.replace(" ", joint)
     html = on_page_content(f'<h2 id="{name}"><code>{name}</code></h2>', make_page())
     assert html == f'<h2 id="{name}"><code>{joined}</code></h2>'
 
