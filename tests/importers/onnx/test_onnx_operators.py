@@ -12,7 +12,8 @@ from onnx import TensorProto, helper  # noqa: E402
 import nnapi  # noqa: E402
 from nnapi.codes import OperationCode  # noqa: E402
 from nnapi.importers.graph import MADE_UP_PER_BYTE  # noqa: E402
-from nnapi.importers.refusals import UnsupportedOperationsError  # noqa: E402
+from nnapi.importers.onnx.rules.matmul import batch_product  # noqa: E402
+from nnapi.importers.refusals import Refused, UnsupportedOperationsError  # noqa: E402
 from tests.importers.onnx.operator_cases import X, computed, loaded, made  # noqa: E402
 
 
@@ -387,3 +388,20 @@ def test_a_dynamic_batch_is_stretched_when_it_is_known(left: tuple[Any, ...], ri
         x, w = (np.arange(np.prod(shape), dtype=np.float32).reshape(shape) for shape in shapes)
         (y,) = compiled.run(x, w)
         assert y.tolist() == (x @ w).tolist()
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "batches"),
+    [
+        ((0, 2, 3), (5, 3, 4), (5,)),
+        ((5, 2, 3), (0, 3, 4), (5,)),
+        ((0, 6, 2, 3), (1, 6, 3, 4), (0, 6)),
+        ((0, 6, 2, 3), (5, 6, 3, 4), (5, 6)),
+    ],
+)
+def test_dynamic_batches_that_differ_are_refused(
+    left: tuple[int, ...], right: tuple[int, ...], batches: tuple[int, ...]
+) -> None:
+    """A dimension of 0 is dynamic."""
+    with pytest.raises(Refused, match="its dynamic batches stretch; fix them by load"):
+        batch_product(None, (None, left), (None, right), batches)  # type: ignore[arg-type]
