@@ -404,4 +404,4 @@ def test_dynamic_batches_that_differ_are_refused(
 ) -> None:
     """A dimension of 0 is dynamic."""
     with pytest.raises(Refused, match="its dynamic batches stretch; fix them by load"):
-        batch_product(None, (None, left), (None, right), batches)  # type: ignore[arg-type]
+        batch_product(None, (None, left), (None, right), batches)
