@@ -69,7 +69,7 @@ def test_what_is_given_says_more_than_lines_without_an_error(lines: list[str], c
 @pytest.mark.parametrize("closed", [1, 2])
 def test_the_other_descriptor_is_collected_where_one_is_missing(closed: int) -> None:
     code = (
-        "import os, sys; from nnapi.drivers.output import Output, collect_output, share_output\n"
+        "import os, sys; from nnapi.drivers.engine_output import Output, collect_output, share_output\n"
         "share_output(os.memfd_create('output'))  # a file of its own would get the free number\n"
         "closed, result = int(sys.argv[1]), os.dup(int(sys.argv[1]))\n"
         "os.close(closed)\n"
