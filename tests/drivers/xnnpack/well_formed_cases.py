@@ -11,6 +11,9 @@ from nnapi.formats.tflite.graph import DTYPES, Graph, Operator, Tensor
 
 ACTIVATIONS = (0, 1, 2, 3)
 """NONE, RELU, RELU_N1_TO_1 and RELU6."""
+TANH = 4
+CELLS = ("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM")
+"""Operators that may fuse TANH too."""
 PER_AXIS = {"SLICE": (1, 2), "STRIDED_SLICE": (1, 2, 3), "TRANSPOSE": (1,), "TILE": (1,)}
 """Inputs with one number for each axis of input 0."""
 PADS = ("PAD", "PADV2", "MIRROR_PAD")
@@ -43,7 +46,8 @@ def _need_well_formed_tensor(tensor: Tensor) -> None:
 def _need_well_formed_operator(operator: Operator) -> None:
     kind, out = operator.kind, operator.outputs[0]
     if "activation" in operator.options:
-        assert operator.options["activation"] in ACTIVATIONS, f"{kind} has activation {operator.options['activation']}"
+        known = (*ACTIVATIONS, TANH) if kind in CELLS else ACTIVATIONS
+        assert operator.options["activation"] in known, f"{kind} has activation {operator.options['activation']}"
     for position in PER_AXIS.get(kind, ()):
         shape = operator.input(position).shape
         assert shape == (len(operator.input(0).shape),), f"input {position} of {kind} has shape {shape}"
