@@ -115,6 +115,16 @@ def test_xnnpack_explains_why_it_computes_in_float32() -> None:
     assert "recurrent" in XnnpackDriver().offer_precision(recurrent).reason
 
 
+@needs_float16
+def test_squares_are_computed_in_float32() -> None:
+    """In float16 the mean of these squares is infinite."""
+    b, x = Builder(), np.full((1, 2, 2, 1), 300, np.float32)
+    b.output(b.l2_pool_2d(b.input(tensor("float32", x.shape)), 0, 0, 0, 0, 1, 1, 2, 2, 0))
+    compilation = compile(b.finish().with_precision(Precision.FLOAT16), [engine()])
+    np.testing.assert_allclose(compilation.run(x)[0], [[[[300]]]])
+    assert "L2_POOL_2D squares values" in str(compilation.explanation()["notes"])
+
+
 def test_explanations_name_the_precision(monkeypatch: pytest.MonkeyPatch) -> None:
     notes = [compile(network(each), [engine()]).explanation()["notes"] for each in Precision]
     assert notes[0] == []

@@ -32,6 +32,8 @@ LARGE = 1024
 """Bytes from which a constant is released after it was compiled."""
 WORTH_SHARING = 10_000_000
 """MACs below which threads cost more than they help."""
+SQUARING = frozenset({"L2_POOL_2D", "LOCAL_RESPONSE_NORMALIZATION", "INSTANCE_NORMALIZATION"})
+"""Operations whose lowering squares values."""
 UNSIGNED = "unsigned as stored"
 """The variant of a model without signed filters."""
 MIXED = "types by the processor"
@@ -106,8 +108,11 @@ class XnnpackDriver(GraphDriver[PreparedGraph]):
         if model.precision is Precision.FLOAT16:
             from nnapi.operation_codes import FAMILIES  # on demand: few models permit it
 
-            if not {call.name for call in model.operations}.isdisjoint(FAMILIES["recurrent"].split()):
+            names = {call.name for call in model.operations}
+            if not names.isdisjoint(FAMILIES["recurrent"].split()):
                 return refuse("LiteRT takes no recurrent operations in float16")
+            if squaring := sorted(names & SQUARING):
+                return refuse(f"{squaring[0]} squares values, which float16 holds up to 255")
         return offer(model)
 
     def timings(self) -> Timings:
