@@ -18,8 +18,8 @@ R = TypeVar("R", bound=Rule)
 class Rules(Mapping[int, Rule]):
     """The lowering rule of each operation that has one, by operation code: a package's own, else that of ``base``.
 
-    The package's modules of a family, ``FAMILY.py`` and ``FAMILY_more.py``, are imported when a rule for one of its
-    operations is first looked for: a model needs few families, and a process should not start with all.
+    The modules that a family gives its name to, as ``recurrent`` to ``recurrent_lstm``, are imported when a rule for
+    one of its operations is first looked for: a model needs few families, and a process should not start with all.
     """
 
     def __init__(self, package: str = "", base: Rules | None = None) -> None:

@@ -492,7 +492,7 @@ class Operations:
         zero_point: int = 0,
         name: str = "",
     ) -> Tensor:
-        """CONCATENATION: tensors joined along an axis.
+        """CONCATENATION: tensors concatenated along an axis.
 
         Operands:
             inputs: any number, at least 1, of TENSOR_FLOAT32, TENSOR_FLOAT16 (level 3), TENSOR_QUANT8_ASYMM, TENSOR_QUANT8_ASYMM_SIGNED (level 4) of rank 1 or 2 or 3 or 4
