@@ -349,3 +349,10 @@ def test_only_a_stored_zero_that_means_zero_is_exact() -> None:
         data = np.array([-56.5 if point else 0.0], np.float32)
         expected = computed(chain(("QUANTIZE", spec), x=tensor(F32, 1), data=data)).expect(1)
         assert (expected.value[0], expected.allowance[0]) == (0, allowed)
+
+
+def test_a_zero_that_is_moved_to_another_scale_may_lie_beside_it() -> None:
+    """0.49 of a step may be rounded to 0 or, by an engine with coarse factors, to 1."""
+    source, spec = (tensor(Q8, 1, scale=scale, zero_point=0) for scale in (0.49, 1.0))
+    expected = computed(chain(("RELU", spec), x=source, data=np.ones(1, np.uint8))).expect(1)
+    assert (expected.value[0], expected.allowance[0]) == (0, 1)

@@ -76,7 +76,12 @@ class Computation:
         self._doubtful: set[int] = set()
         self._lost: dict[int, Array] = {}
         self._fed_back = {i for call in example.main.operations if call.type in SEQUENCES for i in call.outputs}
-        self._chosen = {i for call in example.main.operations if call.type in CHOOSING for i in call.outputs}
+        self._chosen = {
+            index
+            for number, call in enumerate(example.main.operations)
+            if call.type in CHOOSING and not self.rescales(number)
+            for index in call.outputs
+        }
         self._rng = np.random.default_rng(0)  # the same for each way of looking at an example
         self.values: Values = {i: find_given(example, i) for i in range(len(example.main.operands))}
         self.others: list[Values] = [dict(self.values) for _ in range(rounds)]
@@ -282,9 +287,8 @@ class Computation:
         operation, operands = self.example.main.operations[number], self.example.main.operands
         first = next(operands[i] for i in operation.inputs if operands[i].type.startswith("TENSOR"))
         quantization = (first.scale, first.zero_point)
-        return any(
-            operands[i].scale and (operands[i].scale, operands[i].zero_point) != quantization for i in operation.outputs
-        )
+        results = [operands[i] for i in operation.outputs if operands[i].scale and first.scale]
+        return any((result.scale, result.zero_point) != quantization for result in results)
 
     def _one_off(self, index: int, array: Array | None, turn: int) -> Array | None:
         if array is None:
