@@ -36,8 +36,8 @@ def test_help(b: Builder) -> None:
     page = pydoc.plain(pydoc.render_doc(b.softmax))
     assert "softmax(input, beta, axis=-1, *, out=None, scale=None, zero_point=0, name='')" in page
     of_class = pydoc.plain(pydoc.render_doc(Builder.softmax))
-    assert "softmax(self, input, beta, axis=-1, *, out=None, scale=None, zero_point=0, name='')" in of_class
-    assert of_class.partition("\n    ")[2] == page.partition("\n    ")[2]
+    assert str(inspect.signature(Builder.softmax)).startswith("(self, input, beta, axis=-1, *, out=None")
+    assert of_class.partition("SOFTMAX: ")[2] == page.partition("SOFTMAX: ")[2] != ""  # 3.13 divides long signatures
     assert "beta: FLOAT32 beside TENSOR_FLOAT32 or TENSOR_QUANT8_ASYMM or TENSOR_QUANT8_ASYMM_SIGNED, FLOAT16" in page
     assert "Overload implicit_padding: input, filter, bias, padding_scheme" in b.conv_2d.__doc__
     assert str(inspect.signature(b.concatenation)).startswith("(*inputs, axis, ")
