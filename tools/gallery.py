@@ -14,7 +14,8 @@ from typing import NamedTuple
 from PIL import Image
 
 import nnapi
-from nnapi.cli.subject import RunOptions, load_subject
+from nnapi.cli.run_options import RunOptions
+from nnapi.cli.subject import load_subject
 from nnapi.vision.families import view_outputs
 from nnapi.vision.pictures import open_picture, read_picture
 

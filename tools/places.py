@@ -21,9 +21,9 @@ from nnapi.exporters.tflite.convert import Conversion as TfliteConversion
 from nnapi.formats.tflite.operators import BY_NAME
 from nnapi.importers.onnx import rules as onnx_importer
 from nnapi.importers.tflite import rules as tflite_importer
-from nnapi.lowering import tflite as canonical
 from nnapi.lowering.decomposition import RULES as DECOMPOSITIONS
 from nnapi.lowering.tflite.context import RENAMED
+from nnapi.lowering.tflite.context import RULES as CANONICAL
 from nnapi.ops import HOMES
 
 SHOWN = ("ADD", "RESIZE_BILINEAR")
@@ -57,7 +57,7 @@ def find_places(name: str) -> list[str]:
     code = OperationCode[name]
     tables: Sequence[Mapping[int, Any]] = (
         DECOMPOSITIONS,
-        canonical.RULES,
+        CANONICAL,
         LITERT,
         webgpu.RULES,
         OPENVINO,

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from nnapi.cli.subject import RunOptions, count_labels, load_subject
+from nnapi.cli.run_options import RunOptions
+from nnapi.cli.subject import count_labels, load_subject
 from nnapi.vision.task import Task
 from tests.vision.family_cases import model_of
 

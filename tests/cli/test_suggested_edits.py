@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import nnapi
-from nnapi.cli.migrate import list_edits
+from nnapi.cli.suggested_edits import list_edits
 from nnapi.model.model import Lifetime, Model
 from nnapi.testing.divergence import each_alone
 

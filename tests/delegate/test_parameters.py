@@ -13,11 +13,8 @@ from tests.networks import find_networks
 
 cases = pytest.importorskip("tests.delegate.delegate_cases", reason="ai-edge-litert is not installed")
 from nnapi.delegate import delegate as room  # noqa: E402  # it needs the bridge, as the cases do
-from nnapi.delegate.graph import (  # noqa: E402
-    LiteRtGraph,
-    has_layout,
-    size_of,
-)
+from nnapi.delegate.graph import LiteRtGraph  # noqa: E402
+from nnapi.delegate.parameters import has_layout, size_of  # noqa: E402
 from nnapi.delegate.partition import NodeSubset, NotClaimed  # noqa: E402
 
 pytestmark = [*cases.pytestmark, pytest.mark.shared]

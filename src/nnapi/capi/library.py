@@ -15,10 +15,17 @@ from nnapi.capi.handles import Handles
 from nnapi.capi.prototype import HANDLES, Function
 from nnapi.capi.record import Recorder
 from nnapi.capi.strace import CallReporter
-from nnapi.codes import BYTE_SIZE_OF_CACHE_TOKEN, OperandCode, ResultCode
+from nnapi.capi.support_library import (
+    cache_in_descriptors,
+    each_extension_type,
+    each_performance,
+    extension_at,
+    no_cache_files,
+    performance,
+)
+from nnapi.codes import BYTE_SIZE_OF_CACHE_TOKEN, ResultCode
 from nnapi.errors import BadDataError, BadStateError, NnapiError, UnexpectedNullError, need
 from nnapi.locks import make_lock
-from nnapi.model.extension import Extension
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.model.operand import OperandType
@@ -29,56 +36,6 @@ from nnapi.runtime.event import Event
 from nnapi.runtime.execution import Execution
 from nnapi.runtime.memory import HardwareBuffer, MemoryDesc, copy_memory
 from nnapi.trace import begin_async_section, begin_section, end_async_section, end_section, is_enabled
-
-# Answers to a client that uses the library as a support library
-
-RELAXED_SCALAR, RELAXED_TENSOR, IF, WHILE = range(4)
-"""``SL_ANeuralNetworksPerformanceInfoCode``"""
-
-
-def cache_in_descriptors(compilation: Compilation, count: int) -> None:
-    """Check that no files are given, as devices want none."""
-    compilation.state.need("preparing", to="set caching")
-    need(not count, f"{count} files are given for the cache, the devices want none", BadDataError)
-
-
-def no_cache_files(data: Any) -> int:
-    data[0] = 0
-    return 0
-
-
-def performance(device: Device, kind: int, info: Any) -> None:
-    declared = device.driver.capabilities()
-    kinds = {
-        RELAXED_SCALAR: declared.relaxed,
-        RELAXED_TENSOR: declared.relaxed,
-        IF: declared.if_,
-        WHILE: declared.while_,
-    }
-    need(kind in kinds, f"performanceInfoKind is {kind}, must be 0..{WHILE}", BadDataError)
-    info.execTime, info.powerUsage = kinds[kind]
-
-
-def each_performance(device: Device, context: Any, callback: Any) -> None:
-    declared = device.driver.capabilities()
-    for code in OperandCode:
-        info = code, declared.by_type.get(code, declared.default)
-        callback(ffi.new("SL_ANeuralNetworksOperandPerformanceInfo*", info)[0], context)
-
-
-def extension_at(device: Device, index: int) -> Extension:
-    extensions = device.driver.info.extensions
-    need(
-        index < len(extensions), f"extension {index} does not exist, {device.name} has {len(extensions)}", BadDataError
-    )
-    return extensions[index]
-
-
-def each_extension_type(device: Device, index: int, context: Any, callback: Any) -> None:
-    for code, type in extension_at(device, index).operand_types.items():
-        info = type.byte_size, code, type.is_tensor
-        callback(ffi.new("SL_ANeuralNetworksExtensionOperandTypeInformation*", info)[0], context)
-
 
 LONGEST = 1 << 62
 """Maximum bytes of a buffer in Python; the runtime's limits are far lower."""

@@ -1,93 +1,36 @@
 """``nnapi migrate``: an application's models as .tflite files, and the accelerators of LiteRT that take them."""
 
-import tempfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.text import Text
 
 import nnapi
+from nnapi.cli.accelerators import Accelerator, DeviceAccelerator, Xnnpack
 from nnapi.cli.failure import ExitCode
 from nnapi.cli.file_driver import FileDriver, measure_file
 from nnapi.cli.info import EXAMPLES, examples_by_model
 from nnapi.cli.inputs import read_arrays
 from nnapi.cli.options import Json, ModelFiles, Names, Seed, device_option, load
 from nnapi.cli.progress import progress
+from nnapi.cli.suggested_edits import list_edits
 from nnapi.cli.text import console, indent, print_json, table
 from nnapi.cli.vendor_compilers import Answer, ask_compilers
-from nnapi.drivers.litert.quiet import hide_delegate_message
 from nnapi.errors import NnapiError
-from nnapi.lowering.decompose import decompose_call
-from nnapi.lowering.lower import KnownTypes, Unsupported, normalize_call
-from nnapi.model.model import Lifetime, Model
+from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.printable import format_bytes
 from nnapi.report.engines import OTHERS, UnsuitableError
 from nnapi.report.html import migration_page
 from nnapi.runtime.choice.judge import Distance
-from nnapi.runtime.planning.grouping import group_by_owner
-from nnapi.runtime.verdicts.verdicts import need_verdicts
 from nnapi.testing.build import build
 from nnapi.testing.divergence import Divergence, Verdict, each_alone, find_divergence
-from nnapi.testing.example import Example, OperandSpec, Source, as_signed
-
-# Accelerators that an application may use instead of NNAPI
-
-
-class DeviceAccelerator:
-    """A device here, a profile (.toml), or a device of another NNAPI library."""
-
-    def __init__(self, name: str) -> None:
-        self.name, self._device = name, nnapi.device(name)
-
-    def list_refusals(self, model: Model, parts: Sequence[Model]) -> list[str]:
-        """Return for each operation why it is refused, "" if it is taken; ``parts`` are the operations as models."""
-        answers = need_verdicts(self._device.driver, model)
-        return ["" if answer.supported else answer.reason or "refused without a reason" for answer in answers]
-
-    def count_partitions(self, model: Model, refusals: Sequence[str]) -> int:
-        """Return the number of partitions that the accelerator computes."""
-        owners = {call.number: not refusal for call, refusal in zip(model.operations, refusals, strict=True)}
-        return sum(bool(owner) for owner, _ in group_by_owner(model, owners))
-
-
-class Xnnpack:
-    """LiteRT's default delegate. It gives no reasons, so each operation is tried as a file of its own."""
-
-    name = "LiteRT XNNPACK"
-
-    def list_refusals(self, model: Model, parts: Sequence[Model]) -> list[str]:
-        return list(map(self._find_refusal, parts))
-
-    def count_partitions(self, model: Model, refusals: Sequence[str]) -> int:
-        return self._list_operators(model).count("DELEGATE")
-
-    def _find_refusal(self, part: Model) -> str:
-        try:
-            names = self._list_operators(part)
-        except (NnapiError, ValueError, RuntimeError) as error:
-            return str(error).splitlines()[0]
-        return "" if "DELEGATE" in names else f"LiteRT computes {' and '.join(dict.fromkeys(names))} without XNNPACK"
-
-    def _list_operators(self, model: Model) -> list[str]:
-        """Return the names of the operators in LiteRT's graph; ``DELEGATE`` is a partition of XNNPACK."""
-        from ai_edge_litert.interpreter import Interpreter
-
-        with tempfile.TemporaryDirectory(prefix="nnapi-") as folder, hide_delegate_message():
-            nnapi.export(model, path := Path(folder) / "model.tflite")
-            interpreter = Interpreter(str(path), num_threads=1)
-            interpreter.allocate_tensors()
-            return [operator["op_name"] for operator in interpreter._get_ops_details()]
-
-
-Accelerator: TypeAlias = DeviceAccelerator | Xnnpack
-
+from nnapi.testing.example import Example
 
 GPU = "webgpu"
 
@@ -248,78 +191,3 @@ def _group(operations: Sequence[Operation]) -> dict[tuple[str, ...], list[int]]:
         for name, reason in each.refusals.items():
             groups[each.operation, f"{name}: {reason}", *each.edits[name]].append(each.number)
     return groups
-
-
-# Edits of one operation that may let an accelerator take it
-
-QUANTIZED = (
-    "TENSOR_QUANT8_ASYMM",
-    "TENSOR_QUANT8_ASYMM_SIGNED",
-    "TENSOR_QUANT8_SYMM",
-    "TENSOR_QUANT8_SYMM_PER_CHANNEL",
-)
-WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "GROUPED_CONV_2D", "TRANSPOSE_CONV_2D", "FULLY_CONNECTED")
-
-
-def list_edits(part: Example) -> Iterator[tuple[str, Model]]:
-    """Yield each edit that changes the operation, in words and as the edited model."""
-    for words, edit in EDITS.items():
-        edited = edit(part)
-        if edited.main.operands != part.main.operands:
-            try:
-                yield words, build(edited)
-            except NnapiError:
-                continue  # the operation does not have the type, or the operand may not be constant
-    if decomposed := _decompose(build(part)):
-        names = dict.fromkeys(call.name for call in decomposed.operations)
-        yield f"write it as {', '.join(names)}", decomposed
-
-
-def _use_floats(part: Example) -> Example:
-    """Replace quantized values, and the bias beside quantized weights, by float32."""
-    (operation,) = part.main.operations
-    bias = operation.inputs[2] if operation.type in WEIGHTED else None
-    operands = list(part.main.operands)
-    for index, operand in enumerate(operands):
-        if operand.type in QUANTIZED or (index == bias and operand.type == "TENSOR_INT32"):
-            data = None if operand.data is None else operand.data.astype(np.float32)
-            operands[index] = replace(
-                operand, type="TENSOR_FLOAT32", scale=0.0, zero_point=0, channel_quant=None, data=data
-            )
-    return _replace_operands(part, operands)
-
-
-def _use_constants(part: Example) -> Example:
-    """Make all inputs but the first constants."""
-    kept = part.main.inputs[:1]
-    operands = [
-        replace(each, lifetime=Source.CONSTANT_COPY, data=part.inputs[index])
-        if index in part.main.inputs and index not in kept and part.inputs[index] is not None
-        else each
-        for index, each in enumerate(part.main.operands)
-    ]
-    return _replace_operands(replace(part, main=replace(part.main, inputs=kept)), operands)
-
-
-def _replace_operands(part: Example, operands: list[OperandSpec]) -> Example:
-    return replace(part, main=replace(part.main, operands=tuple(operands)))
-
-
-EDITS: dict[str, Callable[[Example], Example]] = {
-    "quantize it as signed 8-bit": as_signed,
-    "keep it in float32": _use_floats,
-    "make its other inputs constants": _use_constants,
-}
-
-
-def _decompose(model: Model) -> Model | None:
-    """Return the operation as simpler ones, if there are any."""
-    (call,) = model.operations
-    types = KnownTypes(model, {operand.index: operand.type for operand in model.operands})
-    values = {o.index: o.value for o in model.operands if o.lifetime is Lifetime.CONSTANT}
-    try:
-        normal = normalize_call(model, call, types, values.__getitem__)
-        decomposition = decompose_call(model, call, normal, types, values)
-    except (NnapiError, Unsupported, KeyError):
-        return None
-    return None if decomposition is None else decomposition.model

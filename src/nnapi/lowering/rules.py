@@ -8,7 +8,6 @@ from pkgutil import iter_modules
 from typing import Any, TypeVar
 
 from nnapi.codes import OperationCode
-from nnapi.model.operation import Operation
 from nnapi.operation_codes import FAMILY_OF
 
 Rule = Callable[..., Any]
@@ -48,16 +47,12 @@ class Rules(Mapping[int, Rule]):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def lower(self, *operations: Operation | OperationCode) -> Callable[[R], R]:
-        """Register a rule.
-
-        A rule gets a context and the call's arguments by name, tensors as the engine's values, and returns the value of
-        each result.
-        """
+    def lower(self, *operations: OperationCode) -> Callable[[R], R]:
+        """Register a rule. It gets a context and the call's arguments by name, tensors as the engine's values, and
+        returns the value of each result."""
 
         def register(rule: R) -> R:
-            codes = [operation.code if isinstance(operation, Operation) else operation for operation in operations]
-            self.own.update(dict.fromkeys(codes, rule))
+            self.own.update(dict.fromkeys(operations, rule))
             return rule
 
         return register

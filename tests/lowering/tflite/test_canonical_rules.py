@@ -15,7 +15,7 @@ import pytest
 import nnapi
 from nnapi.codes import OperationCode
 from nnapi.formats.tflite.reader import File
-from nnapi.lowering.tflite import RULES
+from nnapi.lowering.tflite.context import RULES
 
 
 def f32(values: Any) -> Any:

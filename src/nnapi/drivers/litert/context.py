@@ -6,7 +6,6 @@ from typing import Any, ClassVar, TypeVar
 from nnapi.codes import OperandCode
 from nnapi.formats.tflite.graph import Tensor
 from nnapi.formats.tflite.operators import facts
-from nnapi.lowering import tflite
 from nnapi.lowering.lower import require
 from nnapi.lowering.rules import Rules
 from nnapi.lowering.tflite import context as canonical
@@ -23,7 +22,7 @@ HIGHEST_RANK = 5
 POOLS = ("AVERAGE_POOL_2D", "L2_POOL_2D", "MAX_POOL_2D")
 MOST_PADDING = 256
 """Cells of padding around a pooled image that are always supported."""
-RULES = Rules("nnapi.drivers.litert.rules", tflite.RULES)
+RULES = Rules("nnapi.drivers.litert.rules", canonical.RULES)
 lower = RULES.lower
 
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from nnapi.codes import OperandCode, OperationCode
+from nnapi.codes import OperandCode
 from nnapi.drivers.openvino.api import op, ov
 from nnapi.drivers.openvino.context import RULES, Bounds, Context, integers
 from nnapi.drivers.openvino.recurrences import Search
@@ -20,13 +20,11 @@ from nnapi.model.call import UNKNOWN, Call
 from nnapi.model.facts import Kind
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import OperandType, Shape
-from nnapi.operation_codes import FAMILIES
+from nnapi.operation_codes import FAMILY_OF
 from nnapi.ops.quantization import same_quantization
 
 LARGE = 200
 """Elementwise operations in a row, or on one value; no known network has as many."""
-CELLS = frozenset(OperationCode[name] for name in FAMILIES["recurrent"].split())
-"""They are not decomposed: the engine fails to compile some cells of one unit, and xnnpack-cpu has its own."""
 ELEMENTWISE = (Kind.ELEMENTWISE, Kind.TRANSCENDENTAL)
 CONVERSIONS, RESHAPES = ("Convert", "FakeQuantize"), ("Reshape", "Squeeze", "Unsqueeze")
 """Types of nodes that the engine may compute in the memory of their input."""
@@ -94,9 +92,10 @@ class Lowered(Lowering[Value, Context]):
         return Context(call, checked, self._is_quantized)
 
     def _lower_as_parts(self, call: OperationCall, refusal: Exception) -> None:
-        """Decompose no cells, and nothing that may be another operation when the model runs."""
+        """Decompose nothing that may be another operation when the model runs, and no recurrent cells: the engine fails
+        to compile some of one unit, and xnnpack-cpu has its own."""
         is_dynamic = not all(self.model.operands[index].type.is_known for index in self.model.inputs)
-        if is_dynamic or call.code in CELLS:
+        if is_dynamic or FAMILY_OF.get(call.code) == "recurrent":
             raise refusal
         super()._lower_as_parts(call, refusal)
 

@@ -3,13 +3,12 @@
 from typing import Any
 
 from nnapi.formats.tflite.graph import Tensor, constant
-from nnapi.lowering import tflite
 from nnapi.lowering.lower import require
 from nnapi.lowering.rules import Rules
 from nnapi.lowering.tflite import context as canonical
 from nnapi.lowering.tflite.context import flip_sign
 
-RULES = Rules(base=tflite.RULES)
+RULES = Rules(base=canonical.RULES)
 
 
 class Context(canonical.Context):

@@ -97,7 +97,7 @@ def read_associated_file(path: str | os.PathLike[str], name: str) -> bytes:
             return archive.read(name)
     except KeyError:
         raise BadDataError(f"it names {name}, which is not in the file") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError) as error:
         raise BadDataError(f"{name}, which it names, cannot be read: {error}") from None
 
 

@@ -1,0 +1,62 @@
+"""Accelerators that an application may use instead of NNAPI: what each takes of a model, and why not the rest."""
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import nnapi
+from nnapi.drivers.litert.quiet import hide_delegate_message
+from nnapi.errors import NnapiError
+from nnapi.model.model import Model
+from nnapi.runtime.planning.grouping import group_by_owner
+from nnapi.runtime.verdicts.verdicts import need_verdicts
+
+
+class DeviceAccelerator:
+    """A device here, a profile (.toml), or a device of another NNAPI library."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self._device = name, nnapi.device(name)
+
+    def list_refusals(self, model: Model, parts: Sequence[Model]) -> list[str]:
+        """Return for each operation why it is refused, "" if it is taken; ``parts`` are the operations as models."""
+        answers = need_verdicts(self._device.driver, model)
+        return ["" if answer.supported else answer.reason or "refused without a reason" for answer in answers]
+
+    def count_partitions(self, model: Model, refusals: Sequence[str]) -> int:
+        """Return the number of partitions that the accelerator computes."""
+        owners = {call.number: not refusal for call, refusal in zip(model.operations, refusals, strict=True)}
+        return sum(bool(owner) for owner, _ in group_by_owner(model, owners))
+
+
+class Xnnpack:
+    """LiteRT's default delegate. It gives no reasons, so each operation is tried as a file of its own."""
+
+    name = "LiteRT XNNPACK"
+
+    def list_refusals(self, model: Model, parts: Sequence[Model]) -> list[str]:
+        return list(map(self._find_refusal, parts))
+
+    def count_partitions(self, model: Model, refusals: Sequence[str]) -> int:
+        return self._list_operators(model).count("DELEGATE")
+
+    def _find_refusal(self, part: Model) -> str:
+        try:
+            names = self._list_operators(part)
+        except (NnapiError, ValueError, RuntimeError) as error:
+            return str(error).splitlines()[0]
+        return "" if "DELEGATE" in names else f"LiteRT computes {' and '.join(dict.fromkeys(names))} without XNNPACK"
+
+    def _list_operators(self, model: Model) -> list[str]:
+        """Return the names of the operators in LiteRT's graph; ``DELEGATE`` is a partition of XNNPACK."""
+        from ai_edge_litert.interpreter import Interpreter
+
+        with tempfile.TemporaryDirectory(prefix="nnapi-") as folder, hide_delegate_message():
+            nnapi.export(model, path := Path(folder) / "model.tflite")
+            interpreter = Interpreter(str(path), num_threads=1)
+            interpreter.allocate_tensors()
+            return [operator["op_name"] for operator in interpreter._get_ops_details()]
+
+
+Accelerator: TypeAlias = DeviceAccelerator | Xnnpack

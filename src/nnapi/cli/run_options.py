@@ -1,0 +1,122 @@
+"""The options of ``nnapi run``."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, get_type_hints
+
+import typer
+
+from nnapi.cli.cluster_runs import On
+from nnapi.cli.options import (
+    AsPrecision,
+    AsWeights,
+    InputShapes,
+    Int16AsFloat,
+    ModelFile,
+    Names,
+    ProfileFile,
+    Seed,
+    device_option,
+)
+from nnapi.errors import Mistake
+from nnapi.vision.pictures import Pixels
+from nnapi.vision.task import Task
+
+
+@dataclass
+class RunOptions:
+    model: ModelFile
+    inputs: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="INPUT",
+            help="Pictures, .npy or .wav files, or folders of them: one run each, or one for each of several model "
+            "inputs. Random values where there is none.",
+            show_default=False,
+        ),
+    ] = None
+    device: Annotated[Names, device_option("Run on this device only (may be repeated).")] = None
+    threads: Annotated[int | None, typer.Option(min=1, help="Threads that a run may use.")] = None
+    profile: ProfileFile = None
+    labels: Annotated[Path | None, typer.Option(help="Names of the classes, one per line.")] = None
+    top: Annotated[int, typer.Option(min=1, help="How many classes to show.")] = 5
+    score: Annotated[
+        float | None, typer.Option(help="Score from which on boxes, key points and masks count, from 0 to 1.")
+    ] = None
+    range: Annotated[
+        str | None, typer.Option(metavar="LOW,HIGH", help="Float values for black and white: 0,1 or -1,1 or 0,255.")
+    ] = None
+    mean: Annotated[
+        str | None,
+        typer.Option(help="Subtracted from pixels 0 to 255, one number or one per channel: 123.7,116.3,103.5."),
+    ] = None
+    std: Annotated[str | None, typer.Option(help="Divides the pixels after that.")] = None
+    seed: Seed = 0
+    int16_as_float: Int16AsFloat = False
+    weights: AsWeights = None
+    precision: AsPrecision = None
+    shapes: InputShapes = None
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with everything that would be drawn.")] = False
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Write each output, as the model stores it, to a .npy file in this folder, and the picture drawn.",
+        ),
+    ] = None
+    task: Annotated[
+        Task | None, typer.Option("--as", help="The purpose of the model, where its outputs do not tell.")
+    ] = None
+    picture: Annotated[
+        Path | None,
+        typer.Option(metavar="F", help="Write the result into this picture: boxes, masks, key points, classes."),
+    ] = None
+    on: On = None
+    jsonl: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="F",
+            help="Append a line of JSON for each run to this file, and leave out the runs that succeeded before.",
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.on and self.profile:
+            raise Mistake("--profile is of this machine, and --on of others: give one of them")
+        if self.range and (self.mean or self.std):
+            raise Mistake("--range says the same as --mean and --std: give one of them")
+
+    def pixels(self) -> Pixels:
+        if self.range:
+            limits = _numbers("--range", self.range) or ()
+            if len(limits) != 2 or limits[0] == limits[1]:
+                raise typer.BadParameter(f"{self.range!r} is not two different numbers", param_hint="--range")
+            return Pixels.of_range(*limits)
+        found = Pixels(_numbers("--mean", self.mean), _numbers("--std", self.std))
+        if found.std and 0 in found.std:
+            raise typer.BadParameter("must not be 0", param_hint="--std")
+        return found
+
+
+def with_options(command: Callable[[RunOptions], None]) -> Callable[..., None]:
+    """Turn the function into a command whose options are the fields of its argument."""
+
+    def call(**values: Any) -> None:
+        command(RunOptions(**values))
+
+    call.__doc__, call.__name__ = command.__doc__, command.__name__
+    call.__annotations__ = get_type_hints(RunOptions, include_extras=True)
+    call.__signature__ = inspect.signature(RunOptions, eval_str=True)  # type: ignore[attr-defined]  # which Typer reads
+    return call
+
+
+def _numbers(option: str, text: str | None) -> tuple[float, ...] | None:
+    if text is None:
+        return None
+    try:
+        return tuple(float(number) for number in text.split(","))
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not one number or several with commas", param_hint=option) from None

@@ -1,0 +1,85 @@
+"""Edits of one operation that may let an accelerator take it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from nnapi.errors import NnapiError
+from nnapi.lowering.decompose import decompose_call
+from nnapi.lowering.lower import KnownTypes, Unsupported, normalize_call
+from nnapi.model.model import Lifetime, Model
+from nnapi.testing.build import build
+from nnapi.testing.example import Example, OperandSpec, Source, as_signed
+
+QUANTIZED = (
+    "TENSOR_QUANT8_ASYMM",
+    "TENSOR_QUANT8_ASYMM_SIGNED",
+    "TENSOR_QUANT8_SYMM",
+    "TENSOR_QUANT8_SYMM_PER_CHANNEL",
+)
+WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "GROUPED_CONV_2D", "TRANSPOSE_CONV_2D", "FULLY_CONNECTED")
+
+
+def list_edits(part: Example) -> Iterator[tuple[str, Model]]:
+    """Yield each edit that changes the operation, in words and as the edited model."""
+    for words, edit in EDITS.items():
+        edited = edit(part)
+        if edited.main.operands != part.main.operands:
+            try:
+                yield words, build(edited)
+            except NnapiError:
+                continue  # the operation does not have the type, or the operand may not be constant
+    if decomposed := _decompose(build(part)):
+        names = dict.fromkeys(call.name for call in decomposed.operations)
+        yield f"write it as {', '.join(names)}", decomposed
+
+
+def _use_floats(part: Example) -> Example:
+    """Replace quantized values, and the bias beside quantized weights, by float32."""
+    (operation,) = part.main.operations
+    bias = operation.inputs[2] if operation.type in WEIGHTED else None
+    operands = list(part.main.operands)
+    for index, operand in enumerate(operands):
+        if operand.type in QUANTIZED or (index == bias and operand.type == "TENSOR_INT32"):
+            data = None if operand.data is None else operand.data.astype(np.float32)
+            operands[index] = replace(
+                operand, type="TENSOR_FLOAT32", scale=0.0, zero_point=0, channel_quant=None, data=data
+            )
+    return _replace_operands(part, operands)
+
+
+def _use_constants(part: Example) -> Example:
+    """Make all inputs but the first constants."""
+    kept = part.main.inputs[:1]
+    operands = [
+        replace(each, lifetime=Source.CONSTANT_COPY, data=part.inputs[index])
+        if index in part.main.inputs and index not in kept and part.inputs[index] is not None
+        else each
+        for index, each in enumerate(part.main.operands)
+    ]
+    return _replace_operands(replace(part, main=replace(part.main, inputs=kept)), operands)
+
+
+def _replace_operands(part: Example, operands: list[OperandSpec]) -> Example:
+    return replace(part, main=replace(part.main, operands=tuple(operands)))
+
+
+EDITS: dict[str, Callable[[Example], Example]] = {
+    "quantize it as signed 8-bit": as_signed,
+    "keep it in float32": _use_floats,
+    "make its other inputs constants": _use_constants,
+}
+
+
+def _decompose(model: Model) -> Model | None:
+    """Return the operation as simpler ones, if there are any."""
+    (call,) = model.operations
+    types = KnownTypes(model, {operand.index: operand.type for operand in model.operands})
+    values = {o.index: o.value for o in model.operands if o.lifetime is Lifetime.CONSTANT}
+    try:
+        normal = normalize_call(model, call, types, values.__getitem__)
+        decomposition = decompose_call(model, call, normal, types, values)
+    except (NnapiError, Unsupported, KeyError):
+        return None
+    return None if decomposition is None else decomposition.model
