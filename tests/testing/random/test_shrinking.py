@@ -4,7 +4,7 @@ import numpy as np
 
 from nnapi.testing.example import Example
 from nnapi.testing.random.graphs import random_graph
-from nnapi.testing.random.session import resize, shrink
+from nnapi.testing.random.shrinking import resize, shrink
 from tests.testing.testing_cases import add
 
 

@@ -76,12 +76,9 @@ class Computation:
         self._doubtful: set[int] = set()
         self._lost: dict[int, Array] = {}
         self._fed_back = {i for call in example.main.operations if call.type in SEQUENCES for i in call.outputs}
-        self._chosen = {
-            index
-            for number, call in enumerate(example.main.operations)
-            if call.type in CHOOSING and not self.rescales(number)
-            for index in call.outputs
-        }
+        calls = enumerate(example.main.operations)
+        chosen = [call for number, call in calls if call.type in CHOOSING and not self.rescales(number)]
+        self._chosen = {index for call in chosen for index in call.outputs}
         self._rng = np.random.default_rng(0)  # the same for each way of looking at an example
         self.values: Values = {i: find_given(example, i) for i in range(len(example.main.operands))}
         self.others: list[Values] = [dict(self.values) for _ in range(rounds)]
