@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from nnapi import Device, compile
 from nnapi.cli import app
+from nnapi.cli.failure import ExitCode
 from nnapi.drivers.base import PrepareOptions
 from nnapi.drivers.isolated import Isolated
 from nnapi.errors import DeadObjectError, NnapiError
@@ -77,15 +78,16 @@ def test_a_file_is_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "code", "message"),
     [
-        (["{}/no/socket"], "cannot be served: No such file"),
-        (["{}/socket", "--mode", "rw"], "rw are not permissions"),
-        (["{}/socket", "-d", "no-device"], "no device 'no-device'"),
-        (["{}/socket", "--models", "0"], "models is 0, must be above 0"),
+        (["{}/no/socket"], ExitCode.BAD_INPUT, "cannot be served: No such file"),
+        (["{}/socket", "--mode", "rw"], ExitCode.BAD_INPUT, "rw are not permissions"),
+        (["{}/socket", "-d", "no-device"], ExitCode.NO_DEVICE, "no device 'no-device'"),
+        (["{}/socket", "--models", "0"], ExitCode.BAD_INPUT, "models is 0, must be above 0"),
+        (["{}/socket", "--rate", "-1"], ExitCode.BAD_INPUT, "rate is -1.0, must be above 0"),
     ],
 )
-def test_mistakes(tmp_path: Path, arguments: list[str], message: str) -> None:
+def test_mistakes(tmp_path: Path, arguments: list[str], code: ExitCode, message: str) -> None:
     result = CliRunner().invoke(app, ["serve", *[argument.format(tmp_path) for argument in arguments]])
-    assert result.exit_code != 0
+    assert result.exit_code == code
     assert message in f"{result.output}{result.exception}"

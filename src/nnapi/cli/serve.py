@@ -38,14 +38,15 @@ def serve(
         permissions = stat.S_IMODE(int(mode, 8))
     except ValueError:
         raise Mistake(f"{mode} are not permissions: give three octal digits, such as 660") from None
-    found = [nnapi.device(name) for name in device] if device else nnapi.devices()
-    allowance = Allowance(memory << 20, models, threads, descriptors, seconds)
-    drivers = {each.name: each.driver for each in found}
+    drivers = {each.name: each.driver for each in (map(nnapi.device, device) if device else nnapi.devices())}
     try:
+        allowance = Allowance(memory << 20, models, threads, descriptors, seconds)
         service = Service(socket, drivers, permissions, allowance, applications, rate)
+    except nnapi.BadDataError as error:
+        raise Mistake(str(error)) from None
     except OSError as error:
         raise Mistake(f"{socket} cannot be served: {error.strerror or error}") from None
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: service.close())
-    console().print(f"serving {', '.join(each.name for each in found)} at {socket}", markup=False)
+    console().print(f"serving {', '.join(drivers)} at {socket}", markup=False)
     service.run()
