@@ -55,8 +55,8 @@ def reduce(context: Context, input: Value, axes: Array, keep_dims: int) -> Value
 def _reduce(context: Context, input: Value, axes: Array, function: Function) -> tuple[Node, bool]:
     """Return the reduction of the float values, and whether it is NCHW: as the input, where no axis is dropped.
 
-    Several axes, the first among them, are dropped by a reshape: the engine ignores a reshape that follows the sum.
-    One axis is too where dimensions of 1 are left: of a transposed value the engine gives them another order.
+    A reshape drops the axes where the engine's own way has faults: of several axes with the first among them, a later
+    reshape would be ignored; of one axis beside dimensions of 1, these would swap places behind a transpose.
     """
     first, along, rank = input.is_channels_first, reduced_axes(input.type.rank, axes), input.type.rank
     left = [axis_in(first, axis) for axis in range(rank) if axis not in along]
