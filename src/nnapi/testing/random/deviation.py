@@ -280,12 +280,13 @@ class Computation:
         return made == "TENSOR_FLOAT16" and given != made
 
     def rescales(self, number: int) -> bool:
-        """Whether an operation rounds the quantized values of its first operand to another scale."""
+        """Whether an operation rounds the quantized values of its first quantized operand to another scale."""
         operation, operands = self.example.main.operations[number], self.example.main.operands
-        first = next(operands[i] for i in operation.inputs if operands[i].type.startswith("TENSOR"))
-        quantization = (first.scale, first.zero_point)
-        results = [operands[i] for i in operation.outputs if operands[i].scale and first.scale]
-        return any((result.scale, result.zero_point) != quantization for result in results)
+        given, made = (
+            [(operands[i].scale, operands[i].zero_point) for i in indices if operands[i].scale]
+            for indices in (operation.inputs, operation.outputs)
+        )
+        return any(each != given[0] for each in made if given)
 
     def _one_off(self, index: int, array: Array | None, turn: int) -> Array | None:
         if array is None:
