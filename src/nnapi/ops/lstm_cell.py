@@ -10,7 +10,7 @@ from nnapi.model.operand import Array
 from nnapi.ops.lstm_parameters import Cell
 
 EPSILON = 1e-8
-"""The variance that layer normalization assumes for a constant."""
+"""Layer normalization adds it to the variance."""
 
 
 def sigmoid(x: Array) -> Array:
@@ -65,8 +65,7 @@ def gate(
 
 def normalize(z: Array) -> Array:
     z = z - z.mean(-1, keepdims=True)
-    variance = (z * z).mean(-1, keepdims=True)
-    return z / np.sqrt(np.where(variance == 0, np.float32(EPSILON), variance))
+    return z / np.sqrt((z * z).mean(-1, keepdims=True) + np.float32(EPSILON))
 
 
 def clip(x: Array, limit: float) -> Array:
