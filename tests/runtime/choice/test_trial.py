@@ -317,6 +317,27 @@ def test_the_fastest_of_several_takes_over_at_once(machine: Machine) -> None:
     assert all(f"everything on {loser}: slower" in compilation.explain() for loser in ("first", "second"))
 
 
+def test_the_fastest_of_the_preparation_has_the_first_pairs(machine: Machine) -> None:
+    """The others have none once it has won by far: 40 ms in runs permit 2 ms of measurements beside the grace."""
+    machine.first.seconds, machine.second.seconds = 14e-3, 13e-3
+    machine.devices.append(nnapi.Device(Fake(machine.clock, "third", 9e-3, 0.05)))
+    compilation = machine.compile()
+    found = machine.begin(compilation)
+    machine.use(compilation, 40)
+    assert compilation.plan.devices == ("third",)
+    assert [len(each.evidence.logs) for each in found.challengers] == [0, 4]
+
+
+def test_a_plan_far_behind_the_fastest_challenger_is_not_on_trial(machine: Machine) -> None:
+    machine.second.seconds = 0.3e-3
+    machine.devices.append(nnapi.Device(Fake(machine.clock, "third", 0.9e-3, 0.05)))
+    found = machine.begin(machine.compile())
+    assert [each.standing for each in found.challengers] == ["on trial", "slower"]
+    machine.second.seconds = 0.5e-3
+    found = machine.begin(machine.compile())
+    assert [each.standing for each in found.challengers] == ["on trial", "on trial"]
+
+
 def test_nothing_is_tried_where_there_is_no_choice(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     low = nnapi.PreferenceCode.PREFER_LOW_POWER
     with nnapi.settings(tuning=False):

@@ -21,6 +21,8 @@ log = Log("nnapi.ExecutionPlan")
 
 REPEATS = ((1.25e-3, 8), (6e-3, 6), (20e-3, 4), (50e-3, 2))
 """Seconds of a run, and how often shorter runs are repeated. The shortest counts: about four find cold caches."""
+CLEAR = 1.25
+"""Ratio to the active plan beyond which no more runs are needed: cold caches cost less."""
 MARGIN, DOUBTFUL_MARGIN = 1.03, 1.05
 """Factors by which a challenger must be faster; the second if it is divided or its engine starts slowly."""
 
@@ -39,14 +41,19 @@ def count_runs(seconds: float) -> int:
     return next((count for limit, count in REPEATS if seconds < limit), 1)
 
 
-def time_runs(infer: Infer, inputs: Inputs, expected: float = 0.0) -> tuple[float, Sequence[Array]]:
-    """Run a few times. Returns the seconds of the shortest run, and the outputs."""
+def time_runs(
+    infer: Infer, inputs: Inputs, expected: float = 0.0, active: float | None = None
+) -> tuple[float, Sequence[Array]]:
+    """Run a few times; fewer if the runs are clearly shorter or longer than the ``active`` plan's. Returns the seconds
+    of the shortest run, and the outputs."""
     shortest, count = math.inf, 0
     with mute():
         while count < count_runs(min(shortest, expected or shortest)):
             start = time.perf_counter()
             outputs = infer(inputs)
             shortest, count = min(shortest, time.perf_counter() - start), count + 1
+            if active and (shortest * CLEAR < active or (count > 1 and shortest > active * CLEAR)):
+                break
     return shortest, outputs
 
 
@@ -62,6 +69,8 @@ class Challenger:
         """The reason of an exclusion."""
         self.seconds = 0.0
         """Of its last measurement."""
+        self.first_gain = 0.0
+        """Log ratio of the active plan's seconds to its own when it was prepared."""
         self._margin = DOUBTFUL_MARGIN if is_doubtful else MARGIN
         self._infer: Infer | None = None
 
@@ -72,6 +81,11 @@ class Challenger:
     @property
     def is_faster(self) -> bool:
         return self.standing is Standing.FASTER and not self.reason
+
+    @property
+    def log_gain(self) -> float:
+        """Mean log ratio of its pairs; before there are two, that of its preparation."""
+        return self.evidence.log_gain if len(self.evidence.logs) > 1 else self.first_gain
 
     def prepare(self, make: Callable[[], ReadyPlan], inputs: Inputs) -> Sequence[Array] | None:
         """Prepare it, warm it up and time it. Returns the outputs; None where it fails."""
@@ -94,7 +108,7 @@ class Challenger:
         """Measure a pair; the active plan took ``active`` seconds. Returns the outputs, None where it fails."""
         assert self._infer is not None
         try:
-            self.seconds, outputs = time_runs(self._infer, inputs, self.seconds)
+            self.seconds, outputs = time_runs(self._infer, inputs, self.seconds, active)
         except Exception as error:
             self.exclude(f"fails: {error}", is_lasting=isinstance(error, NnapiError))
             return None

@@ -40,7 +40,7 @@ class Evidence:
         self.logs = list(logs)
 
     def add(self, active: float, challenger: float) -> None:
-        self.logs.append(math.log(max(active, 1e-9) / max(challenger, 1e-9)))
+        self.logs.append(log_ratio(active, challenger))
 
     @property
     def log_gain(self) -> float:
@@ -82,6 +82,10 @@ class Evidence:
         middle = statistics.median(self.logs)
         most = max(OUTLIER, SPREADS * statistics.median(abs(log - middle) for log in self.logs))
         return [min(max(log, middle - most), middle + most) for log in self.logs]
+
+
+def log_ratio(active: float, challenger: float) -> float:
+    return math.log(max(active, 1e-9) / max(challenger, 1e-9))
 
 
 def bayes_factor(values: list[float]) -> float:

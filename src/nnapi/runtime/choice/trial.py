@@ -16,7 +16,7 @@ from nnapi.locks import make_lock
 from nnapi.model.borrowed import hold
 from nnapi.model.operand import Array
 from nnapi.runtime.choice.challenger import Challenger, Inputs, count_runs, open_inference, time_runs
-from nnapi.runtime.choice.evidence import Standing, has_drifted
+from nnapi.runtime.choice.evidence import Standing, has_drifted, log_ratio
 from nnapi.runtime.choice.knowledge import cache_plan
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.record import MEASURED, PREDICTED, Comparison, Record, keep
@@ -31,11 +31,9 @@ log = Log("nnapi.ExecutionPlan")
 SHARE, GRACE = 0.05, 0.1
 """Share of the time spent in runs that measurements may take, and seconds on top."""
 CHALLENGERS = 5
-HOPELESS_PREDICTION, HOPELESS = 4.0, 3.0
-"""Predicted ratio to the fastest plan beyond which a plan is not prepared; measured ratio to the active plan beyond
-which it is dropped."""
-EACH = 2
-"""Pairs of each challenger before the fastest goes on alone."""
+HOPELESS_PREDICTION, HOPELESS = 4.0, 2.0
+"""Predicted ratio to the fastest plan beyond which a plan is not prepared; measured ratio beyond which it is dropped
+without a pair."""
 RECENT = 8
 """Runs of the active plan whose seconds are remembered."""
 SPIN = 0.0015
@@ -186,11 +184,13 @@ class Trial:
         found = challenger.prepare(lambda: prepare_plan(plan, question.devices, options, question.cache), sample)
         if found is not None:
             challenger.judge(question.model, expected, found)
-        if found is not None and challenger.seconds > HOPELESS * seconds:
-            challenger.time_again(sample)
-        if found is not None and challenger.seconds > HOPELESS * seconds:
-            challenger.evidence.add(seconds, challenger.seconds)
-            challenger.drop()
+            limit = HOPELESS * min([seconds, *(each.seconds for each in self.challengers if each.is_on_trial)])
+            if challenger.seconds > limit:
+                challenger.time_again(sample)
+            challenger.first_gain = log_ratio(seconds, challenger.seconds)
+            if challenger.seconds > limit:
+                challenger.evidence.add(seconds, challenger.seconds)
+                challenger.drop()
         self.challengers.append(challenger)
         self._plans.popleft()
         return True
@@ -232,11 +232,10 @@ class Trial:
             challenger, expected, found = self._pending.popleft()
             if not challenger.reason:
                 challenger.judge(self.question.model, expected, found)
-        best = max((each.evidence.log_gain for each in self.challengers if each.is_faster), default=None)
+        best = max((each.log_gain for each in self.challengers if each.is_faster), default=None)
         for each in self.challengers:
-            pairs = len(each.evidence.logs)
-            is_behind = best is not None and each.evidence.log_gain < best - (0.03 if pairs >= 4 else 0.3)
-            if is_behind and each.is_on_trial and pairs >= 2:
+            limit = 0.03 if len(each.evidence.logs) >= 4 else 0.3
+            if each.is_on_trial and best is not None and each.log_gain < best - limit:
                 each.drop()
 
     @property
@@ -327,11 +326,11 @@ class Trial:
     # Within
 
     def _find_next(self, *, twice: bool = False, is_limited: bool = True) -> Challenger | None:
-        """Return the next challenger: each has some pairs, then the fastest goes on. None where the budget is spent."""
+        """Return the next challenger: the fastest as far as is known. None where the budget is spent."""
         waiting = [each for each in list(self.challengers) if each.is_on_trial]
         if not waiting:
             return None
-        found = min(waiting, key=lambda each: (min(len(each.evidence.logs), EACH), -each.evidence.log_gain))
+        found = max(waiting, key=lambda each: each.log_gain)
         price = count_runs(found.seconds) * (found.seconds + (self.active_seconds if twice else 0.0))
         return found if not is_limited or self.cost + price <= GRACE + SHARE * self.spent else None
 

@@ -1,0 +1,29 @@
+"""Measurements of a plan."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from nnapi.model.operand import Array
+from nnapi.runtime.choice.challenger import Inputs, time_runs
+from tests.runtime.choice.trial_cases import Machine, X
+
+
+@pytest.mark.parametrize(
+    ("lengths", "runs"),
+    [((9, 8), 1), ((12, 8), 2), ((13, 12, 13, 14), 4), ((18, 13, 12, 12), 4), ((18, 18, 12), 2)],
+    ids=["shorter", "then shorter", "about as long", "once disturbed", "longer"],
+)
+def test_a_clear_ratio_needs_fewer_runs(machine: Machine, lengths: Sequence[float], runs: int) -> None:
+    """Beside 14 ms; a single long run may have been disturbed."""
+    left = list(lengths)
+
+    def infer(inputs: Inputs) -> Sequence[Array]:
+        machine.clock.now += left.pop(0) * 1e-3
+        return [np.negative(inputs[0])]
+
+    seconds, (output,) = time_runs(infer, [X], active=14e-3)
+    assert len(lengths) - len(left) == runs
+    assert seconds == pytest.approx(min(lengths[:runs]) * 1e-3)
+    np.testing.assert_array_equal(output, -X)
