@@ -131,6 +131,22 @@ def need_codes_of(model: Model, *codes: Array) -> None:
     assert abs(ours - right).max() <= 1
 
 
+def test_strides_over_single_cells_behind_a_concatenation() -> None:
+    """The engine makes these sums, which are not rounded before, a product of matrices and forgets the strides."""
+    random = np.random.default_rng(0)
+    codes, factors = (random.integers(0, 200, shape).astype(np.uint8) for shape in ((1, 6, 7, 8), (3, 1, 1, 8)))
+    builder = nnapi.Builder()
+    coarse, fine = (tensor("uint8", codes.shape, scale, 128) for scale in (0.5, 0.3))
+    joined = builder.concatenation(
+        builder.constant(codes, fine), builder.input(coarse), axis=0, out=tensor("uint8", (2, 6, 7, 8), 0.5, 128)
+    )
+    weights = builder.constant(factors, tensor("uint8", factors.shape, 0.1, 99))
+    bias = builder.constant(np.arange(3, dtype=np.int32) * 100, tensor("int32", (3,), 0.05))
+    out = tensor("uint8", (2, 3, 2, 3), 2.0, 100)
+    builder.output(builder.conv_2d(joined, weights, bias, padding_scheme=2, stride_w=4, stride_h=2, out=out), joined)
+    need_codes_of(builder.finish(), codes)
+
+
 @pytest.mark.parametrize("activation", [1, 2, 3])
 @pytest.mark.parametrize(
     ("input", "constant", "out", "number"),

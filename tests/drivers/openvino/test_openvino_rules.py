@@ -111,6 +111,22 @@ def test_unsigned_weights_beyond_signed_bytes(zero_point: int) -> None:
     need_close(both(OperationCode.CONV_2D, inputs, [tensor("uint8", (1, 5, 5, 8), 200, 127)], constant=True))
 
 
+def test_blocks_of_a_constant_that_is_rounded() -> None:
+    """The engine folds the operations before, and would not finish its own ones for blocks."""
+    builder = nnapi.Builder()
+    x = builder.constant(np.full((1, 1, 1, 1), 116, np.uint8), tensor("uint8", (1, 1, 1, 1), 0.6))
+    image, split, joined = (tensor("uint8", shape, 0.8) for shape in ((2, 2, 4, 3), (4, 3, 3, 3), (1, 2, 8, 3)))
+    whole, block = builder.prelu(x, builder.input(image), out=image), np.array([1, 2], np.int32)
+    builder.output(builder.space_to_batch_nd(whole, block, np.array([[1, 0], [1, 1]], np.int32), out=split))
+    builder.output(builder.batch_to_space_nd(whole, block, out=joined))
+    first, second = nnapi.compile(builder.finish(), [Device(OpenVinoDriver(threads=1))]).run(
+        np.zeros((2, 2, 4, 3), np.uint8)
+    )
+    assert first[:, 1:].reshape(2, -1).tolist() == [[0, 0, 0, *[87] * 6] * 4, [*[87] * 6, 0, 0, 0] * 4]
+    assert not first[:, 0].any()
+    assert (second == 87).all()
+
+
 def test_space_to_batch_pads_with_the_zero_point() -> None:
     image = UINT8.with_dimensions((1, 2, 2, 1)), np.array([1, 2, 3, 4], np.uint8).reshape(1, 2, 2, 1)
     inputs = [image, int32s(2, 2), int32s([1, 1], [1, 1])]

@@ -14,7 +14,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino import byte_sums
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, integers, lower
-from nnapi.drivers.openvino.value import Node, Value, constant, number
+from nnapi.drivers.openvino.value import Node, Value, constant, node_of, number
 from nnapi.lowering.lower import require
 from nnapi.lowering.windows import limit_steps, too_wide
 from nnapi.model.operand import Shape
@@ -90,11 +90,18 @@ def _windows(
     are_numbers = weights.get_type_name() == "Constant"
     x = input.real_unrounded(first=True) if are_numbers else input.real(first=True)
     strides = [1, 1]
-    if context.is_quantized and size == (1, 1) and not np.any(padding) and not byte_sums.are_exact():
-        strides, steps = steps, strides  # the engine would take them to operators before, and forget some
+    if size == (1, 1) and _loses_strides(context, x, weights):
+        strides, steps = steps, strides
     if kept != list(dimensions) or strides != [1, 1]:
         x = op.slice(x, integers([0, 0]), integers(kept), integers(strides), integers([2, 3]))
     return x, steps, [before for before, _ in padding], behind, list(dilation)
+
+
+def _loses_strides(context: Context, x: Node, weights: Node) -> bool:
+    """Whether the engine may forget strides over single cells: it takes them to operators before, and makes products of
+    matrices of floats and quantized weights."""
+    is_product = weights.get_type_name() == "Multiply" and node_of(x).get_type_name() != "FakeQuantize"
+    return is_product or (context.is_quantized and not byte_sums.are_exact())
 
 
 def make_weights(filter: Value, shape: Shape, order: Sequence[int], channels: Shape, is_stored: bool = True) -> Node:
