@@ -263,11 +263,12 @@ def test_what_is_moved_may_be_one_off_only_in_another_scale(scale: float, off: b
     assert bool(computed(example).expect(3).allowance.max() > scale / 2) == off
 
 
-def test_a_choice_in_another_scale_may_be_one_off() -> None:
-    """The condition, the first operand, has no scale."""
-    source, chosen = (tensor(Q8, 1, scale=scale) for scale in (0.5, 0.7))
-    hidden = replace(chosen, lifetime=Source.TEMPORARY_VARIABLE)
-    operands = (constant("TENSOR_BOOL8", np.ones(1, bool)), taken(source), taken(source), hidden, given(tensor(F32, 1)))
+@pytest.mark.parametrize("scales", [(0.5, 0.5), (0.7, 0.5)])
+def test_a_choice_in_another_scale_may_be_one_off(scales: tuple[float, float]) -> None:
+    """The condition, the first operand, has no scale; the first choice may have that of the result."""
+    first, second, result = (tensor(Q8, 1, scale=scale) for scale in (*scales, 0.7))
+    hidden = replace(result, lifetime=Source.TEMPORARY_VARIABLE)
+    operands = (constant("TENSOR_BOOL8", np.ones(1, bool)), taken(first), taken(second), hidden, given(tensor(F32, 1)))
     calls = (OperationSpec("SELECT", (0, 1, 2), (3,)), OperationSpec("DEQUANTIZE", (3,), (4,)))
     data = np.array([150], np.uint8)
     example = Example("chosen", Graph(operands, calls, (1, 2), (4,)), {1: data, 2: data}, {})

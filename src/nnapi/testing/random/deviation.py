@@ -280,13 +280,10 @@ class Computation:
         return made == "TENSOR_FLOAT16" and given != made
 
     def rescales(self, number: int) -> bool:
-        """Whether an operation rounds the quantized values of its first quantized operand to another scale."""
+        """Whether an operation rounds some of its quantized values to another scale."""
         operation, operands = self.example.main.operations[number], self.example.main.operands
-        given, made = (
-            [(operands[i].scale, operands[i].zero_point) for i in indices if operands[i].scale]
-            for indices in (operation.inputs, operation.outputs)
-        )
-        return any(each != given[0] for each in made if given)
+        used = [operands[i] for i in (*operation.inputs, *operation.outputs)]
+        return len({(each.scale, each.zero_point) for each in used if each.scale}) > 1
 
     def _one_off(self, index: int, array: Array | None, turn: int) -> Array | None:
         if array is None:
