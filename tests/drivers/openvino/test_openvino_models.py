@@ -95,8 +95,9 @@ def test_random_graphs_agree(steps: list[str], quantized: bool, seed: int) -> No
     builder.output(values[-1])
     model = builder.finish()
     assert [verdict.reason for verdict in ENGINE.driver.verdicts(model) if not verdict.supported] == []
+    steepest = 3.2 if "logistic" in steps else 1  # a slope of 1/4 from steps of 0.05 to steps of 1/256
     for ours, right in agreement(model, seed):
-        tolerance = 1 + len(steps) if quantized else 1e-4  # one code off for each operation, if it comes to the worst
+        tolerance = (1 + len(steps)) * steepest if quantized else 1e-4  # one off for each operation, at the worst
         np.testing.assert_allclose(ours.astype(float), right.astype(float), atol=tolerance, rtol=1e-4)
 
 
