@@ -127,6 +127,17 @@ def test_blocks_of_a_constant_that_is_rounded() -> None:
     assert (second == 87).all()
 
 
+def test_zeros_around_a_difference_stay() -> None:
+    """Between quantized values the engine took the 1 from the padding, too."""
+    builder = nnapi.Builder()
+    x = builder.dequantize(builder.input(tensor("int8", (1, 2), 0.5)), out=tensor("float32", (1, 2)))
+    difference = builder.sub(x, np.array([1], np.float32))
+    builder.output(builder.pad(difference, np.array([[1, 0], [0, 0]], np.int32)))
+    builder.output(builder.quantize(difference, out=tensor("uint8", (1, 2), 0.5, 128)))
+    padded, _ = nnapi.compile(builder.finish(), [Device(OpenVinoDriver(threads=1))]).run(np.array([[6, 8]], np.int8))
+    assert padded.tolist() == [[0, 0], [2, 3]]
+
+
 def test_space_to_batch_pads_with_the_zero_point() -> None:
     image = UINT8.with_dimensions((1, 2, 2, 1)), np.array([1, 2, 3, 4], np.uint8).reshape(1, 2, 2, 1)
     inputs = [image, int32s(2, 2), int32s([1, 1], [1, 1])]

@@ -132,7 +132,7 @@ def batch_to_space(context: Context, input: Value, block_shape: Array) -> Value:
 def space_to_batch(context: Context, input: Value, block_shape: Array, paddings: Array) -> Value:
     """The padding is a node of its own: the engine would pad with the quantized value 0."""
     begin, end = (integers([0, 0, *paddings[:, side]]) for side in (0, 1))
-    padded, kind = _with_zeros(input, begin, end, True)
+    padded, kind = _with_zeros(context, input, begin, end, True)
     batches, rows, columns, channels = context.type().dimensions
     parts = [input.type.dimensions[0], channels, rows, block_shape[0], columns, block_shape[1]]
     y = _exchange(padded, parts, (3, 5, 0, 1, 2, 4), [batches, channels, rows, columns])
@@ -149,29 +149,31 @@ def _exchange(x: Node, parts: Sequence[int], order: Sequence[int], shape: Sequen
 @lower(Op.PAD)
 def pad(context: Context, input: Value, paddings: Array) -> Value:
     first = input.is_channels_first
-    y, kind = _with_zeros(input, *_around(paddings, first), first)
+    y, kind = _with_zeros(context, input, *_around(paddings, first), first)
     return Value.of(y, context.type(), kind, first=first)
 
 
-def _with_zeros(input: Value, begin: Node, end: Node, first: bool) -> tuple[Node, Kind]:
+def _with_zeros(context: Context, input: Value, begin: Node, end: Node, first: bool) -> tuple[Node, Kind]:
     """Return the padded node and its kind: quantized values are padded with the zero point, as the engine may take the
     float 0 for the quantized value 0."""
     kind: Kind = "stored" if input.type.is_quantized else "real"
     zero = op.constant(input.type.dtype.type(input.type.zero_point)) if input.type.is_quantized else number(0)
-    return op.pad(input.node(kind, first), begin, end, "constant", zero), kind
+    return op.pad(_hide(context, input, input.node(kind, first)), begin, end, "constant", zero), kind
 
 
 @lower(Op.PAD_V2)
 def pad_v2(context: Context, input: Value, paddings: Array, pad_value: float) -> Value:
-    """Quantized values are padded as stored: the engine fails to compile a padding of their floats with other than 0.
-    Floats in a model with quantized values are hidden: it would apply a factor of theirs to the padding, too."""
+    """Quantized values are padded as stored: the engine fails to compile a padding of their floats with other than 0."""
     first = input.is_channels_first
-    value = np.array(pad_value).astype(input.type.dtype)
-    x = input.node("stored", first)
-    if context.is_quantized and input.type.code in FLOATS:
-        x = op.maximum(x, x)
-    y = op.pad(x, *_around(paddings, first), "constant", op.constant(value))
+    x, value = input.node("stored", first), np.array(pad_value).astype(input.type.dtype)
+    y = op.pad(_hide(context, input, x), *_around(paddings, first), "constant", op.constant(value))
     return Value.of(y, context.type(), "stored", first=first)
+
+
+def _hide(context: Context, input: Value, x: Node) -> Node:
+    """Hide floats in a model with quantized values: the engine would apply a factor or a term of theirs to the padding,
+    too."""
+    return op.maximum(x, x) if context.is_quantized and input.type.code in FLOATS else x
 
 
 def _around(paddings: Array, first: bool) -> tuple[Node, Node]:
