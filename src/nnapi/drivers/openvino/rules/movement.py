@@ -163,7 +163,7 @@ def _with_zeros(context: Context, input: Value, begin: Node, end: Node, first: b
 
 @lower(Op.PAD_V2)
 def pad_v2(context: Context, input: Value, paddings: Array, pad_value: float) -> Value:
-    """Quantized values are padded as stored: the engine fails to compile a padding of their floats with other than 0."""
+    """Quantized values are padded as stored: the engine compiles a padding of their floats with 0 alone."""
     first = input.is_channels_first
     x, value = input.node("stored", first), np.array(pad_value).astype(input.type.dtype)
     y = op.pad(_hide(context, input, x), *_around(paddings, first), "constant", op.constant(value))
