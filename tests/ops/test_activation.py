@@ -108,6 +108,14 @@ def test_not_a_number_stays_one() -> None:
         assert np.isnan(run(code, floats([np.nan, 1]))).tolist() == [True, False]
 
 
+@pytest.mark.parametrize(("code", "activation"), [(Op.RELU, 1), (Op.RELU6, 3)])
+def test_a_zero_has_the_sign_that_an_activation_of_another_operation_gives(code: Any, activation: int) -> None:
+    """RSQRT makes an infinity of that sign."""
+    x = floats([-0.0, 0.0, -1.0])
+    fused = run(Op.MUL, x, floats([1.0]), scalar(OperandCode.INT32, activation), out=x[0])
+    assert np.signbit(run(code, x)).tolist() == np.signbit(fused).tolist() == [True, False, False]
+
+
 @pytest.mark.parametrize(("code", "scale"), [(Op.TANH, "0.0078125"), (Op.LOGISTIC, "0.00390625")])
 def test_the_scale_of_the_result_is_fixed(code: Any, scale: str) -> None:
     x = given_array(np.array([1, 2], np.uint8))

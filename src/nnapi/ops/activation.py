@@ -45,7 +45,7 @@ def _function(
     return operation
 
 
-def _cut(code: OperationCode, low: float, high: float | None) -> Operation:
+def _cut(code: OperationCode, low: float, high: float) -> Operation:
     facts = Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.REQUANTIZES)
     return _function(code, facts, lambda input: np.clip(input, low, high), reals(), quant="input", rank=upto(4))
 
@@ -57,7 +57,7 @@ def _elu(input: Array, alpha: float) -> Array:
 CURVED = Facts(Kind.TRANSCENDENTAL, Trait.PAIRS)
 ALPHA = Scalar("alpha", like="input", via=FLOAT_SCALAR)
 
-RELU = _cut(OperationCode.RELU, 0, None)
+RELU = _cut(OperationCode.RELU, 0, np.inf)
 RELU1 = _cut(OperationCode.RELU1, -1, 1)
 RELU6 = _cut(OperationCode.RELU6, 0, 6)
 TANH = _function(
