@@ -81,6 +81,7 @@ def need_untouched(place: Any) -> None:
     assert [path.name for path in (place / "caches").iterdir()] in ([], ["nnapi"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_commands_connect_to_nothing_and_leave_nothing(place: Any, name: str) -> None:
     ran = run(place, COMMANDS[name])
@@ -99,6 +100,7 @@ def test_the_watch_sees_connections(place: Any) -> None:
     assert "getaddrinfo" in (place / "seen").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
 @pytest.mark.parametrize("name", ["run", "run on openvino-cpu", "bench"])
 def test_nor_do_their_libraries(place: Any, name: str) -> None:

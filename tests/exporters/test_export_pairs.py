@@ -14,6 +14,7 @@ from tests.exporters.pair_cases import list_pairs, run_all
 MODULES = {"LiteRT": "ai_edge_litert", "ONNX Runtime": "onnxruntime"}
 
 
+@pytest.mark.slow
 @pytest.mark.engine
 @pytest.mark.parametrize("way", MODULES)
 def test_every_operation_with_every_type_that_can_be_written_runs(way: str) -> None:

@@ -150,6 +150,7 @@ def test_float_networks_agree_with_litert(name: str, shared: Path) -> None:
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-4 * float(np.abs(theirs).max()))
 
 
+@pytest.mark.slow
 @pytest.mark.engine
 @pytest.mark.parametrize("name", QUANTIZED)
 def test_every_operation_of_quantized_networks_is_within_one_step(name: str, shared: Path) -> None:

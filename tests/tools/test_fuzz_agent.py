@@ -10,5 +10,6 @@ from tools.fuzz_agent import can_fuzz, fuzz
 pytestmark = [needs_agent, pytest.mark.skipif(not can_fuzz(), reason="no compiler with sanitizers")]
 
 
+@pytest.mark.slow
 def test_no_message_harms_the_agent(tmp_path: Path) -> None:
     assert fuzz(tmp_path, 400, seed=3) > 50

@@ -338,6 +338,7 @@ def test_own_delegate_computes(own: Device) -> None:
         np.testing.assert_allclose(compiled.run(X)[0], 2 * np.tanh(2 * X), rtol=1e-6)
 
 
+@pytest.mark.slow
 @needs_own
 @pytest.mark.parametrize("pattern", ["conv_quant8_channels", "exp", "softmax_float_1"])
 def test_examples_pass_by_own_delegate(own: Device, pattern: str) -> None:

@@ -332,6 +332,7 @@ def test_a_service_without_descriptors_goes_on(tmp_path: Path) -> None:
             assert compile(model(), second).run(X)[0].tolist() == Y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_mutated_messages(seed: int) -> None:
     """Mutated messages; ``python -m tools.fuzz_service`` sends more."""

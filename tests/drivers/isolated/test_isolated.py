@@ -359,6 +359,7 @@ def reference_like(version: Path) -> Driver:
     return Changing(str(copy))
 
 
+@pytest.mark.slow
 def test_public_examples(isolated: Isolated, corpus: Corpus) -> None:
     """A few of them in all ways; the others are run with the conformance corpus."""
     chosen = set(corpus.entries[::200])

@@ -84,6 +84,7 @@ def filtered(builder: Any, x: Any, step: str, out: Any, random: Any) -> Any:
     return call(x, weights, bias, "same", 1, 1, *more, activation="relu6", **out)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.sampled_from(STEPS), min_size=3, max_size=12), st.booleans(), st.integers(0, 2**16))
 def test_random_graphs_agree(steps: list[str], quantized: bool, seed: int) -> None:
@@ -101,6 +102,7 @@ def test_random_graphs_agree(steps: list[str], quantized: bool, seed: int) -> No
         np.testing.assert_allclose(ours.astype(float), right.astype(float), atol=tolerance, rtol=1e-4)
 
 
+@pytest.mark.slow
 @settings(max_examples=GRAPHS // 3, deadline=None)  # compiling them takes longer than on other engines
 @given(st.sampled_from(KINDS), st.integers(3, 20), st.integers(0, 2**32 - 1))
 def test_each_operation_of_random_graphs_agrees(kind: str, count: int, seed: int) -> None:

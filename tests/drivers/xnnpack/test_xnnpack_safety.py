@@ -40,6 +40,7 @@ print("runs", runs)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.engine
 def test_odd_models_leave_the_process_alive() -> None:
     done = subprocess.run([sys.executable, "-c", WORK], capture_output=True, text=True, timeout=300, check=False)

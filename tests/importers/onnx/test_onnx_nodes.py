@@ -32,6 +32,7 @@ EVERY = 6
 """Of so many cases one is run on the default devices, where a compilation takes longer."""
 
 
+@pytest.mark.slow
 def test_some_pass_on_the_reference() -> None:
     """One test: making the cases takes many seconds, in every process that has one of several."""
     cases = [case for case in node_cases() if case.name in WHOLE]

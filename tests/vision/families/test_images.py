@@ -45,6 +45,7 @@ def test_depths() -> None:
     assert (found.data["depths"][0][0], found.data["depths"][7][7]) == (2, 6)
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 def test_a_portrait_enlarged(shared: Path, tmp_path: Path) -> None:
     """EDSR: the picture that comes out is the one that went in, at twice the size that fits."""
