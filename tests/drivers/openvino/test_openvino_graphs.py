@@ -272,12 +272,14 @@ def test_a_reshape_behind_dropped_axes_counts() -> None:
     need_equal(builder, np.array([2, 3], np.float32).reshape(1, 1, 2, 1))
 
 
-def test_dimensions_of_1_keep_their_order_when_one_axis_is_dropped() -> None:
-    """The root behind the pooling is computed in NHWC; the engine gave the dimensions [1, 1, 3]."""
+@pytest.mark.parametrize("axes", [[1], [1, 3]])
+def test_dimensions_of_1_keep_their_order_when_axes_are_dropped(axes: list[int]) -> None:
+    """The root behind the pooling is computed in NHWC; the engine gave the dimensions [1, 1, 3] and [1, 3]."""
     builder = nnapi.Builder()
     x = builder.l2_pool_2d(builder.input(tensor("float16", (1, 2, 3, 1))), 0, 0, 0, 0, 1, 1, 1, 1, 0, False)
-    total = builder.reduce_sum(x, np.array([1], np.int32), False)
-    builder.output(builder.minimum(total, np.array([5], np.float16)))
+    total = builder.reduce_sum(x, np.array(axes, np.int32), False)
+    last = total if len(axes) == 1 else builder.transpose(total, np.array([1, 0], np.int32))
+    builder.output(builder.minimum(last, np.array([5], np.float16)))
     need_equal(builder, np.arange(6, dtype=np.float16).reshape(1, 2, 3, 1))
 
 

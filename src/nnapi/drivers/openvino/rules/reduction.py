@@ -56,13 +56,13 @@ def _reduce(context: Context, input: Value, axes: Array, function: Function) -> 
     """Return the reduction of the float values, and whether it is NCHW: as the input, where no axis is dropped.
 
     A reshape drops the axes where the engine's own way has faults: of several axes with the first among them, a later
-    reshape would be ignored; of one axis beside dimensions of 1, these would swap places behind a transpose.
+    reshape would be ignored; beside dimensions of 1 that stay, a transpose behind would be lost.
     """
     first, along, rank = input.is_channels_first, reduced_axes(input.type.rank, axes), input.type.rank
     left = [axis_in(first, axis) for axis in range(rank) if axis not in along]
     are_dropped = context.type().rank < rank
-    keeps_order = 1 not in context.type().dimensions if len(along) == 1 else left[:1] == [0]
-    at_once = are_dropped and left != [] and left == sorted(left) and keeps_order
+    keeps_order = left == sorted(left) and (len(along) == 1 or left[:1] == [0])
+    at_once = are_dropped and left != [] and keeps_order and 1 not in context.type().dimensions
     y = function(input.real(first), integers([axis_in(first, axis) for axis in along]), not at_once)
     if at_once or not are_dropped:
         return y, first and not are_dropped
