@@ -172,6 +172,7 @@ def test_lists_of_tensors(b: Builder) -> None:
         lambda: b.concatenation(x, np.zeros((2, 3), np.float32), axis=1),
     ):
         assert call().shape == (2, 6)
+    assert b.concatenation(x, x, x, 0).shape == (6, 3)
     for call in (lambda: b.pack(0, x, x), lambda: b.pack(0, [x, x]), lambda: b.pack(x, x, axis=0)):  # type: ignore[call-overload]
         assert call().shape == (2, 2, 3)
 

@@ -103,6 +103,26 @@ def test_a_third_matrix_may_have_an_empty_name() -> None:
     np.testing.assert_allclose(computed(loaded(nodes, {"a": a, "w": w}, x=a[:, :1]), a[:, :1]), a[:, :1] + a @ w, 1e-6)
 
 
+def test_the_largest_of_the_last_axis_are_found_where_none_is_named() -> None:
+    model = loaded([helper.make_node("TopK", ["x", "k"], ["y", "i"])], {"k": np.array([2], np.int64)})
+    np.testing.assert_array_equal(computed(model), -np.sort(-X, -1)[..., :2])
+
+
+@pytest.mark.parametrize("wanted", [[0, 12, 5], [0, 0, -1], [-1, 0, 20]])
+def test_a_dimension_of_0_is_the_input_s(wanted: list[int]) -> None:
+    model = loaded([helper.make_node("Reshape", ["x", "s"], ["y"])], {"s": np.array(wanted)})
+    known = [X.shape[axis] if size == 0 else size for axis, size in enumerate(wanted)]
+    np.testing.assert_array_equal(computed(model), X.reshape(known))
+
+
+@pytest.mark.parametrize(("low", "high", "names"), [(-1, 1, ["RELU1"]), (-1, 0, ["MAXIMUM", "MINIMUM"])])
+def test_limits_of_an_activation_are_one_operation(low: int, high: int, names: list[str]) -> None:
+    bounds = {"low": np.float32(low), "high": np.float32(high)}
+    model = loaded([helper.make_node("Clip", ["x", "low", "high"], ["y"])], bounds)
+    assert [call.name for call in model.operations] == names
+    np.testing.assert_array_equal(computed(model), np.clip(X, low, high))
+
+
 PADS = {"pads": np.array([0, 0, 1, 1, 0, 0, 1, 1])}
 BARE: dict[str, tuple[list[str], dict[str, Any], dict[str, Any]]] = {
     "Pad": (["q", "pads"], {}, PADS),

@@ -31,6 +31,7 @@ SLICES = [
     *(strided(x, [0, 0, 1], [0, 4, 4], [1, 1, 1], like(x, 1, 4, 3, 6), "new axis", NewAxisMask=1) for x in KINDS[:4]),
     strided(i32(5), [2], [3], [1], i32(), "to a scalar", ShrinkAxisMask=1),
     strided(f32(5), [-2], [-1], [1], f32(), "to a scalar", ShrinkAxisMask=1),
+    strided(i32(4, 5), [-2, 1], [-1, 4], [1, 1], i32(3), "from the end", ShrinkAxisMask=1),
     strided(a, [1], [3], [1], f32(2, 5, 6), "short"),
 ]
 

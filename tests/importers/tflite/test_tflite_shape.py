@@ -67,6 +67,7 @@ SHAPES = [
         case("REVERSE_V2", [x, const([1])], like(x, 2, 3, 4))
         for x in (f32(2, 3, 4), i32(2, 3, 4), u8(2, 3, 4), flags(2, 3, 4))
     ),
+    case("REVERSE_V2", [a, const([0, 1])], f32(2, 3, 4), label="two axes"),
     *(case("PAD", [x, const([[0, 0], [1, 2], [0, 1]])], like(x, 2, 6, 5)) for x in KINDS[:4]),
     case("PADV2", [a, const([[0, 0], [1, 2], [0, 1]]), const([7.5], "FLOAT32")], f32(2, 6, 5)),
     case("PADV2", [i32(2, 2), const([[0, 1], [1, 0]]), const([7])], i32(3, 3)),
