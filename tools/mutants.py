@@ -37,6 +37,8 @@ from queue import Queue
 REPOSITORY = Path(__file__).resolve().parent.parent
 SOURCE = Path("src") / "nnapi"
 FOLDERS = ("model", "ops", "runtime", "importers", "drivers")
+DIVIDED = ("drivers", "importers")
+"""Packages whose folders have nothing to do with each other."""
 LEFT_OUT = (".git", ".venv*", "build", "dist", "__pycache__", ".*_cache", ".hypothesis")
 MOST_EXAMPLES = 300
 """Conformance examples that a mutant meets."""
@@ -149,7 +151,7 @@ def first(path: Path) -> list[str]:
 def wider(path: Path) -> str:
     """Return the folder of the tests of a module: of its package, or of its engine or importer within it."""
     package, *rest = path.relative_to(SOURCE).parent.parts
-    folder = Path("tests", package, *rest[:1])
+    folder = Path("tests", package, *(rest[:1] if package in DIVIDED else ()))
     return str(folder if (REPOSITORY / folder).is_dir() else folder.parent)
 
 
