@@ -46,10 +46,8 @@ def test_one_line(halves: list[Device]) -> None:
     assert summary(compile(chain(), [refusing, REFERENCE]).plan) == (
         "quick 2 of 3 operations in 2 parts; 1 on nnapi-reference: NEG (#1): not for quick"
     )
-    quicker = limited("quick", [ABS], capabilities(0.25))
-    assert summary(compile(chain(5), [quicker, REFERENCE]).plan).endswith(
-        ": NEG (#1): not for quick (and 1 more reason)"
-    )
+    divided = compile(chain(5), [refusing, limited("slow", [NEG])]).plan
+    assert summary(divided).endswith("; 2 on slow: NEG (#1): not for quick (and 1 more reason)")
     assert summary(compile(chain(), REFERENCE.name).plan) == "nnapi-reference 3 of 3 operations in 1 part"
 
 
