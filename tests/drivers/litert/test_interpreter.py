@@ -88,8 +88,10 @@ def test_a_closed_session_runs_no_more_and_leaves_its_memory_to_the_next() -> No
     ready = prepared()
     session = ready.session()
     (lent,) = session.execute(Request([floats(1), floats(2)], borrow=True)).outputs
+    assert session.direct([(2, 3), (2, 3)], False) is not None
     session.close()
     session.close()
+    assert session.direct([(2, 3), (2, 3)], False) is None
     ready.session().execute(Request([floats(5), floats(6)], borrow=True))
     assert (lent == 11).all()
     with pytest.raises(OpFailedError, match="the session is closed"):
