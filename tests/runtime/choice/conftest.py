@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from nnapi.runtime.choice import challenger, trial, tune, tuner
-from nnapi.runtime.executors import observed
+from nnapi.runtime.choice import trial, tune, tuner
+from nnapi.runtime.executors import stopwatch
 from tests.runtime.choice.trial_cases import Clock, Machine
 
 
@@ -16,8 +16,9 @@ def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Machine:
     monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path / "home"))
     monkeypatch.setattr("nnapi.runtime.choice.predict.is_tiny", lambda model: False)
     clock = Clock()
-    for module in (challenger, observed, trial, tune, tuner):
+    for module in (stopwatch, trial, tune, tuner):
         monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(stopwatch, "read_waited", lambda: 0.0)
     silent = tuner.Tuner()
     monkeypatch.setattr("threading.Thread.start", lambda thread: None)
     monkeypatch.setattr(tuner, "_tuner", silent)

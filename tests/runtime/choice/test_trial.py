@@ -367,7 +367,7 @@ def test_without_a_trial_nothing_is_known(machine: Machine) -> None:
 def test_runs_on_memory_of_a_device_are_reported() -> None:
     inputs, outputs, seen = [X], [2 * X], []
     inner = SimpleNamespace(bind=lambda shapes: Bound(inputs, lambda: outputs) if shapes == [(2, 2)] else None)
-    observed = Observed(inner, lambda given, found, seconds: seen.append((given, found)))
+    observed = Observed(inner, lambda given, found, begin, seconds: seen.append((given, found)))
     assert observed.bind([(3, 2)]) is None
     bound = observed.bind([(2, 2)])
     assert bound is not None

@@ -1,7 +1,6 @@
 """A plan on trial beside the active one."""
 
 import math
-import time
 from collections.abc import Callable, Sequence
 
 from nnapi.drivers.base import Request
@@ -13,6 +12,7 @@ from nnapi.runtime.choice.evidence import Evidence, Standing
 from nnapi.runtime.choice.judge import find_difference
 from nnapi.runtime.choice.record import Comparison
 from nnapi.runtime.executors.prepared_partitions import ClaimedError, ReadyPlan
+from nnapi.runtime.executors.stopwatch import Stopwatch
 from nnapi.runtime.planning.plan import Plan
 from nnapi.trace import mute
 from nnapi.trace.log import Log
@@ -46,12 +46,11 @@ def time_runs(
 ) -> tuple[float, Sequence[Array]]:
     """Run a few times; fewer if the runs are clearly shorter or longer than the ``active`` plan's. Returns the seconds
     of the shortest run, and the outputs."""
-    shortest, count = math.inf, 0
+    shortest, count, watch = math.inf, 0, Stopwatch(expected)
     with mute():
         while count < count_runs(min(shortest, expected or shortest)):
-            start = time.perf_counter()
-            outputs = infer(inputs)
-            shortest, count = min(shortest, time.perf_counter() - start), count + 1
+            outputs, _, seconds = watch.time(lambda: infer(inputs))
+            shortest, count = min(shortest, seconds), count + 1
             if active and (shortest * CLEAR < active or (count > 1 and shortest > active * CLEAR)):
                 break
     return shortest, outputs

@@ -25,7 +25,7 @@ class FirstRuns:
         self._owner, self._question, self._ready, self._mode = weakref.ref(owner), question, ready, mode
         self._times: list[float] = []
 
-    def observe(self, inputs: Sequence[Array | None], outputs: Sequence[Array], seconds: float) -> None:
+    def observe(self, inputs: Sequence[Array | None], outputs: Sequence[Array], begin: float, seconds: float) -> None:
         self._times.append(seconds)
         if len(self._times) == SKIPPED + TIMED and (owner := self._owner()):
             from nnapi.runtime.choice import tuner  # on demand: many processes end before

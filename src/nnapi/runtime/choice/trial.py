@@ -23,6 +23,7 @@ from nnapi.runtime.choice.record import MEASURED, PREDICTED, Comparison, Record,
 from nnapi.runtime.executors.fast_path import is_dynamic
 from nnapi.runtime.executors.observed import Observe
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan, prepare_plan
+from nnapi.runtime.executors.stopwatch import Stopwatch
 from nnapi.runtime.planning.plan import Plan
 from nnapi.trace.log import Log
 
@@ -100,12 +101,12 @@ class Trial:
 
     # Runs
 
-    def observe(self, inputs: Inputs, outputs: Sequence[Array], seconds: float) -> None:
+    def observe(self, inputs: Inputs, outputs: Sequence[Array], begin: float, seconds: float) -> None:
         """Note a run of the active plan; measure a challenger after it if the budget allows and runs leave no gaps."""
         if self.stage is Stage.OVER:
             return
-        now = time.perf_counter()
-        self._gap, self.last_run = now - seconds - self.last_run if self.last_run else 0.0, now
+        self._gap = begin - self.last_run if self.last_run else 0.0
+        self.last_run = time.perf_counter()
         self.spent += seconds
         if self._skips:  # the run after a measurement finds cold caches
             self._skips -= 1
@@ -216,10 +217,9 @@ class Trial:
         if challenger is None or sample is None or not self._turn.acquire(False):
             return False
         try:
-            begin = time.perf_counter()
-            self._await_idle_threads()
-            seconds, outputs = time_runs(open_inference(self.active, sample), sample, self.active_seconds)
-            self.cost += time.perf_counter() - begin
+            watch = Stopwatch(self.active_seconds)
+            (seconds, outputs), _, cost = watch.time(lambda: self._time_active(sample))
+            self.cost += cost
             self._recent.append(seconds)
             self._challenge(challenger, seconds, sample, outputs)
         finally:
@@ -342,14 +342,17 @@ class Trial:
         if self.active.plan.threads != 1:
             time.sleep(SPIN)
 
-    def _challenge(self, challenger: Challenger, active: float, inputs: Inputs, outputs: Sequence[Array]) -> None:
-        begin = time.perf_counter()
+    def _time_active(self, sample: Inputs) -> tuple[float, Sequence[Array]]:
         self._await_idle_threads()
-        found = challenger.measure_beside(active, inputs)
+        return time_runs(open_inference(self.active, sample), sample, self.active_seconds)
+
+    def _challenge(self, challenger: Challenger, active: float, inputs: Inputs, outputs: Sequence[Array]) -> None:
+        self._await_idle_threads()
+        found, _, cost = Stopwatch(active).time(lambda: challenger.measure_beside(active, inputs))
+        self.cost += cost
         is_due = len(challenger.evidence.logs) in JUDGED or challenger.standing is Standing.FASTER
         if found is not None and is_due:
             self._pending.append((challenger, [np.array(array) for array in outputs], found))
-        self.cost += time.perf_counter() - begin
 
 
 def _compare_with(best: Challenger, before: str, challengers: Sequence[Challenger]) -> list[Comparison]:

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from nnapi.drivers.base import Bound, Inference, Outcome, Prepared, Request
 from nnapi.drivers.wrapping import Wrapping, find_bound, find_direct
 from nnapi.model.operand import Array, Shape
+from nnapi.runtime.executors.stopwatch import Stopwatch
 from nnapi.trace import spans
 
-Observe: TypeAlias = Callable[[Sequence[Array | None], Sequence[Array], float], None]
-"""Called with the inputs, outputs and seconds of a run. It must not raise, keep the arrays or write to them."""
+Observe: TypeAlias = Callable[[Sequence[Array | None], Sequence[Array], float, float], None]
+"""Called with the inputs, outputs, beginning and seconds of a run. It must not raise, keep the arrays or write to
+them."""
 
 
 def report(
     run: Callable[[], list[Array]], inputs: Sequence[Array | None], observe: Observe
 ) -> Callable[[], list[Array]]:
+    watch = Stopwatch()
 
     def run_and_report() -> list[Array]:
-        start = time.perf_counter()
-        outputs = run()
-        observe(inputs, outputs, time.perf_counter() - start)
+        outputs, begin, seconds = watch.time(run)
+        observe(inputs, outputs, begin, seconds)
         return outputs
 
     return run_and_report
@@ -37,14 +38,13 @@ class Observed(Wrapping):
 
     def __init__(self, inner: Prepared, observe: Observe) -> None:
         super().__init__(inner)
-        self.observe = observe
+        self.observe, self._watch = observe, Stopwatch()
 
     def execute(self, request: Request) -> Outcome:
         if request.deadline is not None or spans.active:
             return self.inner.execute(request)
-        start = time.perf_counter()
-        outcome = self.inner.execute(request)
-        self.observe(request.inputs, outcome.outputs, time.perf_counter() - start)
+        outcome, begin, seconds = self._watch.time(lambda: self.inner.execute(request))
+        self.observe(request.inputs, outcome.outputs, begin, seconds)
         return outcome
 
     def wrap(self, session: Prepared) -> Prepared:
@@ -54,12 +54,11 @@ class Observed(Wrapping):
         infer = find_direct(self.inner, shapes, borrow)
         if infer is None:
             return None
-        observe = self.observe
+        observe, watch = self.observe, self._watch
 
         def run(inputs: Sequence[Array]) -> list[Array]:
-            start = time.perf_counter()
-            outputs = infer(inputs)
-            observe(inputs, outputs, time.perf_counter() - start)
+            outputs, begin, seconds = watch.time(lambda: infer(inputs))
+            observe(inputs, outputs, begin, seconds)
             return outputs
 
         return run

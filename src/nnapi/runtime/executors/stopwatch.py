@@ -1,0 +1,44 @@
+"""The seconds of runs for comparisons, without those in which other processes have the processor."""
+
+import time
+from collections.abc import Callable
+from typing import Generic, NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+LONG = 2e-3
+"""Seconds of a run from which others are likely to interrupt it; asking takes 20 µs."""
+
+
+def read_waited() -> float:
+    """Return the seconds that this thread has waited for a processor so far, as Linux counts them; 0 if it does not."""
+    try:
+        with open("/proc/thread-self/schedstat", "rb", 0) as file:
+            return int(file.read().split()[1]) * 1e-9
+    except (OSError, IndexError, ValueError):
+        return 0.0
+
+
+class Timed(NamedTuple, Generic[T]):
+    """A run: its result, its beginning by ``time.perf_counter``, and its seconds."""
+
+    result: T
+    begin: float
+    seconds: float
+
+
+class Stopwatch:
+    """Times runs of about the same length. Of long ones the time counts in which the thread has a processor, or waits
+    for something else."""
+
+    def __init__(self, expected: float = 0.0) -> None:
+        """``expected`` seconds of the first run."""
+        self._last = expected
+
+    def time(self, run: Callable[[], T]) -> Timed[T]:
+        is_long, begin = self._last > LONG, time.perf_counter()
+        before = read_waited() if is_long else 0.0  # after the clock: it must not count what the clock does not
+        result = run()
+        waited = read_waited() - before if is_long else 0.0
+        self._last = seconds = time.perf_counter() - begin - waited
+        return Timed(result, begin, seconds)
