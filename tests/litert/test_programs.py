@@ -146,7 +146,8 @@ def agree(ours: dict[str, Any], foreign: dict[str, Any], real: float) -> None:
             largest = float(np.abs(expected).max(initial=1))
             np.testing.assert_allclose(result, expected, real, real * largest, err_msg=name)
         elif expected.dtype.kind in "iu" and expected.dtype.itemsize == 1:
-            difference = np.abs(result.astype(int) - expected.astype(int))
-            assert (difference <= STEPS + real * expected).all(), name
+            wide = expected.astype(int)
+            wrong = np.abs(result - wide) > STEPS + real * np.abs(wide)
+            assert not wrong.any(), f"{name}: {result[wrong]}, not {expected[wrong]}, at {np.argwhere(wrong).tolist()}"
         else:
             np.testing.assert_array_equal(result, expected, name)
