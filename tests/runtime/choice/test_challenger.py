@@ -12,8 +12,8 @@ from tests.runtime.choice.trial_cases import Machine, X
 
 @pytest.mark.parametrize(
     ("lengths", "runs"),
-    [((9, 8), 1), ((12, 8), 2), ((13, 12, 13, 14), 4), ((18, 13, 12, 12), 4), ((18, 18, 12), 2)],
-    ids=["shorter", "then shorter", "about as long", "once disturbed", "longer"],
+    [((9, 8), 1), ((12, 8), 2), ((13, 12, 13, 14), 4), ((18, 13, 12, 12), 4), ((29, 29, 12), 2), ((18, 18, 12, 12), 4)],
+    ids=["shorter", "then shorter", "about as long", "once disturbed", "longer", "in cold caches"],
 )
 def test_a_clear_ratio_needs_fewer_runs(machine: Machine, lengths: Sequence[float], runs: int) -> None:
     """Beside 14 ms; a single long run may have been disturbed."""

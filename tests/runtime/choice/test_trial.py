@@ -329,7 +329,7 @@ def test_the_fastest_of_the_preparation_has_the_first_pairs(machine: Machine) ->
 
 
 def test_a_plan_far_behind_the_fastest_challenger_is_not_on_trial(machine: Machine) -> None:
-    machine.second.seconds = 0.3e-3
+    machine.second.seconds = 0.25e-3
     machine.devices.append(nnapi.Device(Fake(machine.clock, "third", 0.9e-3, 0.05)))
     found = machine.begin(machine.compile())
     assert [each.standing for each in found.challengers] == ["on trial", "slower"]

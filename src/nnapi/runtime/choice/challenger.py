@@ -21,8 +21,8 @@ log = Log("nnapi.ExecutionPlan")
 
 REPEATS = ((1.25e-3, 8), (6e-3, 6), (20e-3, 4), (50e-3, 2))
 """Seconds of a run, and how often shorter runs are repeated. The shortest counts: about four find cold caches."""
-CLEAR = 1.25
-"""Ratio to the active plan beyond which no more runs are needed: cold caches cost less."""
+FASTER, SLOWER = 1.25, 2.0
+"""Ratios to the active plan from which no more runs are needed: cold caches lengthen a run, by less than the second."""
 MARGIN, DOUBTFUL_MARGIN = 1.03, 1.05
 """Factors by which a challenger must be faster; the second if it is divided or its engine starts slowly."""
 
@@ -51,7 +51,7 @@ def time_runs(
         while count < count_runs(min(shortest, expected or shortest)):
             outputs, _, seconds = watch.time(lambda: infer(inputs))
             shortest, count = min(shortest, seconds), count + 1
-            if active and (shortest * CLEAR < active or (count > 1 and shortest > active * CLEAR)):
+            if active and (shortest * FASTER < active or (count > 1 and shortest > active * SLOWER)):
                 break
     return shortest, outputs
 

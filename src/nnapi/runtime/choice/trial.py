@@ -32,7 +32,7 @@ log = Log("nnapi.ExecutionPlan")
 SHARE, GRACE = 0.05, 0.1
 """Share of the time spent in runs that measurements may take, and seconds on top."""
 CHALLENGERS = 5
-HOPELESS_PREDICTION, HOPELESS = 4.0, 2.0
+HOPELESS_PREDICTION, HOPELESS = 4.0, 3.0
 """Predicted ratio to the fastest plan beyond which a plan is not prepared; measured ratio beyond which it is dropped
 without a pair."""
 RECENT = 8
@@ -252,7 +252,7 @@ class Trial:
             best = max(winners, key=lambda each: each.evidence.log_gain)
             assert best.ready is not None
             chosen = self._guard(best.ready)
-            seconds /= best.evidence.ratio
+            seconds = best.seconds
             log.info("%s takes over from %s: %s", best.name, before.identity, best.evidence.describe())
             comparisons = _compare_with(best, before.identity, self.challengers)
         else:
