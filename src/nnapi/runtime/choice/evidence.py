@@ -15,7 +15,7 @@ PRIOR = 3.0
 SURE, UNLIKELY = 100.0, 20.0
 """Bayes factors for a faster plan to take over, and for a slower one to be dropped."""
 LEAST, MOST = 4, 24
-"""Pairs before a plan may take over; pairs after which plans count as equally fast."""
+"""Pairs before a plan may take over; pairs after which plans count as equally fast, unless one is likely faster."""
 RESOLUTION = 0.005
 """Least standard deviation of a log ratio, by the resolution of the clock."""
 OUTLIER, SPREADS = 0.1, 4.0
@@ -52,12 +52,12 @@ class Evidence:
         """Speed relative to the active plan."""
         return math.exp(self.log_gain)
 
-    def is_likely_faster(self, margin: float) -> bool:
-        """Return whether the mean is above ``margin`` by more than its standard error."""
+    def is_likely_faster(self, margin: float, errors: float = 1.0) -> bool:
+        """Return whether the mean is above ``margin`` by more than so many standard ``errors``."""
         if len(self.logs) < LEAST:
             return False
         gains = self._clip()
-        return statistics.fmean(gains) - math.log(margin) > statistics.stdev(gains) / math.sqrt(len(gains))
+        return statistics.fmean(gains) - math.log(margin) > errors * statistics.stdev(gains) / math.sqrt(len(gains))
 
     def judge(self, margin: float) -> Standing:
         """Return the standing of a challenger that must be faster by a factor of ``margin``."""
@@ -72,7 +72,9 @@ class Evidence:
             return Standing.FASTER
         if statistics.fmean(gains) < 0 and factor > UNLIKELY:
             return Standing.SLOWER
-        return Standing.EVEN if count >= MOST else Standing.ON_TRIAL
+        if count < MOST:
+            return Standing.ON_TRIAL
+        return Standing.FASTER if self.is_likely_faster(margin, errors=2.5) else Standing.EVEN
 
     def describe(self) -> str:
         won = sum(log > 0 for log in self.logs)
