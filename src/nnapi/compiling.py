@@ -1,7 +1,5 @@
 """``nnapi.compile``: a model or a file, ready to run."""
 
-from __future__ import annotations
-
 import os
 from typing import Literal
 

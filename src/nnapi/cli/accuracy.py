@@ -1,7 +1,5 @@
 """Accuracy on labeled inputs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import starmap
 

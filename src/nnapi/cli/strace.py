@@ -1,7 +1,5 @@
 """``nnapi strace``: show a program's calls to libneuralnetworks.so."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

@@ -1,7 +1,5 @@
 """The rules of a format by operation; a module of rules is imported at first use."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Generic, TypeVar

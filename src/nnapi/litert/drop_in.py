@@ -1,7 +1,5 @@
 """Run an unchanged Python program for LiteRT, with this library's interpreter and compiled model."""
 
-from __future__ import annotations
-
 import sys
 from argparse import ArgumentParser
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Infer result types while a model is being built."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

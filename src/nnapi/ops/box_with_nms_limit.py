@@ -1,7 +1,5 @@
 """BOX_WITH_NMS_LIMIT: the best boxes of each class after non-maximum suppression."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Compute a normalized call with its kernel."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

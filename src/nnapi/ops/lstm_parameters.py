@@ -3,8 +3,6 @@
 The bidirectional operation has them twice, with the prefixes ``fw_`` and ``bw_``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache

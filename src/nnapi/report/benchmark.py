@@ -1,7 +1,5 @@
 """Benchmarks of engines side by side on the same models, inputs and number of threads, in rounds."""
 
-from __future__ import annotations
-
 import gc
 import json
 import os

@@ -1,7 +1,5 @@
 """Engines that a benchmark runs a model file on. Imports little, as the measured memory is to be the engine's."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """Layered layout of a graph (Sugiyama, Tagawa and Toda, 1981), folded into columns like a newspaper."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

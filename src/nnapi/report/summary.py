@@ -1,7 +1,5 @@
 """Several models side by side: the shortest run of every engine, and nnapi's relative speed."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass

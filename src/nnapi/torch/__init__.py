@@ -3,8 +3,6 @@
 PyTorch finds the backend through the entry point group ``torch_dynamo_backends``.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from typing import Any

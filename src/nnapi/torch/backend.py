@@ -1,7 +1,5 @@
 """A graph of PyTorch's, exported to ONNX for the shapes of its inputs, and run by a session."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Export of a graph to ONNX by PyTorch's own exporter."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import logging

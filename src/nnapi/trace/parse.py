@@ -1,7 +1,5 @@
 """Statistics of the runs in a trace file."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

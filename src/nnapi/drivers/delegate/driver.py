@@ -1,7 +1,5 @@
 """The driver of a device behind a delegate, with the lowering for LiteRT."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Sequence

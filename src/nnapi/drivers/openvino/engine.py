@@ -1,7 +1,5 @@
 """The engine: its devices, compilation for them, and cache entries."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

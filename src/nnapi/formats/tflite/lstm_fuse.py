@@ -3,8 +3,6 @@
 Models with single-step cells split the sequence, compute the steps in order, and pack their outputs.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Write names of tensors, inputs and outputs, and dynamic dimensions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

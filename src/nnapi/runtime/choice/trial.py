@@ -126,7 +126,7 @@ class Trial:
         if challenger is None or len(self._recent) < wanted or not self._turn.acquire(False):
             return
         try:
-            self._challenge(challenger, self._find_shortest(challenger), inputs, outputs)
+            self._challenge(challenger, min(list(self._recent)[-wanted:]), inputs, outputs)
             self._recent.clear()
             self._skips = 1
         except Exception as error:
@@ -333,10 +333,6 @@ class Trial:
         found = max(waiting, key=lambda each: each.log_gain)
         price = count_runs(found.seconds) * (found.seconds + (self.active_seconds if twice else 0.0))
         return found if not is_limited or self.cost + price <= GRACE + SHARE * self.spent else None
-
-    def _find_shortest(self, challenger: Challenger) -> float:
-        """Return the shortest of as many runs of the active plan as a measurement of the challenger has."""
-        return min(list(self._recent)[-count_runs(challenger.seconds) :])
 
     def _await_idle_threads(self) -> None:
         if self.active.plan.threads != 1:

@@ -1,7 +1,5 @@
 """Wrappers around prepared models, each a Prepared: the queue of a device, and fallback."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from nnapi.codes import PriorityCode

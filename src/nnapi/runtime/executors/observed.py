@@ -1,7 +1,5 @@
 """A Prepared that reports the seconds of each run, for trials."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from typing import Generic, NamedTuple, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 
@@ -19,14 +19,6 @@ def read_waited() -> float:
         return 0.0
 
 
-class Timed(NamedTuple, Generic[T]):
-    """A run: its result, its beginning by ``time.perf_counter``, and its seconds."""
-
-    result: T
-    begin: float
-    seconds: float
-
-
 class Stopwatch:
     """Times runs of about the same length. Of long ones the time counts in which the thread has a processor, or waits
     for something else."""
@@ -35,7 +27,8 @@ class Stopwatch:
         """``expected`` seconds of the first run."""
         self._last = expected
 
-    def time(self, run: Callable[[], T]) -> Timed[T]:
+    def time(self, run: Callable[[], T]) -> tuple[T, float, float]:
+        """Return the result of a run, its beginning by ``time.perf_counter``, and its seconds."""
         is_long, begin = self._last > LONG, time.perf_counter()
         before = read_waited() if is_long else 0.0
         start = time.perf_counter()
@@ -45,4 +38,4 @@ class Stopwatch:
             waited = read_waited() - before
             seconds = min(seconds, time.perf_counter() - begin - waited)
         self._last = seconds
-        return Timed(result, begin, seconds)
+        return result, begin, seconds

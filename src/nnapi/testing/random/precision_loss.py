@@ -1,7 +1,5 @@
 """Precision that an engine may lose by its order of computation."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

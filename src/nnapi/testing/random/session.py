@@ -1,7 +1,5 @@
 """A session of random examples, with its counts and its failures as files."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable

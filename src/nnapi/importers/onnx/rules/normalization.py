@@ -1,7 +1,5 @@
 """Normalizations and soft maxima."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

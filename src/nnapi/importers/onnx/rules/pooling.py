@@ -1,7 +1,5 @@
 """Pooling."""
 
-from __future__ import annotations
-
 import math
 from functools import reduce
 

@@ -1,7 +1,5 @@
 """LSTM as NNAPI's sequence; GRU and RNN, which NNAPI's cells do not compute, step by step."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 

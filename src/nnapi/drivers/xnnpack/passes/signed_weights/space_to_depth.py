@@ -1,7 +1,5 @@
 """Rewrite convolutions of images of few channels with stride 2: two pixels become one of twice the depth."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 
