@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator, Mapping, Set
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -172,15 +173,14 @@ def module_name(path: Path) -> str:
     return ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__")
 
 
-def identify(path: Path) -> str:
-    return path.relative_to(SRC).as_posix()
+def test_every_module_has_a_layer() -> None:
+    layers = {name: layer(name) for name in map(module_name, MODULES)}
+    assert [name for name in layers if layers[name] not in RANK and not is_concrete_driver(layers[name])] == []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=identify)
-def test_import_order(path: Path) -> None:
-    module = module_name(path)
-    assert layer(module) in RANK or is_concrete_driver(layer(module)), f"{module} is in no layer: give it one"
-    assert violations(module, path.read_text(), is_package=path.name == "__init__.py") == []
+def test_import_order() -> None:
+    found = [violations(module_name(path), path.read_text(), is_package=path.name == "__init__.py") for path in MODULES]
+    assert list(chain.from_iterable(found)) == []
 
 
 def test_no_modules_import_each_other() -> None:
@@ -280,9 +280,8 @@ def test_the_package_itself_may_import_all_but_the_command_and_drivers() -> None
     ]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=identify)
-def test_every_module_says_what_it_is(path: Path) -> None:
-    assert ast.get_docstring(ast.parse(path.read_text())), "no module docstring"
+def test_every_module_says_what_it_is() -> None:
+    assert [path for path in MODULES if not ast.get_docstring(ast.parse(path.read_text()))] == []
 
 
 def test_long_files_have_a_reason() -> None:

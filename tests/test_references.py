@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from tests.test_words import DOCSTRINGS, ROOT, parse
+from tests.test_words import ROOT, docstrings, parse
 from tools import size
 
 FOREIGN = {
@@ -51,20 +52,30 @@ def list_names() -> Iterator[tuple[bool, str]]:
                 yield False, node.value
 
 
-NAMES = set(list_names())
-FILES = {path.name for path in size.sources()}
-DEFINED, USED = {name for is_defined, name in NAMES if is_defined}, {name for _, name in NAMES}
+@cache
+def names() -> tuple[set[str], set[str]]:
+    """Return the names that the code defines, and all that it uses."""
+    found = set(list_names())
+    return {name for is_defined, name in found if is_defined}, {name for _, name in found}
+
+
+@cache
+def files() -> set[str]:
+    return {path.name for path in size.sources()}
 
 
 def find_stale(text: str) -> list[str]:
     """Return the references of a docstring to names that the code does not have."""
-    roles = [name for name in ROLE.findall(text) if not DEFINED.issuperset(name.strip(".").split("."))]
-    literals = [name for name in LITERAL.findall(text) if not USED.issuperset(filter(None, name.split(".")))]
+    defined, used = names()
+    roles = [name for name in ROLE.findall(text) if not defined.issuperset(name.strip(".").split("."))]
+    literals = [name for name in LITERAL.findall(text) if not used.issuperset(filter(None, name.split(".")))]
     return [name for name in roles + literals if name not in FOREIGN and not OF_C.fullmatch(name)]
 
 
 def test_docstrings_name_what_exists() -> None:
-    found = [f"{file}:{line}: {name}" for file, line, text in DOCSTRINGS if "src/" in file for name in find_stale(text)]
+    found = [
+        f"{file}:{line}: {name}" for file, line, text in docstrings() if "src/" in file for name in find_stale(text)
+    ]
     assert not found, "\n".join(found)
 
 
@@ -76,7 +87,7 @@ def test_a_stale_reference_is_found() -> None:
 
 
 def exists(name: str) -> bool:
-    if "/" not in name and name in FILES:
+    if "/" not in name and name in files():
         return True
     candidates = [ROOT / folder / name for folder in FOLDERS]
     return any(path.exists() or path.with_name(f"{path.name}.py").exists() or _has(path) for path in candidates)

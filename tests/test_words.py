@@ -67,7 +67,14 @@ def list_docstrings() -> Iterator[tuple[str, int, str]]:
                     yield path.relative_to(ROOT).as_posix(), each.lineno, each.value.value
 
 
-TEXTS, DOCSTRINGS = list(list_texts()), list(list_docstrings())
+@cache
+def texts() -> list[tuple[str, int, str]]:
+    return list(list_texts())
+
+
+@cache
+def docstrings() -> list[tuple[str, int, str]]:
+    return list(list_docstrings())
 
 
 def find(phrase: str, text: str) -> list[str]:
@@ -78,14 +85,14 @@ def find(phrase: str, text: str) -> list[str]:
 
 @pytest.mark.parametrize("phrase", PHRASES)
 def test_a_phrase_is_avoided(phrase: str) -> None:
-    found = [(name, line, words) for name, line, text in TEXTS for words in find(phrase, text)]
+    found = [(name, line, words) for name, line, text in texts() for words in find(phrase, text)]
     report = "\n".join(f"{name}:{line}: {words!r}" for name, line, words in found)
     assert not found, f"say {PHRASES[phrase]!r}:\n{report}"
 
 
 def test_docstrings_begin_with_the_thing_or_a_verb() -> None:
     vague = re.compile(r"(What|Who|Whoever|Whatever|That which) ")
-    found = [f"{name}:{line}: {text[:60]}" for name, line, text in DOCSTRINGS if vague.match(text)]
+    found = [f"{name}:{line}: {text[:60]}" for name, line, text in docstrings() if vague.match(text)]
     assert not found, "\n".join(found)
 
 
