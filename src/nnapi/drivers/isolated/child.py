@@ -2,6 +2,7 @@
 connection and ends with it or the application."""
 
 import ctypes
+import gc
 import os
 import pickle
 import signal
@@ -67,6 +68,7 @@ def find(body: Body) -> Driver:
     for driver in _find_drivers(body, broken):
         if not body["device"] or driver.info.name == body["device"]:
             lower_priority(body["nice"])  # from now on: the start is not to take for ever on a busy machine
+            gc.freeze()  # collections need not visit the libraries
             return driver
     reasons = "".join(f"; {reason}" for reason in broken)
     raise UnavailableDeviceError(f"no driver of {body['device'] or body['entry']} is installed{reasons}")
