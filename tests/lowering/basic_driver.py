@@ -131,14 +131,21 @@ class Basic:
 
     def __init__(self) -> None:
         self.driver = device("nnapi-reference").driver
+        self._lowered: tuple[Model, Rewriting] | None = None
 
     def capabilities(self) -> Capabilities:
         return self.driver.capabilities()
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
-        return lower(model).verdicts
+        return self._lower(model).verdicts
+
+    def _lower(self, model: Model) -> Rewriting:
+        """The model lowered, once for all questions about it."""
+        if self._lowered is None or self._lowered[0] is not model:
+            self._lowered = model, lower(model)
+        return self._lowered[1]
 
     def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
-        lowered = lower(model)
+        lowered = self._lower(model)
         need_supported(lowered.verdicts)
         return self.driver.prepare(lowered.finish(), options)
