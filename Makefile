@@ -32,7 +32,7 @@ quick: $(READY)
 lint: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy
+	MYPY_NUM_WORKERS=$(JOBS) $(BIN)/mypy
 
 # The site, in site/, which opens from the disk. It is fetched from nowhere and fetches nothing; a link that leads nowhere
 # fails it.

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from tests.test_words import ROOT, docstrings, parse
+from tests.source_text import ROOT, read_source
 from tools import size
 
 FOREIGN = {
@@ -32,33 +30,6 @@ FOLDERS = ("", "src/nnapi/", "src/nnapi/runtime/", "src/nnapi/drivers/", "src/nn
 PATTERNS = re.compile(r"NAME|FAMILY|MODULE|PACKAGE|MODEL|NeuralNetworks\.h|bin/python|ci/run|site/|\.\./|\*")
 
 
-def list_names() -> Iterator[tuple[bool, str]]:
-    """Yield the names in the code, and whether each is defined there rather than only used."""
-    for path in (path for path in size.sources() if path.suffix == ".py"):
-        yield from ((True, part) for part in path.relative_to(ROOT).with_suffix("").parts)
-        yield True, path.name
-        for node in ast.walk(parse(path)):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                yield True, node.name
-            elif isinstance(node, ast.Name):
-                yield isinstance(node.ctx, ast.Store), node.id
-            elif isinstance(node, ast.Attribute):
-                yield isinstance(node.ctx, ast.Store), node.attr
-            elif isinstance(node, ast.arg):
-                yield False, node.arg
-            elif isinstance(node, ast.alias):
-                yield from ((False, part) for part in node.name.split("."))
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
-                yield False, node.value
-
-
-@cache
-def names() -> tuple[set[str], set[str]]:
-    """Return the names that the code defines, and all that it uses."""
-    found = set(list_names())
-    return {name for is_defined, name in found if is_defined}, {name for _, name in found}
-
-
 @cache
 def files() -> set[str]:
     return {path.name for path in size.sources()}
@@ -66,15 +37,18 @@ def files() -> set[str]:
 
 def find_stale(text: str) -> list[str]:
     """Return the references of a docstring to names that the code does not have."""
-    defined, used = names()
-    roles = [name for name in ROLE.findall(text) if not defined.issuperset(name.strip(".").split("."))]
-    literals = [name for name in LITERAL.findall(text) if not used.issuperset(filter(None, name.split(".")))]
+    source = read_source()
+    roles = [name for name in ROLE.findall(text) if not source.defined.issuperset(name.strip(".").split("."))]
+    literals = [name for name in LITERAL.findall(text) if not source.used.issuperset(filter(None, name.split(".")))]
     return [name for name in roles + literals if name not in FOREIGN and not OF_C.fullmatch(name)]
 
 
 def test_docstrings_name_what_exists() -> None:
     found = [
-        f"{file}:{line}: {name}" for file, line, text in docstrings() if "src/" in file for name in find_stale(text)
+        f"{file}:{line}: {name}"
+        for file, line, text in read_source().docstrings
+        if "src/" in file
+        for name in find_stale(text)
     ]
     assert not found, "\n".join(found)
 

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 
 import pytest
 
-from tools import size
-
-ROOT = size.REPOSITORY
-SOURCE = ROOT / "src" / "nnapi"
+from tests.source_text import ROOT, read_source
 
 PHRASES = {
     r"\b(is|are|was|were) no [a-z]": "is not a …",
@@ -36,45 +30,13 @@ FINE = re.compile(
 """Matches that are plain English all the same."""
 
 
-@cache
-def parse(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
-
-
 def list_texts() -> Iterator[tuple[str, int, str]]:
-    """Yield name, line and text of every docstring and string of the source, and of every line of the pages."""
-    for path in sorted(SOURCE.rglob("*.py")):
-        for node in ast.walk(parse(path)):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
-                yield path.relative_to(SOURCE).as_posix(), node.lineno, " ".join(node.value.split())
+    """Yield file, line and text of every string of the source, and of every line of the pages."""
+    yield from read_source().strings
     pages = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")]
     for path in [*pages, *sorted((ROOT / "docs").rglob("*.md"))]:
         for number, line in enumerate(path.read_text().splitlines(), 1):
             yield path.relative_to(ROOT).as_posix(), number, line
-
-
-def list_docstrings() -> Iterator[tuple[str, int, str]]:
-    """Yield name, line and text of every docstring of source, tests and tools, those of attributes included."""
-    for path in (path for path in size.sources() if path.suffix == ".py"):
-        for node in ast.walk(parse(path)):
-            body = getattr(node, "body", None)
-            for each in body if isinstance(body, list) else []:
-                if (
-                    isinstance(each, ast.Expr)
-                    and isinstance(each.value, ast.Constant)
-                    and isinstance(each.value.value, str)
-                ):
-                    yield path.relative_to(ROOT).as_posix(), each.lineno, each.value.value
-
-
-@cache
-def texts() -> list[tuple[str, int, str]]:
-    return list(list_texts())
-
-
-@cache
-def docstrings() -> list[tuple[str, int, str]]:
-    return list(list_docstrings())
 
 
 def find(phrase: str, text: str) -> list[str]:
@@ -85,14 +47,14 @@ def find(phrase: str, text: str) -> list[str]:
 
 @pytest.mark.parametrize("phrase", PHRASES)
 def test_a_phrase_is_avoided(phrase: str) -> None:
-    found = [(name, line, words) for name, line, text in texts() for words in find(phrase, text)]
+    found = [(name, line, words) for name, line, text in list_texts() for words in find(phrase, text)]
     report = "\n".join(f"{name}:{line}: {words!r}" for name, line, words in found)
     assert not found, f"say {PHRASES[phrase]!r}:\n{report}"
 
 
 def test_docstrings_begin_with_the_thing_or_a_verb() -> None:
     vague = re.compile(r"(What|Who|Whoever|Whatever|That which) ")
-    found = [f"{name}:{line}: {text[:60]}" for name, line, text in docstrings() if vague.match(text)]
+    found = [f"{name}:{line}: {text[:60]}" for name, line, text in read_source().docstrings if vague.match(text)]
     assert not found, "\n".join(found)
 
 

@@ -1,0 +1,61 @@
+"""The strings, docstrings and names of the source, found in one pass over it."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from tools import size
+
+ROOT = size.REPOSITORY
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """Texts and names of source, tests and tools. Trees are not kept: collections of garbage would visit them."""
+
+    strings: list[tuple[str, int, str]] = field(default_factory=list)
+    """File, line and text of every string of src/nnapi with a space in it, with its docstrings."""
+    docstrings: list[tuple[str, int, str]] = field(default_factory=list)
+    """File, line and text, those of attributes included."""
+    defined: set[str] = field(default_factory=set)
+    used: set[str] = field(default_factory=set)
+    """Names, with those that are defined."""
+
+    def read(self, path: Path) -> None:
+        file = path.relative_to(ROOT).as_posix()
+        self.defined.update(path.relative_to(ROOT).with_suffix("").parts, [path.name])
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                self.defined.add(node.name)
+            elif isinstance(node, ast.Name | ast.Attribute):
+                name = node.id if isinstance(node, ast.Name) else node.attr
+                (self.defined if isinstance(node.ctx, ast.Store) else self.used).add(name)
+            elif isinstance(node, ast.arg):
+                self.used.add(node.arg)
+            elif isinstance(node, ast.alias):
+                self.used.update(node.name.split("."))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                if node.value.isidentifier():
+                    self.used.add(node.value)
+                elif " " in node.value and file.startswith("src/nnapi/"):
+                    self.strings.append((file, node.lineno, " ".join(node.value.split())))
+            self.docstrings.extend((file, line, text) for line, text in _docstrings(node))
+
+
+def _docstrings(node: ast.AST) -> Iterator[tuple[int, str]]:
+    body = getattr(node, "body", None)
+    for each in body if isinstance(body, list) else []:
+        if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant) and isinstance(each.value.value, str):
+            yield each.lineno, each.value.value
+
+
+@cache
+def read_source() -> SourceText:
+    text = SourceText()
+    for path in size.sources():
+        if path.suffix == ".py":
+            text.read(path)
+    text.used.update(text.defined)
+    return text
