@@ -4,8 +4,6 @@ The variable NNAPI_DROPIN holds what follows ``python -m nnapi.``: a name of :da
 nnapi.pth beside the installed package calls :func:`start` in each Python process that has the variable.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import sys
@@ -147,7 +145,7 @@ def main(name: str) -> None:
     runpy.run_path(program[0], run_name="__main__")
 
 
-def _make_parser(name: str) -> tuple[ArgumentParser, ModuleType]:
+def _make_parser(name: str) -> "tuple[ArgumentParser, ModuleType]":
     """Return the parser of a package's options, and the module that has its names."""
     from argparse import ArgumentParser
 

@@ -1,8 +1,6 @@
 """Diagnostics for the clients of a support library: callbacks when a compilation or a computation has finished. They
 get a C structure, which the getters read without Python. Without callbacks nothing is watched."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 import time
@@ -71,7 +69,7 @@ class Shape:
     dynamic: bool
 
     @classmethod
-    def of(cls, model: Model) -> Shape:
+    def of(cls, model: Model) -> "Shape":
         operands = model.operands
         structure = [(o.type.code, o.type.dimensions, o.lifetime.name) for o in operands]
         calls = [(int(call.code), call.inputs, call.outputs) for call in model.operations]

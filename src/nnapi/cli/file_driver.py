@@ -1,7 +1,5 @@
 """Another engine as a device: it runs each model from a file in its own format."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,7 +38,7 @@ class FileDriver:
             reason = str(refused)
         return [Verdict(not reason, reason)] * len(model.operations)
 
-    def prepare(self, model: nnapi.Model, options: PrepareOptions) -> PreparedFile:
+    def prepare(self, model: nnapi.Model, options: PrepareOptions) -> "PreparedFile":
         try:
             return PreparedFile(self._open(model), [model.operands[index].type for index in model.outputs])
         except UnsuitableError as error:

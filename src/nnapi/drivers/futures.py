@@ -1,7 +1,5 @@
 """The answer to work in another thread or process: its result, its error, or a missed deadline."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
@@ -13,7 +11,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def answer_with(answer: Future[T], work: Callable[[], T]) -> None:
+def answer_with(answer: "Future[T]", work: Callable[[], T]) -> None:
     """Do the work, and set its result or error as the answer."""
     try:
         answer.set_result(work())

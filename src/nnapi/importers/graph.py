@@ -4,8 +4,6 @@
 as bytes, and computes operations on constants.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -51,7 +49,7 @@ class Value:
     model: Model | None = None
     omitted: bool = False
     is_dynamic_shape: bool = False
-    row: Value | None = None
+    row: "Value | None" = None
 
     @property
     def shape(self) -> Shape:

@@ -1,7 +1,5 @@
 """Refusals of operations that NNAPI cannot express, and the error that lists them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -38,7 +36,7 @@ class UnsupportedOperationsError(BadDataError):
         self.refusals = tuple(refusals)
 
     @classmethod
-    def of(cls, name: str, refusals: Sequence[Refusal]) -> UnsupportedOperationsError:
+    def of(cls, name: str, refusals: Sequence[Refusal]) -> "UnsupportedOperationsError":
         """Return the error of the file ``name``; its message groups operations by kind and reason."""
         groups: dict[tuple[str, str], list[str]] = {}
         for refusal in refusals:

@@ -1,7 +1,5 @@
 """LiteRT's interpreter, with this library's devices instead of its kernels."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Sequence
 from sys import getrefcount
@@ -151,7 +149,7 @@ class Interpreter(litert.Interpreter):  # type: ignore[misc]  # LiteRT has no ty
             if session.graph is not None:
                 session.graph.reset()
 
-    def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
+    def get_signature_runner(self, signature_key: str | None = None) -> "SignatureRunner":
         given = super().get_signature_runner(signature_key)  # which chooses the only one, and refuses what is none
         return SignatureRunner(self, given._signature_key)
 

@@ -1,7 +1,5 @@
 """One subgraph of an interpreter: its requested shapes, and the graph prepared for them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -47,7 +45,7 @@ class Session:
     is never allocated; ``make_native`` makes one that infers shapes."""
 
     def __init__(
-        self, file: SubgraphFile, index: int, native: Any, make_native: Callable[[], Any], settings: Settings
+        self, file: "SubgraphFile", index: int, native: Any, make_native: Callable[[], Any], settings: Settings
     ) -> None:
         self.index = index
         self._file, self._native, self._make_native, self._settings = file, native, make_native, settings

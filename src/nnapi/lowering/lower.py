@@ -4,8 +4,6 @@ The drivers of engines share this module; nothing here is specific to one. A dri
 :class:`Context` for them, and a :class:`Lowering` that defines the engine's values.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -81,7 +79,7 @@ class KnownTypes(dict[int, OperandType | None]):
     def __missing__(self, index: int) -> OperandType | None:
         raise NotYetKnown(self._model.operands[index].name or "a dimension", index)
 
-    def copy(self) -> KnownTypes:
+    def copy(self) -> "KnownTypes":
         return KnownTypes(self._model, self)
 
 

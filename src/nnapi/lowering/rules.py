@@ -1,7 +1,5 @@
 """The lowering rules of operations, whose modules are imported at first use."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pkgutil import iter_modules
@@ -21,7 +19,7 @@ class Rules(Mapping[int, Rule]):
     one of its operations is first looked for: a model needs few families, and a process should not start with all.
     """
 
-    def __init__(self, package: str = "", base: Rules | None = None) -> None:
+    def __init__(self, package: str = "", base: "Rules | None" = None) -> None:
         self.package, self.base = package, base
         self.own: dict[int, Rule] = {}
         self._imported: set[str] = set()

@@ -1,7 +1,5 @@
 """Build a model by calling operations as methods, on arrays, numbers and results of other operations."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +18,7 @@ from nnapi.model.result_types import result_types
 class Tensor:
     """A value in a model being built: an input, a constant, or an operation's result."""
 
-    builder: Builder
+    builder: "Builder"
     index: int
     type: OperandType
     name: str

@@ -1,7 +1,5 @@
 """Operands with their roles, and calls of operations."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
@@ -64,7 +62,7 @@ class OperationCall(NamedTuple):
     code: int
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    match: Match | None
+    match: "Match | None"
 
     @property
     def name(self) -> str:

@@ -1,7 +1,5 @@
 """Bursts: repeated runs of one compilation in quick succession (``ANeuralNetworksBurst``)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
@@ -38,7 +36,7 @@ class Runnable(Protocol):
         ...
 
     model: Model
-    bursts: WeakSet[Burst]
+    bursts: "WeakSet[Burst]"
     """:meth:`Burst.use` is called for another plan."""
 
 

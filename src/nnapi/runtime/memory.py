@@ -1,7 +1,5 @@
 """Memories of the runtime: opaque ones made from a descriptor, hardware buffers, copies between them."""
 
-from __future__ import annotations
-
 import mmap
 import os
 from collections.abc import Sequence
@@ -69,7 +67,7 @@ class MemoryDesc:
         need(self.roles, "the descriptor has no role", BadDataError)
         self._state.value = "finished"
 
-    def create_memory(self) -> DeviceMemory:
+    def create_memory(self) -> "DeviceMemory":
         """Create the memory (``ANeuralNetworksMemory_createFromDesc``).
 
         It is allocated by the one device that uses it; else it is shared memory, if its size is known and no role

@@ -1,7 +1,5 @@
 """Loggers that import ``logging`` only to warn, or if the application did: it takes as long as a small model."""
 
-from __future__ import annotations
-
 import sys
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,7 +15,7 @@ class Log:
         self.name = name
 
     @cached_property
-    def logger(self) -> logging.Logger:
+    def logger(self) -> "logging.Logger":
         import logging
 
         return logging.getLogger(self.name)

@@ -1,7 +1,5 @@
 """The recorder of sections on every thread, and the resulting spans."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time
@@ -23,7 +21,7 @@ class Recorded(Protocol):
     @property
     def args(self) -> Mapping[str, Any]: ...
     @property
-    def parts(self) -> Callable[[], Sequence[Part]] | None: ...
+    def parts(self) -> "Callable[[], Sequence[Part]] | None": ...
 
 
 class Span(NamedTuple):

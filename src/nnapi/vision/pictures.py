@@ -1,7 +1,5 @@
 """Pictures as the input of a model."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,7 +37,7 @@ class Pixels:
     is_bgr: bool = False
 
     @classmethod
-    def of_range(cls, low: float, high: float, reason: str = "", **flags: Any) -> Pixels:
+    def of_range(cls, low: float, high: float, reason: str = "", **flags: Any) -> "Pixels":
         """Map black to ``low`` and white to ``high``."""
         std = 255 / (high - low)
         return cls((-low * std,), (std,), reason, **flags)

@@ -1,8 +1,6 @@
 """Devices behind external delegates of TensorFlow Lite, configured as in docs/delegates.md, each in a process of its
 own: nothing of a delegate is loaded into the application."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from nnapi.drivers.delegate.configuration import has_settings
@@ -12,7 +10,7 @@ if TYPE_CHECKING:
     from nnapi.drivers.isolated.probing import Unusable
 
 
-def find_drivers() -> list[Driver | Unusable]:
+def find_drivers() -> "list[Driver | Unusable]":
     """Return the drivers of all configured delegates, and the unusable ones."""
     if not has_settings():
         return []

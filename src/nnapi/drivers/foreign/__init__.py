@@ -1,8 +1,6 @@
 """Devices of other NNAPI libraries, named by ``NNAPI_FOREIGN`` (docs/foreign.md), each in a process of its own: nothing
 of a library is loaded into the application."""
 
-from __future__ import annotations
-
 import os
 from typing import TYPE_CHECKING
 
@@ -13,7 +11,7 @@ if TYPE_CHECKING:
 VARIABLE = "NNAPI_FOREIGN"
 
 
-def find_drivers() -> list[Driver | Unusable]:
+def find_drivers() -> "list[Driver | Unusable]":
     """Return the drivers of all devices of the libraries that NNAPI_FOREIGN names, and the unusable ones."""
     said = os.environ.get(VARIABLE)
     if not said:

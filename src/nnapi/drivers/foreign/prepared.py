@@ -1,7 +1,5 @@
 """A model compiled by another NNAPI library for one of its devices."""
 
-from __future__ import annotations
-
 import math
 import threading
 import weakref
@@ -27,7 +25,7 @@ TRIALS = 3
 class Live:
     """A compilation or burst of a connection, freed with this object; ``needed`` is not freed before."""
 
-    def __init__(self, compiled: Compiled, needed: Callable[[], None] | Live) -> None:
+    def __init__(self, compiled: Compiled, needed: "Callable[[], None] | Live") -> None:
         self.compiled, self.needed = compiled, needed
         self.free = weakref.finalize(self, _free, compiled, None if isinstance(needed, Live) else needed)
         self.free.atexit = False

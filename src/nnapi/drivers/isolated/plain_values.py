@@ -1,8 +1,6 @@
 """Requests and answers of drivers as plain values for messages, and back. Reading malformed values raises one of
 :data:`WRONG`; it never runs code of the other side's choice."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import UnionType
@@ -35,7 +33,7 @@ class Greeting(NamedTuple):
     caches: bool
 
     @classmethod
-    def of(cls, driver: Driver) -> Greeting:
+    def of(cls, driver: Driver) -> "Greeting":
         return cls(driver.info, driver.capabilities(), isinstance(driver, Allocates), isinstance(driver, Caches))
 
 

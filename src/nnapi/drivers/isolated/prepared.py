@@ -1,7 +1,5 @@
 """A model prepared in a driver process, and again in the next one when that has ended."""
 
-from __future__ import annotations
-
 import math
 import threading
 from collections.abc import Callable, Sequence
@@ -177,7 +175,7 @@ class RemotePrepared:
         channel.bindings[key] = found
         return found
 
-    def session(self) -> RemoteSession:
+    def session(self) -> "RemoteSession":
         """Return a prepared model for one run at a time, whose process spins longer between two."""
         return RemoteSession(self, self._model, self._connect)
 

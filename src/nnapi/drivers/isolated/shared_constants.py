@@ -1,8 +1,6 @@
 """Constants that the workers of a service share: equal bytes are mapped once. The service finds them by digest; a
 worker compares the bytes before it uses another's, so that a wrong digest harms nobody."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import socket
@@ -71,7 +69,7 @@ class Offers:
         self.worker = worker
         self._files: dict[bytes, int] = {}
 
-    def answer(self, everybody: Iterable[Offers]) -> bool:
+    def answer(self, everybody: "Iterable[Offers]") -> bool:
         """Answer the worker's message; return False at the end of the messages. An offer is answered with a descriptor
         of the same constants, if there is one, which is kept for others until the worker forgets it."""
         message, files, _, _ = socket.recv_fds(self.worker, DIGEST + len(FORGET), 1, socket.MSG_DONTWAIT)

@@ -3,8 +3,6 @@
 Importing the engine takes 0.1 s, so it is imported with the first model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -60,7 +58,7 @@ class OpenVinoDriver(HostMemory):
     def capabilities(self) -> Capabilities:
         return ENGINE._replace(launch_seconds=1e-5)
 
-    def timings(self) -> Timings | None:
+    def timings(self) -> "Timings | None":
         from nnapi.drivers.openvino.timings import find_timings  # on demand: only predictions need it
 
         return find_timings(self._device)

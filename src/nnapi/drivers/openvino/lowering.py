@@ -1,7 +1,5 @@
 """Lowering of a model to the engine's graph."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -30,7 +28,7 @@ CONVERSIONS, RESHAPES = ("Convert", "FakeQuantize"), ("Reshape", "Squeeze", "Uns
 """Types of nodes that the engine may compute in the memory of their input."""
 
 
-def lower_model(model: Model, shapes: Sequence[Shape | None] | None = None) -> Lowered:
+def lower_model(model: Model, shapes: Sequence[Shape | None] | None = None) -> "Lowered":
     """Lower a model for inputs of these shapes, by default the assumed ones; refusals have their reasons."""
     return Lowered(model, shapes or assume_shapes(model)).run()
 

@@ -1,7 +1,5 @@
 """A model compiled by the engine, and the requests that run it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -162,7 +160,7 @@ class PreparedOpenVino:
     def close(self) -> None:
         self._pool.close()
 
-    def _make_run(self) -> _Run:
+    def _make_run(self) -> "_Run":
         """Make a request: the first of a new copy while more are allowed, else one of the copies in turn."""
         with self._lock:
             if self._requests and len(self._models) < self._most:

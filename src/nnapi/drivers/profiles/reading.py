@@ -1,7 +1,5 @@
 """Read profiles from TOML; an error names file, key and fault."""
 
-from __future__ import annotations
-
 import math
 import os
 import tomllib
@@ -118,7 +116,7 @@ class _Table:
                 self._refuse_kind(f"{key}: each", kind, value)
         return values
 
-    def take_table(self, key: str) -> _Table:
+    def take_table(self, key: str) -> "_Table":
         return _Table(self._file, f"{self._path}{key}.", self.take(key, dict, {}))
 
     def close(self) -> None:

@@ -1,7 +1,5 @@
 """IF and WHILE. A computation is a generator that yields nested models and gets their results."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
@@ -19,7 +17,7 @@ class Limits:
 
 
 class Computable(Protocol):
-    def compute(self, inputs: Sequence[Array | None], limits: Limits) -> Computation: ...
+    def compute(self, inputs: Sequence[Array | None], limits: Limits) -> "Computation": ...
 
 
 Wanted: TypeAlias = tuple[Computable, Sequence[Array | None]]

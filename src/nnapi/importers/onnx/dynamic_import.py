@@ -1,7 +1,5 @@
 """Import files whose operations depend on dynamic dimensions, for each shape anew."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -48,7 +46,7 @@ def make_dynamic(file: File, path: str, shapes: Shapes, error: UnsupportedOperat
     return DynamicModel(os.path.splitext(os.path.basename(path))[0], inputs, outputs, describe)
 
 
-def _describe(info: onnx.ValueInfoProto, shapes: Shapes) -> tuple[str, OperandType]:
+def _describe(info: "onnx.ValueInfoProto", shapes: Shapes) -> tuple[str, OperandType]:
     declared = info.type.tensor_type
     need(declared.elem_type in CODES, f"{info.name} has no type that NNAPI has", BadDataError)
     if not declared.HasField("shape"):

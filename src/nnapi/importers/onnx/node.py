@@ -1,7 +1,5 @@
 """One node of an ONNX file during its import."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -39,7 +37,7 @@ class Node(AnyNode):
     def __init__(
         self,
         conversion: Scope,
-        proto: onnx.NodeProto,
+        proto: "onnx.NodeProto",
         tensors: Sequence[Tensor | None],
         schema: Any,
         kind: str = "",

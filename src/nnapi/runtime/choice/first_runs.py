@@ -1,7 +1,5 @@
 """The first runs of a plan that an earlier process has chosen, compared with the recorded seconds."""
 
-from __future__ import annotations
-
 import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -21,7 +19,7 @@ SKIPPED, TIMED = 2, 8
 class FirstRuns:
     """Times the first runs; then the tuner watches the plan or begins a trial."""
 
-    def __init__(self, owner: Owner, question: Question, ready: ReadyPlan, mode: Partitioning) -> None:
+    def __init__(self, owner: "Owner", question: Question, ready: ReadyPlan, mode: Partitioning) -> None:
         self._owner, self._question, self._ready, self._mode = weakref.ref(owner), question, ready, mode
         self._times: list[float] = []
 

@@ -1,7 +1,5 @@
 """A prepared plan of several steps, which runs one after the other."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -46,7 +44,7 @@ class _ReadyStep(NamedTuple):
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     parts: Sequence[Prepared]
-    run: Callable[[_ReadyStep, Sequence[Array | None], Request], Sequence[Array]]
+    run: "Callable[[_ReadyStep, Sequence[Array | None], Request], Sequence[Array]]"
 
 
 def _prepare_step(plan: Plan, step: Step, prepare: Prepare) -> _ReadyStep:

@@ -1,7 +1,5 @@
 """Random calls of an operation, drawn from its declaration and accepted by its shape function."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from contextlib import suppress
@@ -87,7 +85,7 @@ def random_attempt(operation: Operation, rng: np.random.Generator) -> Example:
 
 def _draft(
     operation: Operation, rng: np.random.Generator, given: Sequence[OperandSpec] = (), special: float = 0.0
-) -> _Draft:
+) -> "_Draft":
     ranges = replace(draw_ranges(rng), special=special, given=given[0].dimensions if given else None)
     overload = pick(rng, operation.overloads)
     counts = _counts(overload, rng)

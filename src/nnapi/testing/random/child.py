@@ -1,7 +1,5 @@
 """Examples judged in a separate process, so that a crash or a hang is a failure like others."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time
@@ -60,7 +58,7 @@ class Child:
             self._pipe.close()
         self._process = self._pipe = None
 
-    def __enter__(self) -> Child:
+    def __enter__(self) -> "Child":
         return self
 
     def __exit__(self, *_: object) -> None:

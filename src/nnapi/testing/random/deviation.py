@@ -10,8 +10,6 @@ Rounding may have any size, because sums may cancel. The change of the reference
 - Quantized results may be one step off from the same operation on float values, as fixed point has few bits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -114,7 +112,7 @@ class Computation:
         integers = {i for i in self._doubtful if self.example.main.operands[i].type == "TENSOR_INT32"}
         return any(not integers.isdisjoint(call.inputs) for call in self.example.main.operations)
 
-    def _repeat(self, runner: _Runner, name: str, bounds: Mapping[int, Array]) -> None:
+    def _repeat(self, runner: "_Runner", name: str, bounds: Mapping[int, Array]) -> None:
         """Compute with perturbed operands, and with values at both sides of their ``bounds``."""
         inputs, outputs = runner.part.inputs, runner.part.outputs
         factor = 1 + _terms(name, [self.values[i] for i in inputs], [self.values[i] for i in outputs]) / IN_A_ROW
