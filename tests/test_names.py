@@ -112,10 +112,14 @@ def find_tests(module: Path) -> list[Path]:
     return [TESTS / TESTED_BY[str(place)] for place in (module, *module.parents) if str(place) in TESTED_BY][:1]
 
 
+def import_of(module: Path) -> re.Pattern[str]:
+    package = ".".join(("nnapi", *module.parent.parts))
+    return re.compile(rf"\b{package}\.{module.stem}\b|from {package} import ([^(\n]*|\([^)]*)\b{module.stem}\b")
+
+
 def named_after(module: Path) -> list[Path]:
     """The files that have the module's name in their own, or in what they import."""
-    package = ".".join(("nnapi", *module.parent.parts))
-    imported = re.compile(rf"\b{package}\.{module.stem}\b|from {package} import ([^(\n]*|\([^)]*)\b{module.stem}\b")
+    imported = import_of(module)
     folders = (TESTS.joinpath(*module.parent.parts[:depth]) for depth in (2, 1, 0))
     return [
         path

@@ -2,9 +2,9 @@
 
 Cosmic Ray makes the changes, in copies of the tree. All mutants meet the tests of their module (those that
 tests/test_names.py finds by name) and conformance examples of the operations that the module names; what survives meets
-the other quick tests of its package, and of the folders of its tests. Each run is a process forked from one that has
-the libraries loaded. With a report, a run goes on where another of the same source ended: mutants that it calls noticed
-are not tried again.
+the other quick tests of its package, of the folders of its tests, and some that import it. Each run is a process forked
+from one that has the libraries loaded. With a report, a run goes on where another of the same source ended: mutants
+that it calls noticed are not tried again.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ MOST_EXAMPLES = 300
 FIRST_EXAMPLES = 20
 """Examples after which the changed module is loaded, or the others do not need it either."""
 MOST_FILES = 6
-"""Files of tests that a mutant meets first; its survivors meet all others."""
+"""Files of tests that a mutant meets first; its survivors meet all others of the package, and as many elsewhere."""
 MOST_SECONDS = 600
 """Of a processor: tests that take more hang, and the mutant is noticed. On the clock they may take twice as long."""
 IDLE_SECONDS = 60
@@ -161,6 +161,18 @@ def folders(path: Path) -> list[str]:
     return list(dict.fromkeys([wider(path), *own]))
 
 
+def importing(path: Path) -> list[str]:
+    """Return a few tests of other packages that import the module."""
+    from tests.test_names import import_of
+
+    imported = import_of(path.relative_to(SOURCE))
+    tests = [test for test in sorted((REPOSITORY / "tests").rglob("test_*.py")) if imported.search(test.read_text())]
+    found = [test.relative_to(REPOSITORY) for test in tests]
+    return [str(test) for test in found if not any(test.is_relative_to(folder) for folder in folders(path))][
+        :MOST_FILES
+    ]
+
+
 def conformance(path: Path) -> int:
     """Run examples of the operations a module names, or of all, on its engine's device or on the reference."""
     from nnapi.codes import OperationCode
@@ -200,7 +212,7 @@ def of_module(path: Path) -> list[Work]:
 
 
 def of_package(path: Path) -> list[Work]:
-    return [partial(run_tests, [*folders(path), *(f"--deselect={test}" for test in first(path))])]
+    return [partial(run_tests, [*folders(path), *importing(path), *(f"--deselect={test}" for test in first(path))])]
 
 
 # Running them

@@ -74,6 +74,11 @@ def test_survivors_meet_the_folders_of_their_tests(mutant_file: str, found: list
     assert mutants.folders(Path("src/nnapi", mutant_file)) == found
 
 
+def test_survivors_meet_tests_of_other_packages_that_import_the_module() -> None:
+    assert "tests/runtime/test_keep.py" in mutants.importing(Path("src/nnapi/model/graph.py"))
+    assert mutants.importing(Path("src/nnapi/runtime/choice/evidence.py")) == []
+
+
 def test_the_tests_of_a_module_s_name_are_first_and_few() -> None:
     found = mutants.first(Path("src/nnapi/drivers/timings.py"))
     assert found == ["tests/drivers/test_timings.py", "tests/drivers/test_workload.py"]
