@@ -1,6 +1,6 @@
 """Models that refer to models, deeper than calls of Python go."""
 
-from nnapi.model.nesting import depths, inner_first, list_nested
+from nnapi.model.nesting import depths, inner_first, list_nested, paths
 from tests.nest_cases import DEEP, nest
 
 
@@ -34,3 +34,9 @@ def test_a_nest_of_shared_models_is_looked_at_once() -> None:
     assert len(list_nested(model)) == 201
     assert len(model.facets) < 200 * 20
     model.need_mapped()
+
+
+def test_of_a_long_way_only_the_ends_are_told() -> None:
+    step = "operand (3): MODEL → "
+    told = sorted({path for path in paths(nest(4)).values() if path.startswith(step)}, key=len)
+    assert told == [step, step * 2, f"{step}… → {step}"]

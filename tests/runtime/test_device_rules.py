@@ -23,6 +23,7 @@ from nnapi.errors import (
 from nnapi.model.model import Model
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.model.parameter import REQUIRED, Several
+from nnapi.trace import Layer
 from tests.graphs import finished_sum
 from tests.runtime.device_cases import REFERENCE, limited
 from tests.runtime.execution_cases import ONES, blank, prepared
@@ -228,3 +229,8 @@ def test_results_are_given_to_everybody_who_asks() -> None:
     first = result.result()
     first.clear()
     assert np.array_equal(result.result()[0], 2 * ONES)
+
+
+def test_a_device_has_the_layer_of_its_driver_in_traces() -> None:
+    assert REFERENCE.layer is Layer.CPU
+    assert Device(Broken(OpFailedError("broken"))).layer is Layer.DRIVER

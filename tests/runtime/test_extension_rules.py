@@ -24,6 +24,7 @@ from nnapi.drivers.limited import Limited
 from nnapi.errors import BadDataError, BadStateError, OpFailedError, UnexpectedNullError
 from nnapi.model.content_hash import hash_content
 from nnapi.model.extension import Extensions
+from nnapi.model.pickling import describe
 
 numbered = itertools.count()
 
@@ -286,3 +287,10 @@ def test_the_digest_of_a_model_does_not_depend_on_prefixes(monkeypatch: pytest.M
     monkeypatch.setattr("nnapi.model.content_hash.EXTENSIONS", table)
     assert turning(name).operations[0].code >> 16 == 2
     assert hash_content(turning(name)) == before
+
+
+def test_a_pickled_model_names_its_extension_as_prefixes_differ_between_processes() -> None:
+    name, _chosen = described()
+    (description,) = describe(turning(name))
+    assert [code for _, code, *_ in description.operands] == [(name, 0)] * 2
+    assert [code for code, *_ in description.operations] == [(name, 7)]

@@ -257,3 +257,12 @@ def test_long_chains_are_not_searched_for_groups(monkeypatch: pytest.MonkeyPatch
         builder.output(x)
         OpenVinoDriver(threads=1).prepare(builder.finish(), PrepareOptions())
     assert ["SNIPPETS_MODE" in config for config in asked] == [False, True]
+
+
+@pytest.mark.parametrize("own", [1, None])
+def test_a_restored_model_has_the_threads_of_its_driver_or_else_of_the_options(own: int | None) -> None:
+    device, model = OpenVinoDriver(threads=own), doubled(SMALL)
+    options = PrepareOptions(threads=own or 1)
+    entry = device.cache_entry(device.prepare(model, options))
+    again: Any = device.restore(model, CacheEntry(entry), options)
+    assert again.compiled.get_property("INFERENCE_NUM_THREADS") == 1
