@@ -205,3 +205,15 @@ def test_one_operation_within_one_code(name: str, style: Any, tmp_path: Path) ->
     for x in X[:3]:
         (ours,) = compiled.run(x)
         np.testing.assert_allclose(ours, theirs.run(None, {"x": x})[0], 0, 1.01 * last_scale(path))
+
+
+def test_a_convolution_whose_sums_are_not_quantized_is_one_of_floats() -> None:
+    constants = {"s": np.float32(0.5), "z": np.uint8(3), "u": np.float32(0.25), "v": np.int8(0)}
+    constants["w"] = np.array([9, -3], np.int8).reshape(1, 2, 1, 1)
+    nodes = [
+        helper.make_node("DequantizeLinear", ["x", "s", "z"], ["r"]),
+        helper.make_node("DequantizeLinear", ["w", "u", "v"], ["f"]),
+        helper.make_node("Conv", ["r", "f"], ["y"]),
+    ]
+    x = np.array([5, 7], np.uint8).reshape(1, 2, 1, 1)  # 1 and 2, times 2.25 and -0.75
+    assert computed(loaded(nodes, constants, x=x), x).reshape(-1).tolist() == [2.25 - 1.5]
