@@ -102,7 +102,7 @@ def places(path: Path) -> dict[tuple[tuple[int, int], tuple[int, int]], list[Mut
     from cosmic_ray.ast import ast_nodes, get_ast_from_path
     from cosmic_ray.plugins import get_operator, operator_names
 
-    hints = Hints((REPOSITORY / path).read_text())
+    without_effect = WithoutEffect((REPOSITORY / path).read_text())
     nodes = list(ast_nodes(get_ast_from_path(REPOSITORY / path)))
     found: dict[tuple[tuple[int, int], tuple[int, int]], list[Mutant]] = {}
     for name in sorted(operator_names()):
@@ -111,22 +111,26 @@ def places(path: Path) -> dict[tuple[tuple[int, int], tuple[int, int]], list[Mut
         operator = kind()
         positions = (place for node in nodes for place in operator.mutation_positions(node))
         for occurrence, (begin, end) in enumerate(positions):
-            if begin not in hints:
+            if begin not in without_effect:
                 found.setdefault((begin, end), []).append(Mutant(path, begin[0], name, occurrence))
     return found
 
 
-class Hints:
-    """The type hints of a source: nobody computes them, so no test can notice what is changed in them."""
+class WithoutEffect:
+    """The places of a source where no test can notice a change: type hints, which nobody computes, and the -1 of
+    ``reshape``, where NumPy takes any negative number."""
 
     def __init__(self, source: str) -> None:
-        hints = [
-            hint
-            for node in ast.walk(ast.parse(source))
-            for hint in (getattr(node, "annotation", None), getattr(node, "returns", None))
-            if isinstance(hint, ast.expr)
+        found = [
+            each for node in ast.walk(ast.parse(source)) for each in self._find(node) if isinstance(each, ast.expr)
         ]
-        self.spans = [((h.lineno, h.col_offset), (h.end_lineno or h.lineno, h.end_col_offset or 0)) for h in hints]
+        self.spans = [((e.lineno, e.col_offset), (e.end_lineno or e.lineno, e.end_col_offset or 0)) for e in found]
+
+    @staticmethod
+    def _find(node: ast.AST) -> list[ast.expr | None]:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "reshape":
+            return [size for size in node.args if ast.unparse(size) == "-1"]
+        return [getattr(node, "annotation", None), getattr(node, "returns", None)]
 
     def __contains__(self, position: tuple[int, int]) -> bool:
         return any(begin <= position < end for begin, end in self.spans)

@@ -208,7 +208,7 @@ def test_one_operation_within_one_code(name: str, style: Any, tmp_path: Path) ->
 
 
 def test_a_convolution_whose_sums_are_not_quantized_is_one_of_floats() -> None:
-    constants = {"s": np.float32(0.5), "z": np.uint8(3), "u": np.float32(0.25), "v": np.int8(0)}
+    constants: dict[str, Any] = {"s": np.float32(0.5), "z": np.uint8(3), "u": np.float32(0.25), "v": np.int8(0)}
     constants["w"] = np.array([9, -3], np.int8).reshape(1, 2, 1, 1)
     nodes = [
         helper.make_node("DequantizeLinear", ["x", "s", "z"], ["r"]),

@@ -82,3 +82,15 @@ def test_the_plan_of_the_device_predicted_to_be_fastest(machine: Machine) -> Non
     asked = question(machine)
     assert predict_plan(asked, look_up(asked), []).devices == ("second",)
     assert [plan.devices[0] for plan in list_plans(asked, 1)] == ["second", "first"]
+
+
+@pytest.mark.parametrize(("threads", "predicted"), [(None, 1), (2, 2)])
+def test_plans_are_predicted_for_one_thread_unless_more_are_asked_for(
+    threads: int | None, predicted: int, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(
+        predict, "find_tables", lambda devices, *rest: asked.append(rest[0]) or find_tables(devices, *rest)
+    )
+    assert list_plans(question(machine), threads)
+    assert asked == [predicted]
