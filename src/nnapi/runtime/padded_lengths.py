@@ -3,6 +3,8 @@
 Padding is exact where a mask removes it from every result, which is tested with large random values.
 """
 
+from __future__ import annotations  # NumPy loads its random part at first use
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -134,7 +136,7 @@ class Padded:
         self._bind, self.outputs = bind, outputs
         self._idle: list[_PaddedMemory] = []
 
-    def widen(self, capacity: int, bind: Bind) -> "Padded":
+    def widen(self, capacity: int, bind: Bind) -> Padded:
         """Return the runs by a compilation of another length."""
         return Padded(self.growth, capacity, bind, self.outputs)
 
