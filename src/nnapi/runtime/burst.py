@@ -16,7 +16,7 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.executors.executors import execute
 from nnapi.runtime.executors.fast_path import find_fast_path, is_dynamic
-from nnapi.runtime.executors.observed import Observe, Observed, report, unwrap
+from nnapi.runtime.executors.observed import Observed, Observer, report, unwrap
 from nnapi.runtime.inputs import check_inputs
 from nnapi.trace import Layer, Phase, Section, spans
 from nnapi.trace.log import Log
@@ -55,8 +55,8 @@ class Burst(Closeable):
         """Sessions of earlier plans with bound memory."""
         self._bindings: list[Callable[[], None]] = []
         """Functions that make a bound run look for the plan again."""
-        self._wanted: tuple[Prepared, Observe | None] | None = None
-        self._observe: Observe | None = getattr(self._shared, "observe", None)
+        self._wanted: tuple[Prepared, Observer | None] | None = None
+        self._observer: Observer | None = getattr(self._shared, "observer", None)
         self._is_closed = False
         self._borrow = borrow
         self._model = compilation.model
@@ -65,13 +65,13 @@ class Burst(Closeable):
         self._fast_path = find_fast_path(self._model, self._prepared, borrow)
         compilation.bursts.add(self)
         if (prepared := compilation.prepared) is not self._shared:  # changed meanwhile
-            self.use(unwrap(prepared), getattr(prepared, "observe", None))
+            self.use(unwrap(prepared), getattr(prepared, "observer", None))
         log.debug("burst of %r", compilation)
 
-    def use(self, shared: Prepared, observe: Observe | None) -> None:
+    def use(self, shared: Prepared, observer: Observer | None) -> None:
         """Run this prepared plan from the next run on, whose thread changes over, and report the runs."""
         if not self._is_closed:
-            self._wanted = shared, observe
+            self._wanted = shared, observer
             self._fast_path = self._run_renewed
             for ask in self._bindings:
                 ask()
@@ -84,7 +84,7 @@ class Burst(Closeable):
         """Change over to the wanted plan; the lock is held."""
         while (wanted := self._wanted) is not None:
             self._wanted = None
-            shared, observe = wanted
+            shared, observer = wanted
             session = unwrap(self._prepared)
             if shared is not unwrap(self._shared):
                 before, session = session, open_session(shared)
@@ -92,8 +92,8 @@ class Burst(Closeable):
                     self._outlived.append(before)  # its memory is bound
                 else:
                     before.close()
-            self._shared, self._observe = shared, observe
-            self._prepared = Observed(session, observe) if observe else session
+            self._shared, self._observer = shared, observer
+            self._prepared = Observed(session, observer) if observer else session
             self._fast_path = find_fast_path(self._model, self._prepared, self._borrow)
 
     def run(self, *inputs: Any) -> list[Array]:
@@ -129,7 +129,7 @@ class Burst(Closeable):
         def find_run() -> Callable[[], list[Array]] | None:
             """Return the fast path of the active plan, on the bound memory if that is its own."""
             if bound and unwrap(self._prepared) is session:
-                return report(bound.run, inputs, self._observe) if self._observe else bound.run
+                return report(bound.run, inputs, self._observer) if self._observer else bound.run
             direct = find_direct(self._prepared, shapes, True) if all(shapes) else None
             return direct and partial(direct, inputs)
 

@@ -34,7 +34,7 @@ from nnapi.runtime.device import Device, Devices, list_candidates
 from nnapi.runtime.executors.deadline import deadline_after, read_nanoseconds
 from nnapi.runtime.executors.executors import execute
 from nnapi.runtime.executors.fast_path import FastPath, find_fast_path, is_dynamic
-from nnapi.runtime.executors.observed import Observe, Observed, unwrap
+from nnapi.runtime.executors.observed import Observed, Observer, unwrap
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan
 from nnapi.runtime.extension_attributes import Attributes
 from nnapi.runtime.inputs import check_inputs
@@ -171,21 +171,21 @@ class Compilation(Closeable, NotebookDisplay):
         watching = self._trial or first_runs
         if deadline is not None and time.monotonic_ns() > deadline:
             raise MissedDeadlinePersistentError(f"preparing took longer than {self._timeout} ns")
-        self.use(ready, watching.observe if watching else None)
+        self.use(ready, watching)
         self.state.value = "ready"
         if log.is_verbose:
             log.info("%s", summary(ready.plan))
 
-    def use(self, ready: ReadyPlan, observe: Observe | None, trial: Trial | None = None) -> None:
+    def use(self, ready: ReadyPlan, observer: Observer | None, trial: Trial | None = None) -> None:
         """Run this plan from the next run on, bursts too, and report the runs; keep a ``trial`` alive."""
         if self.state.value == "closed":
             return
         self._trial = trial or self._trial
-        prepared = Observed(ready.prepared, observe) if observe else ready.prepared
+        prepared = Observed(ready.prepared, observer) if observer else ready.prepared
         has_changed = self._ready is not None and self._ready.plan is not ready.plan
         self._ready, self.fast_path = ready._replace(prepared=prepared), find_fast_path(self.model, prepared)
         for burst in list(self.bursts):
-            burst.use(ready.prepared, observe)
+            burst.use(ready.prepared, observer)
         if has_changed and self._single is not None:
             self._single.change(ready, self._candidates)
         if self.state.value == "closed":  # meanwhile

@@ -76,3 +76,8 @@ def test_where_the_system_does_not_tell_nothing_is_subtracted(
 
     monkeypatch.setattr("builtins.open", lambda *_: File())
     assert read_waited() == 0.0
+
+
+def test_while_one_of_several_threads_waits_others_compute(scheduler: Scheduler) -> None:
+    watch = Stopwatch(2 * LONG, threads=2)
+    assert watch.time(scheduler.run(LONG, waiting=LONG))[2] == pytest.approx(2 * LONG)

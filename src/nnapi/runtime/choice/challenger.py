@@ -21,8 +21,11 @@ log = Log("nnapi.ExecutionPlan")
 
 REPEATS = ((1.25e-3, 8), (6e-3, 6), (20e-3, 4), (50e-3, 2))
 """Seconds of a run, and how often shorter runs are repeated. The shortest counts: about four find cold caches."""
-FASTER, SLOWER = 1.25, 2.0
-"""Ratios to the active plan from which no more runs are needed: cold caches lengthen a run, by less than the second."""
+FASTER, SLOWER = 1.1, 1.4
+"""Ratios to the active plan from which no more runs are needed, the second after two: cold caches lengthen a run, the
+third by less than a tenth."""
+DOUBT, FIRST = 0.5, 0.1
+"""Likely error of a pair's log ratio on a machine whose speed changes, and the pairs that a preparation is worth."""
 MARGIN, DOUBTFUL_MARGIN = 1.03, 1.05
 """Factors by which a challenger must be faster; the second if it is divided or its engine starts slowly."""
 
@@ -42,11 +45,11 @@ def count_runs(seconds: float) -> int:
 
 
 def time_runs(
-    infer: Infer, inputs: Inputs, expected: float = 0.0, active: float | None = None
+    watch: Stopwatch, infer: Infer, inputs: Inputs, active: float | None = None
 ) -> tuple[float, Sequence[Array]]:
     """Run a few times; fewer if the runs are clearly shorter or longer than the ``active`` plan's. Returns the seconds
     of the shortest run, and the outputs."""
-    shortest, count, watch = math.inf, 0, Stopwatch(expected)
+    shortest, count, expected = math.inf, 0, watch.expected
     with mute():
         while count < count_runs(min(shortest, expected or shortest)):
             outputs, _, seconds = watch.time(lambda: infer(inputs))
@@ -67,7 +70,9 @@ class Challenger:
         self.reason = ""
         """The reason of an exclusion."""
         self.seconds = 0.0
-        """Of its last measurement."""
+        """Of a run in its last measurement."""
+        self.cost = 0.0
+        """Seconds that its last pair took; 0 before the first."""
         self.first_gain = 0.0
         """Log ratio of the active plan's seconds to its own when it was prepared."""
         self._margin = DOUBTFUL_MARGIN if is_doubtful else MARGIN
@@ -83,8 +88,18 @@ class Challenger:
 
     @property
     def log_gain(self) -> float:
-        """Mean log ratio of its pairs; before there are two, that of its preparation."""
-        return self.evidence.log_gain if len(self.evidence.logs) > 1 else self.first_gain
+        """Mean log ratio of its pairs; before there is one, that of its preparation."""
+        return self.evidence.log_gain if self.evidence.logs else self.first_gain
+
+    @property
+    def promise(self) -> float:
+        """The log ratio that is still possible, as far as few pairs tell; a first pair is worth most."""
+        return self.log_gain + DOUBT / math.sqrt(len(self.evidence.logs) or FIRST)
+
+    @property
+    def price(self) -> float:
+        """Expected seconds of its next pair."""
+        return self.cost or count_runs(self.seconds) * self.seconds
 
     def prepare(self, make: Callable[[], ReadyPlan], inputs: Inputs) -> Sequence[Array] | None:
         """Prepare it, warm it up and time it. Returns the outputs; None where it fails."""
@@ -93,7 +108,7 @@ class Challenger:
             self._infer = open_inference(self.ready, inputs)
             with mute():
                 self._infer(inputs)
-            self.seconds, outputs = time_runs(self._infer, inputs)
+            self.seconds, outputs = time_runs(self._make_watch(), self._infer, inputs)
             return outputs
         except (NnapiError, ClaimedError, MemoryError) as error:
             self.exclude(f"fails: {error}", is_lasting=not isinstance(error, MemoryError))
@@ -101,19 +116,22 @@ class Challenger:
 
     def time_again(self, inputs: Inputs) -> None:
         if self._infer is not None:
-            self.seconds = min(self.seconds, time_runs(self._infer, inputs)[0])
+            self.seconds = min(self.seconds, time_runs(self._make_watch(), self._infer, inputs)[0])
 
     def measure_beside(self, active: float, inputs: Inputs) -> Sequence[Array] | None:
         """Measure a pair; the active plan took ``active`` seconds. Returns the outputs, None where it fails."""
         assert self._infer is not None
         try:
-            self.seconds, outputs = time_runs(self._infer, inputs, self.seconds, active)
+            self.seconds, outputs = time_runs(self._make_watch(), self._infer, inputs, active)
         except Exception as error:
             self.exclude(f"fails: {error}", is_lasting=isinstance(error, NnapiError))
             return None
         self.evidence.add(active, self.seconds)
         self.standing = self.evidence.judge(self._margin)
         return outputs
+
+    def _make_watch(self) -> Stopwatch:
+        return Stopwatch(self.seconds, self.plan.threads)
 
     def decide(self) -> None:
         """Take it for faster if that is likely, because no time is left for more pairs."""

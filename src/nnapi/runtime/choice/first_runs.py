@@ -23,6 +23,10 @@ class FirstRuns:
         self._owner, self._question, self._ready, self._mode = weakref.ref(owner), question, ready, mode
         self._times: list[float] = []
 
+    @property
+    def threads(self) -> int | None:
+        return self._ready.plan.threads
+
     def observe(self, inputs: Sequence[Array | None], outputs: Sequence[Array], begin: float, seconds: float) -> None:
         self._times.append(seconds)
         if len(self._times) == SKIPPED + TIMED and (owner := self._owner()):

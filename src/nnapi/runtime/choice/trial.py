@@ -3,6 +3,7 @@ time. At the end at most one takes over, between runs."""
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections import deque
@@ -21,7 +22,7 @@ from nnapi.runtime.choice.knowledge import cache_plan
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.record import MEASURED, PREDICTED, Comparison, Record, keep
 from nnapi.runtime.executors.fast_path import is_dynamic
-from nnapi.runtime.executors.observed import Observe
+from nnapi.runtime.executors.observed import Observer
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan, prepare_plan
 from nnapi.runtime.executors.stopwatch import Stopwatch
 from nnapi.runtime.planning.plan import Plan
@@ -35,6 +36,8 @@ CHALLENGERS = 5
 HOPELESS_PREDICTION, HOPELESS = 4.0, 3.0
 """Predicted ratio to the fastest plan beyond which a plan is not prepared; measured ratio beyond which it is dropped
 without a pair."""
+BEHIND = ((2, 0.3), (4, 0.1), (math.inf, 0.03))
+"""Log ratios to the best behind which plans are dropped, for fewer than so many pairs."""
 RECENT = 8
 """Runs of the active plan whose seconds are remembered."""
 SPIN = 0.0015
@@ -57,7 +60,7 @@ class Stage(Enum):
 class Owner(Protocol):
     """A compilation, as a trial uses it."""
 
-    def use(self, ready: ReadyPlan, observe: Observe | None, trial: Trial | None = None) -> None:
+    def use(self, ready: ReadyPlan, observer: Observer | None, trial: Trial | None = None) -> None:
         """Run this plan from the next run on and report the runs; keep a ``trial`` alive."""
         ...
 
@@ -100,6 +103,10 @@ class Trial:
         self._pending: deque[tuple[Challenger, Sequence[Array], Sequence[Array]]] = deque()
 
     # Runs
+
+    @property
+    def threads(self) -> int | None:
+        return self.active.plan.threads
 
     def observe(self, inputs: Inputs, outputs: Sequence[Array], begin: float, seconds: float) -> None:
         """Note a run of the active plan; measure a challenger after it if the budget allows and runs leave no gaps."""
@@ -167,7 +174,7 @@ class Trial:
             self.stop("the client has freed the model's constants")
             return
         self._held = self.question._replace(model=model)
-        self._reference = time_runs(open_inference(self.active, sample), sample)
+        self._reference = time_runs(Stopwatch(threads=self.threads), open_inference(self.active, sample), sample)
         self._plans = deque(self._list_challengers(self._held))
         self.stage = Stage.COMPARING
 
@@ -200,7 +207,7 @@ class Trial:
         from nnapi.runtime.choice.predict import list_plans
 
         own = self.active.plan.identity
-        plans = sorted(list_plans(question, self.active.plan.threads), key=lambda plan: plan.predicted)
+        plans = sorted(list_plans(question, self.threads), key=lambda plan: plan.predicted)
         excluded = {own} | {name for name, known in self._known.items() if known.reason}
         limit = HOPELESS_PREDICTION * plans[0].predicted
         return [plan for plan in plans if plan.identity not in excluded and plan.predicted < limit][:CHALLENGERS]
@@ -217,7 +224,7 @@ class Trial:
         if challenger is None or sample is None or not self._turn.acquire(False):
             return False
         try:
-            watch = Stopwatch(self.active_seconds)
+            watch = Stopwatch(self.active_seconds, self.threads)
             (seconds, outputs), _, cost = watch.time(lambda: self._time_active(sample))
             self.cost += cost
             self._recent.append(seconds)
@@ -234,7 +241,7 @@ class Trial:
                 challenger.judge(self.question.model, expected, found)
         best = max((each.log_gain for each in self.challengers if each.is_faster), default=None)
         for each in self.challengers:
-            limit = 0.03 if len(each.evidence.logs) >= 4 else 0.3
+            limit = next(limit for most, limit in BEHIND if len(each.evidence.logs) < most)
             if each.is_on_trial and best is not None and each.log_gain < best - limit:
                 each.drop()
 
@@ -326,26 +333,27 @@ class Trial:
     # Within
 
     def _find_next(self, *, twice: bool = False, is_limited: bool = True) -> Challenger | None:
-        """Return the next challenger: the fastest as far as is known. None where the budget is spent."""
+        """Return the next challenger: the most promising. None where the budget is spent."""
         waiting = [each for each in list(self.challengers) if each.is_on_trial]
         if not waiting:
             return None
-        found = max(waiting, key=lambda each: each.log_gain)
-        price = count_runs(found.seconds) * (found.seconds + (self.active_seconds if twice else 0.0))
+        found = max(waiting, key=lambda each: each.promise)
+        price = found.price + (count_runs(found.seconds) * self.active_seconds if twice else 0.0)
         return found if not is_limited or self.cost + price <= GRACE + SHARE * self.spent else None
 
     def _await_idle_threads(self) -> None:
-        if self.active.plan.threads != 1:
+        if self.threads != 1:
             time.sleep(SPIN)
 
     def _time_active(self, sample: Inputs) -> tuple[float, Sequence[Array]]:
         self._await_idle_threads()
-        return time_runs(open_inference(self.active, sample), sample, self.active_seconds)
+        watch = Stopwatch(self.active_seconds, self.threads)
+        return time_runs(watch, open_inference(self.active, sample), sample)
 
     def _challenge(self, challenger: Challenger, active: float, inputs: Inputs, outputs: Sequence[Array]) -> None:
         self._await_idle_threads()
-        found, _, cost = Stopwatch(active).time(lambda: challenger.measure_beside(active, inputs))
-        self.cost += cost
+        found, _, cost = Stopwatch(active, self.threads).time(lambda: challenger.measure_beside(active, inputs))
+        self.cost, challenger.cost = self.cost + cost, cost
         is_due = len(challenger.evidence.logs) in JUDGED or challenger.standing is Standing.FASTER
         if found is not None and is_due:
             self._pending.append((challenger, [np.array(array) for array in outputs], found))

@@ -145,7 +145,7 @@ def advance(trial: Trial, owner: Owner, now: float, *, is_time_to_watch: bool = 
             trial.stop()
     elif is_time_to_watch and trial.recorded:
         trial.watch()
-        owner.use(trial.active, trial.observe)
+        owner.use(trial.active, trial)
     if trial.is_decided:
         trial.is_reported = False
         owner.use(trial.conclude(), None)
@@ -176,7 +176,7 @@ def watch(question: Question, ready: ReadyPlan, seconds: Sequence[float], owner:
     guard = partial(with_fallback, question=question, mode=mode)
     trial = Trial(question, ready, None, guard, lambda trial: _tuner.add(trial, reference))
     if recorded and has_drifted(statistics.median(seconds), recorded):
-        owner.use(ready, trial.observe, trial)
+        owner.use(ready, trial, trial)
         return
     trial.conclude_as(recorded)
     owner.use(ready, None, trial)

@@ -1,7 +1,7 @@
 """A Prepared that reports the seconds of each run, for trials."""
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Protocol
 
 from nnapi.drivers.base import Bound, Inference, Outcome, Prepared, Request
 from nnapi.drivers.wrapping import Wrapping, find_bound, find_direct
@@ -9,15 +9,24 @@ from nnapi.model.operand import Array, Shape
 from nnapi.runtime.executors.stopwatch import Stopwatch
 from nnapi.trace import spans
 
-Observe: TypeAlias = Callable[[Sequence[Array | None], Sequence[Array], float, float], None]
-"""Called with the inputs, outputs, beginning and seconds of a run. It must not raise, keep the arrays or write to
-them."""
+
+class Observer(Protocol):
+    """What runs are reported to."""
+
+    @property
+    def threads(self) -> int | None:
+        """Threads of the plan, as in :attr:`Plan.threads`."""
+        ...
+
+    def observe(self, inputs: Sequence[Array | None], outputs: Sequence[Array], begin: float, seconds: float) -> None:
+        """Note a run. It must not raise, keep the arrays or write to them."""
+        ...
 
 
 def report(
-    run: Callable[[], list[Array]], inputs: Sequence[Array | None], observe: Observe
+    run: Callable[[], list[Array]], inputs: Sequence[Array | None], observer: Observer
 ) -> Callable[[], list[Array]]:
-    watch = Stopwatch()
+    watch, observe = Stopwatch(threads=observer.threads), observer.observe
 
     def run_and_report() -> list[Array]:
         outputs, begin, seconds = watch.time(run)
@@ -34,25 +43,25 @@ def unwrap(prepared: Prepared) -> Prepared:
 class Observed(Wrapping):
     """A Prepared that reports each run. Runs with a deadline, and runs that are traced, are not reported."""
 
-    def __init__(self, inner: Prepared, observe: Observe) -> None:
+    def __init__(self, inner: Prepared, observer: Observer) -> None:
         super().__init__(inner)
-        self.observe, self._watch = observe, Stopwatch()
+        self.observer, self._watch = observer, Stopwatch(threads=observer.threads)
 
     def execute(self, request: Request) -> Outcome:
         if request.deadline is not None or spans.active:
             return self.inner.execute(request)
         outcome, begin, seconds = self._watch.time(lambda: self.inner.execute(request))
-        self.observe(request.inputs, outcome.outputs, begin, seconds)
+        self.observer.observe(request.inputs, outcome.outputs, begin, seconds)
         return outcome
 
     def wrap(self, session: Prepared) -> Prepared:
-        return Observed(session, self.observe)
+        return Observed(session, self.observer)
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
         infer = find_direct(self.inner, shapes, borrow)
         if infer is None:
             return None
-        observe, watch = self.observe, self._watch
+        observe, watch = self.observer.observe, self._watch
 
         def run(inputs: Sequence[Array]) -> list[Array]:
             outputs, begin, seconds = watch.time(lambda: infer(inputs))
@@ -65,4 +74,4 @@ class Observed(Wrapping):
         bound = find_bound(self.inner, shapes)
         if bound is None:
             return None
-        return Bound(bound.inputs, report(bound.run, bound.inputs, self.observe))
+        return Bound(bound.inputs, report(bound.run, bound.inputs, self.observer))
