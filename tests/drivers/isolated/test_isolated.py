@@ -11,7 +11,6 @@ import threading
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -395,12 +394,3 @@ def test_a_driver_asks_for_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
         assert compile(model(), found).run(X)[0].tolist() == [1, 2, 3, 4]
         assert isinstance(found.driver, Isolated)
         assert found.driver.pid is not None
-
-
-def test_outputs_are_the_caller_s_own_unless_a_burst_borrows_them(isolated: Isolated) -> None:
-    prepared: Any = isolated.prepare(model(), PrepareOptions())
-    infer = prepared.direct([X.shape], True)
-    first = infer([X])[0]
-    expected = first.copy()
-    infer([X + 1])
-    assert (first == expected).all()

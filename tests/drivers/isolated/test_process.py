@@ -3,10 +3,12 @@
 import mmap
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from nnapi import Device, compile
+from nnapi.drivers.base import PrepareOptions
 from nnapi.drivers.isolated import Isolated
 from nnapi.drivers.isolated.process import Background
 from tests.drivers.isolated.isolated_cases import Misbehaving, model
@@ -34,3 +36,13 @@ def test_memory_that_preparing_frees_goes_back() -> None:
         compiled = compile(model(), found)
         assert resident(driver.pid) < before + (32 << 20)
         assert compiled.run(X)[0].tolist() == [1, 2, 3, 4]
+
+
+def test_outputs_are_the_caller_s_own_unless_a_burst_borrows_them() -> None:
+    with Device(Isolated("nnapi-reference")) as found:
+        prepared: Any = found.driver.prepare(model(), PrepareOptions())
+        infer = prepared.direct([X.shape], True)
+        first = infer([X])[0]
+        expected = first.copy()
+        infer([X + 1])
+        assert (first == expected).all()

@@ -16,10 +16,10 @@ from tests.runtime.choice.trial_cases import Machine, X
     [
         ((12, 8), 1),
         ((13, 12), 2),
-        ((13, 14, 13, 14), 4),
-        ((21, 13, 13, 13), 4),
+        ((13, 14, 13), 3),
+        ((21, 13, 13), 3),
         ((20, 20, 12), 2),
-        ((20, 19, 13, 13), 4),
+        ((20, 19, 13), 3),
     ],
     ids=["shorter", "then shorter", "about as long", "once disturbed", "longer", "in cold caches"],
 )

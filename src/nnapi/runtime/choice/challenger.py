@@ -19,14 +19,14 @@ from nnapi.trace.log import Log
 
 log = Log("nnapi.ExecutionPlan")
 
-REPEATS = ((1.25e-3, 8), (6e-3, 6), (20e-3, 4), (50e-3, 2))
+REPEATS = ((1.25e-3, 8), (6e-3, 6), (20e-3, 3), (50e-3, 2))
 """Seconds of a run, and how often shorter runs are repeated. The shortest counts: about four find cold caches."""
 FASTER, SLOWER = 1.1, 1.4
 """Ratios to the active plan from which no more runs are needed, the second after two: cold caches lengthen a run, the
 third by less than a tenth."""
-DOUBT, FIRST = 0.5, 0.1
+DOUBT, FIRST = 0.3, 0.25
 """Likely error of a pair's log ratio on a machine whose speed changes, and the pairs that a preparation is worth."""
-MARGIN, DOUBTFUL_MARGIN = 1.03, 1.05
+MARGIN, DOUBTFUL_MARGIN = 1.02, 1.03
 """Factors by which a challenger must be faster; the second if it is divided or its engine starts slowly."""
 
 Inputs = Sequence[Array | None]
@@ -99,7 +99,7 @@ class Challenger:
     @property
     def price(self) -> float:
         """Expected seconds of its next pair."""
-        return self.cost or count_runs(self.seconds) * self.seconds
+        return min(self.cost or math.inf, count_runs(self.seconds) * self.seconds)
 
     def prepare(self, make: Callable[[], ReadyPlan], inputs: Inputs) -> Sequence[Array] | None:
         """Prepare it, warm it up and time it. Returns the outputs; None where it fails."""

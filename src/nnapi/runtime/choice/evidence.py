@@ -12,7 +12,7 @@ from enum import StrEnum
 
 PRIOR = 3.0
 """Standard deviation of the effect, in standard deviations of the noise."""
-SURE, UNLIKELY = 100.0, 20.0
+SURE, UNLIKELY = 30.0, 20.0
 """Bayes factors for a faster plan to take over, and for a slower one to be dropped."""
 LEAST, MOST = 4, 24
 """Pairs before a plan may take over; pairs after which plans count as equally fast, unless one is likely faster."""

@@ -36,8 +36,8 @@ CHALLENGERS = 5
 HOPELESS_PREDICTION, HOPELESS = 4.0, 3.0
 """Predicted ratio to the fastest plan beyond which a plan is not prepared; measured ratio beyond which it is dropped
 without a pair."""
-BEHIND = ((2, 0.3), (4, 0.1), (math.inf, 0.03))
-"""Log ratios to the best behind which plans are dropped, for fewer than so many pairs."""
+BEHIND = 0.3
+"""Log ratio to the fastest winner behind which plans are dropped that have no two pairs."""
 RECENT = 8
 """Runs of the active plan whose seconds are remembered."""
 SPIN = 0.0015
@@ -241,7 +241,7 @@ class Trial:
                 challenger.judge(self.question.model, expected, found)
         best = max((each.log_gain for each in self.challengers if each.is_faster), default=None)
         for each in self.challengers:
-            limit = next(limit for most, limit in BEHIND if len(each.evidence.logs) < most)
+            limit = 0.0 if len(each.evidence.logs) > 1 else BEHIND
             if each.is_on_trial and best is not None and each.log_gain < best - limit:
                 each.drop()
 
@@ -333,13 +333,12 @@ class Trial:
     # Within
 
     def _find_next(self, *, twice: bool = False, is_limited: bool = True) -> Challenger | None:
-        """Return the next challenger: the most promising. None where the budget is spent."""
+        """Return the most promising challenger whose next pair the budget permits."""
+        left = GRACE + SHARE * self.spent - self.cost if is_limited else math.inf
         waiting = [each for each in list(self.challengers) if each.is_on_trial]
-        if not waiting:
-            return None
-        found = max(waiting, key=lambda each: each.promise)
-        price = found.price + (count_runs(found.seconds) * self.active_seconds if twice else 0.0)
-        return found if not is_limited or self.cost + price <= GRACE + SHARE * self.spent else None
+        active = self.active_seconds if twice else 0.0
+        affordable = [each for each in waiting if each.price + count_runs(each.seconds) * active <= left]
+        return max(affordable, key=lambda each: each.promise, default=None)
 
     def _await_idle_threads(self) -> None:
         if self.threads != 1:

@@ -11,7 +11,7 @@ from nnapi.trace import spans
 
 
 class Observer(Protocol):
-    """What runs are reported to."""
+    """A trial or another that runs are reported to."""
 
     @property
     def threads(self) -> int | None:
