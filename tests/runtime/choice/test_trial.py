@@ -373,3 +373,25 @@ def test_runs_on_memory_of_a_device_are_reported() -> None:
     assert bound is not None
     assert bound.run() is outputs
     assert seen == [(inputs, outputs)]
+
+
+class Warming(Fake):
+    """Runs take a fifth less than the one before, at first 200 ms and at last 20 ms."""
+
+    @property
+    def seconds(self) -> float:
+        return max(0.02, 0.2 * 0.8**self.runs)
+
+    @seconds.setter
+    def seconds(self, value: float) -> None: ...
+
+
+def test_an_engine_that_needs_some_runs_to_be_fast_is_not_hopeless(machine: Machine) -> None:
+    machine.first.seconds, machine.second.seconds = 40e-3, 300e-3
+    machine.devices.append(nnapi.Device(Warming(machine.clock, "third", 1.0, 0.05)))
+    found = machine.begin(machine.compile())
+    assert [(each.name, each.standing) for each in found.challengers] == [
+        ("everything on second", "slower"),
+        ("everything on third", "on trial"),
+    ]
+    assert machine.second.runs == 3  # to warm up, and twice timed

@@ -114,9 +114,12 @@ class Challenger:
             self.exclude(f"fails: {error}", is_lasting=not isinstance(error, MemoryError))
             return None
 
-    def time_again(self, inputs: Inputs) -> None:
+    def time_again(self, inputs: Inputs) -> bool:
+        """Time it again; return whether it is clearly faster than before, as some engines are after some runs."""
+        before = self.seconds
         if self._infer is not None:
-            self.seconds = min(self.seconds, time_runs(self._make_watch(), self._infer, inputs)[0])
+            self.seconds = min(before, time_runs(self._make_watch(), self._infer, inputs)[0])
+        return self.seconds * FASTER < before
 
     def measure_beside(self, active: float, inputs: Inputs) -> Sequence[Array] | None:
         """Measure a pair; the active plan took ``active`` seconds. Returns the outputs, None where it fails."""

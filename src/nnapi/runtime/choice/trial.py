@@ -193,8 +193,8 @@ class Trial:
         if found is not None:
             challenger.judge(question.model, expected, found)
             limit = HOPELESS * min([seconds, *(each.seconds for each in self.challengers if each.is_on_trial)])
-            if challenger.seconds > limit:
-                challenger.time_again(sample)
+            while challenger.seconds > limit and challenger.time_again(sample):
+                pass
             challenger.first_gain = log_ratio(seconds, challenger.seconds)
             if challenger.seconds > limit:
                 challenger.evidence.add(seconds, challenger.seconds)
