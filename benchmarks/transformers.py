@@ -14,6 +14,7 @@ temporary files. NAME "lengths" times the first answers at 50 new lengths.
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
@@ -273,7 +274,9 @@ def main() -> None:
                     continue
                 words = [name, "--variants", variant, "--threads", str(threads), "--folder", str(options.folder)]
                 command = [sys.executable, "-m", "benchmarks.transformers", *words, "--here"]
-                process = subprocess.run(command, stdout=None, stderr=subprocess.PIPE, text=True, check=False)
+                with tempfile.TemporaryDirectory() as home:  # where no earlier decision is recorded
+                    variables = os.environ | {"NNAPI_CACHE_DIR": home}
+                    process = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False, env=variables)
                 if process.returncode:
                     reason = (process.stderr.strip().splitlines() or [""])[-1]
                     print(f"{name:13} {variant:8} {threads}  failed: {process.returncode} {reason[:140]}", flush=True)
