@@ -20,9 +20,10 @@ def limit_steps(shape: Pair, size: Pair, stride: Pair, padding: Padding, dilatio
 
 
 def surround(padding: Padding, stride: Pair) -> tuple[Padding, Padding]:
-    """Return the zeros around the image of a transposed convolution that make its padding positive, and that padding.
+    """Return rows and columns of zeros to put around the image of a transposed convolution, and the padding with them.
 
-    File formats have no negative padding. A zero before or behind an axis makes the result longer by a stride of bias.
+    File formats have no negative padding. A zero at an end of an axis makes the result longer by a stride, which only
+    the bias fills, so that the padding may cut off more.
     """
     zeros = [[max(0, -(number // step)) for number in pair] for pair, step in zip(padding, stride, strict=True)]
     rows, columns = (

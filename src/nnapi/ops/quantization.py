@@ -108,7 +108,7 @@ def make_multiplier(factor: Array | float) -> Convert:
     """Return a function that multiplies integers by ``factor`` in the specification's fixed point.
 
     It multiplies by 31 bits of the factor, then shifts, and rounds each to the nearest integer, halves up. float64
-    holds both products with far more precision than halves.
+    holds both products precisely enough to tell halves from their neighbors.
     """
     mantissa, exponent = np.frexp(np.asarray(factor, np.float64))
     multiplier = np.ldexp(np.rint(mantissa * 2**31) / 2**31, np.maximum(exponent, 0))

@@ -81,7 +81,7 @@ class Event(Closeable):
         self._call_listeners()  # those who came meanwhile
 
     def call_when_done(self, call: Callable[[NnapiError | None], None]) -> None:
-        """Use ``call`` with the error at the end, before waiting threads go on; at once if it has ended."""
+        """Call ``call`` with the error when the work ends, before waiting threads go on; now if it has ended."""
         self._listeners.append(call)
         if self.is_done:
             self._call_listeners()

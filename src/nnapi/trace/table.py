@@ -10,7 +10,7 @@ from nnapi.trace.parse import Report, Run
 from nnapi.trace.statistics import EXECUTION, TOTAL, Statistics
 
 COMPUTE, SHARE = "PEO", "PEp"
-"""An execution without its input, output and results; a layer's share of all executions in percent."""
+"""Columns: computing alone, without writing inputs and reading results; a layer's share of executions in percent."""
 
 NAMES = {
     Layer.APPLICATION: "Application",

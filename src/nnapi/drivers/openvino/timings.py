@@ -23,7 +23,7 @@ SCALES: dict[Processor, tuple[Factors, float]] = {
     Processor.DOT_PRODUCT: (dict.fromkeys(FLOAT, 4.0), 2.0),
     Processor.OTHER: (dict.fromkeys(FLOAT, 4.0), 2.0),
 }
-"""Times as long for sums of products, and for the rest; reasoned, not measured (see the table of XNNPACK)."""
+"""Factors for sums of products and for the rest, estimated as those of XNNPACK."""
 WITHOUT_BYTES = (Processor.AVX2, Processor.DOT_PRODUCT, Processor.OTHER)
 """Processors on which signed values are computed in float32 too: without VNNI the driver makes the engine do that
 (:mod:`.byte_sums`), on ARM its kernels for bytes take few of the patterns that models have."""

@@ -37,7 +37,7 @@ class Unknown(NamedTuple):
 
 
 class Fixed(NamedTuple):
-    """There is nothing to decide by trials; the record is a tiny model's."""
+    """No trials, for a reason. Only tiny models have a record of it."""
 
     reason: str
     record: Record | None = None

@@ -86,7 +86,7 @@ class Node(NamedTuple):
 FINISHING = CLAMP
 """Events that finish the operator before them; other extra events prepare the next one."""
 FUSED, ALONE, MISNAMED = 2, 2, 3
-"""The costs of a fused operator, an extra event, and two different names."""
+"""Costs of matching events to operators: an operator without an event, an event without one, and other names."""
 
 
 def fits(kind: str, name: str) -> bool:

@@ -28,7 +28,7 @@ def l2_pool_2d(context: Context, input: Tensor, padding: Padding, stride: Pair, 
     else:
         require(
             all(step <= window for step, window in zip(stride, size, strict=True)),
-            f"steps of {stride} leave gaps between windows of {size}, whose means the engine never lets be infinite",
+            f"steps of {stride} leave gaps between windows of {size}: the engine would not compute infinite means",
         )
         means = average(context, squares, out, padding, stride, size, FuseCode.FUSED_NONE)
     small = context.emit("MUL", [means, context.fill(means, SHRUNK)], means.like(), activation=0)

@@ -42,8 +42,8 @@ def _sums_are_coarse(context: Context, input: Value, weights: Value) -> bool:
 
 
 def _needs_no_scaling(context: Context, input: Value, weights: Value) -> bool:
-    """Whether sums are quantized values of the result without a factor: the engine then drops the operands' factors.
-    A factor next to 1, which changes no quantized value, prevents that."""
+    """Whether sums are in the scale of the result already. The engine would then forget the scales of the operands; a
+    factor close to 1, which changes no quantized value, prevents that."""
     if not input.type.is_quantized or weights.type.channel:
         return False
     ratio = input.type.scale / context.type().scale

@@ -75,7 +75,7 @@ def _mask(node: Node, kept: Tensor, filter: float, like: Tensor) -> Tensor:
 
 
 def _padding(node: Node, i: int, heads: Heads) -> Tensor | None:
-    """Return the scores of the mask in input ``i``: lengths, or ones and zeros for keys, or for pairs."""
+    """Return the mask in input ``i`` as scores: it holds lengths, or ones and zeros for keys or for pairs."""
     if not node.has(i):
         return None
     mask, (batches, _, rows, _), keys = node.tensor(i), heads.query.dims, heads.key.dims[2]

@@ -66,7 +66,7 @@ def instance_normalization(node: Node) -> Tensor:
 def local_response_normalization(node: Node) -> Tensor:
     """Lower LRN; ONNX divides the factor by the number of channels."""
     x, size = image(node, 0), int(node.attribute("size"))
-    expressible(size % 2 == 1, f"it adds up {size} channels, NNAPI as many before as behind")
+    expressible(size % 2 == 1, f"it adds up {size} channels; NNAPI adds an odd number, the channel in the middle")
     alpha, beta, bias = (float(node.attribute(name)) for name in ("alpha", "beta", "bias"))
     factors = [node.real(number, x) for number in (bias, alpha / size, beta)]
     found = node.apply(OperationCode.LOCAL_RESPONSE_NORMALIZATION, x, node.i32(size // 2), *factors)
@@ -154,5 +154,5 @@ def _row(node: Node, i: int, shape: Shape) -> Value:
     if array is not None:
         return node.constant(np.broadcast_to(array, shape).reshape(count), node.input(i))
     own = math.prod(node.static_shape(i))
-    expressible(own in (1, count), "its scale stretches along other axes")
+    expressible(own in (1, count), "its scale has other axes than the normalized ones")
     return node.view(node.input(i), (own,))
