@@ -2,9 +2,9 @@
 
 Cosmic Ray makes the changes, in copies of the tree. All mutants meet the tests of their module (those that
 tests/test_names.py finds by name) and conformance examples of the operations that the module names; what survives meets
-the other quick tests of its package, of the folders of its tests, and some that import it. Each run is a process forked
-from one that has the libraries loaded. With a report, a run goes on where another of the same source ended: mutants
-that it calls noticed are not tried again.
+the other quick tests of its package, of the folders of its tests, some that import it, and the slow tests of the
+module. Each run is a process forked from one that has the libraries loaded. With a report, a run goes on where another
+of the same source ended: mutants that it calls noticed are not tried again.
 """
 
 from __future__ import annotations
@@ -205,10 +205,10 @@ def conformance(path: Path) -> int:
     return 0
 
 
-def run_tests(options: Sequence[str]) -> int:
+def run_tests(options: Sequence[str], marked: str = "not slow") -> int:
     import pytest
 
-    return int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "--tb=no", "-m", "not slow", *options]))
+    return int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "--tb=no", "-m", marked, *options]))
 
 
 def of_module(path: Path) -> list[Work]:
@@ -216,7 +216,9 @@ def of_module(path: Path) -> list[Work]:
 
 
 def of_package(path: Path) -> list[Work]:
-    return [partial(run_tests, [*folders(path), *importing(path), *(f"--deselect={test}" for test in first(path))])]
+    own = first(path)
+    others = [*folders(path), *importing(path), *(f"--deselect={test}" for test in own)]
+    return [partial(run_tests, others), partial(run_tests, own, "slow")]
 
 
 # Running them

@@ -162,6 +162,10 @@ def test_rule_050_numbers_of_operands_of_while() -> None:
     refuse_while([below(9, 2), body, PAIR], [PAIR], "condition_model has 2 inputs, must have 1")
     refuse_while([condition, scaled(2, inputs=2), PAIR], [PAIR], "body_model has 2 inputs, must have 1")
     refuse_while([body, body, PAIR], [PAIR], "condition_model output 0 is TENSOR_FLOAT32[2], must be TENSOR_BOOL8[1]")
+    one = tensor("float32", (1,))
+    refuse_while(
+        [scaled(1, one), body, one], [one], "condition_model output 0 is TENSOR_FLOAT32[1], must be TENSOR_BOOL8"
+    )
     refuse_while([scaled(2, outputs=2), body, PAIR], [PAIR], "condition_model has 2 outputs, must have 1")
     two = [below(9, 2), scaled(2, inputs=2), PAIR, PAIR]
     refuse_while(two, [PAIR, PAIR], "body_model has 1 outputs, must have at least the 2 of the operation")

@@ -12,6 +12,7 @@ from nnapi.errors import BadDataError, OpFailedError
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.device_queue import DeviceQueue
 from nnapi.runtime.executors import fast_path
+from nnapi.runtime.inputs import make_zeros
 from tests.runtime.device_cases import GIVEN, REFERENCE, Scripted, as_it_is, chain, chained
 
 
@@ -159,3 +160,11 @@ def test_another_number_of_inputs_takes_the_general_way(count: int) -> None:
     run = fast_path._accept_several([(x.dtype, x.shape)] * 2, list)
     assert run([x] * count) is None
     assert run([x] * 2) is not None
+
+
+def test_zeros_have_one_element_along_a_dynamic_dimension() -> None:
+    b = Builder()
+    b.output(b.relu(b.input(tensor("float32", (0, 3)))))
+    (zeros,) = make_zeros(b.finish())
+    assert zeros is not None
+    assert zeros.tolist() == [[0, 0, 0]]
