@@ -3,7 +3,6 @@ time. At the end at most one takes over, between runs."""
 
 from __future__ import annotations
 
-import math
 import statistics
 import time
 from collections import deque
@@ -333,12 +332,13 @@ class Trial:
     # Within
 
     def _find_next(self, *, twice: bool = False, is_limited: bool = True) -> Challenger | None:
-        """Return the most promising challenger whose next pair the budget permits."""
-        left = GRACE + SHARE * self.spent - self.cost if is_limited else math.inf
+        """Return the most promising challenger. None where the budget does not permit its next pair yet."""
         waiting = [each for each in list(self.challengers) if each.is_on_trial]
-        active = self.active_seconds if twice else 0.0
-        affordable = [each for each in waiting if each.price + count_runs(each.seconds) * active <= left]
-        return max(affordable, key=lambda each: each.promise, default=None)
+        if not waiting:
+            return None
+        found = max(waiting, key=lambda each: each.promise)
+        price = found.price + (count_runs(found.seconds) * self.active_seconds if twice else 0.0)
+        return found if not is_limited or self.cost + price <= GRACE + SHARE * self.spent else None
 
     def _await_idle_threads(self) -> None:
         if self.threads != 1:
