@@ -78,7 +78,6 @@ TESTED_BY = {
     "model/validation.py": "model/test_graph_rules.py",
     "report/machine.py": "report/test_html.py",
     "runtime/binding.py": "runtime/test_argument_rules.py",
-    "runtime/inputs.py": "runtime/executors/test_fast_path.py",
     "runtime/execution.py": "runtime/test_execution_rules.py",
     "runtime/executors/executors.py": "runtime/test_faults.py",
     "runtime/executors/prepared_partitions.py": "runtime/test_plan_rules.py",
