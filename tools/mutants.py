@@ -170,11 +170,9 @@ def importing(path: Path) -> list[str]:
     from tests.test_names import import_of
 
     imported = import_of(path.relative_to(SOURCE))
-    tests = [test for test in sorted((REPOSITORY / "tests").rglob("test_*.py")) if imported.search(test.read_text())]
-    found = [test.relative_to(REPOSITORY) for test in tests]
-    return [str(test) for test in found if not any(test.is_relative_to(folder) for folder in folders(path))][
-        :MOST_FILES
-    ]
+    own = {test for folder in folders(path) for test in (REPOSITORY / folder).rglob("test_*.py")}
+    others = sorted({*(REPOSITORY / "tests").rglob("test_*.py")} - own)
+    return [str(test.relative_to(REPOSITORY)) for test in others if imported.search(test.read_text())][:MOST_FILES]
 
 
 def conformance(path: Path) -> int:

@@ -40,15 +40,13 @@ TYPES = {
 DERIVED = "all_inputs_as_internal", "all_outputs_as_internal", "all_tensors_as_inputs"
 """Suffixes of examples that the generator derived from others."""
 DYNAMIC = "zero_sized", "unknown_dimension", "unknown_rank"
-NETWORKS = ("mobilenet",)
-"""A whole network takes as long as hundreds of the other examples and has none but their operations."""
 ENOUGH = 90
 RANDOM = np.random.default_rng(7)
 CODE8 = OperandCode.TENSOR_QUANT8_ASYMM
 
 
 def is_of_basic_types(entry: Entry) -> bool:
-    is_own = not any(part in entry.name for part in (*DERIVED, *DYNAMIC, *NETWORKS))
+    is_own = not any(part in entry.name for part in (*DERIVED, *DYNAMIC))
     return is_own and not entry.expect_failure and set(entry.types) <= TYPES
 
 

@@ -36,7 +36,7 @@ def test_a_nest_of_shared_models_is_looked_at_once() -> None:
     model.need_mapped()
 
 
-def test_of_a_long_way_only_the_ends_are_told() -> None:
+def test_only_both_ends_of_a_long_path_are_shown() -> None:
     step = "operand (3): MODEL → "
-    told = sorted({path for path in paths(nest(4)).values() if path.startswith(step)}, key=len)
-    assert told == [step, step * 2, f"{step}… → {step}"]
+    shown = sorted({path for path in paths(nest(4)).values() if path.startswith(step)}, key=len)
+    assert shown == [step, step * 2, f"{step}… → {step}"]

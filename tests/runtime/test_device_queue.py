@@ -247,7 +247,7 @@ def test_a_forked_child_finds_every_place_free() -> None:
     assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
 
 
-def test_who_finds_a_place_free_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_takes_a_free_slot_without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     queue = DeviceQueue(1)
     monkeypatch.setattr(queue, "_wait", lambda *_: pytest.fail("it waits"))
     assert [queue.in_turn(lambda: "done", MEDIUM)() for _ in range(2)] == ["done"] * 2

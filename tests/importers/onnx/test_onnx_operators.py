@@ -378,3 +378,11 @@ def test_einsum_of_more_axes_than_nnapi_has(equation: str) -> None:
     proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     found = nnapi.compile(nnapi.load(proto.SerializeToString())).run(*(array.reshape(-1) for array in arrays))[0]
     np.testing.assert_allclose(found, np.einsum(equation, *arrays).reshape(-1), 1e-4, 1e-5)
+
+
+@pytest.mark.parametrize(("positive", "negative"), [(1, 1), (1, 0), (0, 1), (0, 0)])
+def test_infinities_of_either_sign_may_be_left_out(positive: int, negative: int) -> None:
+    x = np.array([np.inf, -np.inf, 3e38, -3e38, np.nan], np.float32)
+    node = helper.make_node("IsInf", ["x"], ["y"], detect_positive=positive, detect_negative=negative)
+    expected = [bool(positive), bool(negative), False, False, False]
+    assert computed(loaded([node], x=x, opset=20), x).tolist() == expected

@@ -1,4 +1,4 @@
-"""Operators along time: recurrent cells with batches first or lengths, and outputs of Scan in their order."""
+"""Operators along time: recurrent cells with batches first or lengths, and the order of Scan's outputs."""
 
 from typing import Any
 
@@ -56,11 +56,3 @@ def test_outputs_of_a_scan_are_in_the_order_of_its_steps_unless_it_says_otherwis
     scan = helper.make_node("Scan", ["zero", "x"], ["last", "y"], body=body, num_scan_inputs=1, **options)
     x = np.array([[1], [3], [5]], np.float32)
     assert computed(loaded([scan], {"zero": np.zeros(1, np.float32)}, x=x), x).reshape(-1).tolist() == rows
-
-
-@pytest.mark.parametrize(("positive", "negative"), [(1, 1), (1, 0), (0, 1), (0, 0)])
-def test_infinities_of_either_sign_may_be_left_out(positive: int, negative: int) -> None:
-    x = np.array([np.inf, -np.inf, 3e38, -3e38, np.nan], np.float32)
-    node = helper.make_node("IsInf", ["x"], ["y"], detect_positive=positive, detect_negative=negative)
-    expected = [bool(positive), bool(negative), False, False, False]
-    assert computed(loaded([node], x=x, opset=20), x).tolist() == expected

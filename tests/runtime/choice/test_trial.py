@@ -317,7 +317,7 @@ def test_the_fastest_of_several_takes_over_at_once(machine: Machine) -> None:
     assert all(f"everything on {loser}: slower" in compilation.explain() for loser in ("first", "second"))
 
 
-def test_each_has_a_pair_and_the_most_promising_the_others(machine: Machine) -> None:
+def test_each_challenger_has_a_pair_and_the_most_promising_has_the_others(machine: Machine) -> None:
     """A second in runs permits 50 ms of measurements beside the grace."""
     machine.first.seconds, machine.second.seconds = 14e-3, 13e-3
     machine.devices.append(nnapi.Device(Fake(machine.clock, "third", 9e-3, 0.05)))

@@ -21,7 +21,7 @@ log = Log("nnapi.ExecutionPlan")
 
 REPEATS = ((1.25e-3, 8), (6e-3, 6), (20e-3, 3), (50e-3, 2))
 """Seconds of a run, and how often shorter runs are repeated. The shortest counts: about four find cold caches."""
-FASTER, SLOWER = 1.1, 1.4
+CLEARLY_FASTER, CLEARLY_SLOWER = 1.1, 1.4
 """Ratios to the active plan from which no more runs are needed, the second after two: cold caches lengthen a run, the
 third by less than a tenth."""
 DOUBT, FIRST = 0.3, 0.25
@@ -54,7 +54,7 @@ def time_runs(
         while count < count_runs(min(shortest, expected or shortest)):
             outputs, _, seconds = watch.time(lambda: infer(inputs))
             shortest, count = min(shortest, seconds), count + 1
-            if active and (shortest * FASTER < active or (count > 1 and shortest > active * SLOWER)):
+            if active and (shortest * CLEARLY_FASTER < active or (count > 1 and shortest > active * CLEARLY_SLOWER)):
                 break
     return shortest, outputs
 
@@ -119,7 +119,7 @@ class Challenger:
         before = self.seconds
         if self._infer is not None:
             self.seconds = min(before, time_runs(self._make_watch(), self._infer, inputs)[0])
-        return self.seconds * FASTER < before
+        return self.seconds * CLEARLY_FASTER < before
 
     def measure_beside(self, active: float, inputs: Inputs) -> Sequence[Array] | None:
         """Measure a pair; the active plan took ``active`` seconds. Returns the outputs, None where it fails."""

@@ -36,7 +36,7 @@ HOPELESS_PREDICTION, HOPELESS = 4.0, 3.0
 """Predicted ratio to the fastest plan beyond which a plan is not prepared; measured ratio beyond which it is dropped
 without a pair."""
 BEHIND = 0.3
-"""Log ratio to the fastest winner behind which plans are dropped that have no two pairs."""
+"""Log ratio to the fastest winner behind which a plan with fewer than two pairs is dropped."""
 RECENT = 8
 """Runs of the active plan whose seconds are remembered."""
 SPIN = 0.0015

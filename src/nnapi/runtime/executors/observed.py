@@ -11,7 +11,7 @@ from nnapi.trace import spans
 
 
 class Observer(Protocol):
-    """A trial or another that runs are reported to."""
+    """An object that runs are reported to, such as a trial."""
 
     @property
     def threads(self) -> int | None:
