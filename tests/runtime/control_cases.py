@@ -1,6 +1,7 @@
 """Models with IF and WHILE."""
 
 from nnapi import Builder, Model, OperandCode, OperandType, OperationCode, tensor
+from nnapi.model.operand import Array
 from tests.graphs import finished
 from tests.runtime.device_cases import ABS, NEG
 
@@ -8,8 +9,8 @@ PAIR = tensor("float32", (2,))
 TRUTH = tensor("bool8", (1,))
 
 
-def branch(type: OperandType = PAIR) -> Model:
-    """|x| where the flag is set, else -x."""
+def branch(type: OperandType = PAIR, constant: Array | None = None) -> Model:
+    """|x| where the flag is set, else -x; x is an input, or the constant."""
     parts = []
     for code in (ABS, NEG):
         b = Builder(code.name)
@@ -22,6 +23,9 @@ def branch(type: OperandType = PAIR) -> Model:
     for reference, part in zip(references, parts, strict=True):
         model.set_operand_value_from_model(reference, part)
     model.add_operation(OperationCode.IF, [flag, *references, x], [y])  # type: ignore[list-item]
+    if constant is not None:
+        model.set_operand_value(x, constant)  # type: ignore[arg-type]
+        return finished(model, [flag], [y])
     return finished(model, [flag, x], [y])  # type: ignore[list-item]
 
 

@@ -5,7 +5,16 @@ import math
 import numpy as np
 import pytest
 
-from nnapi.runtime.choice.evidence import LEAST, MOST, SURE, Evidence, Standing, bayes_factor
+from nnapi.runtime.choice.evidence import (
+    LEAST,
+    MOST,
+    SURE,
+    Evidence,
+    Standing,
+    bayes_factor,
+    has_drifted,
+    log_ratio,
+)
 
 
 def collect(random: np.random.Generator, gain: float, noise: float, margin: float = 1.03) -> tuple[Standing, int]:
@@ -95,3 +104,57 @@ def test_a_plan_that_is_faster_in_most_of_the_last_pairs_takes_over() -> None:
 
 def test_it_is_told_in_pairs() -> None:
     assert Evidence([math.log(2), math.log(2), -0.1]).describe().startswith("2 of 3 pairs faster, ")
+
+
+@pytest.mark.parametrize(
+    ("logs", "mean"),
+    [
+        ([], 0.0),
+        ([0.3], 0.3),
+        ([0.0, 0.01, 0.0, 3.0], 0.02875),  # at most 0.1 from the median
+        ([0.0, -0.01, 0.0, -3.0], -0.02875),
+        ([0.0, 0.1, 0.2, 0.3, 5.0], 0.24),  # at most 4 times the median distance, 0.1
+        ([0.0, -0.1, -0.2, -0.3, -5.0], -0.24),
+    ],
+)
+def test_the_mean_is_of_clipped_ratios(logs: list[float], mean: float) -> None:
+    assert Evidence(logs).log_gain == pytest.approx(mean)
+    assert Evidence(logs).ratio == pytest.approx(math.exp(mean))
+
+
+@pytest.mark.parametrize(
+    ("log_margin", "errors", "likely"), [(0.12, 1.0, True), (0.1212, 1.0, False), (0.12, 1.1, False), (0.08, 2.4, True)]
+)
+def test_a_mean_is_likely_above_a_margin_by_its_standard_error(log_margin: float, errors: float, likely: bool) -> None:
+    """Mean 0.15, standard error 0.0289."""
+    assert Evidence([0.1, 0.2, 0.1, 0.2]).is_likely_faster(math.exp(log_margin), errors) is likely
+
+
+@pytest.mark.parametrize(
+    ("logs", "standing"),
+    [
+        ([-5.0], Standing.ON_TRIAL),
+        ([-5.0, -0.99], Standing.ON_TRIAL),
+        ([-5.0, -1.01], Standing.SLOWER),
+        ([0.7, 0.7, 0.7], Standing.ON_TRIAL),
+        ([0.7, 0.7, 0.7, 0.7], Standing.FASTER),
+        ([-0.1, -0.1], Standing.ON_TRIAL),
+        ([-0.1, -0.1, -0.1], Standing.SLOWER),
+        ([0.02, -0.02] * 11 + [0.02], Standing.ON_TRIAL),
+        ([0.02, -0.02] * 12, Standing.EVEN),
+    ],
+)
+def test_the_fewest_pairs_of_each_standing(logs: list[float], standing: Standing) -> None:
+    assert Evidence(logs).judge(1.0) is standing
+
+
+def test_times_below_the_clock_s_resolution_are_a_nanosecond() -> None:
+    assert log_ratio(0.0, 2e-9) == pytest.approx(-math.log(2))
+    assert log_ratio(3e-9, 0.0) == pytest.approx(math.log(3))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "drifted"), [(3.1, True), (3.0, True), (2.9, False), (1.34, False), (1.33, True), (0.1, True)]
+)
+def test_runs_that_take_half_as_long_again_have_drifted(seconds: float, drifted: bool) -> None:
+    assert has_drifted(seconds, 2.0) is drifted

@@ -2,15 +2,20 @@
 
 import json
 import logging
+import math
 
 import pytest
 
 from nnapi import Builder, Device, OperationCode, PreferenceCode, compile, tensor
+from nnapi.drivers.base import Verdict
 from nnapi.drivers.faulty import Fault, Faulty, Phase
+from nnapi.drivers.precision import Offer, refuse
 from nnapi.model.model import DYNAMIC_RANGE
-from nnapi.runtime.planning.explain import as_data, as_text, summary
+from nnapi.model.precision import Precision
+from nnapi.runtime.planning.explain import add_precisions, as_data, as_text, describe_wait, list_times, summary
+from nnapi.runtime.planning.plan import Alternative, Decision, Explanation, Plan, Run
 from tests.runtime.control_cases import branch, counting
-from tests.runtime.device_cases import ABS, NEG, REFERENCE, capabilities, chain, limited
+from tests.runtime.device_cases import ABS, NEG, REFERENCE, Scripted, as_it_is, capabilities, chain, limited
 
 
 def messages(caplog: pytest.LogCaptureFixture) -> list[str]:
@@ -49,6 +54,152 @@ def test_one_line(halves: list[Device]) -> None:
     divided = compile(chain(5), [refusing, limited("slow", [NEG])]).plan
     assert summary(divided).endswith("; 2 on slow: NEG (#1): not for quick (and 1 more reason)")
     assert summary(compile(chain(), REFERENCE.name).plan) == "nnapi-reference 3 of 3 operations in 1 part"
+    assert summary(compile(branch(), halves).plan) == "nnapi-reference 1 of 1 operation in 1 part"
+
+
+def divided(*operations: tuple[str, str, str], threads: int | None = None) -> Plan:
+    """A plan of operations with their device, and the reason why "quick" refuses each."""
+    decisions = [
+        Decision(
+            number,
+            name,
+            chosen,
+            (("quick", Verdict(not reason, reason)), ("slow", Verdict(True))),
+            (("quick", math.inf if reason else 5e-4), ("slow", 1e-3)),
+        )
+        for number, (name, chosen, reason) in enumerate(operations)
+    ]
+    model = chain(len(operations))
+    steps = tuple(Run(each.chosen, model, (each.number,), (), ()) for each in decisions)
+    explanation = Explanation(decisions, 1.5e-3, (Alternative("everything on slow", 3e-3, 2.5e-3),))
+    return Plan(model, steps, lambda: explanation).on_threads(threads)
+
+
+@pytest.mark.parametrize(
+    ("operations", "line"),
+    [
+        ([("ABS", "quick", ""), ("NEG", "quick", "")], "quick 2 of 2 operations in 2 parts"),
+        (
+            [("ABS", "slow", ""), ("NEG", "quick", ""), ("ABS", "quick", "")],
+            "quick 2 of 3 operations in 2 parts; 1 on slow",
+        ),
+        (
+            [("ABS", "quick", ""), ("NEG", "slow", "no"), ("ABS", "quick", ""), ("NEG", "quick", "not asked")],
+            "quick 3 of 4 operations in 3 parts; 1 on slow: no",
+        ),
+        (
+            [("ABS", "quick", "")] * 4 + [("NEG", "slow", reason) for reason in ("one", "two", "one")],
+            "quick 4 of 7 operations in 4 parts; 3 on slow: one (and 1 more reason)",
+        ),
+        (
+            [("ABS", "quick", "")] * 4 + [("NEG", "slow", reason) for reason in ("one", "two", "three")],
+            "quick 4 of 7 operations in 4 parts; 3 on slow: one (and 2 more reasons)",
+        ),
+    ],
+)
+def test_one_line_with_the_reasons_of_the_rest(operations: list[tuple[str, str, str]], line: str) -> None:
+    assert summary(divided(*operations)) == line
+
+
+def test_one_line_with_times_and_variant() -> None:
+    plan = compile(chain(), REFERENCE.name).plan.with_variant("upside down")
+    line = "nnapi-reference 3 of 3 operations in 1 part; upside down"
+    assert summary(plan) == line
+    assert summary(plan.with_times(1e-3, 0.9994e-3, ())) == f"{line}; predicted 1.000 ms, measured 999.4 µs"
+    compared = (Alternative("everything on slow", math.inf), Alternative("everything on third", 1.0))
+    assert summary(plan.with_times(1e-3, 2e-3, compared)) == (
+        f"{line}; predicted 1.000 ms, measured 2.000 ms, before everything on slow: predicted impossible"
+    )
+
+
+def test_the_whole_text() -> None:
+    plan = divided(("ABS", "quick", ""), ("RESHAPE", "slow", "no"), threads=2).with_notes(("a note", "another"))
+    assert as_text(plan).splitlines() == [
+        "quick 1 of 2 operations in 1 part; 1 on slow: no",
+        "",
+        "predicted 1.500 ms on 2 threads",
+        "  or everything on slow: predicted 3.000 ms, measured 2.500 ms",
+        "",
+        "steps",
+        "  1. quick: 1 operation",
+        "  2. slow: 1 operation",
+        "",
+        "operations",
+        "  #0 ABS      → quick (500.0 µs)",
+        "                not slow (1.000 ms)",
+        "  #1 RESHAPE  → slow (1.000 ms)",
+        "                not quick: no",
+        "",
+        "notes",
+        "  a note",
+        "  another",
+    ]
+    assert list_times(plan) == [
+        "1 on quick and 1 on slow: predicted 1.500 ms on 2 threads",
+        "or everything on slow: predicted 3.000 ms, measured 2.500 ms",
+    ]
+
+
+def test_the_whole_data() -> None:
+    assert as_data(divided(("ABS", "quick", ""), ("NEG", "slow", "no"))) == {
+        "model": "chain",
+        "summary": "quick 1 of 2 operations in 1 part; 1 on slow: no",
+        "predicted_seconds": 1.5e-3,
+        "measured_seconds": None,
+        "threads": None,
+        "variant": "",
+        "alternatives": [{"description": "everything on slow", "seconds": 3e-3, "measured_seconds": 2.5e-3}],
+        "steps": [{"run": "quick", "operations": [0]}, {"run": "slow", "operations": [1]}],
+        "operations": [
+            {
+                "number": 0,
+                "operation": "ABS",
+                "device": "quick",
+                "verdicts": {
+                    "quick": {"supported": True, "reason": ""},
+                    "slow": {"supported": True, "reason": ""},
+                },
+                "seconds": {"quick": 5e-4, "slow": 1e-3},
+            },
+            {
+                "number": 1,
+                "operation": "NEG",
+                "device": "slow",
+                "verdicts": {
+                    "quick": {"supported": False, "reason": "no"},
+                    "slow": {"supported": True, "reason": ""},
+                },
+                "seconds": {"quick": None, "slow": 1e-3},
+            },
+        ],
+        "notes": [],
+    }
+
+
+def test_the_precision_of_each_device_is_a_note() -> None:
+    """Where the model permits less than float32: of a CPU, of another device, of one that chooses."""
+    driver = Scripted(as_it_is, "choosing")
+    driver.offer_precision = lambda model: Offer(model.precision)  # type: ignore[attr-defined]
+    devices = [REFERENCE, limited("fast"), Device(driver)]
+    model = chain().with_precision(Precision.FLOAT16)
+    plan = compile(model, REFERENCE.name).plan.with_notes(("first",))
+    refused = refuse("not here").describe("")
+    for refusals, last in (({}, Offer(Precision.FLOAT16).describe("")), ({"choosing": "not here"}, refused)):
+        assert add_precisions(plan, devices, refusals, "on trial").notes == (
+            "first",
+            "on trial",
+            "nnapi-reference computes float32 in float32: it has no other precision",
+            "fast computes float32 in float16 or better, as its driver decides",
+            f"choosing {last}",
+        )
+    whole = compile(chain(), REFERENCE.name).plan
+    assert add_precisions(whole, devices, {}) is whole
+    assert add_precisions(whole, devices, {}, "on trial").notes == ("on trial",)
+
+
+def test_the_wait_for_a_plan_is_in_milliseconds() -> None:
+    plan = divided(("ABS", "quick", ""), ("NEG", "slow", ""))
+    assert describe_wait(plan, 0.25) == "ready after 250.000 ms: until quick and slow was chosen and had prepared it"
 
 
 def test_the_text_says_where_why_and_at_what_cost() -> None:

@@ -58,7 +58,8 @@ def _prepare_step(plan: Plan, step: Step, prepare: Prepare) -> _ReadyStep:
 
 
 def _run_part(step: _ReadyStep, inputs: Sequence[Array | None], request: Request) -> Sequence[Array]:
-    return step.parts[0].execute(Request(inputs, request.deadline, request.loop_timeout)).outputs
+    (part,) = step.parts
+    return part.execute(Request(inputs, request.deadline, request.loop_timeout)).outputs
 
 
 def _run_branch(step: _ReadyStep, inputs: Sequence[Array | None], request: Request) -> Sequence[Array]:

@@ -1,0 +1,159 @@
+"""The wrappers around a prepared model: fallback, and the queue of a device."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from nnapi import Device, PriorityCode
+from nnapi.drivers.base import Bound, DriverDiedError, Inference, LoopTimeoutError, Outcome, Prepared, Request
+from nnapi.errors import DeadObjectError, MissedDeadlineTransientError, OpFailedError, OutputInsufficientSizeError
+from nnapi.model.operand import Array, Shape
+from nnapi.runtime.device_queue import DeviceQueue
+from nnapi.runtime.executors.executors import Fallback, OnDevice, execute
+from nnapi.trace import Layer, Phase, Section, recording
+from tests.runtime.device_cases import Scripted, as_it_is
+
+X = np.array([1, 2], np.float32)
+SECTION = Section(Layer.DRIVER, Phase.EXECUTION, "the run")
+
+
+class Part:
+    """A prepared model that gives its inputs back, or raises an error; it notes requests and the free slots."""
+
+    def __init__(self, error: Exception | None = None, queue: DeviceQueue | None = None) -> None:
+        self.error, self.queue = error, queue
+        self.requests: list[Request] = []
+        self.closed = 0
+        self.free: list[int] = []
+
+    def execute(self, request: Request) -> Outcome:
+        self.requests.append(request)
+        return Outcome(self.run([array for array in request.inputs if array is not None]))
+
+    def run(self, inputs: Sequence[Array]) -> list[Array]:
+        if self.queue is not None:
+            self.free.append(len(self.queue._free))
+        if self.error is not None:
+            raise self.error
+        return list(inputs)
+
+    def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference:
+        return self.run
+
+    def bind(self, shapes: Sequence[Shape]) -> Bound:
+        return Bound([X], lambda: self.run([X]))
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def test_a_failed_run_is_repeated_without_a_deadline() -> None:
+    first, second, made = Part(OpFailedError("first")), Part(), list[Prepared]()
+    fallback = Fallback("it", first, lambda: made.append(second) or second)
+    for _ in range(2):
+        assert fallback.execute(Request([X], deadline=10**18, loop_timeout=7)).outputs[0] is X
+    assert made == [second], "once"
+    assert [(request.deadline, request.loop_timeout) for request in first.requests] == [(10**18, 7)] * 2
+    assert [(request.deadline, request.loop_timeout) for request in second.requests] == [(None, 7)] * 2
+    fallback.close()
+    assert (first.closed, second.closed) == (1, 1)
+
+
+def test_without_a_second_one_the_error_is_final() -> None:
+    first = Part(OpFailedError("first"))
+    fallback = Fallback("it", first, lambda: None)
+    with pytest.raises(OpFailedError, match="first"):
+        fallback.execute(Request([X]))
+    fallback.close()
+    assert first.closed == 1
+
+
+@pytest.mark.parametrize("error", [OutputInsufficientSizeError("too small"), LoopTimeoutError("too long")])
+def test_errors_that_the_caller_must_handle_are_final(error: Exception) -> None:
+    with pytest.raises(type(error), match=str(error)):
+        Fallback("it", Part(error), Part).execute(Request([X]))
+
+
+def test_a_session_falls_back_too() -> None:
+    second = Part()
+    session = Fallback("it", Part(OpFailedError("first")), lambda: second).session()
+    assert session.execute(Request([X])).outputs[0] is X
+    assert len(second.requests) == 1
+
+
+def on_device(part: Part, **more: object) -> OnDevice:
+    found = Device(Scripted(as_it_is, "chip"), part.queue)
+    return OnDevice(found, part, PriorityCode.PRIORITY_LOW, SECTION, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("deadline", [None, 10**18])
+def test_a_run_is_traced_while_a_trace_is_recorded(deadline: int | None) -> None:
+    prepared = on_device(Part())
+    prepared.execute(Request([X], deadline))
+    with recording() as recorded:
+        prepared.execute(Request([X], deadline))
+    assert [span.label.name for span in recorded.spans()].count("the run") == 1
+
+
+@pytest.mark.parametrize("error", [None, OpFailedError("no"), RuntimeError("broken")])
+def test_each_way_to_run_has_one_slot_and_gives_it_back(error: Exception | None) -> None:
+    queue = DeviceQueue(2)
+    part = Part(error, queue)
+    prepared = on_device(part)
+    direct, bound = prepared.direct([X.shape], False), prepared.bind([X.shape])
+    assert direct is not None
+    assert bound is not None
+    assert bound.inputs[0] is X
+    runs = [lambda: prepared.execute(Request([X])).outputs, lambda: direct([X]), bound.run]
+    for run in runs:
+        if error is None:
+            assert run()[0] is X
+        else:
+            with pytest.raises((OpFailedError, RuntimeError), match="no|broken"):
+                run()
+    assert part.free == [1, 1, 1]
+    assert len(queue._free) == 2
+
+
+def test_a_foreign_error_becomes_one_of_nnapi() -> None:
+    with pytest.raises(OpFailedError, match="chip failed: RuntimeError: broken"):
+        on_device(Part(RuntimeError("broken"))).execute(Request([X]))
+    with pytest.raises(OpFailedError, match="the plan failed: RuntimeError: broken"):
+        execute(Part(RuntimeError("broken")), Request([X]))
+    with pytest.raises(MissedDeadlineTransientError, match="late"):
+        execute(Part(MissedDeadlineTransientError("late")), Request([X]))
+    assert execute(Part(), Request([X])).outputs[0] is X
+
+
+@pytest.mark.parametrize("is_final", [True, False])
+def test_nothing_runs_after_a_death_that_is_final(is_final: bool) -> None:
+    """A fast path that was found before raises, too; none is found after it."""
+    part, noted = Part(DriverDiedError("the process ended")), list[DriverDiedError]()
+    prepared = on_device(part, note_death=lambda error: noted.append(error) or is_final)
+    direct, session = prepared.direct([X.shape], False), prepared.session()
+    assert direct is not None
+    with pytest.raises(DriverDiedError, match="the process ended"):
+        prepared.execute(Request([X]))
+    assert noted == [part.error]
+    part.error = None
+    later = prepared.session()
+    if not is_final:
+        assert direct([X])[0] is prepared.execute(Request([X])).outputs[0] is X
+        assert later.execute(Request([X])).outputs[0] is session.execute(Request([X])).outputs[0] is X
+        return
+    for run in (prepared.execute, session.execute, later.execute, lambda request: direct(request.inputs)):
+        with pytest.raises(DeadObjectError, match="the process ended, and it is not tried again"):
+            run(Request([X]))
+    assert prepared.direct([X.shape], False) is None
+    assert prepared.bind([X.shape]) is None
+    assert len(part.requests) == 1
+
+
+def test_without_somebody_to_note_a_death_the_device_is_tried_again() -> None:
+    part = Part(DriverDiedError("the process ended"))
+    prepared = on_device(part)
+    with pytest.raises(DriverDiedError):
+        prepared.execute(Request([X]))
+    part.error = None
+    assert prepared.execute(Request([X])).outputs[0] is X
