@@ -133,12 +133,12 @@ class Node(ABC):
 
     def reshape(self, value: Value, shape: Sequence[int], to: Value | None = None) -> Value:
         """Reshape a value; one dimension may be dynamic (0)."""
+        if to is None and tuple(shape) == value.shape:
+            return value
         if list(shape).count(0) > 1:
             raise Refused(f"several dimensions of {list(shape)} are dynamic")
         wanted = self.graph.ints([dimension or -1 for dimension in shape])
         if to is None:
-            if tuple(shape) == value.shape:
-                return value
             return self.apply(OperationCode.RESHAPE, value, wanted, shape=tuple(shape))
         return self.emit(OperationCode.RESHAPE, value, wanted, to=to)
 

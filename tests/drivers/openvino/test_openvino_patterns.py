@@ -26,6 +26,13 @@ def kinds_of(model: Model) -> list[str]:
     return [node.get_type_name() for node in lower_model(model).graph().get_ordered_ops()]
 
 
+def layers_of(model: Model) -> list[str]:
+    """Return the kinds of the engine's own layers."""
+    compiled = core().compile_model(lower_model(model).graph(), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    found = [node.get_rt_info()["layerType"] for node in compiled.get_runtime_model().get_ops()]
+    return [str(getattr(each, "value", each)) for each in found]
+
+
 def need_same(model: Model, x: Any) -> None:
     ours, expected = (compile(model, [which]).run(x)[0] for which in (ENGINE, REFERENCE))
     np.testing.assert_allclose(ours, expected, 1e-5, 1e-5)
@@ -53,10 +60,47 @@ def test_a_layer_normalization_divides_by_a_root_of_squares() -> None:
     kinds = kinds_of(model)
     assert {"Power", "Sqrt"} <= {*kinds}
     assert kinds.count("Divide") == 1
-    compiled = core().compile_model(lower_model(model).graph(), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-    found = [node.get_rt_info()["layerType"] for node in compiled.get_runtime_model().get_ops()]
-    assert "MVN" in {str(getattr(each, "value", each)) for each in found}
+    assert "MVN" in layers_of(model)
     need_same(model, X)
+
+
+def test_a_rotary_embedding_is_one_operator() -> None:
+    heads = np.arange(48, dtype=np.float32).reshape(1, 2, 3, 8) / 8
+    angles = np.arange(24, dtype=np.float32).reshape(1, 1, 3, 8) / 5
+    model = read(
+        [
+            NODE("Slice", ["x", "half", "end", "axis"], ["second"]),
+            NODE("Slice", ["x", "none", "half", "axis"], ["first"]),
+            NODE("Neg", ["second"], ["negative"]),
+            NODE("Concat", ["negative", "first"], ["turned"], axis=-1),
+            NODE("Mul", ["x", "cosine"], ["straight"]),
+            NODE("Mul", ["turned", "sine"], ["across"]),
+            NODE("Add", ["straight", "across"], ["y"]),
+        ],
+        heads,
+        **{name: np.array([value], np.int64) for name, value in {"none": 0, "half": 4, "end": 8, "axis": 3}.items()},
+        cosine=np.cos(angles),
+        sine=np.sin(angles),
+    )
+    assert "RoPE" in layers_of(model)
+    need_same(model, heads)
+
+
+def test_attention_over_batches_and_heads_is_one_operator() -> None:
+    heads = np.arange(96, dtype=np.float32).reshape(2, 3, 4, 4) / 50
+    model = read(
+        [
+            NODE("Transpose", ["x"], ["keys"], perm=[0, 1, 3, 2]),
+            NODE("MatMul", ["x", "keys"], ["scores"]),
+            NODE("Add", ["scores", "mask"], ["masked"]),
+            NODE("Softmax", ["masked"], ["weights"]),
+            NODE("MatMul", ["weights", "x"], ["y"]),
+        ],
+        heads,
+        mask=np.array([[0, -9, 0, 0], [-9, 0, 0, -9]], np.float32).reshape(2, 1, 1, 4),
+    )
+    assert {"MatMul", "Softmax"}.isdisjoint(layers_of(model))
+    need_same(model, heads)
 
 
 ROWS = np.arange(10, dtype=np.float32).reshape(5, 2)

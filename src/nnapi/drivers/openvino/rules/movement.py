@@ -10,12 +10,13 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import FLOATS, Context, axis_in, computes_first, integers, lower
 from nnapi.drivers.openvino.value import Kind, Node, Value, number, round_to_quantized
-from nnapi.model.operand import Array, OperandType
+from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.ops.pad import MODES
 from nnapi.ops.quantization import same_quantization
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.slice import slice_steps
 
+GREATEST = int(np.iinfo(np.int32).max)
 BLOCKS = {Op.DEPTH_TO_SPACE: op.depth_to_space, Op.SPACE_TO_DEPTH: op.space_to_depth}
 
 
@@ -39,7 +40,8 @@ def concatenate(context: Context, inputs: Sequence[Value], axis: int) -> Value:
     nodes = [value.node("stored") if is_stored else _alike(value, type, first) for value in inputs]
     if not first and (not is_stored or type.code in FLOATS):
         nodes = _copy(nodes, type, axis)
-    return Value.of(op.concat(nodes, axis_in(first, axis)), type, "stored" if is_stored else "real", first=first)
+    from_end = axis_in(first, axis) - len(type.dimensions)  # as the engine's patterns count it
+    return Value.of(op.concat(nodes, from_end), type, "stored" if is_stored else "real", first=first)
 
 
 def _copy(nodes: list[Node], type: OperandType, axis: int) -> list[Node]:
@@ -75,7 +77,7 @@ def split(context: Context, input: Value, axis: int, num_splits: int) -> list[Va
 @lower(Op.SLICE)
 def slice_block(context: Context, input: Value, begin: Array, size: Array) -> Value:
     end = [start + dimension for start, dimension in zip(begin.tolist(), context.type().dimensions, strict=True)]
-    return context.move(input, lambda x: _slice(x, begin.tolist(), end, [1] * len(end)))
+    return context.move(input, lambda x: _slice(x, input.type.dimensions, begin.tolist(), end, [1] * len(end)))
 
 
 @lower(Op.STRIDED_SLICE)
@@ -92,13 +94,20 @@ def strided_slice(context: Context, input: Value, shrink_axis_mask: int, **bound
     ]
 
     def cut(x: Node) -> Node:
-        return op.reshape(_slice(x, starts, ends, strides_taken), integers(context.type().dimensions), False)
+        kept = _slice(x, dimensions, starts, ends, strides_taken)
+        return op.reshape(kept, integers(context.type().dimensions), False)
 
     return context.move(input, cut)
 
 
-def _slice(x: Node, begin: Sequence[int], end: Sequence[int], step: Sequence[int]) -> Node:
-    return op.slice(x, integers(begin), integers(end), integers(step))
+def _slice(x: Node, dimensions: Shape, begin: Sequence[int], end: Sequence[int], step: Sequence[int]) -> Node:
+    """Slice only the axes that lose something, to the greatest number where their end stays: so the engine finds the
+    halves of a rotary embedding, for which it has one operator."""
+    bounds = list(zip(begin, end, step, dimensions, strict=True))
+    cut = [axis for axis, (*span, dimension) in enumerate(bounds) if span != [0, dimension, 1]] or [0]
+    ends = [GREATEST if end[axis] == dimensions[axis] else end[axis] for axis in cut]
+    starts, steps = ([each[axis] for axis in cut] for each in (begin, step))
+    return op.slice(x, integers(starts), integers(ends), integers(steps), integers(cut))
 
 
 @lower(Op.REVERSE)

@@ -109,20 +109,20 @@ def _count_rows(shape: Shape) -> int:
 
 def batch_product(node: Node, left: tuple[Value, Shape], right: tuple[Value, Shape], batches: Shape) -> Value:
     """Lower to BATCH_MATMUL; NNAPI does not broadcast batches."""
-    (x, a), (y, b) = left, right
-    if DYNAMIC in batches or DYNAMIC in a[:-2] or DYNAMIC in b[:-2]:
-        is_aligned = a[:-2] == b[:-2] and len(a) <= HIGHEST_RANK
-        expressible(is_aligned, "its dynamic batches stretch; fix them by load(shapes=…) or --shape")
-        return node.apply(OperationCode.BATCH_MATMUL, x, y, node.flag(False), node.flag(False))
-    matrices = []
-    count = math.prod(batches)
-    for value, shape in ((x, a), (y, b)):
-        own, matrix = shape[:-2], shape[-2:]
-        if math.prod(own) != count:
-            value = _repeat(node, value, (1,) * (len(batches) - len(own)) + tuple(own), batches, matrix)
-        laid = matrix if not batches else (count, *matrix)
-        matrices.append(node.view(value, laid))
+    if left[1][:-2] != right[1][:-2] or len(left[1]) > HIGHEST_RANK:
+        left, right = _stack(node, *left, batches), _stack(node, *right, batches)
+    matrices = node.view(*left), node.view(*right)
     return node.apply(OperationCode.BATCH_MATMUL, *matrices, node.flag(False), node.flag(False))
+
+
+def _stack(node: Node, value: Value, shape: Shape, batches: Shape) -> tuple[Value, Shape]:
+    """Return the matrices of all batches, repeated if necessary, and their shape with one axis of batches."""
+    own, matrix, count = shape[:-2], shape[-2:], math.prod(batches)
+    is_static = DYNAMIC not in (*own, *batches)
+    expressible(is_static, "its dynamic batches stretch; fix them by load(shapes=…) or --shape")
+    if math.prod(own) != count:
+        value = _repeat(node, value, (1,) * (len(batches) - len(own)) + tuple(own), batches, matrix)
+    return value, (count, *matrix)
 
 
 def _repeat(node: Node, value: Value, own: Shape, batches: Shape, matrix: Shape) -> Value:
