@@ -67,6 +67,7 @@ def loop(node: Node) -> Sequence[Result | None]:
     going = node.tensor(1) if node.has(1) else None
     carried = [node.tensor(i) for i in range(2, node.count)]
     need(len(body.input) == len(carried) + 2, "its body takes other inputs", BadDataError)
+    need(len(body.output) > len(carried), "its body gives other results", BadDataError)
     if limit and limit.array is not None and (going is None or going.array is not None):
         steps = int(limit.array.reshape(())) if going is None or going.constant.all() else 0
         results = _unroll(node, body, steps, carried)
@@ -118,7 +119,6 @@ def _while(
     on = going or constant("going", np.array(True))
     bound = limit or constant("limit", np.array(ENDLESS, np.int64))
     inner = Branch(node.conversion, body, [step, on, *carried])
-    need(len(inner.results) == len(carried) + 1, "its body gives other results", BadDataError)
     kept = [*inner.captured, bound]
     states = [value_in_file_order(node.conversion, tensor) for tensor in (step, on, *carried, *kept)]
     body_model = inner.model(kept, inner.results, counts=True)
