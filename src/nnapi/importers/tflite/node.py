@@ -56,22 +56,23 @@ class TfliteNode(Node):
         return len(self.operator.inputs)
 
     def has(self, i: int) -> bool:
-        return i < self.count and self.operator.inputs[i] != OMITTED
+        return 0 <= i < self.count and self.operator.inputs[i] != OMITTED
 
-    def tensor(self, i: int) -> Tensor:
+    def index(self, i: int) -> int:
+        """Return the tensor that input ``i`` is; raise Refused where it is not given."""
         if not self.has(i):
             raise Refused(f"input {i} is not given")
-        return self.scope.subgraph.tensors[self.operator.inputs[i]]
+        return self.operator.inputs[i]
+
+    def tensor(self, i: int) -> Tensor:
+        return self.scope.subgraph.tensors[self.index(i)]
 
     def is_scalar(self, i: int) -> bool:
         """Return whether input ``i`` has no axes in the file; NNAPI's value then has one element."""
         return self.tensor(i).shape == () and self.input(i).shape == (1,)
 
     def input(self, i: int) -> Value:
-        indices = self.operator.inputs
-        if i >= len(indices) or indices[i] == OMITTED:
-            raise Refused(f"input {i} is not given")
-        return self.scope.read(indices[i])
+        return self.scope.read(self.index(i))
 
     def bind(self, i: int, value: Value) -> None:
         self.scope.bind(self.operator.outputs[i], value)

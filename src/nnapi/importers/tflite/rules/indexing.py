@@ -309,6 +309,7 @@ def dynamic_update_slice(node: TfliteNode) -> None:
     expressible(update.rank == x.rank, f"its update has rank {update.rank}, its input {x.rank}")
     mask: Value | None = None
     for axis, (dimension, width) in enumerate(zip(shape, node.static_shape_of(update), strict=True)):
+        expressible(width <= dimension, f"its update has {width} elements along axis {axis}, its input {dimension}")
         if width == dimension:
             continue
         node.graph.reserve(4 * dimension)
