@@ -31,3 +31,51 @@ def loaded(nodes: list[Any], constants: dict[str, Any] | None = None, opset: int
 
 def computed(model: nnapi.Model, x: Any = X) -> Any:
     return nnapi.compile(model, "nnapi-reference").run(x)[0]
+
+
+Step = tuple[str, tuple[Any, ...], dict[str, Any]]
+
+
+def step(kind: str, *constants: Any, **attributes: Any) -> Step:
+    """A node of a chain."""
+    return kind, constants, attributes
+
+
+def chain(x: Any, *steps: Step, opset: int = 17) -> bytes:
+    """A file of nodes that each read the result of the one before, and then constants; None leaves an input out, "." is
+    that result again."""
+    nodes: list[Any] = []
+    given: dict[str, Any] = {}
+    name = "x"
+    for i, (kind, constants, attributes) in enumerate(steps):
+        names = [name]
+        for k, array in enumerate(constants):
+            names.append("" if array is None else name if isinstance(array, str) else f"c{i}.{k}")
+            if names[-1] not in ("", name):
+                given[names[-1]] = array
+        name = "y" if i == len(steps) - 1 else f"t{i}"
+        nodes.append(helper.make_node(kind, names, [name], **attributes))
+    return made(nodes, given, x, opset=opset)
+
+
+def single(kind: str, x: Any, *constants: Any, opset: int = 17, **attributes: Any) -> bytes:
+    """A file of one node."""
+    return chain(x, (kind, constants, attributes), opset=opset)
+
+
+def reference(content: bytes, x: Any) -> Any:
+    """The result of ONNX's own reference."""
+    from onnx.reference import ReferenceEvaluator
+
+    evaluator: Any = ReferenceEvaluator(onnx.load_from_string(content))
+    return evaluator.run(None, {"x": x})[0]
+
+
+def compare(content: bytes, x: Any, operations: str, rtol: float = 0.0, expected: Any = None) -> None:
+    """A file gives these operations, and the shape and numbers of ONNX's own reference, or the expected ones."""
+    model, expected = nnapi.load(content), np.asarray(reference(content, x) if expected is None else expected)
+    names = " ".join(call.name for call in model.operations)
+    assert names == operations, names
+    found = computed(model, x)
+    assert found.shape == (expected.shape or (1,))
+    np.testing.assert_allclose(found, expected.reshape(found.shape), rtol)

@@ -23,10 +23,7 @@ Widths = list[tuple[int, int]]
 
 
 def reshape_input(node: Node, shape: Shape) -> Tensor:
-    tensor, value = node.tensor(0), node.stored(0)
-    if len(shape) <= HIGHEST_RANK and not tensor.is_known and value.shape != shape:
-        value = node.view(value, shape)
-    return node.result(value, shape, elem=tensor.elem)
+    return node.result(node.stored(0), shape, elem=node.tensor(0).elem)
 
 
 @rule("Reshape")
@@ -34,7 +31,7 @@ def reshape(node: Node) -> Tensor:
     """Lower Reshape. 0 keeps a dimension; -1 is inferred, or dynamic."""
     tensor = node.tensor(0)
     shape = [int(each) for each in node.tensor(1).constant.reshape(-1)]
-    if not node.attribute("allowzero", 0):
+    if not node.attribute("allowzero"):
         need(all(each or i < tensor.rank for i, each in enumerate(shape)), "a 0 beyond the input's rank", BadDataError)
         shape = [each or (tensor.dims[i] or -1) for i, each in enumerate(shape)]
     expressible(0 not in shape, "its result has no elements")
@@ -48,7 +45,7 @@ def reshape(node: Node) -> Tensor:
 
 @rule("Flatten")
 def flatten(node: Node) -> Tensor:
-    shape, axis = node.shape(0), int(node.attribute("axis", 1))
+    shape, axis = node.shape(0), int(node.attribute("axis"))
     return reshape_input(node, flatten_shape(shape, axis + len(shape) if axis < 0 else axis))
 
 
@@ -271,10 +268,10 @@ def reverse_sequence(node: Node) -> Tensor:
 @rule("DepthToSpace")
 def depth_to_space(node: Node) -> Tensor:
     """Lower DepthToSpace; NNAPI has DCR, the channels of CRD are reordered."""
-    x, size = stored_image(node, 0), int(node.attribute("blocksize", 1))
+    x, size = stored_image(node, 0), int(node.attribute("blocksize"))
     channels = node.shape(0)[1]
     need(size > 0 and channels % (size * size) == 0, f"blocks of {size} from {channels} channels", BadDataError)
-    if node.attribute("mode", "DCR") == "CRD":
+    if node.attribute("mode") == "CRD":
         order = np.arange(channels).reshape(-1, size * size).T.reshape(-1)
         x = node.apply(OperationCode.GATHER, x, node.i32(3), node.graph.ints(order))
     return from_image(node, node.apply(OperationCode.DEPTH_TO_SPACE, x, node.i32(size)), 4)
@@ -283,9 +280,9 @@ def depth_to_space(node: Node) -> Tensor:
 @rule("SpaceToDepth")
 def space_to_depth(node: Node) -> Tensor:
     """Lower SpaceToDepth; NNAPI has DCR, the channels of CRD are reordered."""
-    x, size = stored_image(node, 0), int(node.attribute("blocksize", 1))
+    x, size = stored_image(node, 0), int(node.attribute("blocksize"))
     result = node.apply(OperationCode.SPACE_TO_DEPTH, x, node.i32(size))
-    if node.attribute("mode", "DCR") == "CRD":
+    if node.attribute("mode") == "CRD":
         order = np.arange(node.static_shape_of(result)[3]).reshape(size * size, -1).T.reshape(-1)
         result = node.apply(OperationCode.GATHER, result, node.i32(3), node.graph.ints(order))
     return from_image(node, result, 4)
@@ -293,7 +290,7 @@ def space_to_depth(node: Node) -> Tensor:
 
 @rule("Pad")
 def pad(node: Node) -> Tensor:
-    tensor, mode = node.tensor(0), node.attribute("mode", "constant")
+    tensor, mode = node.tensor(0), node.attribute("mode")
     need(
         mode in ("constant", "reflect", "edge", "wrap"),
         f"its mode is {mode}, must be constant, reflect, edge or wrap",
