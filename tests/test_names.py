@@ -75,7 +75,6 @@ TESTED_BY = {
     "model/result_types.py": "model/test_matching.py",
     "model/validation.py": "model/test_graph_rules.py",
     "report/machine.py": "report/test_html.py",
-    "runtime/binding.py": "runtime/test_argument_rules.py",
     "runtime/execution.py": "runtime/test_execution_rules.py",
     "runtime/executors/prepared_partitions.py": "runtime/test_plan_rules.py",
     "runtime/executors/workers.py": "runtime/test_event.py",

@@ -181,3 +181,17 @@ def test_a_kept_plan_for_an_engine_out_of_use_is_passed_over(tmp_path: Path) -> 
     again = sooner(Asked("first"))
     assert with_cache(tmp_path, again).plan.devices == ("first",)
     assert again.asked == 0
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"{}", b'{"conditions": [], "device": "first"}'])
+def test_an_entry_without_a_plan_that_fits_does_not_hide_that_of_another_device(text: bytes, tmp_path: Path) -> None:
+    drivers = Asked("first"), sooner(Asked("second"))
+    with_cache(tmp_path, *drivers)
+    question = Question(doubled(), [*map(Device, drivers), REFERENCE], PrepareOptions(), Cache(tmp_path, TOKEN))
+    assert question.cache is not None
+    first = question.devices[0]
+    prepared = first.driver.prepare(question.model, PrepareOptions())
+    question.cache.keep(first, question.model, PrepareOptions(), prepared, plan=text)
+    found = recall(question)
+    assert isinstance(found, Cached)
+    assert found.device.name == "second"

@@ -1,0 +1,224 @@
+"""Preparations that fail: on the CPU instead, without the culprits, or not at all; and recorded plans."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from nnapi import Device, DeviceTypeCode, compile
+from nnapi.drivers.base import Outcome, Prepared, PrepareOptions, Request
+from nnapi.errors import (
+    BadDataError,
+    DeadObjectError,
+    MissedDeadlinePersistentError,
+    NnapiError,
+    OpFailedError,
+    UnexpectedNullError,
+)
+from nnapi.model.model import Model
+from nnapi.runtime.choice import preparation
+from nnapi.runtime.choice.knowledge import Fixed, Predicted, recall
+from nnapi.runtime.choice.predict import look_up, predict_plan
+from nnapi.runtime.choice.preparation import find_cpu, prepare, with_fallback
+from nnapi.runtime.choice.question import Question
+from nnapi.runtime.choice.record import MEASURED, PREDICTED, Record
+from nnapi.runtime.executors.executors import Fallback
+from nnapi.runtime.executors.prepared_partitions import ClaimedError
+from nnapi.runtime.settings import Partitioning
+from tests.runtime.choice.trial_cases import Machine, network
+from tests.runtime.device_cases import ABS, GIVEN, NEG, REFERENCE, Scripted, as_it_is, chain, chained, limited
+
+CPU = DeviceTypeCode.DEVICE_CPU
+
+
+class Failing(Scripted):
+    """A driver that raises an error when it prepares."""
+
+    def __init__(self, error: Exception, failures: int = 99) -> None:
+        super().__init__(as_it_is, "failing")
+        self.error, self.failures = error, failures
+
+    def prepare(self, model: Model, options: PrepareOptions) -> Prepared:
+        self.failures -= 1
+        if self.failures >= 0:
+            raise self.error
+        return super().prepare(model, options)
+
+
+def ask(devices: Sequence[Device]) -> Question:
+    return Question(chain(), devices, PrepareOptions())
+
+
+def test_the_cpu_is_the_reference_else_the_first() -> None:
+    one, two = limited("one", type=CPU), limited("two", type=CPU)
+    assert find_cpu([limited(), one, REFERENCE, two]) is REFERENCE
+    assert find_cpu([limited(), one, two]) is one
+    assert find_cpu([limited()]) is None
+
+
+def test_without_partitioning_the_cpu_has_the_whole_model() -> None:
+    ready, knowledge = prepare(ask([limited(), REFERENCE]), Partitioning.NONE)
+    assert knowledge == Fixed("everything is for the CPU")
+    assert ready.plan.devices == (REFERENCE.name,)
+    np.testing.assert_array_equal(ready.prepared.execute(Request([GIVEN])).outputs[0], chained())
+    with pytest.raises(NnapiError, match="there is no CPU device to compile the whole model for"):
+        prepare(ask([limited()]), Partitioning.NONE)
+
+
+LATE = MissedDeadlinePersistentError("too late")
+
+
+def test_a_failed_compilation_is_repeated_on_the_cpu(caplog: pytest.LogCaptureFixture) -> None:
+    ready, knowledge = prepare(ask([Device(Failing(LATE)), REFERENCE]), Partitioning.WITH_FALLBACK)
+    assert knowledge == Fixed("the compilation failed")
+    assert ready.plan.devices == (REFERENCE.name,)
+    assert "compilation failed, falling back to the CPU: too late" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("mode", "cpu"),
+    [
+        (Partitioning.WITHOUT_FALLBACK, REFERENCE),
+        (Partitioning.WITH_FALLBACK, limited("cpu", [ABS], type=CPU)),
+        (Partitioning.WITH_FALLBACK, limited("accelerator")),
+    ],
+    ids=["not wanted", "a CPU that lacks an operation", "no CPU"],
+)
+def test_where_no_cpu_can_replace_the_device_the_error_is_the_caller_s(mode: Partitioning, cpu: Device) -> None:
+    with pytest.raises(MissedDeadlinePersistentError, match="too late"):
+        prepare(ask([Device(Failing(LATE)), cpu]), mode)
+
+
+@pytest.mark.parametrize("error", [BadDataError("wrong"), UnexpectedNullError("none")])
+def test_errors_of_the_model_are_the_caller_s(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(preparation, "_decide", fail)
+    with pytest.raises(type(error), match=str(error)):
+        prepare(ask([limited(), REFERENCE]), Partitioning.WITH_FALLBACK)
+
+
+def test_a_device_is_not_asked_again_for_what_it_failed_to_prepare(caplog: pytest.LogCaptureFixture) -> None:
+    driver = Failing(OpFailedError("no"))
+    ready, _ = prepare(ask([Device(driver), REFERENCE]), Partitioning.WITHOUT_FALLBACK)
+    assert ready.plan.devices == (REFERENCE.name,)
+    assert 99 - driver.failures == 4, "the whole model, and each operation alone"
+    said = "failing claimed operations #0, #1, #2, but failed to prepare: no"
+    assert said in caplog.text
+    assert ready.plan.notes == (said,)
+
+
+def test_what_every_device_failed_to_prepare_fails_as_the_last_did() -> None:
+    model = chain(1)
+    devices = [limited("one"), limited("two")]
+    question = Question(model, devices, PrepareOptions())
+    claims = [
+        ClaimedError("one", model, [0], OpFailedError("busy")),
+        ClaimedError("two", model, [0], DeadObjectError("gone")),
+    ]
+    with pytest.raises(DeadObjectError) as caught:
+        predict_plan(question, look_up(question), claims)
+    assert str(caught.value) == (
+        "one claimed operation #0, but failed to prepare: busy; two claimed operation #0, but failed to prepare: gone"
+    )
+    refusing = question._replace(devices=[limited("one", [ABS]), limited("two", [ABS])], model=chain(2))
+    with pytest.raises(BadDataError, match="no device takes NEG"):
+        predict_plan(refusing, look_up(refusing), [])
+
+
+def test_a_run_that_fails_is_repeated_where_that_is_permitted() -> None:
+    question = ask([limited(), REFERENCE])
+    ready, _ = prepare(question, Partitioning.WITHOUT_FALLBACK)
+    assert with_fallback(ready, question, Partitioning.WITHOUT_FALLBACK) is ready
+    assert isinstance(with_fallback(ready, question, Partitioning.WITH_FALLBACK).prepared, Fallback)
+    alone, _ = prepare(ask([REFERENCE]), Partitioning.WITHOUT_FALLBACK)
+    assert with_fallback(alone, ask([REFERENCE]), Partitioning.WITH_FALLBACK) is alone
+
+    def fail(request: Request, inner: Prepared) -> Outcome:
+        raise OpFailedError("no")
+
+    divided, _ = prepare(ask([Device(Scripted(fail, "failing")), REFERENCE]), Partitioning.WITH_FALLBACK)
+    assert divided.plan.devices == ("failing",)
+    np.testing.assert_array_equal(divided.prepared.execute(Request([GIVEN])).outputs[0], chained())
+
+
+def test_the_partitions_of_the_cpu_have_no_fallback() -> None:
+    cpu, other = limited("cpu", type=CPU), limited("other")
+    prepared = cpu.driver.prepare(chain(), PrepareOptions())
+    assert preparation._guard(cpu, compile(chain(), cpu).plan.only_run, prepared) is prepared
+    assert isinstance(preparation._guard(cpu, compile(chain(), other).plan.only_run, prepared), Fallback)
+
+
+def test_a_recorded_plan_is_found_by_its_device_or_by_its_identity(machine: Machine) -> None:
+    question = Question(network(), machine.devices, PrepareOptions())
+    whole = Record(PREDICTED, "second", "", "", 2, 1, 0.0)
+    found = preparation._find_recorded(question, whole)
+    assert found is not None
+    assert (found.devices, found.threads) == (("second",), 1)
+    assert preparation._find_recorded(question, whole._replace(device="third")) is None
+    wanted = whole._replace(device="", identity="everything on first", threads=2)
+    again = preparation._find_recorded(question, wanted)
+    assert again is not None
+    assert (again.identity, again.threads) == ("everything on first", 2)
+    assert preparation._find_recorded(question, wanted._replace(identity="everything on third")) is None
+
+
+@pytest.mark.parametrize(
+    ("is_tiny", "has_file", "recorded"), [(False, False, True), (True, False, False), (True, True, True)]
+)
+def test_a_prediction_for_a_tiny_model_is_recorded_only_if_it_is_a_file(
+    is_tiny: bool, has_file: bool, recorded: bool, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nnapi.runtime.choice.predict.is_tiny", lambda model: is_tiny)
+    model = network()
+    if has_file:
+        model.origin = SimpleNamespace(keep=lambda model: None)
+    question = Question(model, machine.devices, PrepareOptions())
+    _, knowledge = prepare(question, Partitioning.WITHOUT_FALLBACK)
+    assert (knowledge == Fixed("the model is tiny")) is is_tiny
+    found = recall(question)
+    assert isinstance(found, Predicted | Fixed) is recorded
+    assert isinstance(found, Fixed) is (recorded and is_tiny)
+
+
+# Records
+
+
+def test_a_record_describes_a_simple_or_a_divided_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = compile(chain(), REFERENCE).plan.with_variant("upside down").on_threads(2)
+    found = Record.of(PREDICTED, whole, 0.5)
+    assert found == Record(PREDICTED, REFERENCE.name, "upside down", "", 3, 2, 0.0, 0.5)
+    assert Record.of(MEASURED, whole).predicted == whole.predicted > 0
+    divided = compile(chain(), [limited("positive", [ABS]), limited("negative", [NEG]), REFERENCE]).plan
+    assert Record.of(PREDICTED, divided) == Record(PREDICTED, "", "", divided.identity, 0, None, 0.0)
+
+
+def test_a_record_is_labeled_with_its_device_or_its_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    from nnapi.runtime.choice import record
+
+    labels: list[str] = []
+    monkeypatch.setattr(record, "keep_record", lambda *_, model, device: labels.append(f"{model}: {device}"))
+    for each in (
+        Record(PREDICTED, "first", "", "", 2, 1, 0.0),
+        Record(PREDICTED, "", "", "1 on a and 1 on b", 0, 1, 0.0),
+    ):
+        record.keep(ask([REFERENCE]), "key", each)
+    assert labels == ["chain: first", "chain: 1 on a and 1 on b"]
+
+
+@pytest.mark.parametrize(("threads", "predicted"), [(None, 1), (3, 3)])
+def test_a_recorded_plan_is_explained_for_its_threads(
+    threads: int | None, predicted: int, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(
+        "nnapi.runtime.costs.prices.find_tables", lambda devices, count, model: asked.append(count) or {}
+    )
+    question = Question(network(), machine.devices, PrepareOptions())
+    plan = Record(MEASURED, "second", "", "", 2, threads, 0.0).make_plan(question)
+    assert [decision.chosen for decision in plan.decisions] == ["second", "second"]
+    assert [name for name, _ in plan.decisions[0].verdicts] == ["first", "second"]
+    assert asked == [predicted]
