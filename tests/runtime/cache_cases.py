@@ -60,6 +60,11 @@ def doubled(name: str = "doubled", weight: float = 2.0) -> Model:
     return b.finish()
 
 
+def letters(digest: bytes) -> str:
+    """The name that a digest gives an entry."""
+    return "".join(f"{chr(65 + byte % 16)}{chr(65 + byte // 16)}" for byte in digest)
+
+
 def main(directory: Path, times: int) -> None:
     driver = Slow(nap=SLEEP)
     chosen = Device(driver)

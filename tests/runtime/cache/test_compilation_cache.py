@@ -18,14 +18,14 @@ import pytest
 from nnapi import Builder, Compilation, Device, Model, PreferenceCode, PriorityCode, compile, tensor
 from nnapi.drivers.base import PrepareOptions
 from nnapi.drivers.limited import Limited
-from nnapi.errors import BadDataError, DeadObjectError
+from nnapi.errors import DeadObjectError
 from nnapi.model.content_hash import hash_content
 from nnapi.runtime.cache.compilation_cache import LIMIT, Cache
 from nnapi.runtime.planning.plan import Run
 from nnapi.store.entry import MAGIC, TAIL, list_entries, prune
 from nnapi.store.files import ABANDONED
 from tests.graphs import finished_sum
-from tests.runtime.cache_cases import TOKEN, Slow, doubled
+from tests.runtime.cache_cases import TOKEN, Slow, doubled, letters
 from tests.runtime.device_cases import ABS, NEG, chain
 
 TWO = np.array([1, 2], np.float32)
@@ -66,10 +66,6 @@ def test_rule_091_devices_that_do_not_ask_for_files_take_no_part(tmp_path: Path)
     driver.worth_keeping = False
     once(tmp_path, driver)
     assert list(tmp_path.iterdir()) == []
-
-
-def letters(digest: bytes) -> str:
-    return "".join(f"{chr(65 + byte % 16)}{chr(65 + byte // 16)}" for byte in digest)
 
 
 def test_rule_092_093_the_name_of_a_file(tmp_path: Path) -> None:
@@ -397,85 +393,3 @@ def test_options_that_no_name_tells_are_in_the_entry(tmp_path: Path) -> None:
         if cache.restore(Device(driver), model, options) is None:
             cache.keep(Device(driver), model, options, driver.prepare(model, PrepareOptions()))
     assert (len(driver.prepared), len(driver.restored)) == (2, 1)
-
-
-# Plans
-
-
-def keep(directory: Path, plan: bytes, model: Model | None = None, **options: object) -> tuple[Cache, Device, Model]:
-    cache, chosen, model = Cache(directory, TOKEN, **options), Device(Slow()), model or doubled()  # type: ignore[arg-type]
-    cache.keep(chosen, model, PrepareOptions(), chosen.driver.prepare(model, PrepareOptions()), plan=plan)
-    return cache, chosen, model
-
-
-def test_a_plan_is_replaced_and_the_payload_stays(tmp_path: Path) -> None:
-    cache, chosen, model = keep(tmp_path, b"one")
-    assert cache.recall_plan(chosen, PrepareOptions()) == b"one"
-    cache.keep_plan(chosen, model, PrepareOptions(), b"two")
-    later = Cache(tmp_path, TOKEN)
-    assert later.recall_plan(chosen, PrepareOptions()) == cache.recall_plan(chosen, PrepareOptions()) == b"two"
-    driver = Slow()
-    assert later.restore(Device(driver), model, PrepareOptions()) is not None
-    assert driver.restored == [b"entry of doubled"]
-
-
-def test_the_same_plan_is_not_written_again(tmp_path: Path) -> None:
-    cache, chosen, model = keep(tmp_path, b"one")
-    (file,) = tmp_path.iterdir()
-    os.utime(file, (1000, 1000))
-    cache.keep_plan(chosen, model, PrepareOptions(), b"one")
-    assert file.stat().st_mtime == 1000
-
-
-def test_a_plan_is_not_kept_without_an_entry(tmp_path: Path) -> None:
-    cache, chosen = Cache(tmp_path, TOKEN), Device(Slow())
-    cache.keep_plan(chosen, doubled(), PrepareOptions(), b"one")
-    assert list(tmp_path.iterdir()) == []
-    assert cache.recall_plan(chosen, PrepareOptions()) == b""
-
-
-def test_an_entry_that_is_forgotten_is_removed(tmp_path: Path) -> None:
-    cache, chosen, _ = keep(tmp_path, b"one")
-    for _ in range(2):
-        cache.forget(chosen, PrepareOptions())
-        assert cache.recall_plan(chosen, PrepareOptions()) == b""
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(("limit", "is_own", "count"), [(64, True, 1), (63, True, 0), (63, False, 1)])
-def test_a_quarter_of_the_runtime_s_own_cache_is_the_largest_entry(
-    limit: int, is_own: bool, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The payload has 16 bytes; other caches write it, and then remove what is beyond their limit."""
-    monkeypatch.setattr("nnapi.runtime.cache.compilation_cache.prune_if_full", lambda directory, limit: None)
-    keep(tmp_path, b"", limit=limit, is_own=is_own)
-    assert len(list(tmp_path.iterdir())) == count
-
-
-@pytest.mark.parametrize(("is_own", "level"), [(True, "INFO"), (False, "WARNING")])
-@pytest.mark.parametrize(("name", "reason"), [("missing", "the directory does not exist"), ("", "refused")])
-def test_the_reason_why_an_entry_is_not_written(
-    is_own: bool, level: str, name: str, reason: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level("INFO")
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("nnapi.runtime.cache.compilation_cache.write_entry", Mock(side_effect=OSError("refused")))
-        keep(tmp_path / name, b"", is_own=is_own)
-    (record,) = [record for record in caplog.records if "not written" in record.getMessage()]
-    assert record.levelname == level
-    assert record.getMessage().endswith(f"not written: {reason}")
-
-
-def test_the_number_of_threads_that_the_client_chose_is_part_of_the_name(tmp_path: Path) -> None:
-    cache, chosen = Cache(tmp_path, TOKEN), Device(Slow("chip", "1.2"))
-    parts = TOKEN + b"chip1.2" + struct.pack("<ii", 1, 100)
-    assert cache.file_name(chosen, PrepareOptions()) == letters(hashlib.sha256(parts).digest()) + "10"
-    cache.threads = 3
-    parts += struct.pack("<i", 3)
-    assert cache.file_name(chosen, PrepareOptions()) == letters(hashlib.sha256(parts).digest()) + "10"
-
-
-@pytest.mark.parametrize("size", [31, 33])
-def test_a_token_has_32_bytes(size: int, tmp_path: Path) -> None:
-    with pytest.raises(BadDataError, match=f"the token has {size} bytes, must have 32"):
-        Cache(tmp_path, bytes(size))
