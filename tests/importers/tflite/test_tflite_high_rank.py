@@ -95,6 +95,106 @@ def test_operators_of_high_rank(kind: str, tmp_path: Path) -> None:
     check(through(x, wide, (kind, others, out, options, fields), y=y), x, y, tmp_path)
 
 
+MORE: list[tuple[str, list[Any], tuple[int, ...], dict[str, Any]]] = [
+    ("TRANSPOSE", [const([4, 2, 0, 3, 1])], (6, 4, 2, 5, 3), {}),
+    ("TRANSPOSE", [const([3, 4, 0, 1, 2])], (5, 6, 2, 3, 4), {}),
+    ("TILE", [const([3, 1, 2, 1, 1])], (6, 3, 8, 5, 6), {}),
+    ("SLICE", [const([1, 0, 0, 2, 0]), const([1, 3, -1, -1, 6])], (1, 3, 4, 3, 6), {}),
+    ("SLICE", [const([0, 0, 3, 0, 0]), const([2, 3, 1, 2, 6])], (2, 3, 1, 2, 6), {}),
+    ("REDUCE_MAX", [const([0, 3])], (3, 4, 6), {}),
+    ("REDUCE_MIN", [const([-2, 4])], (2, 3, 4), {}),
+    ("REDUCE_PROD", [const([1])], (2, 1, 4, 5, 6), {"KeepDims": True}),
+    ("MEAN", [const([0, 1, 4])], (1, 1, 4, 5, 1), {"KeepDims": True}),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "others", "shape", "fields"), MORE, ids=lambda each: each if isinstance(each, str) else ""
+)
+def test_operators_along_several_axes(
+    kind: str, others: list[Any], shape: tuple[int, ...], fields: dict[str, Any], tmp_path: Path
+) -> None:
+    options = "ReducerOptions" if kind in ("MEAN", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD") else None
+    x, wide, out, y = f32(6, 20, 6), f32(2, 3, 4, 5, 6), f32(*shape), f32(int(np.prod(shape)))
+    check(through(x, wide, (kind, [None, *others], out, options, fields), y=y), x, y, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "others", "shape", "fields", "reason"),
+    [
+        ("TRANSPOSE", [const([0, 1, 2, 3, 3])], (2, 3, 4, 5, 5), {}, r"\[0, 1, 2, 3, 3\] is not an order of 5 axes"),
+        (
+            "CONCATENATION",
+            [],
+            (2, 3, 4, 5, 6),
+            {"Axis": 1, "FusedActivationFunction": 1},
+            "NNAPI fuses no activation with a CONCATENATION",
+        ),
+        ("SUM", [const([0, 2, 4])], (3, 5), {}, "it reduces along 3 axes that are not adjacent"),
+        (
+            "SLICE",
+            [const([1, 0, 1, 0, 1]), const([1, 3, 3, 5, 5])],
+            (1, 3, 3, 5, 5),
+            {},
+            "it cuts axes that lie among 5 groups, NNAPI has 4",
+        ),
+        ("RESHAPE", [const([2, 3, 4, 5, 5])], (2, 3, 4, 5, 5), {}, r"\[2, 3, 4, 5, 6\] does not reshape to"),
+        ("BROADCAST_TO", [const([2, 3, 4, 5, 5])], (2, 3, 4, 5, 5), {}, r"\[2, 3, 4, 5, 6\] does not stretch to"),
+        ("BROADCAST_TO", [const([5, 6])], (5, 6), {}, r"\[2, 3, 4, 5, 6\] does not stretch to \[5, 6\]"),
+    ],
+    ids=str,
+)
+def test_reasons(
+    kind: str, others: list[Any], shape: tuple[int, ...], fields: dict[str, Any], reason: str, tmp_path: Path
+) -> None:
+    options = {"CONCATENATION": "ConcatenationOptions", "SUM": "ReducerOptions"}.get(kind)
+    x, wide, out, y = f32(6, 20, 6), f32(2, 3, 4, 5, 6), f32(*shape), f32(int(np.prod(shape)))
+    graph = through(x, wide, (kind, [None, *others], out, options, fields), y=y)
+    with pytest.raises(nnapi.NnapiError, match=reason):
+        loaded(write(graph.between([x], [y])), tmp_path)
+
+
+def test_pieces_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    x, wide, halves = f32(6, 20, 6), f32(2, 3, 4, 5, 6), [f32(2, 3, 4, 2, 6), f32(2, 3, 4, 2, 6)]
+    y = f32(288)
+    graph = Graph().operator("RESHAPE", [x, const(wide.shape)], [wide], "ReshapeOptions")
+    graph.operator("SPLIT", [const(3), wide], halves, "SplitOptions", NumSplits=2)
+    graph.operator("RESHAPE", [halves[0], const([288])], [y], "ReshapeOptions")
+    with pytest.raises(nnapi.NnapiError, match=r"\[2, 3, 4, 5, 6\] cannot be split into 2 outputs along axis 3"):
+        loaded(write(graph.between([x], [y])), tmp_path)
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize(("number", "activation", "multiplied"), [(1, 0, False), (1.001, 0, True), (1, 1, True)])
+def test_only_a_plain_product_with_ones_repeats(
+    number: float, activation: int, multiplied: bool, is_first: bool, tmp_path: Path
+) -> None:
+    x, tall, wide, y = f32(3, 5), f32(1, 3, 1, 5, 1), f32(1, 3, 2, 5, 3), f32(90)
+    ones = T("FLOAT32", (2, 1, 3)).of(np.full((2, 1, 3), number))
+    graph = Graph().operator("RESHAPE", [x, const(tall.shape)], [tall], "ReshapeOptions")
+    inputs = [ones, tall] if is_first else [tall, ones]
+    graph.operator("MUL", inputs, [wide], "MulOptions", FusedActivationFunction=activation)
+    graph.operator("RESHAPE", [wide, const([90])], [y], "ReshapeOptions")
+    content = write(graph.between([x], [y]))
+    given = np.arange(-7, 8, dtype=np.float32).reshape(3, 5)
+    expected = np.repeat(np.repeat(given.reshape(tall.shape) * np.float32(number), 2, 2), 3, 4).reshape(-1)
+    model = loaded(content, tmp_path)
+    np.testing.assert_allclose(run(model, [given])[0], np.maximum(expected, 0) if activation else expected, 1e-6)
+    assert (OperationCode.MUL in used(model)) == multiplied
+
+
+def test_a_scale_that_changes_within_high_rank_is_another_quantization(tmp_path: Path) -> None:
+    x, wide, y = (
+        u8(2, 3, scale=0.5, zero_point=10),
+        u8(1, 2, 1, 3, 1, scale=1.0, zero_point=20),
+        u8(6, scale=1.0, zero_point=20),
+    )
+    graph = Graph().operator("RESHAPE", [x, const(wide.shape)], [wide], "ReshapeOptions")
+    graph.operator("RESHAPE", [wide, const([6])], [y], "ReshapeOptions")
+    model = loaded(write(graph.between([x], [y])), tmp_path)
+    assert run(model, [np.array([[10, 12, 14], [16, 20, 0]], np.uint8)])[0].tolist() == [20, 21, 22, 23, 25, 15]
+
+
 @pytest.mark.parametrize("shape", [(1,), (1, 3, 1, 5, 1), (6,), (2, 1, 4, 1, 6)], ids=str)
 @pytest.mark.parametrize("kind", ["ADD", "MUL", "SUB"])
 def test_arithmetic_of_high_rank(kind: str, shape: tuple[int, ...], tmp_path: Path) -> None:

@@ -9,59 +9,24 @@ import pytest
 from nnapi import NnapiError
 from nnapi.codes import OperationCode
 from tests.importers.tflite.against_litert import Case, case, check, loaded, run
-from tests.tflite_writer import T, f32, s8
-
-rng = np.random.default_rng(5)
-BATCH, STEPS, FEATURES, UNITS = 2, 3, 4, 5
-RELU, TANH = 1, 4
-
-
-def weights(*shape: int) -> T:
-    return f32(*shape).of(rng.uniform(-0.5, 0.5, shape))
-
-
-def state(*shape: int, type: str = "FLOAT32", scale: float | None = None, zero_point: int = 0) -> T:
-    return T(type, shape, scale, zero_point, variable=True)
-
-
-def cell(cifg: bool = False, peephole: bool = False, projection: int = 0) -> list[T | None]:
-    """Inputs 1 to 17 of an LSTM."""
-    size = projection or UNITS
-    entry = [None if cifg else weights(UNITS, FEATURES), *(weights(UNITS, FEATURES) for _ in range(3))]
-    recurrent = [None if cifg else weights(UNITS, size), *(weights(UNITS, size) for _ in range(3))]
-    peep = [None if cifg or not peephole else weights(UNITS), *(weights(UNITS) if peephole else None for _ in range(2))]
-    bias = [None if cifg else weights(UNITS), *(weights(UNITS) for _ in range(3))]
-    return [*entry, *recurrent, *peep, *bias, weights(projection, UNITS) if projection else None, None]
-
-
-def lstm_options(**fields: object) -> dict[str, object]:
-    return {"FusedActivationFunction": TANH, "CellClip": 0.0, "ProjClip": 0.0, **fields}
-
-
-def sequence(x: T, out: T, label: str = "", time_major: bool = False, norms: bool = False, **parts: object) -> Case:
-    size = int(parts.get("projection", 0)) or UNITS  # type: ignore[call-overload]
-    states = [state(BATCH, size), state(BATCH, UNITS)]
-    norm = [None if parts.get("cifg") else weights(UNITS), *(weights(UNITS) for _ in range(3))] if norms else []
-    inputs = [x, *cell(**parts), *states, *(norm or [None] * 4)]  # type: ignore[arg-type]
-    fields = lstm_options(TimeMajor=time_major)
-    return case("UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, out, "UnidirectionalSequenceLSTMOptions", label=label, **fields)
-
-
-def bidirectional(merge: bool) -> Case:
-    batch = 1 if merge else BATCH  # merging several, LiteRT overwrites the results of one with those of another
-    states = [state(batch, UNITS) for _ in range(4)]
-    inputs = [f32(batch, STEPS, FEATURES), *cell(), *cell(), *states, *[None] * 9]
-    outputs = [f32(batch, STEPS, 2 * UNITS)] if merge else [f32(batch, STEPS, UNITS), f32(batch, STEPS, UNITS)]
-    fields = lstm_options(MergeOutputs=merge, TimeMajor=False)
-    label = "merged" if merge else "apart"
-    return case(
-        "BIDIRECTIONAL_SEQUENCE_LSTM", inputs, outputs, "BidirectionalSequenceLSTMOptions", label=label, **fields
-    )
-
-
-def simple() -> list[T]:
-    return [weights(UNITS, FEATURES), weights(UNITS, UNITS), weights(UNITS)]
-
+from tests.importers.tflite.recurrent_cases import (
+    BATCH,
+    FEATURES,
+    RELU,
+    STEPS,
+    TANH,
+    UNITS,
+    bidirectional,
+    cell,
+    integer_lstm,
+    lstm_options,
+    rng,
+    sequence,
+    simple,
+    state,
+    weights,
+)
+from tests.tflite_writer import f32
 
 CASES = [
     sequence(f32(BATCH, STEPS, FEATURES), f32(BATCH, STEPS, UNITS)),
@@ -134,32 +99,6 @@ CASES = [
 def test_agrees_with_litert(case: Case, tmp_path: Path) -> None:
     model = check(case, tmp_path)
     assert any("starts anew" in note for note in model.notes)
-
-
-def integer_lstm(steps: int) -> Case:
-    """The cell that the converter writes for int8: 16-bit state, symmetric weights."""
-
-    def codes(*shape: int) -> T:
-        return s8(*shape, scale=0.01, zero_point=0).of(rng.integers(-127, 128, shape))
-
-    bias = [T("INT32", (UNITS,), 0.01 * 0.02, data=rng.integers(-900, 900, UNITS)) for _ in range(4)]
-    states = [state(BATCH, UNITS, type="INT8", scale=1 / 128), state(BATCH, UNITS, type="INT16", scale=2**-11)]
-    entry, recurrent = [codes(UNITS, FEATURES) for _ in range(4)], [codes(UNITS, UNITS) for _ in range(4)]
-    inputs = [
-        s8(BATCH, steps, FEATURES, scale=0.02, zero_point=4),
-        *entry,
-        *recurrent,
-        *[None] * 3,
-        *bias,
-        None,
-        None,
-        *states,
-        *[None] * 4,
-    ]
-    scales = [T("INT16", (), 2**-12) for _ in range(4)] + [T("INT8", (), 1 / 128)]
-    out = s8(BATCH, steps, UNITS, scale=1 / 128, zero_point=0)
-    fields = lstm_options(TimeMajor=False, intermediates=scales)
-    return case("UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, out, "UnidirectionalSequenceLSTMOptions", codes=0, **fields)
 
 
 @pytest.mark.engine

@@ -201,9 +201,9 @@ def repeat(node: TfliteNode, row: Value, shape: Shape, counts: Sequence[int]) ->
 
 
 def _scale_image(node: TfliteNode, row: Value, shape: Shape, axes: Sequence[int], times: Sequence[int]) -> Value:
-    first, second = axes
-    height, width = math.prod(shape[:first]), math.prod(shape[first + 1 : second])
-    image = node.reshape(row, (1, height, width, math.prod(shape[second + 1 :])))
+    first, second = axes  # along which there is one element
+    height, width = math.prod(shape[:first]), math.prod(shape[first:second])
+    image = node.reshape(row, (1, height, width, math.prod(shape[second:])))
     tall, wide = height * times[0], width * times[1]
     size = (node.i32(wide), node.i32(tall), node.flag(False))
     return node.apply(OperationCode.RESIZE_NEAREST_NEIGHBOR, image, *size, shape=(1, tall, wide, image.shape[3]))
