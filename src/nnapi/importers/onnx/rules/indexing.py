@@ -53,9 +53,8 @@ def _parts(node: Node, rank: int) -> dict[int, slice]:
     parts = {}
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         need(step, "its step is 0", BadDataError)
-        whole = start == 0 and end >= 2**31 - 1 and step == 1
-        stop = None if whole or (step < 0 and end < -(2**31)) else end
-        parts[node.axis(axis, rank)] = slice(start, stop, step)
+        is_whole = start == 0 and end >= 2**31 - 1 and step == 1
+        parts[node.axis(axis, rank)] = slice(start, None if is_whole else end, step)
     return parts
 
 
@@ -75,7 +74,7 @@ def slice_with_step(node: Node, value: Value, axis: int, chosen: range) -> Value
 @rule("Gather")
 def gather(node: Node) -> Tensor:
     tensor, indices = node.tensor(0), node.tensor(1)
-    axis = node.axis(int(node.attribute("axis", 0)), tensor.rank)
+    axis = node.axis(node.attribute("axis"), tensor.rank)
     positions = normalize_indices(node, 1, tensor.dims[axis])
     shape = (*tensor.dims[:axis], *indices.dims, *tensor.dims[axis + 1 :])
     is_nhwc = tensor.is_nhwc and indices.rank == 1
@@ -164,21 +163,20 @@ def gather_nd(node: Node) -> Tensor:
 def arg(node: Node) -> Tensor:
     code = OperationCode[node.kind.upper()]
     shape = node.shape(0)
-    axis = node.axis(int(node.attribute("axis", 0)), len(shape))
+    axis = node.axis(node.attribute("axis"), len(shape))
     x, is_last = node.input(0), bool(node.attribute("select_last_index", 0))
     if is_last:
         x = node.apply(OperationCode.REVERSE, x, node.graph.ints([axis]))
     found = node.apply(code, x, node.i32(axis), type=OperandType(INT32))
     if is_last:
         found = (node.static_size(0, axis) - 1 - Term(node, found)).value
-    keep = bool(node.attribute("keepdims", 1))
-    return node.result(found, (*shape[:axis], *(1,) * keep, *shape[axis + 1 :]), elem=INT64)
+    return node.result(found, (*shape[:axis], *(1,) * bool(node.attribute("keepdims")), *shape[axis + 1 :]), elem=INT64)
 
 
 @rule("TopK")
 def top_k(node: Node) -> list[Tensor]:
     tensor, shape = node.tensor(0), node.shape(0)
-    axis = node.axis(int(node.attribute("axis", -1)), len(shape))
+    axis = node.axis(node.attribute("axis"), len(shape))
     given = node.array(1) if node.since >= 10 else np.array(node.attribute("k"))
     k = int(given.reshape(())) if given.size == 1 else 0
     expressible(k > 0, f"k is {k}, must be at least 1")
