@@ -14,8 +14,8 @@ BATCH_MATMUL = Operation(
     inputs=(
         Tensor("lhs", dict.fromkeys((FLOAT32, FLOAT16, INT32, QUANT8_SIGNED), 6), rank=(2, 3, 4), late_rank=True),
         Tensor("rhs", like="lhs", rank=(2, 3, 4), late_rank=True),
-        Scalar("adj_x", OperandCode.BOOL),
-        Scalar("adj_y", OperandCode.BOOL),
+        Scalar("adj_x", OperandCode.BOOL, since=6),
+        Scalar("adj_y", OperandCode.BOOL, since=6),
     ),
     outputs=(Tensor("out", like="lhs"),),
 )
