@@ -21,8 +21,8 @@ from nnapi.model.operand import Array, OperandType, Shape
 
 @rule("BatchNormalization")
 def batch_normalization(node: Node) -> Tensor:
-    expressible(not node.attribute("training_mode", 0) and not node.wants(1), "NNAPI models do not learn")
-    epsilon = float(node.attribute("epsilon", 1e-5))
+    expressible(not node.attribute("training_mode") and not node.wants(1), "NNAPI models do not learn")
+    epsilon = float(node.attribute("epsilon"))
     if all(node.tensor(i).array is not None for i in range(1, 5)):
         scale, bias, mean, variance = (node.array(i).astype(np.float64) for i in range(1, 5))
         factor = scale / np.sqrt(variance + epsilon)
@@ -56,7 +56,7 @@ def instance_normalization(node: Node) -> Tensor:
     rank = node.tensor(0).rank
     expressible(rank in (3, 4), f"NNAPI has it for images, the input is of rank {rank}")
     x = image(node, 0)
-    scalars = [node.real(number, x) for number in (1.0, 0.0, float(node.attribute("epsilon", 1e-5)))]
+    scalars = [node.real(number, x) for number in (1.0, 0.0, float(node.attribute("epsilon")))]
     flat = node.apply(OperationCode.INSTANCE_NORMALIZATION, x, *scalars, node.flag(False))
     scaled = multiply(node, flat, node.input(1))
     return from_image(node, add(node, scaled, node.input(2)), rank)
@@ -76,7 +76,7 @@ def local_response_normalization(node: Node) -> Tensor:
 def _read_axis(node: Node, quantized: bool = False) -> tuple[Value, int]:
     """Return the input and its normalized axis; up to opset 12 all axes from ``axis`` on are one."""
     shape = node.shape(0)
-    axis = node.axis(int(node.attribute("axis", 1 if node.since < 13 else -1)), len(shape))
+    axis = node.axis(int(node.attribute("axis")), len(shape))
     x = node.stored(0) if quantized else node.input(0)
     if node.since < 13:
         return node.view(x, flatten_shape(shape, axis)), 1
@@ -111,9 +111,9 @@ def hardmax(node: Node) -> Tensor:
 
 @rule("LpNormalization")
 def lp_normalization(node: Node) -> Tensor:
-    shape, p = node.shape(0), int(node.attribute("p", 2))
+    shape, p = node.shape(0), int(node.attribute("p"))
     expressible(len(shape) <= HIGHEST_RANK and p in (1, 2), f"its p is {p}, its rank {len(shape)}")
-    axis = node.axis(int(node.attribute("axis", -1)), len(shape))
+    axis = node.axis(int(node.attribute("axis")), len(shape))
     x = Term(node, node.input(0))
     length = reduce_axes(OperationCode.REDUCE_SUM, abs(x) if p == 1 else x * x, [axis])
     length = length if p == 1 else sqrt(length)
