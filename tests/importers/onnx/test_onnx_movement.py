@@ -266,6 +266,17 @@ def test_quantized_values_are_padded_by_a_float_value() -> None:
             nnapi.load(content)
 
 
+def test_quantized_values_of_one_scale_stay_quantized_where_they_are_joined() -> None:
+    content = chain(X, *QUANTIZED, step("Concat", ".", axis=1), opset=21)
+    compare(content, X, "QUANTIZE CONCATENATION DEQUANTIZE")
+
+
+def test_blocks_of_reordered_channels_are_taken_apart_again() -> None:
+    nodes = step("DepthToSpace", blocksize=2, mode="CRD"), step("SpaceToDepth", blocksize=2, mode="CRD")
+    operations = "TRANSPOSE GATHER DEPTH_TO_SPACE SPACE_TO_DEPTH GATHER TRANSPOSE"
+    compare(chain(BLOCKS, *nodes), BLOCKS, operations, expected=BLOCKS)
+
+
 @pytest.mark.parametrize("is_quantized", [False, True])
 def test_quantized_values_of_two_scales_are_joined_into_a_third(is_quantized: bool) -> None:
     nodes = []

@@ -147,6 +147,23 @@ def test_layers_are_normalized_with_their_statistics(
         np.testing.assert_allclose(found, expected, 2e-4, 1e-6)
 
 
+@pytest.mark.parametrize("axis", [-1, 3])
+def test_layers_of_five_axes_are_normalized(axis: int) -> None:
+    x = X.reshape(2, 3, 2, 2, 5)
+    scale = ROW if axis == -1 else ROWS[:2]
+    flat, back = step("Reshape", np.array([-1])), step("Reshape", np.array(x.shape))
+    content = chain(x.reshape(-1), back, step("LayerNormalization", scale, axis=axis), flat)
+    expected = reference(single("LayerNormalization", x, scale, axis=axis), x).reshape(-1)
+    np.testing.assert_allclose(computed(nnapi.load(content), x.reshape(-1)), expected, 1e-4, 1e-5)
+
+
+def test_lengths_of_three_axes() -> None:
+    x = X[:, :, 0]
+    expected = x / np.sqrt((x * x).sum(1, keepdims=True))
+    operations = "MUL REDUCE_SUM SQRT EQUAL SELECT DIV"
+    compare(single("LpNormalization", x, axis=1), x, operations, 1e-5, expected)
+
+
 @pytest.mark.parametrize(("axes", "axis"), [([0, 1, 2], 3), ([0, 1], 2), ([0, 1, 2, 3], 2)])
 def test_a_computed_scale_has_the_normalized_axes_or_one_element(axes: list[int], axis: int) -> None:
     nodes = [

@@ -72,11 +72,9 @@ def align(node: Node, *indices: int, quantized: bool = False) -> tuple[list[Valu
     return values, Layout(shape, is_nhwc)
 
 
-def real_input(node: Node, *, of_any_rank: bool = False) -> tuple[Value, Layout]:
-    """Return input 0 as :func:`align` does; its rank is reduced to the one that most NNAPI operations take."""
+def real_input(node: Node) -> tuple[Value, Layout]:
+    """Return input 0 as :func:`align` does."""
     (value,), layout = align(node, 0)
-    if value.rank > HIGHEST_RANK and value.type.is_known and not of_any_rank:
-        value = node.view(value, (math.prod(value.shape),))
     return value, layout
 
 

@@ -64,8 +64,8 @@ def reduce(node: Node) -> Tensor:
     """Lower a reduction; integers are computed as float32, exact up to 2**24."""
     tensor, shape = node.tensor(0), node.shape(0)
     given = node.integers(1, "axes")
-    keep = bool(node.attribute("keepdims", 1))
-    if not given and not node.attribute("noop_with_empty_axes", 0):
+    keep = bool(node.attribute("keepdims"))
+    if not given and not node.attribute("noop_with_empty_axes"):
         given = range(len(shape))
     axes = {node.axis(axis, len(shape)) for axis in given or ()}
     result = tuple(1 if axis in axes else size for axis, size in enumerate(shape) if keep or axis not in axes)
@@ -131,8 +131,8 @@ def cumulative_sum(node: Node) -> Tensor:
     if x.type.code == INT32:
         node.note("sums of int32 are computed as float32, exact up to 2**24")
     real = node.cast(x, FLOAT32) if x.type.code == INT32 else x
-    triangle = np.tri(count, count, -1 if node.attribute("exclusive", 0) else 0, np.float32)
-    triangle = triangle.T if node.attribute("reverse", 0) else triangle
+    triangle = np.tri(count, count, -1 if node.attribute("exclusive") else 0, np.float32)
+    triangle = triangle.T if node.attribute("reverse") else triangle
     matrix = node.constant(np.broadcast_to(triangle, (outer, count, count)), real)
     summed = node.apply(OperationCode.BATCH_MATMUL, matrix, real, node.flag(False), node.flag(False))
     return node.result(node.cast(summed, x.type.code), node.shape(0), elem=node.tensor(0).elem)
@@ -143,8 +143,8 @@ def cumulative_product(node: Node) -> Tensor:
     """Multiply each element by those before it; each pass doubles their number."""
     laid, elem = _view_along(node), node.tensor(0).elem
     expressible(elem not in BYTES, "NNAPI multiplies no bytes that stand for themselves")
-    is_reverse, distance = bool(node.attribute("reverse", 0)), 1
-    if node.attribute("exclusive", 0):
+    is_reverse, distance = bool(node.attribute("reverse")), 1
+    if node.attribute("exclusive"):
         laid = _move_along(node, laid, 1, is_reverse)
     while distance < laid.shape[1]:
         laid = multiply(node, laid, _move_along(node, laid, distance, is_reverse))

@@ -17,8 +17,6 @@ from nnapi.importers.refusals import expressible
 from nnapi.model.operand import OperandType
 
 LARGEST = {OperandCode.TENSOR_FLOAT32: float(np.finfo(np.float32).max), OperandCode.TENSOR_FLOAT16: 65504.0}
-OF_ANY_RANK = ("Abs", "Exp", "Log", "Neg", "Sin", "Sqrt")
-"""Operators that are one operation of NNAPI for any rank."""
 OF_BYTES = ("Abs", "Neg")
 
 
@@ -77,7 +75,7 @@ FORMULAS: dict[str, Callable[[Term], Term]] = {
 
 @rule(*FORMULAS)
 def unary(node: Node) -> Tensor:
-    x, layout = real_input(node, of_any_rank=node.kind in OF_ANY_RANK)
+    x, layout = real_input(node)
     elem, formula = node.tensor(0).elem, FORMULAS[node.kind]
     if elem in BYTES:
         expressible(node.kind in OF_BYTES, "NNAPI has no signs of bytes")
@@ -89,9 +87,9 @@ def unary(node: Node) -> Tensor:
 @rule("Identity", "Dropout")
 def identity(node: Node) -> list[Tensor | None]:
     if node.kind == "Dropout":
-        training = node.since >= 12 and node.has(2) and bool(node.array(2).any())
-        ratio = float(node.array(1)) if node.has(1) else 0.5
-        expressible(not training or ratio == 0, "it is to drop elements at random")
+        training = node.has(2) and bool(node.array(2).any())
+        keeps_all = node.has(1) and node.array(1) == 0
+        expressible(not training or keeps_all, "it is to drop elements at random")
     same = replace(node.tensor(0), name=node.name)
     if not node.wants(1):
         return [same]
