@@ -64,11 +64,14 @@ def clipped(**clips: float) -> Case:
     return replace(found, fields={**found.fields, **clips})
 
 
-def memory(rank: int) -> Case:
+def memory(rank: int, act: int = 0) -> Case:
     """SVDF."""
     filters = rank * UNITS
     parts = [weights(filters, FEATURES), weights(filters, 3), weights(UNITS), state(BATCH, 3 * filters)]
-    return case("SVDF", [f32(BATCH, FEATURES), *parts], f32(BATCH, UNITS), "SVDFOptions", Rank=rank)
+    fields = {"Rank": rank, "FusedActivationFunction": act}
+    return case(
+        "SVDF", [f32(BATCH, FEATURES), *parts], f32(BATCH, UNITS), "SVDFOptions", label=f"{rank}{act}", **fields
+    )
 
 
 INTEGERS = [
@@ -91,6 +94,7 @@ CASES = [
     bidirectional(merge=False, time_major=True),
     memory(1),
     memory(3),
+    memory(2, TANH),
 ]
 
 
@@ -144,6 +148,7 @@ KEPT = [
     plain("RNN", TANH),
     *(plain("UNIDIRECTIONAL_SEQUENCE_RNN", act, major) for act in (RELU, TANH) for major in (False, True)),
     memory(2),
+    memory(2, TANH),
     integer_lstm(2),
     integer_lstm(1, is_one=True),
 ]

@@ -144,14 +144,12 @@ class TfliteNode(Node):
         self._after = FUSED[code]
 
     def emit(self, code: OperationCode, *inputs: Value, to: Value | Sequence[Value] | None = None) -> Value:
-        """Append an operation, and a pending activation of the first output."""
-        after, self._after = self._after, None
+        """Append an operation, and a pending activation of the operator's first output."""
         targets = [self.output] if to is None else [to] if isinstance(to, Value) else list(to)
-        if after is None or targets[0] is not self.output:
-            super().emit(code, *inputs, to=targets)
-            self._after = after
-            return targets[0]
+        if self._after is None or self.output not in targets:
+            return super().emit(code, *inputs, to=targets)
+        after, self._after = self._after, None
         before = self.temporary(self.output.type, "before activation")
-        super().emit(code, *inputs, to=[before, *targets[1:]])
+        super().emit(code, *inputs, to=[before if target is self.output else target for target in targets])
         self.activate(after, before, self.output)
-        return self.output
+        return targets[0]
