@@ -61,7 +61,6 @@ TESTED_BY = {
     "importers/node.py": "importers/tflite/test_tflite_refusals.py",
     "importers/tflite/node.py": "importers/tflite/test_tflite_refusals.py",
     "importers/tflite/rules": "importers/tflite",
-    "importers/tflite/tensors.py": "importers/tflite/test_tflite_refusals.py",
     "runtime/verdicts/submodel.py": "runtime/test_plan_rules.py",
     "lowering/decompositions": "lowering/test_decompose.py",
     "model/add_operation.py": "model/test_model_rules.py",
