@@ -42,9 +42,10 @@ docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # Random changes of the source that tests should notice: NUMBER of them, drawn from SEED, in JOBS copies of the tree.
+# COVERAGE names a record of the lines that each test runs: pytest --cov=src/nnapi --cov-context=test tests
 mutants: $(READY)
 	$(PIP) -e '.[mutants]' --no-build-isolation
-	$(BIN)/python -m tools.mutants --number $(or $(NUMBER),200) --seed $(or $(SEED),0) --jobs $(JOBS)
+	$(BIN)/python -m tools.mutants --number $(or $(NUMBER),200) --seed $(or $(SEED),0) --jobs $(JOBS) $(if $(COVERAGE),--coverage $(COVERAGE))
 
 # uv is needed here alone: it knows how to write one file for every Python and platform.
 lock: $(READY)

@@ -3,14 +3,14 @@
 Cosmic Ray makes the changes, in copies of the tree. All mutants meet the tests of their module (those that
 tests/test_names.py finds by name) and conformance examples of the operations that the module names; what survives meets
 the other quick tests of its package, of the folders of its tests, some that import it, and the slow tests of the
-module. Each run is a process forked from one that has the libraries loaded. With a report, a run goes on where another
-of the same source ended: mutants that it calls noticed are not tried again.
+module; with a record of the lines that tests run (tools/line_coverage.py, of the same source), tests that run the
+changed line before these. Each run is a process forked from one that has the libraries loaded. With a report, a run
+goes on where another of the same source ended: mutants that it calls noticed are not tried again.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
 import compileall
 import json
 import multiprocessing
@@ -28,14 +28,19 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from functools import cache, partial
+from functools import partial
 from importlib.metadata import entry_points
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from queue import Queue
+from typing import TYPE_CHECKING
 
-REPOSITORY = Path(__file__).resolve().parent.parent
-SOURCE = Path("src") / "nnapi"
+from tools.line_coverage import LineCoverage
+from tools.mutant_places import REPOSITORY, SOURCE, Mutant, sample
+
+if TYPE_CHECKING:
+    import pytest
+
 FOLDERS = ("model", "ops", "runtime", "importers", "drivers")
 DIVIDED = ("drivers", "importers")
 """Packages whose folders have nothing to do with each other."""
@@ -46,6 +51,8 @@ FIRST_EXAMPLES = 20
 """Examples after which the changed module is loaded, or the others do not need it either."""
 MOST_FILES = 6
 """Files of tests that a mutant meets first; its survivors meet all others of the package, and as many elsewhere."""
+MOST_TESTS = 100
+"""Tests that run the changed line, which a survivor meets."""
 MOST_SECONDS = 600
 """Of a processor: tests that take more hang, and the mutant is noticed. On the clock they may take twice as long."""
 IDLE_SECONDS = 60
@@ -56,84 +63,12 @@ FORK = multiprocessing.get_context("forkserver")
 
 
 @dataclass(frozen=True)
-class Mutant:
-    """One change: the ``occurrence``-th place where the operator applies in the file."""
-
-    path: Path
-    line: int
-    operator: str
-    occurrence: int
-
-    def __str__(self) -> str:
-        return f"{self.path.as_posix()}:{self.line} {self.operator.removeprefix('core/')}"
-
-
-@dataclass(frozen=True)
 class Outcome:
     """The outcome of a mutant: the reason why a run failed, empty if none did, and the changed line."""
 
     mutant: Mutant
     reason: str
     change: str
-
-
-# The sample
-
-
-def sample(folders: Sequence[str], number: int, seed: int) -> list[Mutant]:
-    """Mutants of different places, files drawn by their length; the same for the same tree and seed."""
-    root = REPOSITORY / SOURCE
-    files = sorted(path.relative_to(REPOSITORY) for folder in folders for path in (root / folder).rglob("*.py"))
-    lengths = [len((REPOSITORY / path).read_text().splitlines()) for path in files]
-    if sum(lengths) < 10 * number:
-        sys.exit(f"{', '.join(folders)}: too little source for {number} mutants")
-    draw, drawn = random.Random(seed), dict[tuple[Path, object], Mutant]()
-    while len(drawn) < number:
-        (path,) = draw.choices(files, lengths)
-        if found := places(path):
-            place = draw.choice(sorted(found))
-            drawn.setdefault((path, place), draw.choice(found[place]))
-    return list(drawn.values())
-
-
-@cache
-def places(path: Path) -> dict[tuple[tuple[int, int], tuple[int, int]], list[Mutant]]:
-    """The mutants of a file by the place that they change, so that a place of many mutants is not drawn more often."""
-    from cosmic_ray.ast import ast_nodes, get_ast_from_path
-    from cosmic_ray.plugins import get_operator, operator_names
-
-    without_effect = WithoutEffect((REPOSITORY / path).read_text())
-    nodes = list(ast_nodes(get_ast_from_path(REPOSITORY / path)))
-    found: dict[tuple[tuple[int, int], tuple[int, int]], list[Mutant]] = {}
-    for name in sorted(operator_names()):
-        if (kind := get_operator(name)).arguments():
-            continue  # these want to be told a variable
-        operator = kind()
-        positions = (place for node in nodes for place in operator.mutation_positions(node))
-        for occurrence, (begin, end) in enumerate(positions):
-            if begin not in without_effect:
-                found.setdefault((begin, end), []).append(Mutant(path, begin[0], name, occurrence))
-    return found
-
-
-class WithoutEffect:
-    """The places of a source where no test can notice a change: type hints, which nobody computes, and the -1 of
-    ``reshape``, where NumPy takes any negative number."""
-
-    def __init__(self, source: str) -> None:
-        found = [
-            each for node in ast.walk(ast.parse(source)) for each in self._find(node) if isinstance(each, ast.expr)
-        ]
-        self.spans = [((e.lineno, e.col_offset), (e.end_lineno or e.lineno, e.end_col_offset or 0)) for e in found]
-
-    @staticmethod
-    def _find(node: ast.AST) -> list[ast.expr | None]:
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "reshape":
-            return [size for size in node.args if ast.unparse(size) == "-1"]
-        return [getattr(node, "annotation", None), getattr(node, "returns", None)]
-
-    def __contains__(self, position: tuple[int, int]) -> bool:
-        return any(begin <= position < end for begin, end in self.spans)
 
 
 # Their tests
@@ -203,20 +138,39 @@ def conformance(path: Path) -> int:
     return 0
 
 
-def run_tests(options: Sequence[str], marked: str = "not slow") -> int:
+def run_tests(options: Sequence[str], marked: str = "not slow", plugins: Sequence[object] = ()) -> int:
     import pytest
 
-    return int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "--tb=no", "-m", marked, *options]))
+    return int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", "--tb=no", "-m", marked, *options], plugins))
 
 
-def of_module(path: Path) -> list[Work]:
-    return [partial(run_tests, first(path)), partial(conformance, path)]
+def run_some(tests: Sequence[str]) -> int:
+    """Run the tests of these names that are there."""
+    files = sorted({test.partition("::")[0] for test in tests})
+    return run_tests([file for file in files if Path(file).exists()], plugins=[Selection(frozenset(tests))])
 
 
-def of_package(path: Path) -> list[Work]:
-    own = first(path)
-    others = [*folders(path), *importing(path), *(f"--deselect={test}" for test in own)]
-    return [partial(run_tests, others), partial(run_tests, own, "slow")]
+@dataclass(frozen=True)
+class Selection:
+    """A plugin that keeps the tests of some names."""
+
+    names: frozenset[str]
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = [item for item in items if item.nodeid in self.names]
+
+
+def of_module(mutant: Mutant) -> list[Work]:
+    return [partial(run_tests, first(mutant.path)), partial(conformance, mutant.path)]
+
+
+def of_package(coverage: LineCoverage | None, mutant: Mutant) -> list[Work]:
+    own = first(mutant.path)
+    others = [*folders(mutant.path), *importing(mutant.path), *(f"--deselect={test}" for test in own)]
+    works: list[Work] = [partial(run_tests, others), partial(run_tests, own, "slow")]
+    if coverage and (tests := coverage.tests_of(mutant.path, mutant.line, MOST_TESTS)):
+        works.insert(0, partial(run_some, tests))
+    return works
 
 
 # Running them
@@ -280,7 +234,7 @@ def failing_test(reason: str) -> str:
     return found[1] if found else ""
 
 
-def judge(copies: Queue[Path], works: Callable[[Path], Sequence[Work]], mutant: Mutant) -> Outcome:
+def judge(copies: Queue[Path], works: Callable[[Mutant], Sequence[Work]], mutant: Mutant) -> Outcome:
     """Make the change in a copy that is free, and work there until something fails."""
     from cosmic_ray.mutating import use_mutation
     from cosmic_ray.plugins import get_operator
@@ -288,7 +242,7 @@ def judge(copies: Queue[Path], works: Callable[[Path], Sequence[Work]], mutant: 
     copy = copies.get()
     try:
         with use_mutation(copy / mutant.path, get_operator(mutant.operator)(), mutant.occurrence) as (before, after):
-            reasons = (failure(copy, work) for work in works(mutant.path))
+            reasons = (failure(copy, work) for work in works(mutant))
             reason = next(filter(None, reasons), "")
         if (test := failing_test(reason)) and failing_test(failure(copy, partial(run_tests, [test]))):
             reason = ""  # it fails without the change, too
@@ -312,7 +266,7 @@ def make_copy(place: Path) -> Path:
 
 
 def run_all(
-    copies: Queue[Path], works: Callable[[Path], Sequence[Work]], mutants: Sequence[Mutant], report: Path | None
+    copies: Queue[Path], works: Callable[[Mutant], Sequence[Work]], mutants: Sequence[Mutant], report: Path | None
 ) -> list[Mutant]:
     """Those that survive; each outcome is told as it is known."""
     survived = []
@@ -343,6 +297,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="what they are drawn from")
     parser.add_argument("--jobs", type=int, default=1, help="copies of the tree that share the work")
     parser.add_argument("--report", type=Path, help="a file with a line of JSON for each mutant; goes on from there")
+    parser.add_argument("--coverage", type=Path, help="a database of pytest-cov, with a context for each test")
     parser.add_argument("folders", nargs="*", default=FOLDERS, help=f"folders of {SOURCE}; all of: {' '.join(FOLDERS)}")
     return parser.parse_args()
 
@@ -361,7 +316,8 @@ def main() -> None:
         left = [mutant for mutant in mutants if mutant not in noticed_before]
         survived = run_all(copies, of_module, left, given.report)
         print(f"\n{len(survived)} of {len(mutants)} survived the tests of their modules; those of their folders:")
-        survived = run_all(copies, of_package, survived, given.report)
+        coverage = LineCoverage(given.coverage) if given.coverage else None
+        survived = run_all(copies, partial(of_package, coverage), survived, given.report)
     noticed = len(mutants) - len(survived)
     print(f"\n{noticed} of {len(mutants)} noticed ({noticed / len(mutants):.1%}), seed {given.seed}")
 

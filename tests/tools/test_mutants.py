@@ -12,19 +12,23 @@ from types import SimpleNamespace
 import pytest
 
 from nnapi.testing.corpus import Corpus
-from tools import mutants
+from tools import mutant_places, mutants
 
 SOURCE = """
 def half(number: int | None = 3) -> int | float:
     limit: dict[int, int | str] = {}
     return number / 2 * limit.reshape(-1)[-1]
+pairs = zip(a, b, strict=True)
 """
 
 
 def test_what_has_no_effect_is_left_alone() -> None:
-    without_effect = mutants.WithoutEffect(SOURCE)
+    without_effect = mutant_places.WithoutEffect(SOURCE)
     lines = SOURCE.splitlines()
-    idle = [(row, lines[row - 1].index(text)) for row, text in ((2, "| None"), (2, "| float"), (3, "| str"), (4, "1)"))]
+    idle = [
+        (row, lines[row - 1].index(text))
+        for row, text in ((2, "| None"), (2, "| float"), (3, "| str"), (4, "1)"), (5, "True"))
+    ]
     computed = [(row, lines[row - 1].index(text)) for row, text in ((2, "3"), (3, "{}"), (4, "/"), (4, "1]"))]
     assert all(place in without_effect for place in idle)
     assert not any(place in without_effect for place in computed)
@@ -36,15 +40,15 @@ def test_the_first_line_that_differs_is_shown() -> None:
 
 def test_a_seed_gives_the_same_mutants_and_fewer_are_the_first_of_more() -> None:
     pytest.importorskip("cosmic_ray")
-    four = mutants.sample(["trace"], 4, 7)
-    assert mutants.sample(["trace"], 2, 7) == four[:2]
+    four = mutant_places.sample(["trace"], 4, 7)
+    assert mutant_places.sample(["trace"], 2, 7) == four[:2]
     assert len({(each.path, each.line, each.operator, each.occurrence) for each in four}) == 4
 
 
 @pytest.mark.parametrize("mutant_file", ["src/nnapi/trace/marks.py", "src/nnapi/trace/__init__.py"])
 def test_each_module_meets_tests(mutant_file: str) -> None:
     tests = [*mutants.nearest(Path(mutant_file)), mutants.wider(Path(mutant_file))]
-    assert all((mutants.REPOSITORY / test).exists() for test in tests)
+    assert all((mutant_places.REPOSITORY / test).exists() for test in tests)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +109,10 @@ def test_examples_end_where_they_do_not_need_the_module(
 
 
 def test_a_report_names_the_mutants_that_were_noticed(tmp_path: Path) -> None:
-    report, (one, other) = tmp_path / "report", [mutants.Mutant(Path("a.py"), 3, "core/AddNot", at) for at in (0, 1)]
+    report, (one, other) = (
+        tmp_path / "report",
+        [mutant_places.Mutant(Path("a.py"), 3, "core/AddNot", at) for at in (0, 1)],
+    )
     assert mutants.read_noticed(report) == mutants.read_noticed(None) == set()
     outcomes = [mutants.Outcome(one, "", "a  →  b"), mutants.Outcome(other, "FAILED test", "a  →  b")]
     report.write_text("".join(json.dumps(asdict(each), default=str) + "\n" for each in outcomes))
@@ -161,7 +168,7 @@ def test_a_failure_in_a_copy_is_told_and_success_is_not(tmp_path: Path) -> None:
     (tmp_path / "copy").mkdir()
     done = subprocess.run(
         [sys.executable, script, tmp_path / "copy"],
-        env=os.environ | {"PYTHONPATH": str(mutants.REPOSITORY)},
+        env=os.environ | {"PYTHONPATH": str(mutant_places.REPOSITORY)},
         capture_output=True,
         text=True,
     )

@@ -1,0 +1,41 @@
+"""The tests that run a line, as pytest-cov records them: `pytest --cov=src/nnapi --cov-context=test tests`."""
+
+from __future__ import annotations
+
+import ast
+import random
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+class LineCoverage:
+    """The tests by the lines of the source that they ran, in the process of the test itself."""
+
+    def __init__(self, database: Path) -> None:
+        from coverage import CoverageData
+
+        self._data = CoverageData(str(database))
+        self._data.read()
+        self._measured = {name.rpartition("/src/")[2]: name for name in self._data.measured_files()}
+
+    def tests_of(self, path: Path, line: int, most: int) -> list[str]:
+        """Return tests that run the statement of a line, a random choice if there are more than ``most``. A function's
+        own line stands for its body; lines that run when a module is imported have no tests."""
+        if (measured := self._measured.get(str(path.relative_to("src")))) is None:
+            return []
+        ran = self._data.contexts_by_lineno(measured)
+        begin, end = find_statement((REPOSITORY / path).read_text(), line)
+        contexts = {context for each in range(begin, end + 1) for context in ran.get(each, ())}
+        tests = sorted(context.rpartition("|")[0] for context in contexts if "::" in context)
+        return random.Random(0).sample(tests, min(most, len(tests)))
+
+
+def find_statement(source: str, line: int) -> tuple[int, int]:
+    """Return the first and the last line of the innermost statement at a line."""
+    spans = [
+        (node.lineno, node.end_lineno or node.lineno)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.stmt | ast.excepthandler)
+    ]
+    return min((span for span in spans if span[0] <= line <= span[1]), key=lambda span: span[1] - span[0])

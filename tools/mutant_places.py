@@ -1,0 +1,85 @@
+"""The changes of one token that Cosmic Ray can make in the source, and a sample of them."""
+
+from __future__ import annotations
+
+import ast
+import random
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+SOURCE = Path("src") / "nnapi"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change: the ``occurrence``-th place where the operator applies in the file."""
+
+    path: Path
+    line: int
+    operator: str
+    occurrence: int
+
+    def __str__(self) -> str:
+        return f"{self.path.as_posix()}:{self.line} {self.operator.removeprefix('core/')}"
+
+
+def sample(folders: Sequence[str], number: int, seed: int) -> list[Mutant]:
+    """Mutants of different places, files drawn by their length; the same for the same tree and seed."""
+    root = REPOSITORY / SOURCE
+    files = sorted(path.relative_to(REPOSITORY) for folder in folders for path in (root / folder).rglob("*.py"))
+    lengths = [len((REPOSITORY / path).read_text().splitlines()) for path in files]
+    if sum(lengths) < 10 * number:
+        sys.exit(f"{', '.join(folders)}: too little source for {number} mutants")
+    draw, drawn = random.Random(seed), dict[tuple[Path, object], Mutant]()
+    while len(drawn) < number:
+        (path,) = draw.choices(files, lengths)
+        if found := places(path):
+            place = draw.choice(sorted(found))
+            drawn.setdefault((path, place), draw.choice(found[place]))
+    return list(drawn.values())
+
+
+@cache
+def places(path: Path) -> dict[tuple[tuple[int, int], tuple[int, int]], list[Mutant]]:
+    """The mutants of a file by the place that they change, so that a place of many mutants is not drawn more often."""
+    from cosmic_ray.ast import ast_nodes, get_ast_from_path
+    from cosmic_ray.plugins import get_operator, operator_names
+
+    without_effect = WithoutEffect((REPOSITORY / path).read_text())
+    nodes = list(ast_nodes(get_ast_from_path(REPOSITORY / path)))
+    found: dict[tuple[tuple[int, int], tuple[int, int]], list[Mutant]] = {}
+    for name in sorted(operator_names()):
+        if (kind := get_operator(name)).arguments():
+            continue  # these want to be told a variable
+        operator = kind()
+        positions = (place for node in nodes for place in operator.mutation_positions(node))
+        for occurrence, (begin, end) in enumerate(positions):
+            if begin not in without_effect:
+                found.setdefault((begin, end), []).append(Mutant(path, begin[0], name, occurrence))
+    return found
+
+
+class WithoutEffect:
+    """The places of a source where no test can notice a change: type hints, which nobody computes, the -1 of
+    ``reshape``, where NumPy takes any negative number, and ``strict=True`` of sequences that are equally long."""
+
+    def __init__(self, source: str) -> None:
+        found = [
+            each for node in ast.walk(ast.parse(source)) for each in self._find(node) if isinstance(each, ast.expr)
+        ]
+        self.spans = [((e.lineno, e.col_offset), (e.end_lineno or e.lineno, e.end_col_offset or 0)) for e in found]
+
+    @staticmethod
+    def _find(node: ast.AST) -> list[ast.expr | None]:
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "reshape":
+            return [size for size in node.args if ast.unparse(size) == "-1"]
+        if isinstance(node, ast.keyword) and node.arg == "strict" and ast.unparse(node.value) == "True":
+            return [node.value]
+        return [getattr(node, "annotation", None), getattr(node, "returns", None)]
+
+    def __contains__(self, position: tuple[int, int]) -> bool:
+        return any(begin <= position < end for begin, end in self.spans)
