@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import tempfile
 from collections.abc import Iterator
@@ -41,6 +42,21 @@ def _nominal_figures() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cost_model, "KERNEL_TIMINGS", {})
         yield
+
+
+@pytest.fixture
+def own_logs() -> Iterator[None]:
+    """Let a test set handlers and levels of the package's loggers, which are as before afterward."""
+    before = {logger: (logger.level, list(logger.handlers)) for logger in _loggers()}
+    yield
+    for logger in _loggers():
+        level, logger.handlers[:] = before.get(logger, (logging.NOTSET, []))
+        logger.setLevel(level)
+
+
+def _loggers() -> list[logging.Logger]:
+    names = list(logging.root.manager.loggerDict)
+    return [logging.getLogger(name) for name in names if name.partition(".")[0] == "nnapi"]
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 
 import pytest
 
@@ -18,20 +17,15 @@ TOP = logging.getLogger("nnapi")
 
 
 @pytest.fixture(autouse=True)
-def _alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Loggers as they are without pytest's handlers, and without what other tests left."""
+def _alone(monkeypatch: pytest.MonkeyPatch, own_logs: None) -> None:
+    """Loggers as they are without pytest's handlers."""
 
     def is_heard(logger: logging.Logger) -> bool:
         others = [handler for handler in logger.handlers if "pytest" not in type(handler).__module__]
         return any(not isinstance(handler, logging.NullHandler) for handler in others)
 
     monkeypatch.setattr("nnapi.trace.vlog._is_heard", is_heard)
-    before = list(TOP.handlers)
     TOP.handlers[:] = []
-    yield
-    vlog("")
-    TOP.handlers[:] = before
-    TOP.setLevel(logging.NOTSET)
 
 
 def record(level: int, name: str = "nnapi.ExecutionPlan", message: str = "hello") -> logging.LogRecord:
