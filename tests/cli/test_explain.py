@@ -20,7 +20,7 @@ def test_text() -> None:
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert lines[0].startswith("nnapi-reference ")
-    assert lines[0].endswith("operations in 1 part")
+    assert lines[0].endswith("operations in 1 partition")
     assert any("CONV_2D" in line and "→ nnapi-reference" in line for line in lines)
 
 

@@ -39,7 +39,7 @@ def test_a_whole_graph_is_one_node() -> None:
 def test_what_is_not_taken_stays_with_its_reason(tmp_path: Path) -> None:
     pair, described = cases.explain(tmp_path, cases.in_the_middle())
     cases.run(pair)
-    assert "2 of 3 operators run here, in 2 parts" in described
+    assert "2 of 3 operators run here, in 2 partitions" in described
     assert "left to LiteRT: ATAN2: NNAPI has no inverse trigonometric function" in described
     assert "nnapi-reference" in described
 

@@ -17,7 +17,7 @@ def test_the_code_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {"__name__": "page"}
     exec(compile("\n".join(BLOCKS), "writing-a-driver.md", "exec"), names)
     assert names["result"].view(np.int64).tolist() == [1, 1, 2, 3, 5, 8, 13, 21, 34, 55]
-    assert "fibonacci 1 of 1 operation in 1 part" in capsys.readouterr().out
+    assert "fibonacci 1 of 1 operation in 1 partition" in capsys.readouterr().out
 
 
 def test_the_code_of_the_page_is_that_of_the_example() -> None:

@@ -22,7 +22,7 @@ def test_partitions_have_the_shapes_that_litert_infers() -> None:
         interpreter.allocate_tensors()
     feed(pair)
     run(pair)
-    assert "3 of 4 operators run here, in 2 parts" in pair[1].explain()
+    assert "3 of 4 operators run here, in 2 partitions" in pair[1].explain()
 
 
 def test_temporary_tensors_of_litert_are_not_the_file_s() -> None:

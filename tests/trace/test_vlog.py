@@ -119,7 +119,7 @@ def test_a_compilation_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     vlog("")
     compiled()
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.endswith("nnapi-reference 1 of 1 operation in 1 part")
+    assert line.endswith("nnapi-reference 1 of 1 operation in 1 partition")
 
 
 def test_details_are_those_of_the_guide(capsys: pytest.CaptureFixture[str]) -> None:

@@ -73,7 +73,7 @@ class Delegate:
 
     def _report(self, graph: LiteRtGraph, left: Mapping[int, str], partitions: Sequence[Partition]) -> None:
         lines = [
-            f"{len(graph.nodes) - len(left)} of {len(graph.nodes)} operators run here, in {len(partitions)} parts",
+            f"{len(graph.nodes) - len(left)} of {len(graph.nodes)} operators run here, in {len(partitions)} partitions",
             *_explain_left(graph, left),
         ]
         for line in lines:
@@ -91,7 +91,7 @@ def _list_subsets(context: Any, claimed: Sequence[int]) -> list[NodeSubset]:
     params, count = ffi.new("TfLiteDelegateParams**"), ffi.new("int*")
     nodes = ffi.new("TfLiteIntArray*", [len(claimed), list(claimed)])
     failed = context.PreviewDelegatePartitioning(context, nodes, params, count)
-    need(not failed, "LiteRT finds no parts", OpFailedError)
+    need(not failed, "LiteRT finds no partitions", OpFailedError)
     return [NodeSubset.of(params[0][index]) for index in range(count[0])]
 
 

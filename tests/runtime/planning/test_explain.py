@@ -49,12 +49,12 @@ def test_the_guide_s_message_about_one_best_device(caplog: pytest.LogCaptureFixt
 def test_one_line(halves: list[Device]) -> None:
     refusing = limited("quick", [ABS])
     assert summary(compile(chain(), [refusing, REFERENCE]).plan) == (
-        "quick 2 of 3 operations in 2 parts; 1 on nnapi-reference: NEG (#1): not for quick"
+        "quick 2 of 3 operations in 2 partitions; 1 on nnapi-reference: NEG (#1): not for quick"
     )
     divided = compile(chain(5), [refusing, limited("slow", [NEG])]).plan
     assert summary(divided).endswith("; 2 on slow: NEG (#1): not for quick (and 1 more reason)")
-    assert summary(compile(chain(), REFERENCE.name).plan) == "nnapi-reference 3 of 3 operations in 1 part"
-    assert summary(compile(branch(), halves).plan) == "nnapi-reference 1 of 1 operation in 1 part"
+    assert summary(compile(chain(), REFERENCE.name).plan) == "nnapi-reference 3 of 3 operations in 1 partition"
+    assert summary(compile(branch(), halves).plan) == "nnapi-reference 1 of 1 operation in 1 partition"
 
 
 def divided(*operations: tuple[str, str, str], threads: int | None = None) -> Plan:
@@ -78,22 +78,22 @@ def divided(*operations: tuple[str, str, str], threads: int | None = None) -> Pl
 @pytest.mark.parametrize(
     ("operations", "line"),
     [
-        ([("ABS", "quick", ""), ("NEG", "quick", "")], "quick 2 of 2 operations in 2 parts"),
+        ([("ABS", "quick", ""), ("NEG", "quick", "")], "quick 2 of 2 operations in 2 partitions"),
         (
             [("ABS", "slow", ""), ("NEG", "quick", ""), ("ABS", "quick", "")],
-            "quick 2 of 3 operations in 2 parts; 1 on slow",
+            "quick 2 of 3 operations in 2 partitions; 1 on slow",
         ),
         (
             [("ABS", "quick", ""), ("NEG", "slow", "no"), ("ABS", "quick", ""), ("NEG", "quick", "not asked")],
-            "quick 3 of 4 operations in 3 parts; 1 on slow: no",
+            "quick 3 of 4 operations in 3 partitions; 1 on slow: no",
         ),
         (
             [("ABS", "quick", "")] * 4 + [("NEG", "slow", reason) for reason in ("one", "two", "one")],
-            "quick 4 of 7 operations in 4 parts; 3 on slow: one (and 1 more reason)",
+            "quick 4 of 7 operations in 4 partitions; 3 on slow: one (and 1 more reason)",
         ),
         (
             [("ABS", "quick", "")] * 4 + [("NEG", "slow", reason) for reason in ("one", "two", "three")],
-            "quick 4 of 7 operations in 4 parts; 3 on slow: one (and 2 more reasons)",
+            "quick 4 of 7 operations in 4 partitions; 3 on slow: one (and 2 more reasons)",
         ),
     ],
 )
@@ -103,7 +103,7 @@ def test_one_line_with_the_reasons_of_the_rest(operations: list[tuple[str, str, 
 
 def test_one_line_with_times_and_variant() -> None:
     plan = compile(chain(), REFERENCE.name).plan.with_variant("upside down")
-    line = "nnapi-reference 3 of 3 operations in 1 part; upside down"
+    line = "nnapi-reference 3 of 3 operations in 1 partition; upside down"
     assert summary(plan) == line
     assert summary(plan.with_times(1e-3, 0.9994e-3, ())) == f"{line}; predicted 1.000 ms, measured 999.4 µs"
     compared = (Alternative("everything on slow", math.inf), Alternative("everything on third", 1.0))
@@ -115,7 +115,7 @@ def test_one_line_with_times_and_variant() -> None:
 def test_the_whole_text() -> None:
     plan = divided(("ABS", "quick", ""), ("RESHAPE", "slow", "no"), threads=2).with_notes(("a note", "another"))
     assert as_text(plan).splitlines() == [
-        "quick 1 of 2 operations in 1 part; 1 on slow: no",
+        "quick 1 of 2 operations in 1 partition; 1 on slow: no",
         "",
         "predicted 1.500 ms on 2 threads",
         "  or everything on slow: predicted 3.000 ms, measured 2.500 ms",
@@ -143,7 +143,7 @@ def test_the_whole_text() -> None:
 def test_the_whole_data() -> None:
     assert as_data(divided(("ABS", "quick", ""), ("NEG", "slow", "no"))) == {
         "model": "chain",
-        "summary": "quick 1 of 2 operations in 1 part; 1 on slow: no",
+        "summary": "quick 1 of 2 operations in 1 partition; 1 on slow: no",
         "predicted_seconds": 1.5e-3,
         "measured_seconds": None,
         "threads": None,
@@ -240,9 +240,9 @@ def test_control_flow_is_explained_inside(halves: list[Device]) -> None:
     (step,) = compilation.explanation()["steps"]
     assert step["then"]["operations"][0]["device"] == "positive"
     assert step["else"]["operations"][0]["device"] == "negative"
-    assert "IF #0: positive 1 of 1 operation in 1 part | negative 1 of 1 operation" in compilation.explain()
+    assert "IF #0: positive 1 of 1 operation in 1 partition | negative 1 of 1 operation" in compilation.explain()
     loop = compile(counting(3), [limited("adder", [OperationCode.ADD]), REFERENCE])
-    assert "WHILE #0: nnapi-reference 2 of 2 operations in 1 part | adder 1 of 1" in loop.explain()
+    assert "WHILE #0: nnapi-reference 2 of 2 operations in 1 partition | adder 1 of 1" in loop.explain()
     assert as_data(loop.plan)["steps"][0]["body"]["operations"][0]["device"] == "adder"
 
 

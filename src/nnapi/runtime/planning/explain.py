@@ -17,13 +17,13 @@ from nnapi.runtime.planning.plan import Alternative, Decision, If, Plan, Run, St
 def summary(plan: Plan) -> str:
     """Return one line: operations by device, the partitions, why the rest is elsewhere, and the times if measured.
 
-    ``xnnpack-cpu 64 of 65 operations in 1 part; 1 on nnapi-reference: CAST (#3): …; predicted 2.1 ms, measured 2.0 ms,
-    before everything on nnapi-reference: predicted 20.9 ms, measured 22.0 ms``
+    ``xnnpack-cpu 64 of 65 operations in 1 partition; 1 on nnapi-reference: CAST (#3): …; predicted 2.1 ms,
+    measured 2.0 ms, before everything on nnapi-reference: predicted 20.9 ms, measured 22.0 ms``
     """
     placed = _count_operations(plan)
     parts = Counter(step.device for step in plan.steps if isinstance(step, Run))
     (main, count), *others = placed.most_common()
-    text = f"{main} {count} of {_count(placed.total(), 'operation')} in {_count(parts[main] or 1, 'part')}"
+    text = f"{main} {count} of {_count(placed.total(), 'operation')} in {_count(parts[main] or 1, 'partition')}"
     for device, count in others:
         reasons = _find_reasons(plan, main, device)
         text += f"; {count} on {device}" + (f": {reasons[0]}" if reasons else "")
