@@ -100,8 +100,6 @@ def fake_quant(node: TfliteNode) -> None:
     low, high = min(float(o.min), 0.0), max(float(o.max), 0.0)
     expressible(np.isfinite(high - low) and high > low, f"its range {low:g} to {high:g} is empty")
     scale = (high - low) / 255
-    quantized = node.temporary(
-        OperandType(QUANT8, x.shape, scale, int(np.clip(round(-low / scale), 0, 255))), "quantized"
-    )
+    quantized = node.temporary(OperandType(QUANT8, x.shape, scale, round(-low / scale)), "quantized")
     node.graph.quantize(x, quantized)
     node.emit(OperationCode.DEQUANTIZE, quantized)
