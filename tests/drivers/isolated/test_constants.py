@@ -113,3 +113,36 @@ def test_a_place_outside_its_file(place: list[int]) -> None:
     with pytest.raises(BadDataError, match="0 files came, 1 are described"):
         map_constants(layout, [])
     os.close(descriptors[0])
+
+
+@pytest.mark.parametrize(("count", "in_files"), [(62, 62), (63, 63), (64, 63), (66, 63)])
+def test_files_that_do_not_fit_a_message_are_copied(tmp_path: Path, count: int, in_files: int) -> None:
+    """A message has 64 descriptors, of which one is for the copies."""
+    views = []
+    for number in range(count):
+        (tmp_path / str(number)).write_bytes(bytes([number]) * 300)
+        views.append(Memory.from_file(tmp_path / str(number)).view())
+    found, files = through([*views, np.array([1], np.uint8)])
+    assert files == in_files + 1
+    assert [array.tobytes() for array in found[:-1]] == [bytes([number]) * 300 for number in range(count)]
+    assert found[-1].tolist() == [1]
+
+
+@pytest.mark.parametrize(("length", "is_mapped"), [(256, False), (257, True)])
+def test_small_constants_are_copied(file: Path, length: int, is_mapped: bool) -> None:
+    view = Memory.from_file(file).view(1000, length)
+    (found,), _ = through([view])
+    assert found.tobytes() == VALUES[:length].tobytes()
+    assert (owner(found).file == owner(view).file) is is_mapped
+
+
+def test_the_layout_of_constants(file: Path) -> None:
+    """File, offset and length of each; -1 is the last file, where each begins at a multiple of 64."""
+    memory = Memory.from_file(file)
+    strided = np.arange(600, dtype=np.uint8)[::2]
+    arrays = [np.zeros(65, np.uint8), memory.view(1500, 700), np.zeros((0,), np.float32), strided, memory.view(1000)]
+    layout, descriptors = lay_out(arrays)
+    assert layout["locations"] == [[-1, 0, 65], [0, 1500, 700], [-1, 128, 0], [-1, 128, 300], [0, 1000, 4096]]
+    assert layout["sizes"] == [5096, 128 + 320]
+    for descriptor in descriptors:
+        os.close(descriptor)

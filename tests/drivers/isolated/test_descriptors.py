@@ -1,14 +1,17 @@
 """Descriptors: only those are mapped that nobody can cut off, or that are files of everybody."""
 
+import fcntl
 import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from nnapi.drivers.isolated import descriptors
 from nnapi.drivers.isolated.descriptors import (
+    is_sealed,
     memory_file,
     need_bell,
     need_constants,
@@ -17,6 +20,7 @@ from nnapi.drivers.isolated.descriptors import (
     shared_file,
 )
 from nnapi.errors import BadDataError
+from tests.waiting import count_descriptors
 
 
 @pytest.fixture
@@ -80,3 +84,53 @@ def test_seals(found: dict[str, int]) -> None:
     os.pwrite(found["shared"], b"x", 5)
     with pytest.raises(OSError, match="not permitted"):
         os.pwrite(found["constant"], b"x", 0)
+
+
+def test_a_file_of_memory_has_the_parts_in_order() -> None:
+    file = memory_file([b"abc", np.array([1, 2], np.int16), bytearray(b"de")], "nnapi-test")
+    assert os.pread(file, 20, 0) == b"abc\x01\x00\x02\x00de"
+    assert os.readlink(f"/proc/self/fd/{file}").startswith("/memfd:nnapi-test")
+    assert not os.get_inheritable(file)
+    os.close(file)
+
+
+@pytest.mark.parametrize("most", [1, 3, 100])
+def test_what_is_written_in_pieces_is_complete(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """Linux writes at most 2 GiB at once."""
+    inner = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda file, data, at: inner(file, bytes(data)[:most], at))
+    file = memory_file([b"abcd", b"efg"])
+    assert os.pread(file, 20, 0) == b"abcdefg"
+    os.close(file)
+
+
+def test_a_file_that_cannot_be_filled_is_closed() -> None:
+    before = count_descriptors()
+    with pytest.raises(TypeError):
+        memory_file(["text"])
+    with pytest.raises(OSError, match="Invalid argument"):
+        shared_file(-1, "test")
+    assert count_descriptors() == before
+
+
+def test_files_are_sealed_for_good(found: dict[str, int]) -> None:
+    """Against shrinking, growing and further seals; constants against writing too."""
+    seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+    assert fcntl.fcntl(found["shared"], fcntl.F_GET_SEALS) == seals
+    assert fcntl.fcntl(found["constant"], fcntl.F_GET_SEALS) == seals | fcntl.F_SEAL_WRITE
+    assert [name for name, file in found.items() if is_sealed(file, fcntl.F_SEAL_WRITE)] == ["constant"]
+
+
+def test_a_file_may_be_empty_or_longer_than_announced(found: dict[str, int]) -> None:
+    for size in (0, 1, 99, 100):
+        need_shared(found["shared"], size)
+        need_constants(found["file"], size)
+
+
+@pytest.mark.parametrize(("family", "type"), [(socket.AF_UNIX, socket.SOCK_DGRAM), (socket.AF_INET, socket.SOCK_DGRAM)])
+def test_other_sockets_are_refused(family: int, type: int) -> None:
+    with (
+        socket.socket(family, type) as other,
+        pytest.raises(BadDataError, match="^a socket is not one for packets between processes$"),
+    ):
+        need_socket(other.fileno())

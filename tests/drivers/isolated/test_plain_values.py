@@ -15,6 +15,8 @@ from nnapi.model.content_hash import hash_content
 from nnapi.model.extension import EXTENSIONS, Extension, ExtensionType
 from nnapi.model.operand import ChannelQuantization, OperandType
 from nnapi.model.precision import Precision
+from nnapi.trace import Span
+from nnapi.trace.labels import parse_label
 
 
 def sent(what: Any) -> Any:
@@ -64,7 +66,9 @@ def test_errors(kind: type[Exception]) -> None:
     ],
 )
 def test_what_is_no_error_of_ours(error: Exception, kind: type[Exception], message: str) -> None:
-    found = plain_values.to_error(sent(plain_values.of_error(error, "who")))
+    values = plain_values.of_error(error, "who")
+    assert values == [int(kind.code), message, False]  # type: ignore[attr-defined]
+    found = plain_values.to_error(sent(values))
     assert (type(found), str(found)) == (kind, message)
 
 
@@ -152,3 +156,43 @@ def test_verdicts_belong_to_the_numbers_of_operations() -> None:
         assert plain_values.to_verdicts(model, sent(plain_values.of_verdicts(model, [verdict]))) == [verdict]
     with pytest.raises(plain_values.WRONG):
         plain_values.to_verdicts(model, [])
+
+
+def test_an_extension_that_this_process_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is described as in the application, once: the first of several applications' descriptions holds."""
+    described, arrays = plain_values.of_model(extended())
+    assert described["extensions"] == [["com.example.values", [[5, [3, True]]]]]
+    monkeypatch.setattr(EXTENSIONS, "_described", {})
+    monkeypatch.setattr(EXTENSIONS, "_disputed", {})
+    for size in (3, 4):
+        described["extensions"][0][1][0][1][0] = size
+        made = plain_values.to_model(sent(described), arrays.__getitem__)
+        assert made.operands[0].value is None
+        assert EXTENSIONS.find("com.example.values") == Extension("com.example.values", {5: ExtensionType(3, True)})
+    assert EXTENSIONS._described["com.example.values"][0] == "the application"
+    assert EXTENSIONS._disputed == {}
+
+
+@pytest.mark.parametrize("level", [1, 8])
+def test_feature_levels(level: int) -> None:
+    info = DeviceInfo("a", "1", DeviceTypeCode.DEVICE_CPU, level)
+    greeting = plain_values.Greeting(info, Capabilities(), False, True)
+    assert plain_values.to_greeting(sent(plain_values.of_value(greeting))) == greeting
+    with pytest.raises(ValueError, match="feature level 0"):
+        plain_values.to_greeting(sent(plain_values.of_value(greeting._replace(info=info._replace(feature_level=0)))))
+
+
+def test_spans() -> None:
+    span = Span(parse_label("[NN_LD_PE]run"), 10, 20, 3, 7, "worker", {"operations": [1]}, 2)
+    values = plain_values.of_span(span)
+    assert values == ["[NN_LD_PE]run", 10, 20, 7, "worker", {"operations": [1]}, 2]
+    assert plain_values.to_span(sent(values), 99) == span._replace(process=99)
+
+
+def test_the_bytes_of_an_array() -> None:
+    array = np.array([[1, 2], [3, 4]], np.int16)
+    flat = plain_values.of_bytes(array)
+    assert (flat.shape, flat.dtype) == ((8,), np.uint8)
+    assert np.shares_memory(flat, array)
+    assert plain_values.of_bytes(array.T).tolist() == [1, 0, 3, 0, 2, 0, 4, 0]
+    assert plain_values.of_bytes(np.array(5, np.int32)).tolist() == [5, 0, 0, 0]

@@ -121,3 +121,56 @@ def test_a_refusal_is_heard(pair: Pair) -> None:
         send(pair[0], {"kind": "hello"})
     assert receive(pair[0]) == ({"error": "no"}, [])
     assert receive(pair[0]) is None
+
+
+def test_the_bytes_of_a_message(pair: Pair) -> None:
+    """NNIP, version 4, whether the body is in a file, and the body's length, in little endian."""
+    send(pair[0], {"a": [1, 2]})
+    assert pair[1].recv(100) == b"NNIP\4\0\0\0\x0b\0\0\0" + b'{"a":[1,2]}'
+    send(pair[0], {"a": "x" * (1 << 15)})
+    header, (file,), _, _ = socket.recv_fds(pair[1], 100, 1)
+    assert header == b"NNIP\4\0\1\0" + (8 + (1 << 15)).to_bytes(4, "little")
+    assert os.pread(file, 1 << 16, 0) == b'{"a":"' + b"x" * (1 << 15) + b'"}'
+    os.close(file)
+
+
+@pytest.mark.parametrize(("length", "is_in_file"), [((1 << 15) - 8, False), ((1 << 15) - 7, True)])
+def test_a_body_of_more_than_32_kib_is_in_a_file(pair: Pair, length: int, is_in_file: bool) -> None:
+    send(pair[0], {"a": "x" * length})
+    packet, files, _, _ = socket.recv_fds(pair[1], 1 << 16, 1)
+    assert (len(files), len(packet)) == ((1, 12) if is_in_file else (0, 12 + (1 << 15)))
+    for file in files:
+        os.close(file)
+
+
+@pytest.mark.parametrize(("count", "is_possible"), [(64, True), (65, True), (66, False)])
+def test_a_message_has_at_most_64_descriptors_and_its_file(pair: Pair, count: int, is_possible: bool) -> None:
+    before = count_descriptors()
+    null = os.open(os.devnull, os.O_RDONLY)
+    send(pair[0], {}, [null] * count)
+    os.close(null)
+    if is_possible:
+        message = receive(pair[1])
+        assert message is not None
+        assert len(message.descriptors) == count
+        message.close()
+    else:
+        with pytest.raises(Violation, match="more descriptors than may be open"):
+            receive(pair[1])
+    assert count_descriptors() == before
+
+
+def test_a_file_is_read_from_its_beginning_in_pieces(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = os.pread
+    monkeypatch.setattr(os, "pread", lambda file, length, at: inner(file, min(length, 4), at))
+    first, second = memory_file([b"hello world"]), memory_file([b"another one"])
+    message = protocol.Message({}, [first, second])
+    assert message.read(11) == b"hello world"
+    assert message.read(5) == b"hello"
+    assert message.read(0) == b""
+    message.close()
+
+
+def test_unknown_flags_are_ignored(pair: Pair) -> None:
+    pair[0].send(HEADER.pack(MAGIC, VERSION, 2, 2) + b"{}")
+    assert receive(pair[1]) == ({}, [])

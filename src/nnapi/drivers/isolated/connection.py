@@ -348,11 +348,11 @@ class Connection:
         status, by_itself = self._process.end()
         with self._lock:
             is_first = self._end is None
-            if is_first:
+            if self._end is None:
                 said, limited = self._process.read_last_words(), self._limited if by_itself else ""
                 words = [reason or status, said and f"it said last: {said}", limited]
                 self._end = "; ".join(filter(None, words)), by_itself and not reason and not limited
-            what, by_itself = self._end or ("", False)
+            what, by_itself = self._end
         if is_first:
             self._close_idle()
             self._process.close()

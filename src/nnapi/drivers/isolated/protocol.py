@@ -87,7 +87,7 @@ def refuse(connection: socket.socket, body: Body) -> None:
 
 def receive(connection: socket.socket) -> Message | None:
     """Return the next message, None after the last; OSError if the connection broke."""
-    room = socket.CMSG_SPACE((MOST_DESCRIPTORS + 1) * INT.itemsize)
+    room = socket.CMSG_LEN((MOST_DESCRIPTORS + 1) * INT.itemsize)
     packet, came, flags, _ = connection.recvmsg(HEADER.size + PACKET, room, socket.MSG_CMSG_CLOEXEC)
     descriptors: list[int] = []
     for level, type, data in came:
