@@ -1,81 +1,33 @@
 """The driver's side of a channel: the answer to each message, and runs without one."""
 
 import os
-import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
 from nnapi import Builder, Model, tensor
-from nnapi.drivers.base import CacheEntry, LoopTimeoutError, Outcome, PrepareOptions, Request
+from nnapi.drivers.base import CacheEntry, LoopTimeoutError, Outcome, Request
 from nnapi.drivers.isolated import channel_server, plain_values
-from nnapi.drivers.isolated.allowance import Allowance
 from nnapi.drivers.isolated.arena import Arena
-from nnapi.drivers.isolated.channel import BINDING, DONE, FAILED, SIZE, STATUS
-from nnapi.drivers.isolated.channel_server import ChannelServer, make_channel
-from nnapi.drivers.isolated.constants import lay_out
-from nnapi.drivers.isolated.descriptors import memory_file, shared_file
-from nnapi.drivers.isolated.protocol import Body, Message
-from nnapi.drivers.isolated.session import PreparedModel, Session
+from nnapi.drivers.isolated.channel import DONE, FAILED, STATUS
+from nnapi.drivers.isolated.channel_server import ChannelServer
+from nnapi.drivers.isolated.descriptors import memory_file
+from nnapi.drivers.isolated.protocol import Body
 from nnapi.errors import NnapiError, OpFailedError
 from nnapi.model.operand import Array
+from tests.drivers.isolated.channel_server_cases import OPTIONS, X, adopt, ask, bind, in_arena, send_model
 from tests.drivers.isolated.isolated_cases import Misbehaving, model
 from tests.drivers.isolated.loopback_cases import Bare, BarePrepared
 from tests.waiting import count_descriptors
 
 pytestmark = pytest.mark.usefixtures("collect_nothing")
-X = np.array([1, -2, 3, -4], np.float32)
-OPTIONS = plain_values.of_value(PrepareOptions())
-
-
-def make_server(session: Session) -> tuple[ChannelServer, socket.socket]:
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    bells = [os.eventfd(0, os.EFD_NONBLOCK) for _ in range(2)]
-    return ChannelServer(session, make_channel(theirs, [shared_file(SIZE, "page"), *bells])), ours
-
-
-@pytest.fixture
-def server() -> Iterator[ChannelServer]:
-    session = Session(Allowance(threads=2, models=3))
-    session.driver = Misbehaving("", "")
-    made, ours = make_server(session)
-    yield made
-    made._bindings.clear()
-    made.close()
-    ours.close()
-
-
-def ask(server: ChannelServer, body: Body, descriptors: Sequence[int] = ()) -> tuple[Body, list[int]]:
-    return server._answer(Message(body, [os.dup(each) for each in descriptors]))
 
 
 def refusal(server: ChannelServer, body: Body) -> tuple[type[NnapiError], str]:
     error = plain_values.to_error(ask(server, body)[0]["error"])
     return type(error), str(error)
-
-
-def send_model(server: ChannelServer, sent: Model) -> int:
-    described, arrays = plain_values.of_model(sent)
-    layout, descriptors = lay_out(arrays)
-    number: int = ask(server, {"kind": "model", "model": described, "layout": layout}, descriptors)[0]["model"]
-    for descriptor in descriptors:
-        os.close(descriptor)
-    return number
-
-
-def adopt(server: ChannelServer, prepared: Any, sent: Model | None = None, **options: bool) -> int:
-    """Add a prepared model; return its number."""
-    return server._session.add(server._session.prepared, PreparedModel(prepared, sent or model(), **options))
-
-
-def in_arena(inputs: Sequence[Array], size: int) -> tuple[int, list[Any]]:
-    """Return an arena with inputs at multiples of 64, and their locations."""
-    arena = shared_file(size, "arena")
-    for index, array in enumerate(inputs):
-        os.pwrite(arena, array.tobytes(), 64 * index)
-    return arena, [[64 * index, array.shape] for index, array in enumerate(inputs)]
 
 
 def run_body(prepared: int, inputs: Sequence[Any], **more: Any) -> Body:
@@ -275,13 +227,6 @@ def test_a_loop_that_takes_too_long_stays_that_error(server: ChannelServer) -> N
 # Runs without a message
 
 
-def bind(server: ChannelServer, prepared: int) -> tuple[int | None, int]:
-    arena, _ = in_arena([X], 192)
-    body = {"kind": "bind", "prepared": prepared, "locations": [[[0, [4]]], [[128, [4]]]], "size": 192}
-    answer, _ = ask(server, body, [arena])
-    return answer["binding"], arena
-
-
 @pytest.mark.parametrize(("is_burst", "spin"), [(False, 20_000), (True, 100_000)])
 def test_a_bound_run(server: ChannelServer, is_burst: bool, spin: int) -> None:
     number = adopt(
@@ -296,6 +241,16 @@ def test_a_bound_run(server: ChannelServer, is_burst: bool, spin: int) -> None:
     assert np.frombuffer(os.pread(arena, 16, 128), np.float32).tolist() == [2, -4, 6, -8]
     server._run_bound(2)
     assert words[STATUS] == FAILED
+    os.close(arena)
+
+
+@pytest.mark.parametrize(("count", "status"), [(0, FAILED), (1, DONE), (2, FAILED)])
+def test_a_bound_run_has_as_many_outputs_as_the_model(server: ChannelServer, count: int, status: int) -> None:
+    number = adopt(server, BarePrepared(lambda request: Outcome([X] * count)))
+    binding, arena = bind(server, number)
+    assert binding is not None
+    server._run_bound(binding)
+    assert server._channel.words[STATUS] == status
     os.close(arena)
 
 
@@ -344,50 +299,3 @@ def test_a_loop_has_no_fast_path(server: ChannelServer) -> None:
     body = {"kind": "bind", "prepared": number, "locations": locations, "size": 192}
     assert ask(server, body, [arena])[0] == {"binding": None}
     os.close(arena)
-
-
-# The channel
-
-
-def test_runs_and_messages_set_the_clock_of_their_slot(server: ChannelServer) -> None:
-    """The service ends a worker whose run takes too long."""
-    session = server._session
-    other, ours = make_server(session)
-    seen: list[list[int]] = []
-
-    def execute(request: Request) -> Outcome:
-        seen.append([int(begun > 0) for begun in session.clock.tolist()])
-        return Outcome([X])
-
-    number = adopt(server, BarePrepared(execute))
-    binding, arena = bind(other, number)
-    assert binding is not None
-    waits = iter([(), ()])
-
-    def wait(word: int, old: int, spin: int) -> Sequence[int]:
-        other._channel.words[word] = old + 1
-        return next(waits, [5])
-
-    other._channel.wait = wait  # type: ignore[method-assign,assignment]
-    other._channel.words[BINDING] = binding
-    ours.close()
-    other.run()
-    assert seen == [[0, 1], [0, 1]]
-    assert session.clock.tolist() == [0, 0]
-    assert other._channel.words[8] == 2, "the number of the run that has ended"
-    assert (other._bindings, other._channel.socket.fileno()) == ({}, -1)
-    assert session.enter_channel(print) == 1, "its slot is free again"
-    session.leave_channel(1)
-    os.close(arena)
-
-
-@pytest.mark.parametrize("count", [2, 4])
-def test_a_channel_has_a_page_and_two_bells(count: int) -> None:
-    bells = [os.eventfd(0, os.EFD_NONBLOCK) for _ in range(count - 1)]
-    page = shared_file(SIZE, "page")
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    descriptors = [page, *bells]
-    with ours, theirs, pytest.raises(TypeError):
-        make_channel(theirs, descriptors)
-    for bell in bells:
-        os.close(bell)

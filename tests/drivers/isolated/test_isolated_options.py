@@ -204,7 +204,7 @@ def test_another_process_is_started_after_an_end(start: Start) -> None:
 
 
 def test_a_driver_that_has_become_another(start: Start) -> None:
-    """Whatever process describes it first."""
+    """The first process describes it, or the application."""
     start()
     made = Isolated("misbehaving")
     made.connect().close()

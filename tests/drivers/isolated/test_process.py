@@ -1,17 +1,28 @@
 """The processes of drivers, and the thread that starts them."""
 
 import mmap
+import os
+import signal
+import socket
+import subprocess
+import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from nnapi import Device, compile
 from nnapi.drivers.base import PrepareOptions
 from nnapi.drivers.isolated import Isolated
-from nnapi.drivers.isolated.process import Background
+from nnapi.drivers.isolated import process as process_module
+from nnapi.drivers.isolated.process import TIME, Background, Peer, Process, describe_end
+from nnapi.drivers.isolated.protocol import send
+from nnapi.errors import DeadObjectError, OpFailedError
 from tests.drivers.isolated.isolated_cases import Misbehaving, model
+from tests.waiting import count_descriptors
 
 X = np.array([1, -2, 3, -4], np.float32)
 
@@ -46,3 +57,235 @@ def test_outputs_are_the_caller_s_own_unless_a_burst_borrows_them() -> None:
         expected = first.copy()
         infer([X + 1])
         assert (first == expected).all()
+
+
+# How a process ends
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "by_itself"),
+    [
+        (0, "its process ended with status 0", True),
+        (3, "its process ended with status 3", True),
+        (-signal.SIGSEGV, "its process was ended by SIGSEGV", True),
+        (-signal.SIGABRT, "its process was ended by SIGABRT", True),
+        (-signal.SIGBUS, "its process was ended by SIGBUS", True),
+        (-signal.SIGKILL, "its process was ended by SIGKILL", False),
+        (-signal.SIGTERM, "its process was ended by SIGTERM", False),
+        (-signal.SIGINT, "its process was ended by SIGINT", False),
+        (-signal.SIGHUP, "its process was ended by SIGHUP", False),
+        (-1000, "its process ended with status -1000", True),
+    ],
+)
+def test_the_description_of_an_end(status: int, words: str, by_itself: bool) -> None:
+    assert describe_end(status) == (words, by_itself)
+
+
+class Child:
+    """A process that ends when the test says so."""
+
+    def __init__(self, status: int | None, is_stuck: bool = False) -> None:
+        self.pid = os.getpid()
+        self.returncode, self._is_stuck = status, is_stuck
+        self.done: list[Any] = []
+
+    def poll(self) -> int | None:
+        return self.returncode
+
+    def kill(self) -> None:
+        self.done.append("kill")
+        if not self._is_stuck:
+            self.returncode = -9
+
+    def wait(self, seconds: float) -> int | None:
+        self.done.append(seconds)
+        if self.returncode is None:
+            raise subprocess.TimeoutExpired("child", seconds)
+        return self.returncode
+
+
+def start(monkeypatch: pytest.MonkeyPatch, child: Child) -> Process:
+    monkeypatch.setattr(process_module, "_start", lambda connection, output: child)
+    return Process()
+
+
+@pytest.mark.parametrize(
+    ("child", "end", "done"),
+    [
+        (Child(None), ("its process was ended by SIGKILL", False), ["kill", 5.0]),
+        (Child(None, is_stuck=True), ("its process was ended by SIGKILL", False), ["kill", 5.0]),
+        (Child(0), ("its process ended with status 0", True), []),
+        (Child(-11), ("its process was ended by SIGSEGV", True), []),
+    ],
+)
+def test_a_process_that_has_ended_is_not_killed(
+    monkeypatch: pytest.MonkeyPatch, child: Child, end: tuple[str, bool], done: list[Any]
+) -> None:
+    process = start(monkeypatch, child)
+    assert process.end() == end
+    assert child.done == done
+    process.close()
+
+
+def test_an_end_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    child = Child(None)
+    process = start(monkeypatch, child)
+    process.await_end(0.5)
+    child.returncode = 7
+    process.await_end(0.25)
+    assert child.done == [0.5, 0.25]
+    process.forget()
+    assert child.returncode == 0, "the system ends it"
+
+
+def test_a_process_closes_what_it_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = count_descriptors()
+    process = start(monkeypatch, Child(None))
+    assert process.pid == os.getpid()
+    assert process.descriptor is not None
+    assert count_descriptors() == before + 3, "the connection, the output, and the end of the process"
+    assert process.read_last_words() == ""
+    assert process._output is not None
+    os.write(process._output, b"INFO: loaded\nERROR: out of luck\n")
+    assert process.read_last_words() == "out of luck"
+    for _ in range(2):
+        process.close()
+        assert count_descriptors() == before
+    assert (process.read_last_words(), process.descriptor) == ("", None)
+
+
+def test_a_system_that_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(connection: socket.socket, output: int) -> Child:
+        raise OSError(11, "no process left")
+
+    before = count_descriptors()
+    monkeypatch.setattr(process_module, "_start", fail)
+    with pytest.raises(OpFailedError, match=r"^no process for a driver can be started: \[Errno 11\] no process left$"):
+        Process()
+    assert count_descriptors() == before
+
+
+def test_the_environment_of_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It uses no other processes for devices, whatever a configuration file says, and writes no trace."""
+    for name in ("NNAPI_TRACE", "NNAPI_ISOLATED", "NNAPI_FOREIGN", "NNAPI_DELEGATES", "NNAPI_CACHE_DIR"):
+        monkeypatch.setenv(name, "set")
+    found = process_module.make_environment()
+    assert {name: value for name, value in found.items() if value == "set"} == {"NNAPI_CACHE_DIR": "set"}
+    assert found["NNAPI_DELEGATES"] == ""
+    assert found["PATH"] == os.environ["PATH"]
+
+
+def test_the_command_of_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It inherits two descriptors, and SIGABRT blocked."""
+    started: list[Any] = []
+
+    def note(command: list[str], **options: Any) -> None:
+        started.append((command, options, signal.pthread_sigmask(signal.SIG_BLOCK, [])))
+
+    monkeypatch.setattr(subprocess, "Popen", note)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        process_module._start(theirs, 99)
+        ((command, options, mask),) = started
+        number = str(theirs.fileno())
+        assert command == [sys.executable, "-m", "nnapi.drivers.isolated.child", number, "99", str(os.getpid())]
+        assert options["pass_fds"] == [theirs.fileno(), 99]
+        assert (options["stdin"], options["close_fds"]) == (subprocess.DEVNULL, True)
+        assert mask == before | {signal.SIGABRT}
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
+
+
+def test_an_error_on_the_thread_is_raised_here() -> None:
+    background = Background()
+    with pytest.raises(ZeroDivisionError):
+        background.call(lambda: 1 // 0)
+    assert background.call(lambda: 5) == 5
+
+
+def test_an_exit_and_a_fork_leave_all_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Connected:
+        def __init__(self, is_alive: bool) -> None:
+            self.is_alive, self.done = is_alive, list[str]()
+
+        def forget(self) -> None:
+            self.done.append("forget")
+
+        def leave(self) -> None:
+            self.done.append("leave")
+
+    alive, ended = Connected(True), Connected(False)
+    monkeypatch.setattr(process_module, "connections", {alive, ended})
+    process_module._forget_all()
+    process_module._leave_all()
+    assert (alive.done, ended.done) == (["forget", "leave"], ["leave"])
+
+
+# A worker of a service
+
+
+@pytest.fixture
+def peer(tmp_path: Path) -> Iterator[tuple[Peer, socket.socket]]:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(os.fspath(tmp_path / "socket"))
+        listener.listen()
+        made = Peer(os.fspath(tmp_path / "socket"), 2.5)
+        theirs, _ = listener.accept()
+    with theirs:
+        yield made, theirs
+    made.close()
+
+
+def test_a_peer_is_known_by_its_greeting(peer: tuple[Peer, socket.socket]) -> None:
+    found, theirs = peer
+    assert (found.pid, found.descriptor, found.read_last_words()) == (0, None, "")
+    assert TIME.unpack(found.connection.getsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, 16)) == (2, 500_000)
+    found.leave()
+    assert found.connection.fileno() >= 0
+    found.forget()
+    assert found.connection.fileno() == -1
+    assert theirs.recv(1) == b""
+
+
+@pytest.mark.parametrize(
+    ("told", "end"),
+    [
+        ({"end": ["it hung", True]}, ("it hung", True)),
+        ({"end": ["it hung", 0], "error": 5}, ("it hung", False)),
+        ({"end": ["it hung"]}, ("the service has ended the connection", False)),
+        ({"end": 5}, ("the service has ended the connection", False)),
+        ({"other": 5}, ("the service has ended the connection", False)),
+        (None, ("the service has ended the connection", False)),
+    ],
+)
+def test_the_end_of_a_worker(peer: tuple[Peer, socket.socket], told: Any, end: tuple[str, bool]) -> None:
+    found, theirs = peer
+    if told is not None:
+        send(theirs, told)
+    assert found.end() == end
+    assert theirs.recv(1) == b"", "it is disconnected"
+    found.close()
+    assert found.end() == end, "also afterwards"
+
+
+def test_noise_tells_no_end(peer: tuple[Peer, socket.socket]) -> None:
+    found, theirs = peer
+    theirs.send(b"noise")
+    assert found.end() == ("the service has ended the connection", False)
+
+
+def test_the_first_end_holds(peer: tuple[Peer, socket.socket]) -> None:
+    found, theirs = peer
+    for words in ("first", "second"):
+        send(theirs, {"end": [words, True]})
+        found.await_end(60)
+        assert found._end == ("first", True)
+    assert found.end() == ("first", True)
+
+
+@pytest.mark.parametrize("patience", [1.5, None])
+def test_nobody_serves(tmp_path: Path, patience: float | None) -> None:
+    before = count_descriptors()
+    with pytest.raises(DeadObjectError, match="^nobody serves devices at .*/nowhere: No such file or directory$"):
+        Peer(os.fspath(tmp_path / "nowhere"), patience)
+    assert count_descriptors() == before

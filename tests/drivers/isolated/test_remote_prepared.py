@@ -212,6 +212,17 @@ def test_a_run_without_a_message_has_its_own_arena(remote: Prepared) -> None:
     assert len(remote.bodies) == count, "no message is sent"
 
 
+def test_each_channel_has_its_own_binding(remote: Prepared) -> None:
+    infer = remote.made.direct([(4,)], False)
+    assert infer is not None
+    first = remote.connection.take()
+    assert infer([X])[0].tolist() == [1, 2, 3, 4]
+    assert [body["kind"] for body in remote.bodies].count("bind") == 2
+    remote.connection.put(first)
+    assert infer([X])[0].tolist() == [1, 2, 3, 4]
+    assert [body["kind"] for body in remote.bodies].count("bind") == 2
+
+
 def test_the_arena_of_several_arrays() -> None:
     with connected() as (connection, _):
         remote = Prepared(connection, two_outputs())
@@ -335,5 +346,8 @@ def test_a_process_that_has_ended_when_it_is_asked_for_a_fast_path(remote: Prepa
     def die(*_: Any) -> Any:
         raise DriverDiedError("test has died")
 
-    remote.made._find_binding = die  # type: ignore[method-assign,assignment]
-    assert remote.made.direct([(4,)], False) is not None
+    session = remote.made.session()
+    for made in (remote.made, session):
+        made._find_binding = die  # type: ignore[method-assign,assignment]
+        assert made.direct([(4,)], False) is not None
+    assert session.bind([(4,)]) is None
