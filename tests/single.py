@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from nnapi.codes import OperandCode, OperationCode
+from nnapi.codes import CONTROL_FLOW, OperandCode, OperationCode
 from nnapi.compiling import compile
+from nnapi.model.call import UNKNOWN, normalize
 from nnapi.model.model import Model
-from nnapi.model.operand import Array, OperandType
+from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operation import REGISTRY
 from nnapi.runtime.device import Device
 
 Given = tuple[OperandType, Any]
@@ -32,7 +34,8 @@ def run_single(
 ) -> list[Array]:
     """The outputs of one operation on stored values (codes where quantized).
 
-    Tensors are model inputs, with ``constant`` only the first is; scalars are constants always.
+    Tensors are model inputs, with ``constant`` only the first is; scalars are constants always. The dimensions of the
+    outputs must be those that the shape function infers.
     """
     model = single(code, inputs, outputs, constant=constant)
     tensors = [value for type, value in inputs if _is_input(type, value, False)]
@@ -40,7 +43,29 @@ def run_single(
     arrays = [
         np.asarray(value, model.operands[index].type.dtype) for index, value in zip(model.inputs, given, strict=True)
     ]
-    return compile(model, devices).run(*arrays)
+    results = compile(model, devices).run(*arrays)
+    if code not in CONTROL_FLOW:
+        need_inferred(code, inputs, outputs, [result.shape for result in results])
+    return results
+
+
+def need_inferred(
+    code: OperationCode, inputs: Sequence[Given], outputs: Sequence[OperandType], found: Sequence[Shape]
+) -> None:
+    """Assert that results have the dimensions that are inferred from the inputs; some depend on data."""
+    operation = REGISTRY[code]
+    types = [None if value is None else type.with_dimensions(np.shape(value)) for type, value in inputs]
+    values = [None if value is None else np.asarray(value, type.dtype) for type, value in inputs]
+    match = operation.match([type for type, _ in inputs], outputs)
+    indices = tuple(range(len(inputs)))
+    call = normalize(operation, match, indices, (), tuple(outputs), types.__getitem__, values.__getitem__)
+    inferred = [type.dimensions for type in call.stored_results()]
+    assert [len(dimensions) for dimensions in inferred] == [len(shape) for shape in found]
+    wanted = [
+        tuple(n if d == UNKNOWN else d for d, n in zip(dimensions, shape, strict=True))
+        for dimensions, shape in zip(inferred, found, strict=True)
+    ]
+    assert wanted == list(found)
 
 
 def single(
