@@ -165,10 +165,9 @@ def conv_transpose(node: Node) -> Tensor:
     """Lower ConvTranspose. Filters are IOHW; a dilated one is expanded with zeros."""
     shape, kernel = node.shape(0), node.shape(1)
     x = image(node, 0)
-    groups, weights = int(node.attribute("group", 1)), node.array(1)
-    weights = weights if weights.ndim == 4 else weights[:, :, None, :]
     window, extra = _windows_of_transpose(node, kernel[2:], shape[2:])
-    weights = _dilate(weights, window.dilation)
+    groups, weights = node.attribute("group"), node.array(1)
+    weights = _dilate(weights if weights.ndim == 4 else weights[:, :, None, :], window.dilation)
     units = weights.shape[1] * groups
     need(
         groups > 0 and weights.shape[0] % groups == 0,
@@ -207,8 +206,7 @@ def _windows_of_transpose(node: Node, kernel: Shape, size: Shape) -> tuple[Windo
     stride, dilation, around = _read_windows(node, kernel)
     axes = len(kernel)
     added = list(node.attribute("output_padding") or [0] * axes)
-    wanted = node.attribute("output_shape")
-    mode = node.attribute("auto_pad", "NOTSET")
+    wanted, mode = node.attribute("output_shape"), node.attribute("auto_pad")
     pairs = []
     for i, (before, behind) in enumerate(around):
         behind -= added[i]
