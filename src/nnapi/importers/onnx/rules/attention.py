@@ -57,9 +57,8 @@ def _divide(node: Node, x: Tensor, heads: int) -> Tensor:
 
 
 def _refuse(node: Node, inputs: Sequence[int] = (), attributes: Sequence[str] = ()) -> None:
-    names = [each.name for each in node.schema.inputs] if node.schema else []
     for i in inputs:
-        expressible(not node.has(i), f"its input {names[i] if i < len(names) else i} is not read")
+        expressible(not node.has(i), f"its input {i} is not read")
     for name in attributes:
         expressible(not node.attribute(name, 0), f"its attribute {name} is not read")
 
