@@ -101,6 +101,20 @@ def test_products_of_signed_bytes(weights: Any, zero: Any, operations: str) -> N
     compare_bytes(products("MatMul", weights, np.float32(0.5), zero, x=x), x, operations)
 
 
+def test_products_into_floats_or_other_bytes_are_computed_in_floats() -> None:
+    nodes = [
+        helper.make_node(DQ, ["x", "s", "z"], ["r"]),
+        helper.make_node(DQ, ["w", "s", "u"], ["v"]),
+        helper.make_node("MatMul", ["r", "v"], ["y"]),
+    ]
+    constants = {"s": FINE, "z": np.uint8(16), "w": UNSIGNED, "u": np.uint8(120)}
+    compare(made(nodes, constants, ROWS, opset=21), ROWS, "DEQUANTIZE FULLY_CONNECTED", 1e-5)
+    for dtype in (np.int8, np.uint8):
+        nodes[2:] = [helper.make_node("MatMul", ["r", "v"], ["m"]), helper.make_node(Q, ["m", "o", "p"], ["y"])]
+        content = made(nodes, constants | {"o": COARSE, "p": dtype(9)}, ROWS, opset=21)
+        compare_bytes(content, ROWS, "FULLY_CONNECTED" if dtype == np.uint8 else REAL)
+
+
 Q, DQ = "QuantizeLinear", "DequantizeLinear"
 ROUNDED = "DIV FLOOR ADD ADD MUL FLOOR MUL SUB GREATER SELECT EQUAL SELECT"
 VALUES = np.linspace(-40, 40, 120, dtype=np.float32).reshape(2, 3, 4, 5)

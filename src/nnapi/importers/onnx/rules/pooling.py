@@ -27,7 +27,7 @@ def pool(node: Node) -> Tensor:
     """Lower pooling; padding counts neither in NNAPI's average nor in its maximum."""
     expressible(not node.wants(1), "NNAPI gives no indices of the largest values")
     x, window = stored_image(node, 0), pool_windows(node)
-    if node.kind == "AveragePool" and node.attribute("count_include_pad", 0):
+    if node.kind == "AveragePool" and node.attribute("count_include_pad"):
         x, window = _with_zeros(node, x, window)
     expressible(node.kind == "MaxPool" or window.dilation == (1, 1), "NNAPI's average has no dilation")
     if window.dilation != (1, 1):
@@ -42,7 +42,7 @@ def pool_windows(node: Node) -> Windows:
     shape = node.shape(0)
     kernel = tuple(node.attribute("kernel_shape") or ())
     window = windows(node, kernel, shape[2:])
-    if not node.attribute("ceil_mode", 0) or node.attribute("auto_pad", "NOTSET") != "NOTSET":
+    if not node.attribute("ceil_mode") or node.attribute("auto_pad") != "NOTSET":
         return window
     size = shape[2:] if len(shape) == 4 else (1, *shape[2:])
     pads = []
@@ -100,7 +100,7 @@ def _lowest(x: Value) -> float:
 
 @rule("LpPool")
 def lp_pool(node: Node) -> Tensor:
-    p = float(node.attribute("p", 2))
+    p = float(node.attribute("p"))
     x, window = image(node, 0), pool_windows(node)
     expressible(window.dilation == (1, 1), "NNAPI's average has no dilation")
     raised = node.apply(OperationCode.POW, node.apply(OperationCode.ABS, x), node.like(x, p))
