@@ -33,7 +33,7 @@ Cell = Callable[[Sequence[Term], Term], Term]
 
 @rule("LSTM")
 def lstm(node: Node) -> Sequence[Tensor | None]:
-    expressible(not node.attribute("input_forget", 0), "its gates are coupled")
+    expressible(not node.attribute("input_forget"), "its gates are coupled")
     squashes = _activations(node) == ["sigmoid", "tanh", "tanh"] * _directions(node)
     expressible(squashes, "NNAPI squashes by other functions")
     expressible(node.attribute("clip") is None, "NNAPI clips the state, not what is squashed")
@@ -70,7 +70,7 @@ def _biases(node: Node, k: int, count: int) -> Array:
 def gru(node: Node) -> Sequence[Tensor | None]:
     """Lower GRU; drivers recognize these steps where their engine has the cell."""
     expressible(_activations(node)[:2] == ["sigmoid", "tanh"], "it squashes by other functions")
-    resets_late, units = bool(node.attribute("linear_before_reset", 0)), node.array(2).shape[2]
+    resets_late, units = bool(node.attribute("linear_before_reset")), node.array(2).shape[2]
 
     def cell(k: int, x: Value) -> Cell:
         gates, candidate = _recurrent(node, k, 3, [2 * units, units], x)
@@ -139,14 +139,14 @@ def _unroll_steps(node: Node, sizes: Sequence[int], cell: Callable[[int, Value],
 def _sequence(node: Node) -> Value:
     x = node.input(0)
     expressible(x.type.code in FLOATS and x.rank == 3, "its input is not a float sequence of rank 3")
-    steps = node.shape(0)[1 if node.attribute("layout", 0) else 0]
+    steps = node.shape(0)[1 if node.attribute("layout") else 0]
     if node.has(4):
         expressible((node.array(4) == steps).all(), f"its sequences are shorter than {steps} steps")
-    return permute_axes(node, x, (1, 0, 2)) if node.attribute("layout", 0) else x
+    return permute_axes(node, x, (1, 0, 2)) if node.attribute("layout") else x
 
 
 def _run_direction(node: Node, k: int, x: Value, run: Callable[[Value], list[Value]]) -> list[Value]:
-    if k == 0 and node.attribute("direction", "forward") != "reverse":
+    if k == 0 and node.attribute("direction") != "reverse":
         return run(x)
     axis = node.graph.ints([0])
     outputs, *states = run(node.apply(OperationCode.REVERSE, x, axis))
@@ -154,7 +154,7 @@ def _run_direction(node: Node, k: int, x: Value, run: Callable[[Value], list[Val
 
 
 def _directions(node: Node) -> int:
-    return 2 if node.attribute("direction", "forward") == "bidirectional" else 1
+    return 2 if node.attribute("direction") == "bidirectional" else 1
 
 
 def _activations(node: Node) -> list[str]:
@@ -167,14 +167,14 @@ def _state(node: Node, i: int, k: int, units: int, x: Value) -> Value:
     if not node.has(i):
         return node.spread(OperandType(x.type.code), 0, (batch, units))
     given = node.input(i)
-    axis = 1 if node.attribute("layout", 0) else 0
+    axis = 1 if node.attribute("layout") else 0
     return node.view(cut(node, given, axis, [1] * given.shape[axis])[k], (batch, units))
 
 
 def _outputs(node: Node, runs: Sequence[Sequence[Value]]) -> Sequence[Tensor | None]:
     """Return Y, [time, directions, …], and the last states, [directions, …]."""
     steps, batch, units = node.static_shape_of(runs[0][0])
-    first = bool(node.attribute("layout", 0))
+    first = bool(node.attribute("layout"))
     along = [node.view(run[0], (steps, 1, batch, units)) for run in runs]
     found = join(node, along, 1)
     tensors: list[Tensor | None] = [node.result(permute_axes(node, found, (2, 0, 1, 3)) if first else found)]
