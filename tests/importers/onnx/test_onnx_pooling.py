@@ -74,7 +74,7 @@ def test_windows_with_gaps(x: Any, options: Any, operations: str) -> None:
 )
 def test_automatic_pads(mode: str, pads: list[int], operations: str) -> None:
     """Rounding the size up has no effect beside them."""
-    windows = {"kernel_shape": [2, 3], "strides": [1, 3]}
+    windows: dict[str, Any] = {"kernel_shape": [2, 3], "strides": [1, 3]}
     expected = reference(single("MaxPool", X, pads=pads, **windows), X)
     compare(single("MaxPool", X, auto_pad=mode, ceil_mode=1, **windows), X, operations, expected=expected)
 

@@ -149,6 +149,7 @@ CODED: list[tuple[str, Any, tuple[Any, ...], dict[str, Any], str]] = [
         "DEQUANTIZE CAST SUB CAST MUL",
     ),
     (DQ, BYTES.astype(np.int32) * 999, (FINE,), {}, "CAST MUL"),
+    (DQ, BYTES.astype(np.int32) * 999, (np.array([0.5], np.float32),), {}, "CAST MUL"),
     (DQ, BYTES.astype(np.int16), (FINE, np.int16(300)), {}, "SUB CAST MUL"),
 ]
 
@@ -226,9 +227,24 @@ def test_constants_are_dequantized_by_channel(axis: int, dtype: Any) -> None:
     compare(content, X, "ADD")
 
 
+@pytest.mark.parametrize("weights", [BYTES, np.int8(-7), np.uint8(9)])
+def test_constants_without_a_zero_point(weights: Any) -> None:
+    nodes = [helper.make_node(DQ, ["w", "s"], ["v"]), helper.make_node("Add", ["x", "v"], ["y"])]
+    compare(made(nodes, {"w": weights, "s": FINE}, X, opset=21), X, "ADD")
+
+
+def test_channels_are_the_second_axis_in_opsets_that_do_not_say() -> None:
+    nodes = [helper.make_node(DQ, ["w", "s"], ["v"]), helper.make_node("Add", ["x", "v"], ["y"])]
+    expected = X + BYTES * THREE[:, None, None]
+    compare(made(nodes, {"w": BYTES, "s": THREE}, X, opset=12), X, "ADD", expected=expected)
+    scaled = BYTES * THREE[:, None, None]
+    compare(single(DQ, BYTES, THREE, opset=12), BYTES, "CAST CAST MUL", expected=scaled)
+
+
 @pytest.mark.parametrize(
     ("scale", "options", "reason"),
     [
+        (THREE[:2], {"axis": 1}, r"2 scales for \[2, 3, 4, 5\]"),
         (THREE, {"axis": 0}, r"3 scales for \[2, 3, 4, 5\]"),
         (THREE[:, None], {}, "it has a scale for each block, NNAPI for each tensor or channel"),
         (THREE, {"block_size": 2}, "it has a scale for each block, NNAPI for each tensor or channel"),

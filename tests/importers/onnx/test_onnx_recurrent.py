@@ -1,5 +1,6 @@
 """Recurrent cells with every input and output, in both directions, against their formulas."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ def sigmoid(x: Any) -> Any:
     return 1 / (1 + np.exp(-x))
 
 
-FUNCTIONS = {"sigmoid": sigmoid, "tanh": np.tanh, "relu": lambda x: np.maximum(x, 0)}
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {"sigmoid": sigmoid, "tanh": np.tanh, "relu": lambda x: np.maximum(x, 0)}
 
 
 def random_inputs(kind: str, directions: int) -> dict[str, Any]:

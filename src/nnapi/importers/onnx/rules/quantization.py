@@ -35,7 +35,7 @@ LIMITS = {UINT8: (0, 255), INT8: (-128, 127), UINT16: (0, 65535), INT16: (-32768
 @rule("QuantizeLinear")
 def quantize(node: Node) -> Tensor:
     point = node.given(2)
-    elem = point.elem if point else int(node.attribute("output_dtype", 0)) or UINT8
+    elem = point.elem if point else int(node.attribute("output_dtype") or UINT8)
     expressible(elem in LIMITS, "NNAPI quantizes to integers of 8 and 16 bits only")
     _note_infinite_scale(node)
     if elem not in BYTES:
@@ -91,7 +91,7 @@ def _along(node: Node, i: int, shape: Shape) -> Value:
     if not node.has(i):
         return node.graph.no_value()
     own = node.shape(i)
-    expressible(not node.attribute("block_size", 0), "it has a scale for each block, NNAPI for each tensor or channel")
+    expressible(not node.attribute("block_size"), "it has a scale for each block, NNAPI for each tensor or channel")
     value = node.stored(i)
     if len(own) == 1 and own != (1,):
         axis = node.axis(int(node.attribute("axis", 1)), len(shape))
@@ -145,7 +145,7 @@ def _dequantize_by_arithmetic(node: Node) -> Tensor:
 def _dequantize_constant(node: Node, values: Array, point: Tensor | None) -> Tensor:
     """Return a constant with its float values and its quantized values."""
     expressible(
-        not node.attribute("block_size", 0) and node.array(1).ndim <= 1,
+        not node.attribute("block_size") and node.array(1).ndim <= 1,
         "it has a scale for each block, NNAPI for each tensor or channel",
     )
     scales, axis = node.array(1), 0
