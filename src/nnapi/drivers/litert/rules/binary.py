@@ -13,7 +13,8 @@ from nnapi.model.operand import Shape
 
 SUM_RATIOS = (2.0**-9, 2.0**7)
 """The range of a scale relative to the result's in which the engine adds quantized values; it aborts outside."""
-PRODUCT_RATIOS = (2.0**-15, 2.0**7)
+SMALLEST_PRODUCT = 2.0**-15
+"""The least scale of a product relative to the result's, which NNAPI demands to be larger."""
 SMALLEST_NORMAL = np.finfo(np.float32).smallest_normal
 MULTIPLIED = (2, 3, 4)
 """Exponents that become products."""
@@ -40,7 +41,7 @@ def _check_divisor(rhs: Tensor) -> None:
     if rhs.type == "i32":
         is_sound = rhs.data is not None and rhs.data.all()
         require(is_sound, "rhs is computed or holds a 0, by which the engine does not divide")
-    elif rhs.data is not None and rhs.type == "f32":
+    elif rhs.data is not None:
         sizes = np.abs(rhs.data)
         require(not ((sizes > 0) & (sizes < SMALLEST_NORMAL)).any(), "rhs holds a value that the engine takes for 0")
 
@@ -75,11 +76,10 @@ def _in_long_rows(tensor: Tensor, other: Tensor) -> Tensor:
 
 
 def _has_supported_ratios(kind: str, x: Tensor, y: Tensor, out: Tensor) -> bool:
-    if kind == "DIV":
-        return False
-    ratios = (x.unit * y.unit / out.unit,) if kind == "MUL" else (x.unit / out.unit, y.unit / out.unit)
-    low, high = PRODUCT_RATIOS if kind == "MUL" else SUM_RATIOS
-    return all(low <= ratio <= high for ratio in ratios)
+    if kind == "MUL":
+        return x.unit * y.unit / out.unit >= SMALLEST_PRODUCT
+    low, high = SUM_RATIOS
+    return all(low <= each.unit / out.unit <= high for each in (x, y))
 
 
 @lower(Op.POW)

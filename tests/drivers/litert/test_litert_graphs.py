@@ -1,0 +1,262 @@
+"""The graphs that rules for LiteRT make at their limits: kinds, shapes and constants of operators, and refusals."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nnapi.codes import OperandCode
+from nnapi.codes import OperationCode as Op
+from nnapi.drivers.litert.context import MOST_PADDING, tensor_of
+from nnapi.drivers.litert.lowering import lower_model
+from nnapi.drivers.litert.rules.binary import LONG, LONGEST
+from nnapi.drivers.litert.rules.resize import _sources, _steps_agree
+from nnapi.formats.tflite.graph import Graph
+from nnapi.lowering.lower import Unsupported
+from nnapi.model.operand import OperandType, tensor
+from tests.single import scalar, single
+
+RELU, RELU6 = 1, 3
+
+
+def ints(*numbers: int) -> list[Any]:
+    return [scalar(OperandCode.INT32, number) for number in numbers]
+
+
+def floats(*numbers: float) -> list[Any]:
+    return [scalar(OperandCode.FLOAT32, number) for number in numbers]
+
+
+def zeros(type: OperandType) -> tuple[OperandType, Any]:
+    return type, np.zeros(type.dimensions, type.dtype)
+
+
+def real(*shape: int) -> OperandType:
+    return tensor("float32", shape)
+
+
+def signed(*shape: int, scale: float = 0.5, zero_point: int = 0) -> OperandType:
+    return tensor("int8", shape, scale, zero_point)
+
+
+def find_reason(code: Op, inputs: list[Any], *outputs: OperandType, constant: bool = True) -> str:
+    lowered = lower_model(single(code, inputs, outputs, constant=constant))
+    return lowered.verdicts[0].reason
+
+
+def lower(code: Op, inputs: list[Any], *outputs: OperandType, constant: bool = True) -> Graph:
+    lowered = lower_model(single(code, inputs, outputs, constant=constant))
+    assert lowered.verdicts[0].supported, lowered.verdicts[0].reason
+    return lowered.graph
+
+
+def kinds(code: Op, inputs: list[Any], *outputs: OperandType, constant: bool = True) -> list[str]:
+    return [operator.kind for operator in lower(code, inputs, *outputs, constant=constant).operators]
+
+
+INTEGERS, IN_FLOAT = 1, 4
+"""Operators of a sum: itself, or with two conversions before it and one behind."""
+
+
+@pytest.mark.parametrize(
+    ("code", "scales", "count"),
+    [
+        (Op.ADD, (2.0**-9, 1, 1), INTEGERS),
+        (Op.ADD, (2.0**-10, 1, 1), IN_FLOAT),
+        (Op.ADD, (1, 2.0**-9, 1), INTEGERS),
+        (Op.ADD, (1, 2.0**-10, 1), IN_FLOAT),
+        (Op.SUB, (2.0**7, 1, 1), INTEGERS),
+        (Op.SUB, (2.0**8, 1, 1), IN_FLOAT),
+        (Op.SUB, (1, 2.0**8, 1), IN_FLOAT),
+        (Op.ADD, (2.0**8, 2.0**8, 2.0), INTEGERS),
+        (Op.MUL, (2.0**-7, 2.0**-8, 1), INTEGERS),
+        (Op.MUL, (2.0**-8, 2.0**-8, 1), IN_FLOAT),
+        (Op.MUL, (2.0**4, 2.0**4, 2.0**9), INTEGERS),
+    ],
+)
+def test_sums_and_products_of_quantized_values_have_limits(code: Op, scales: tuple[float, ...], count: int) -> None:
+    x, y, out = (signed(2, 3, scale=float(scale)) for scale in scales)
+    found = kinds(code, [zeros(x), zeros(y), *ints(0)], out, constant=False)
+    assert len(found) == count
+    assert (code.name in found) == (count == INTEGERS) or found[-1] == "QUANTIZE"
+
+
+def channels(depth: int, value: float = 2.0, shape: tuple[int, ...] | None = None) -> Any:
+    return real(*(shape or (depth,))), np.full(shape or (depth,), value, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "repeated"),
+    [
+        ((1, 4, 6, 3), channels(3), (6, 3)),
+        ((2, 4, 5, 3), channels(3, shape=(1, 1, 1, 3)), (5, 3)),
+        ((1, 4, 6, 1), channels(1), (1,)),
+        ((1, 4, 1, 3), channels(3), (3,)),
+        ((4, 6, 3), channels(3), (3,)),
+        ((1, 4, 6, 1), channels(3), (3,)),
+        ((1, 4, 6, 3), channels(3, shape=(6, 3)), (6, 3)),
+        ((1, 1, 2, LONG - 1), channels(LONG - 1), (2, LONG - 1)),
+        ((1, 1, 2, LONG), channels(LONG), (LONG,)),
+        ((1, 1, LONGEST, 2), channels(2), (LONGEST, 2)),
+        ((1, 1, LONGEST + 1, 2), channels(2), (2,)),
+    ],
+)
+def test_few_channels_are_repeated_for_a_row(x: tuple[int, ...], y: Any, repeated: tuple[int, ...]) -> None:
+    out = real(*np.broadcast_shapes(x, y[1].shape))
+    (operator,) = lower(Op.MUL, [zeros(real(*x)), y, *ints(0)], out).operators
+    assert operator.input(1).shape == repeated
+    assert (operator.input(1).value == 2).all()
+
+
+@pytest.mark.parametrize(("value", "shape"), [(0.0, (2, 3)), (1.0, (1,))])
+def test_one_zero_is_repeated_to_the_result(value: float, shape: tuple[int, ...]) -> None:
+    (operator,) = lower(Op.MUL, [zeros(real(2, 3)), channels(1, value), *ints(0)], real(2, 3)).operators
+    assert operator.input(1).shape == shape
+
+
+def number(*shape: int) -> Any:
+    return signed(*shape), np.ones(shape, np.int8)
+
+
+@pytest.mark.parametrize(
+    ("shape", "activation", "found"),
+    [
+        ((1, 1, 1), RELU, ["RESHAPE", "ADD"]),
+        ((1, 1, 1), 0, ["ADD"]),
+        ((1, 1), RELU, ["ADD"]),
+        ((1,), RELU, ["ADD"]),
+    ],
+)
+def test_axes_are_added_beside_a_number_with_more(shape: tuple[int, ...], activation: int, found: list[str]) -> None:
+    out = signed(*([1] * (len(shape) - 2)), 4, 5)
+    graph = lower(Op.ADD, [zeros(signed(4, 5)), number(*shape), *ints(activation)], out)
+    assert [operator.kind for operator in graph.operators] == found
+    assert graph.operators[-1].input(0).shape == ((1, 4, 5) if len(found) == 2 else (4, 5))
+
+
+@pytest.mark.parametrize(
+    ("divisor", "reason"),
+    [
+        ((tensor("int32", (2,)), [1, -1]), ""),
+        ((tensor("int32", (2,)), [1, 0]), "rhs is computed or holds a 0, by which the engine does not divide"),
+        ((real(2), [2.0**-126, 0]), ""),
+        ((real(2), [2.0**-127, 1]), "rhs holds a value that the engine takes for 0"),
+        ((real(2), [1, -(2.0**-127)]), "rhs holds a value that the engine takes for 0"),
+    ],
+)
+def test_divisors(divisor: Any, reason: str) -> None:
+    x = divisor[0].with_dimensions((3, 2))
+    assert reason in find_reason(Op.DIV, [zeros(x), divisor, *ints(0)], x)
+    assert bool(reason) == bool(find_reason(Op.DIV, [zeros(x), divisor, *ints(0)], x))
+
+
+def test_a_computed_divisor_of_integers_is_refused() -> None:
+    x = tensor("int32", (2,))
+    assert "rhs is computed" in find_reason(Op.DIV, [zeros(x), zeros(x), *ints(0)], x, constant=False)
+    assert not find_reason(Op.DIV, [zeros(real(2)), zeros(real(2)), *ints(0)], real(2), constant=False)
+
+
+@pytest.mark.parametrize(
+    ("exponent", "found"),
+    [
+        (2.0, ["MUL"]),
+        (3.0, ["MUL", "MUL"]),
+        (4.0, ["MUL", "MUL"]),
+        (5.0, ["POW"]),
+        (1.0, ["POW"]),
+        (0.5, ["POW"]),
+        (0.0, ["POW"]),
+        (-2.0, ["POW"]),
+        (2.5, ["POW"]),
+    ],
+)
+def test_whole_exponents_are_products(exponent: float, found: list[str]) -> None:
+    graph = lower(Op.POW, [zeros(real(2, 3)), channels(1, exponent)], real(2, 3))
+    assert [operator.kind for operator in graph.operators] == found
+    if found == [
+        "POW"
+    ]:  # of a whole exponent, which the engine would take for a count of products, along the longest axis
+        is_whole = exponent >= 1 and exponent == int(exponent)
+        assert graph.operators[0].input(1).shape == ((1, 3) if is_whole else (1,))
+
+
+@pytest.mark.parametrize(("radius", "reach"), [(0, 0), (1, 1), (3, 3), (4, 3), (100, 3)])
+def test_normalization_reaches_no_farther_than_the_row(radius: int, reach: int) -> None:
+    inputs = [zeros(real(2, 4)), *ints(radius), *floats(1.0, 0.5, 0.75)]
+    graph = lower(Op.LOCAL_RESPONSE_NORMALIZATION, inputs, real(2, 4))
+    widths = [operator.output.shape[-1] for operator in graph.operators if operator.kind in ("PAD", "PADV2")]
+    assert widths == ([4 + 2 * reach] if reach else widths)
+
+
+def pool(size: int, cells: int, padding: int) -> list[Any]:
+    image = zeros(real(1, 1, cells, 1))
+    return [image, *ints(padding, padding, 0, 0, 1, 1, size, 1, 0)]
+
+
+@pytest.mark.parametrize(
+    ("cells", "padding", "refused"), [(5, 256, False), (5, 257, True), (300, 300, False), (300, 301, True)]
+)
+def test_padding_of_pools(cells: int, padding: int, refused: bool) -> None:
+    size = padding + 1
+    out = real(1, 1, cells + 2 * padding - size + 1, 1)
+    reason = find_reason(Op.MAX_POOL_2D, pool(size, cells, padding), out)
+    most = max(cells, MOST_PADDING)
+    expected = f"{padding} cells of padding beside {cells}, the engine takes at most {most}"
+    assert (expected in reason) == refused == bool(reason)
+
+
+@pytest.mark.parametrize(
+    ("dimension", "out", "agree"),
+    [(4, 11, True), (12, 74, False), (5, 7, True), (7, 7, True), (3, 1, True), (1, 9, True)],
+)
+def test_steps_of_resized_images(dimension: int, out: int, agree: bool) -> None:
+    assert _steps_agree(dimension, out) == agree
+
+
+def test_sources_of_resized_images() -> None:
+    assert _sources(4, 6).tolist() == [0, 0, 1, 2, 2, 3]
+    assert _sources(3, 2).tolist() == [0, 1]
+    assert _sources(2, 5).tolist() == [0, 0, 0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("paddings", "found"),
+    [([[0, 0], [0, 0]], ["RESHAPE"]), ([[0, 1], [0, 0]], ["GATHER"]), ([[1, 0], [2, 1]], ["GATHER", "GATHER"])],
+)
+def test_mirrored_axes_are_gathered(paddings: list[list[int]], found: list[str]) -> None:
+    around = tensor("int32", (2, 2)), np.array(paddings, np.int32)
+    shape = [size + sum(pair) for size, pair in zip((3, 4), paddings, strict=True)]
+    graph = lower(Op.MIRROR_PAD, [zeros(real(3, 4)), around, *ints(0)], real(*shape))
+    assert [operator.kind for operator in graph.operators] == found
+    if len(found) == 2:
+        positions = [(each.options["axis"], each.input(1).value.tolist()) for each in graph.operators]
+        assert positions == [(0, [1, 0, 1, 2]), (1, [2, 1, 0, 1, 2, 3, 2])]
+
+
+@pytest.mark.parametrize(
+    ("scale", "zero_point", "found"), [(1.0, 0, ["DEQUANTIZE"]), (0.5, 0, ["CAST", "ADD"]), (1.0, 1, ["CAST", "ADD"])]
+)
+def test_casts_of_unsigned_values_that_mean_themselves(scale: float, zero_point: int, found: list[str]) -> None:
+    x = tensor("uint8", (2, 3), scale, zero_point)
+    assert kinds(Op.CAST, [zeros(x)], real(2, 3)) == found
+
+
+@pytest.mark.parametrize("input", [real(2), tensor("int32", (2,)), tensor("uint8", (2,), 0.25, 7)])
+def test_casts_to_quantized_values_are_refused(input: OperandType) -> None:
+    out = tensor("uint8", (2,), 0.25, 8)
+    assert find_reason(Op.CAST, [zeros(input)], out) == "CAST (#0): the engine does not cast to quantized values"
+
+
+def test_a_cast_to_the_same_type_only_copies() -> None:
+    type = tensor("uint8", (2,), 0.25, 7)
+    assert kinds(Op.CAST, [zeros(type)], type) == ["RESHAPE"]
+
+
+@pytest.mark.parametrize(("rank", "refused"), [(5, False), (6, True)])
+def test_the_highest_rank(rank: int, refused: bool) -> None:
+    type = real(*range(1, rank + 1))
+    if refused:
+        with pytest.raises(Unsupported, match="x has rank 6, the engine takes at most 5"):
+            tensor_of(type, "x")
+    else:
+        assert tensor_of(type, "x").shape == type.dimensions
