@@ -67,6 +67,46 @@ def test_a_matrix_product_counts_every_weight_for_every_row(element: Element) ->
     assert (work.pixels, work.taps) == (49, 49)
 
 
+@pytest.mark.parametrize(
+    ("adj_x", "adj_y", "lhs", "rhs"),
+    [
+        (False, False, (2, 3, 5), (2, 5, 7)),
+        (False, True, (2, 3, 5), (2, 7, 5)),
+        (True, False, (2, 5, 3), (2, 5, 7)),
+        (True, True, (2, 5, 3), (2, 7, 5)),
+    ],
+)
+def test_a_product_of_matrices_sums_over_what_they_share(
+    adj_x: bool, adj_y: bool, lhs: tuple[int, ...], rhs: tuple[int, ...]
+) -> None:
+    b = Builder()
+    b.output(b.batch_matmul(b.input(tensor("float32", lhs)), b.input(tensor("float32", rhs)), adj_x, adj_y))
+    work = only(b.finish())
+    assert work[:3] == (Kind.PRODUCT, Element.FLOAT32, 2 * 3 * 5 * 7)
+    assert work.pixels == 3
+
+
+def test_a_fully_connected_layer_sums_over_its_inputs() -> None:
+    b = Builder()
+    x = b.input(tensor("float32", (2, 3)))
+    b.output(b.fully_connected(x, np.ones((5, 3), np.float32), np.zeros(5, np.float32)))
+    assert only(b.finish())[2:] == (2 * 3 * 5, 4 * (2 * 3 + 5 * 3 + 5 + 2 * 5), 1, 2, 2)
+
+
+def test_a_transposed_and_a_grouped_convolution_sum_over_filter_and_channels() -> None:
+    b = Builder()
+    x = b.input(tensor("float32", (1, 5, 7, 4)))
+    bias = np.zeros(6, np.float32)
+    grouped = np.ones((6, 3, 2, 2), np.float32)
+    b.output(b.grouped_conv_2d(x, grouped, bias, 1, 1, 1, num_groups=2))
+    assert only(b.finish())[2:3] == (5 * 7 * 6 * 3 * 2 * 2,)
+    b = Builder()
+    x = b.input(tensor("float32", (1, 5, 7, 4)))
+    turned = np.ones((6, 3, 2, 4), np.float32)
+    b.output(b.transpose_conv_2d(x, turned, bias, 0, 0, 0, 0, 1, 1, 0))
+    assert only(b.finish())[2:3] == (7 * 8 * 6 * 3 * 2 * 4,)
+
+
 def test_a_sequence_counts_its_steps() -> None:
     model = samples(Kind.RECURRENT, Element.FLOAT32)[0]
     work = find_work(model, model.operations[-1])

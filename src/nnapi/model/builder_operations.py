@@ -31,10 +31,10 @@ class Operations(metaclass=_OperationMethods):
 
 
 def _find(name: str, owner: object) -> Callable[..., Any]:
-    operation = REGISTRY.get(OperationCode.__members__.get(name.removesuffix("_").upper(), -1))
-    if operation is None or method_name(operation) != name:
+    code = OperationCode.__members__.get(name.removesuffix("_").upper())
+    if code is None or method_name(REGISTRY[code]) != name:
         raise AttributeError(f"a Builder has no operation {name!r}", name=name, obj=owner)
-    return _make_method(operation)
+    return _make_method(REGISTRY[code])
 
 
 @cache

@@ -10,7 +10,7 @@ from nnapi.ops.types import FLOAT16, FLOAT32, INT32, QUANT8_SIGNED
 
 BATCH_MATMUL = Operation(
     OperationCode.BATCH_MATMUL,
-    facts=Facts(Kind.PRODUCT, summed=slice(-1, None)),
+    facts=Facts(Kind.PRODUCT, summed=slice(-2, -1)),
     inputs=(
         Tensor("lhs", dict.fromkeys((FLOAT32, FLOAT16, INT32, QUANT8_SIGNED), 6), rank=(2, 3, 4), late_rank=True),
         Tensor("rhs", like="lhs", rank=(2, 3, 4), late_rank=True),

@@ -48,7 +48,8 @@ def infer_shape(input: OperandType, filter: OperandType, bias: OperandType, **wi
 def conv_2d(input: Array, filter: Array, bias: Array, padding: Padding, stride: Pair, dilation: Pair) -> Array:
     channels, kh, kw, _ = filter.shape
     x = pad_image(input, padding)
-    rows, columns = slide(x.shape[1:3], (kh, kw), stride, dilation=dilation)
+    _, *image, _ = x.shape
+    rows, columns = slide(image, (kh, kw), stride, dilation=dilation)
     cells = patches(x, (kh, kw), stride, dilation, (rows, columns))
     y = _product(cells, filter.reshape(channels, -1).T)
     y += bias

@@ -80,7 +80,7 @@ BIDIRECTIONAL_SEQUENCE_RNN = Operation(
 )
 
 
-def _check_cell(operands: dict[str, Any], prefix: str, batch: int, input_size: int, aux_size: int = 0) -> int:
+def _check_cell(operands: dict[str, Any], prefix: str, batch: int, input_size: int) -> int:
     """Return the number of units of a cell; OpFailedError where its operands do not fit together."""
     units = operands[f"{prefix}weights"].shape[0]
     wanted = {
@@ -88,10 +88,9 @@ def _check_cell(operands: dict[str, Any], prefix: str, batch: int, input_size: i
         "recurrent_weights": (units, units),
         "bias": (units,),
         "hidden_in": (batch, units),
-        "aux_weights": (units, aux_size),
     }
     for name, want in wanted.items():
-        need_shape(prefix + name, operands.get(prefix + name), want)
+        need_shape(prefix + name, operands[prefix + name], want)
     return int(units)
 
 
@@ -154,9 +153,11 @@ def infer_bidirectional_sequence_rnn_shapes(
     check_aux(input, aux_input, fw, bw)
     bw_input, aux = link(input, aux_input, bool(fw))
     _, batch, input_size = dimensions(input, time_major)
-    aux_size = aux.shape[2] if aux else 0
-    fw_units = _check_cell(operands, "fw_", batch, input_size, aux_size)
-    bw_units = _check_cell(operands, "bw_", batch, bw_input.shape[2], aux_size)
+    fw_units = _check_cell(operands, "fw_", batch, input_size)
+    bw_units = _check_cell(operands, "bw_", batch, bw_input.shape[2])
+    if aux:
+        need_shape("fw_aux_weights", operands["fw_aux_weights"], (fw_units, aux.shape[2]))
+        need_shape("bw_aux_weights", operands["bw_aux_weights"], (bw_units, aux.shape[2]))
     return [*both_shapes(input.shape[:2], fw_units, bw_units, merge_outputs), (batch, fw_units), (batch, bw_units)]
 
 
