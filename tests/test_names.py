@@ -43,7 +43,6 @@ TESTED_BY = {
     "lowering/tflite": "lowering/tflite/test_canonical_rules.py",
     "drivers/litert/lstm_cells.py": "drivers/xnnpack/passes/test_lstm_unroll.py",
     "drivers/litert/outliers.py": "drivers/xnnpack/passes/signed_weights/test_channel_splitting.py",
-    "importers/arithmetic.py": "importers/tflite/test_tflite_elementwise.py",
     "importers/onnx": "importers/onnx",
     "formats/tflite/lstm_fuse.py": "drivers/xnnpack/passes/test_state_variables.py",
     "formats/tflite/state_variables.py": "drivers/xnnpack/passes/test_state_variables.py",

@@ -10,7 +10,7 @@ from onnx import helper  # noqa: E402
 
 import nnapi  # noqa: E402
 from nnapi.errors import BadDataError  # noqa: E402
-from tests.importers.onnx.operator_cases import X, computed, loaded, made, single  # noqa: E402
+from tests.importers.onnx.operator_cases import X, compare, computed, loaded, made, single  # noqa: E402
 
 RANDOM = np.random.default_rng(9)
 
@@ -71,11 +71,8 @@ def test_the_last_of_several_updates_of_an_element_remains() -> None:
     constants = {"d": -np.ones((2, 4), np.float32), "u": np.arange(8, dtype=np.float32).reshape(2, 4)}
     expected = [[-1, 3, -1, 2], [4, -1, 7, 6]]
     assert computed(loaded([node], constants, x=x), x).tolist() == expected
-    constant = helper.make_node("ScatterElements", ["x", "i", "u"], ["y"], axis=1)
-    found = computed(
-        loaded([constant], {"i": x.astype(np.int64), "u": constants["u"]}, x=constants["d"]), constants["d"]
-    )
-    assert found.tolist() == expected
+    content = single("ScatterElements", constants["d"], x.astype(np.int64), constants["u"], axis=1)
+    compare(content, constants["d"], "RESHAPE CONCATENATION GATHER RESHAPE", expected=expected)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 4])
@@ -121,6 +118,7 @@ FOUR = np.zeros((4, 4), np.int64)
     ("kind", "indices", "options", "reason"),
     [
         ("ScatterElements", FOUR, {"axis": 1}, r"indices of \[4, 4\] for \[3, 5\]"),
+        ("ScatterElements", np.zeros((3, 6), np.int64), {"axis": 0}, r"indices of \[3, 6\] for \[3, 5\]"),
         ("ScatterElements", FOUR[None], {}, r"indices of \[1, 4, 4\] for \[3, 5\]"),
         ("ScatterElements", FOUR[:1] + 3, {}, "an index is outside 3"),
         (
@@ -146,6 +144,7 @@ def test_constant_indices_that_do_not_fit_are_refused(kind: str, indices: Any, o
     [
         ((3, 5), (2, 4), {}, r"its computed indices \[2, 4\] do not cover \[3, 5\]"),
         ((3, 5), (1, 2, 5), {}, r"its computed indices \[1, 2, 5\] do not cover \[3, 5\]"),
+        ((3, 5), (2, 5, 7), {}, r"its computed indices \[2, 5, 7\] do not cover \[3, 5\]"),
         ((3, 5), (2, 5), {"reduction": "add"}, "its reduction is add, with computed indices"),
         ((4096,), (4097,), {}, "it compares 4096 positions with 4097 indices"),
     ],

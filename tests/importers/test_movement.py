@@ -1,0 +1,82 @@
+"""Axes that are merged, and integers that are moved by other operations than floats."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx", reason="onnx is not installed")
+
+from nnapi import load
+from nnapi.errors import BadDataError
+from nnapi.importers.movement import collapse, merge_axes, without_axis
+from tests.importers.onnx.operator_cases import chain, compare, single, step
+
+
+@pytest.mark.parametrize(
+    ("shape", "order", "merged", "order_of_merged"),
+    [
+        ((2, 3, 4, 5, 6), (3, 4, 0, 1, 2), [24, 30], [1, 0]),
+        ((2, 3, 4, 5, 6), (0, 2, 1, 3, 4), [2, 3, 4, 30], [0, 2, 1, 3]),
+        ((2, 3, 4, 5, 6), (4, 3, 2, 1, 0), [2, 3, 4, 5, 6], [4, 3, 2, 1, 0]),
+        ((2, 1, 3, 1, 4), (4, 1, 0, 3, 2), [6, 4], [1, 0]),
+        ((2, 3, 1, 4, 5), (3, 0, 2, 1, 4), [6, 4, 5], [1, 0, 2]),
+        ((2, 3, 4, 5, 6), (0, 1, 2, 3, 4), [720], [0]),
+        ((1, 1, 1, 1, 1), (4, 3, 2, 1, 0), [], []),
+        ((2, 3, 4), (0, 2, 1), [2, 3, 4], [0, 2, 1]),
+    ],
+)
+def test_axes_that_stay_neighbors_are_merged(shape: Any, order: Any, merged: Any, order_of_merged: Any) -> None:
+    assert merge_axes(shape, order) == (merged, order_of_merged)
+    x = np.arange(np.prod(shape)).reshape(shape)
+    assert (x.reshape(merged).transpose(order_of_merged).reshape(-1) == x.transpose(order).reshape(-1)).all()
+
+
+@pytest.mark.parametrize(
+    ("shape", "kinds", "sizes", "positions"),
+    [
+        ((2, 3, 4, 5), "aabb", (6, 20), [0, 0, 1, 1]),
+        ((2, 3, 4, 5), "abab", (2, 3, 4, 5), [0, 1, 2, 3]),
+        ((2, 3, 4, 5), "aaaa", (120,), [0, 0, 0, 0]),
+        ((2, 3, 4), "abb", (2, 12), [0, 1, 1]),
+        ((2,), [None], (2,), [0]),
+        ((), "", (), []),
+    ],
+)
+def test_neighbors_of_one_kind_are_merged(shape: Any, kinds: Any, sizes: Any, positions: list[int]) -> None:
+    assert collapse(shape, kinds) == (sizes, positions)
+
+
+@pytest.mark.parametrize(
+    ("shape", "axis", "rest"), [((2, 3, 4), 0, (3, 4)), ((2, 3, 4), 1, (2, 4)), ((2, 3, 4), 2, (2, 3)), ((5,), 0, (1,))]
+)
+def test_a_shape_without_an_axis_has_one_element_at_least(shape: Any, axis: int, rest: Any) -> None:
+    assert without_axis(shape, axis) == rest
+
+
+INTS = np.arange(60, dtype=np.int32).reshape(3, 4, 5)
+
+
+@pytest.mark.parametrize(
+    ("axis", "operations"),
+    [(0, "RESHAPE SPLIT PACK RESHAPE"), (1, "SPLIT PACK RESHAPE"), (2, "RESHAPE SPLIT PACK RESHAPE")],
+)
+def test_integers_of_different_widths_are_joined_piece_by_piece(axis: int, operations: str) -> None:
+    """Pieces of the greatest common width, as many as each input has."""
+    more = np.arange(100, 100 + 2 * 60 // INTS.shape[axis], dtype=np.int32)
+    more = more.reshape(*INTS.shape[:axis], 2, *INTS.shape[axis + 1 :])
+    compare(single("Concat", INTS, more, axis=axis), INTS, operations)
+
+
+@pytest.mark.parametrize("perm", [[2, 0, 1], [0, 2, 1]])
+def test_integers_are_transposed_by_their_indices(perm: list[int]) -> None:
+    nodes = step("Transpose", perm=perm), step("Add", np.array([1], np.int32))
+    compare(chain(INTS, *nodes), INTS, "RESHAPE GATHER RESHAPE ADD")
+
+
+def test_integers_are_joined_from_at_most_1024_pieces() -> None:
+    x = np.zeros(1023, np.int32)
+    load(single("Concat", x, np.zeros(1, np.int32), axis=0))
+    with pytest.raises(BadDataError, match="NNAPI joins no int32, and the pieces are too many"):
+        load(single("Concat", x, np.zeros(2, np.int32), axis=0))
+    load(single("Concat", np.zeros(5000, np.int32), np.zeros(15, np.int32), axis=0))
