@@ -41,7 +41,6 @@ TESTED_BY = {
     "drivers/xnnpack/prepared.py": "drivers/litert/test_interpreter.py",
     "drivers/litert/rules": "drivers/xnnpack/test_xnnpack_rules.py",
     "lowering/tflite": "lowering/tflite/test_canonical_rules.py",
-    "drivers/litert/lstm_cells.py": "drivers/xnnpack/passes/test_lstm_unroll.py",
     "drivers/litert/outliers.py": "drivers/xnnpack/passes/signed_weights/test_channel_splitting.py",
     "importers/onnx": "importers/onnx",
     "formats/tflite/lstm_fuse.py": "drivers/xnnpack/passes/test_state_variables.py",

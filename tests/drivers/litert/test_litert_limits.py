@@ -1,0 +1,245 @@
+"""Limits of LiteRT's integers and of filters: the largest that is taken, and the smallest that is refused."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nnapi.codes import OperandCode
+from nnapi.codes import OperationCode as Op
+from nnapi.drivers.litert import lstm_cells
+from nnapi.drivers.litert.rules.recurrent_lstm import _largest, _need_exact, _need_exact_state, _need_held
+from nnapi.drivers.litert.unsigned_values import UnsignedTensors, can_be_unsigned, is_possible
+from nnapi.drivers.xnnpack.lowering import lower_model
+from nnapi.formats.tflite.graph import Graph, Operator, Tensor
+from nnapi.lowering.lower import Unsupported
+from nnapi.model.operand import tensor
+from nnapi.ops.lstm_parameters import Cell
+from nnapi.ops.quantized_lstm import GATE_SCALE
+from tests.single import scalar, single
+
+
+@pytest.mark.parametrize(
+    ("largest", "factor", "is_held"),
+    [
+        (2.0**31 - 1, 2.0**-40, True),
+        (2.0**31 - 1, 0.5, True),
+        (2.0**31, 0.5, False),
+        (2.0**31 - 1, 0.99, True),
+        (2.0**30 - 1, 1.0, True),
+        (2.0**30, 1.0, False),
+        (2.0**29 - 1, 3.0, True),
+        (2.0**29, 3.0, False),
+    ],
+)
+def test_integers_that_are_shifted_for_scaling(largest: float, factor: float, is_held: bool) -> None:
+    if is_held:
+        _need_held("a sum", largest, factor)
+    else:
+        with pytest.raises(Unsupported, match="a sum may overflow"):
+            _need_held("a sum", largest, factor)
+
+
+def test_the_largest_sum_of_a_row() -> None:
+    weights = Tensor("i8", (2, 2), 0.5, data=np.array([[1, -128], [100, 3]], np.int8))
+    assert _largest(weights, None) == 129 * 255
+    bias = Tensor("i32", (2,), 0.5, data=np.array([-10, -(2**31)], np.int32))
+    assert _largest(weights, bias) == 103 * 255 + 2**31
+
+
+@pytest.mark.parametrize(
+    ("input", "weights", "scale", "exact"),
+    [(2.0, 2.0**20, 0.5, True), (4.0, 2.0**20, 0.5, False), (2.0, 2.0**21, 0.5, False), (2.0, 2.0**20, 0.25, False)],
+)
+@pytest.mark.parametrize("role", ["input", "recurrent"])
+def test_sums_of_a_gate_are_scaled_by_their_units(
+    role: str, input: float, weights: float, scale: float, exact: bool
+) -> None:
+    """255, shifted by 23 bits at most."""
+    matrices: dict[str, dict[str, Tensor]] = {"input": {}, "recurrent": {}}
+    matrices[role] = {"cell": Tensor("i8", (1, 1), weights, data=np.ones((1, 1), np.int8))}
+    found = Cell(matrices["input"], matrices["recurrent"], {}, {}, {}, {"cell": wide(0, type="i32")}, None, None)
+    given, other = Tensor("i8", (1, 1), input), Tensor("i8", (1, 1), 2.0**-20)
+    context: Any = SimpleNamespace(find=lambda look, *tensors: look(*tensors))
+    pair = (given, other) if role == "input" else (other, given)
+    if exact:
+        _need_exact(context, found, "cell", *pair, scale)
+    else:
+        with pytest.raises(Unsupported, match="sums of the cell gate may overflow"):
+            _need_exact(context, found, "cell", *pair, scale)
+
+
+def wide(*values: int, scale: float = GATE_SCALE, type: str = "i16") -> Tensor:
+    return Tensor(type, (len(values),), scale, data=np.array(values))
+
+
+def cell(norm: Tensor | None = None, peephole: Tensor | None = None, bias: int = 0) -> Cell[Tensor]:
+    def role(tensor: Tensor | None) -> dict[str, Tensor]:
+        return {} if tensor is None else {"cell": tensor}
+
+    biases = {"cell": wide(bias, -bias, type="i32")}
+    return Cell({}, {}, {}, role(peephole), role(norm), biases, None, None)
+
+
+def is_exact(found: Cell[Tensor], state: float = 1.0, scale: float = 1.0) -> bool:
+    try:
+        _need_exact_state(found, "cell", Tensor("i16", (1, 2), state), scale)
+    except Unsupported:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(("bias", "exact"), [(2048, True), (3071, True), (3072, False)])
+def test_a_normalized_gate_is_its_largest_deviation_its_bias_and_one(bias: int, exact: bool) -> None:
+    """Of four weights of 1: 4 + bias / 1024 + 1, which 28 bits of shift allow up to 8."""
+    norm = wide(1, -1, 0, 1, scale=GATE_SCALE * 2.0**27)
+    assert is_exact(cell(norm=norm, bias=bias)) == exact
+
+
+@pytest.mark.parametrize(
+    ("most", "factor", "exact"),
+    [(32767, 1.0, True), (-32768, 1.0, False), (-32768, 0.5, True), (16384, 2.0, False), (16383, 2.0, True)],
+)
+def test_a_peephole_is_times_the_largest_state(most: int, factor: float, exact: bool) -> None:
+    peephole = wide(5, most, scale=0.25)
+    assert is_exact(cell(peephole=peephole), state=4 * factor) == exact
+    assert is_exact(cell(peephole=peephole), state=factor, scale=0.25) == exact
+
+
+def test_a_gate_with_neither_is_exact() -> None:
+    assert is_exact(cell())
+
+
+# Cells that are decomposed
+
+
+def integer_cell(scale: float = 1 / 128, hidden: float = 1 / 128, point: int = 3, is_constant: bool = True) -> Operator:
+    weights = Tensor("i8", (3, 2), 0.5, data=np.ones((3, 2), np.int8))
+    inputs: list[Tensor | None] = [None] * 24
+    inputs[0], inputs[18] = Tensor("i8", (1, 2), 0.5), Tensor("i8", (1, 3), scale)
+    inputs[19] = Tensor("i16", (1, 3), 2.0**-11, data=np.zeros((1, 3), np.int16) if is_constant else None)
+    for position in (*range(1, 9), *range(12, 16)):
+        inputs[position] = weights
+    between = [*(Tensor("i16", (), 1.0) for _ in range(4)), Tensor("i8", (), hidden, point)]
+    return Operator("LSTM", inputs, [Tensor("i8", (1, 3), scale, 3)], {}, between)
+
+
+@pytest.mark.parametrize(
+    ("found", "state_is_read", "rounds_states", "is_plain"),
+    [
+        (integer_cell(), False, False, True),
+        (integer_cell(), True, False, False),
+        (integer_cell(), True, True, True),
+        (integer_cell(is_constant=False), False, False, False),
+        (integer_cell(is_constant=False), False, True, True),
+        (integer_cell(hidden=1 / 127), False, True, False),
+        (integer_cell(point=4), False, True, False),
+        (integer_cell(scale=1 / 256, hidden=1 / 256), False, True, True),
+        (integer_cell(scale=1 / 257, hidden=1 / 257), False, True, False),
+        (integer_cell(hidden=float(np.float32(1 / 128)) * (1 + 1e-9)), False, True, True),
+    ],
+)
+def test_cells_of_integers_are_decomposed_where_nothing_depends_on_their_roundings(
+    found: Operator, state_is_read: bool, rounds_states: bool, is_plain: bool
+) -> None:
+    assert lstm_cells.is_plain(found, state_is_read, rounds_states) == is_plain
+
+
+def test_by_default_states_are_not_rounded() -> None:
+    assert not lstm_cells.is_plain(integer_cell(is_constant=False), False)
+
+
+# Unsigned values
+
+
+SCALES = np.array([0.5, 0.5], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (Tensor("i8", (2,), 0.25, -3), ("u8", 0.25, 125, 0)),
+        (Tensor("i8", (2, 3), SCALES, 0, 1), ("u8", 0.5, 128, 0)),
+        (Tensor("i32", (2,), SCALES), ("i32", 0.5, 0, 0)),
+        (Tensor("u8", (2, 3), 0.25, 7, 1), ("u8", 0.25, 7, 0)),
+    ],
+)
+def test_unsigned_tensors_have_one_scale_and_no_axis(source: Tensor, expected: tuple[Any, ...]) -> None:
+    unsigned = UnsignedTensors()
+    found = unsigned(source)
+    assert (found.type, found.scale, found.zero_point, found.axis) == expected
+    assert found.shape == source.shape
+    assert unsigned(source) is found
+
+
+@pytest.mark.parametrize("source", [Tensor("f32", (2,)), Tensor("i32", (2,), 0.5), Tensor("u8", (2,), 0.5, 9)])
+def test_other_tensors_stay(source: Tensor) -> None:
+    assert UnsignedTensors()(source) is source
+
+
+def test_unsigned_constants_keep_their_meaning() -> None:
+    source = Tensor("i8", (3,), 0.25, -3, data=np.array([-128, 0, 127], np.int8))
+    assert UnsignedTensors()(source).value.tolist() == [0, 128, 255]
+    bias = Tensor("i32", (2,), SCALES, data=np.array([5, -6], np.int32))
+    assert UnsignedTensors()(bias).value.tolist() == [5, -6]
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "flipped", "possible"),
+    [
+        ("i8", "i8", (True, True), True),
+        ("i8", "i8", (True, False), False),
+        ("i8", "i8", (False, True), False),
+        ("i8", "f32", (True, False), True),
+        ("f32", "f32", (False, False), True),
+    ],
+)
+def test_inputs_and_outputs_decide_whether_values_may_be_unsigned(
+    x: str, y: str, flipped: tuple[bool, bool], possible: bool
+) -> None:
+    ends = Tensor(x, (2,), 0.5), Tensor(y, (2,), 0.5)
+    assert can_be_unsigned(Graph([], [ends[0]], [ends[1]], flipped)) == possible
+
+
+def test_an_operator_without_signed_values_may_be_of_any_kind() -> None:
+    assert is_possible(Operator("GATHER", [Tensor("f32", (2,)), None], [Tensor("f32", (2,))]))
+    assert not is_possible(Operator("GATHER", [Tensor("i8", (2,), 0.5), None], [Tensor("i8", (2,), 0.5)]))
+
+
+# Filters
+
+
+def find_reason(scales: tuple[float, float, float], constant: bool = True, depth: int = 1) -> str:
+    """The reason against a convolution of one pixel with those scales of input, filter and output."""
+    x, w, y = (tensor("int8", (1, 1, 1, depth), scale, 0) for scale in scales)
+    values = np.ones((1, 1, 1, depth), np.int8)
+    bias = tensor("int32", (1,), float(np.float32(scales[0] * scales[1]))), np.zeros(1, np.int32)
+    inputs = [(x, values), (w, values), bias, *(scalar(OperandCode.INT32, each) for each in (2, 1, 1, 0))]
+    lowered = lower_model(single(Op.CONV_2D, inputs, [y.with_dimensions((1, 1, 1, 1))], constant=constant))
+    return lowered.verdicts[0].reason
+
+
+@pytest.mark.parametrize(
+    ("scales", "is_taken"),
+    [
+        ((255.0, 1.0, 1.0), True),
+        ((256.0, 1.0, 1.0), False),
+        ((1.0, 128.0, 0.5), False),
+        ((2.0**-30, 2.0**-30, 1.0), True),
+        ((2.0**-31, 2.0**-30, 1.0), False),
+        ((2.0**-31, 2.0**-30, 0.5), True),
+    ],
+)
+def test_factors_of_sums_of_products(scales: tuple[float, float, float], is_taken: bool) -> None:
+    reason = find_reason(scales)
+    assert is_taken == (not reason)
+    assert is_taken or "sums of products would be multiplied by" in reason
+
+
+@pytest.mark.parametrize(("out", "is_taken"), [(1.0, True), (0.99, False)])
+def test_sums_of_computed_filters_stay_exact_in_float(out: float, is_taken: bool) -> None:
+    """Of three products of at most 255² each, scaled by 5.375: 1,048,528 of 1,048,576 LSB."""
+    reason = find_reason((1.0, 5.375, out), constant=False, depth=3)
+    assert is_taken == (not reason)
+    assert is_taken or "filter is computed, and its sums may reach 1059119 LSB" in reason
