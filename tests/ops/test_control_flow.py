@@ -10,6 +10,7 @@ from nnapi import Execution, Model, OperandCode, OperandType, OperationCode, ten
 from nnapi.errors import BadDataError, BadStateError, MissedDeadlineTransientError, OpFailedError
 from nnapi.model.builder import Builder
 from nnapi.model.operation import REGISTRY
+from nnapi.ops.control_flow import _need_truth_value
 from nnapi.runtime.execution import MAXIMUM_LOOP_TIMEOUT
 from tests.graphs import finished, on_reference
 
@@ -115,6 +116,13 @@ def test_rule_048_the_condition_is_one_truth_value(type: OperandType) -> None:
     then = scaled(1)
     message = f"condition is {type}, must be TENSOR_BOOL8[1]"
     refuse_if([type, then, then, PAIR], [PAIR], "condition has rank 2" if type.rank == 2 else message)
+
+
+@pytest.mark.parametrize("name", ["float32", "int32", "float16", "int8"])
+def test_rule_048_no_other_type_is_a_truth_value(name: str) -> None:
+    _need_truth_value("condition", TRUTH)
+    with pytest.raises(BadDataError, match=r"condition is TENSOR_\w+\[1\], must be TENSOR_BOOL8\[1\]"):
+        _need_truth_value("condition", tensor(name, (1,)))
 
 
 def test_rule_048_the_condition_is_of_type_bool8() -> None:

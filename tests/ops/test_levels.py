@@ -13,7 +13,7 @@ import pytest
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.model.operation import REGISTRY, Operation
-from nnapi.model.parameter import Parameter, Several, Slot, TensorParameter
+from nnapi.model.parameter import Parameter, Several, Slot, TensorParameter, ValuesParameter
 
 FILE = Path(__file__).with_name("levels.txt")
 SHARED_DECLARATION = {("RESIZE_BILINEAR", "by_scale", "input", OperandCode.TENSOR_FLOAT32): 1}
@@ -124,6 +124,24 @@ def test_every_overload_has_a_row() -> None:
     assert {name: sum(row.operation == name for row in ROWS) for name in counts} == counts
 
 
+CHECKED_WHEN_ADDED = set(
+    """ADD CHANNEL_SHUFFLE CONCATENATION CONV_2D DEQUANTIZE DIV FLOOR IF L2_NORMALIZATION LOCAL_RESPONSE_NORMALIZATION
+    LOGISTIC MEAN MUL PAD PAD_V2 REDUCE_ALL REDUCE_ANY REDUCE_MAX REDUCE_MIN REDUCE_PROD REDUCE_SUM RELU RELU1 RELU6
+    RESHAPE REVERSE SOFTMAX SQUEEZE STRIDED_SLICE SUB TANH TRANSPOSE""".split()
+)
+"""Operations whose ranks are checked when they are added; others are checked when they are computed."""
+
+
+@pytest.mark.parametrize("code", OperationCode, ids=lambda code: code.name)
+def test_the_ranks_of_all_operands_are_checked_at_one_time(code: OperationCode) -> None:
+    """But for the bias of CONV_2D, and values that are not known before."""
+    for overload in REGISTRY[code].overloads:
+        for slot in parameters(overload.inputs):
+            if isinstance(slot, TensorParameter) and not isinstance(slot, ValuesParameter) and slot.rank is not None:
+                is_late = code.name not in CHECKED_WHEN_ADDED or (code.name, slot.name) == ("CONV_2D", "bias")
+                assert slot.late_rank is is_late, slot.name
+
+
 # The rows against the table of facts
 
 
@@ -159,3 +177,12 @@ def write_facts(facts: Any) -> str:
 def test_the_rows_are_those_of_the_table_of_facts(shared: Any) -> None:
     facts = json.loads((shared / "reference" / "operations.json").read_text())
     assert FILE.read_text() == write_facts(facts)
+
+
+@pytest.mark.shared
+def test_the_table_of_facts_names_the_operations_whose_ranks_are_checked_when_they_are_added(shared: Any) -> None:
+    facts = json.loads((shared / "reference" / "operations.json").read_text())
+    limit = re.compile(r"rank.* rejected when|ranks, .*checked when added")
+    found = {fact["name"] for fact in facts if any(limit.search(rule) for rule in fact["output_rules"])}
+    # The condition of IF is a single value, REVERSE compares two ranks, and FULLY_CONNECTED compares shapes.
+    assert found - {"FULLY_CONNECTED"} | {"IF", "REVERSE"} == CHECKED_WHEN_ADDED

@@ -14,6 +14,7 @@ from nnapi.errors import OpFailedError
 from nnapi.model.operand import OperandType, tensor
 from nnapi.model.operation import REGISTRY
 from nnapi.model.parameter import ScalarParameter
+from nnapi.ops.quantized_lstm import _clip, _normalize, _quotient
 from tests.ops.recurrent_cases import quickly
 from tests.single import run_single
 
@@ -181,3 +182,56 @@ def test_a_coupled_input_gate_needs_none_of_its_operands() -> None:
 def test_refusals(changes: Any, quant: Any, message: str) -> None:
     with pytest.raises(OpFailedError, match=re.escape(message)):
         run(still(**changes), PLAIN, quant)
+
+
+@pytest.mark.parametrize(
+    ("scale", "gates"),
+    [
+        (2.0**-15, [[-912, -1325, -1694, -2260, 18], [0, 0, 0, 0, 0], [-2866, 615, 818, -1636, 20]]),
+        (2.0**-12, [[-7296, -10599, -13554, -18079, 146], [0, 1, -2, 0, 0], [-22928, 4921, 6542, -13087, 160]]),
+    ],
+)
+def test_rows_are_normalized_weighted_and_offset(scale: float, gates: list[list[int]]) -> None:
+    """In rows of 5, of which the second is constant: (z - mean) / deviation × weight + bias, in steps of 2^-12."""
+    z = np.array([[100, -300, 700, 50, 1000], [5, 5, 5, 5, 5], [-1, 1, 0, 0, 2]])
+    weights, bias = np.array([16384, 8192, -16384, 32767, 100]), np.array([0, 1000, -2000, 300, 0])
+    assert _normalize(z, weights.astype(np.int16), bias, scale).tolist() == gates
+    deviation = z[0].std()
+    exact = ((z[0] - z[0].mean()) / deviation * weights + bias / 1024) * scale * 2**12
+    np.testing.assert_allclose(gates[0], exact, rtol=0.005, atol=1)
+
+
+@pytest.mark.parametrize(("x", "by", "quotient"), [(7, 2, 3), (-7, 2, -3), (6, 3, 2), (-1, 5, 0), (0, 5, 0)])
+def test_quotients_are_rounded_towards_0(x: int, by: int, quotient: int) -> None:
+    assert _quotient(np.array([x]), by).tolist() == [quotient]
+
+
+@pytest.mark.parametrize(
+    ("clip", "clipped"), [(None, [-900, 5, 900]), (0.0, [-900, 5, 900]), (1.0, [-128, 5, 128]), (0.001, [-900, 5, 900])]
+)
+def test_values_are_clipped_in_steps_of_their_scale(clip: float | None, clipped: list[int]) -> None:
+    """A limit below one step is none."""
+    assert _clip(np.array([-900, 5, 900]), clip, 2.0**-7).tolist() == clipped
+
+
+@pytest.mark.parametrize(("exponent", "is_legal"), [(-16, False), (-15, True), (-9, True), (-8, False)])
+def test_the_scale_of_the_state_is_a_power_of_two(exponent: int, is_legal: bool) -> None:
+    if is_legal:
+        assert infer(exponent) == [(2, 3), (2, 3), (2, 3)]
+    else:
+        with pytest.raises(OpFailedError, match=f"cell_state_in has scale {2.0**exponent:g}, must be a power of two"):
+            infer(exponent)
+
+
+def infer(exponent: int) -> Any:
+    """Infer the results of a cell of 3 units on 2 rows of 4, with a state of a scale of 2 to the power."""
+    operands: dict[str, Any] = {slot.name: None for slot in REGISTRY[Op.QUANTIZED_LSTM].inputs}
+    for gate in GATES:
+        operands[f"input_to_{gate}_weights"] = tensor("quant8_symm", (3, 4), 1 / 128)
+        operands[f"recurrent_to_{gate}_weights"] = tensor("quant8_symm", (3, 3), 1 / 128)
+        operands[f"{gate}_gate_bias"] = tensor("int32", (3,))
+    operands["input"], operands["output_in"] = tensor("int8", (2, 4), *INPUT), tensor("int8", (2, 3), *HIDDEN)
+    operands["cell_state_in"] = tensor("quant16_symm", (2, 3), 2.0**exponent)
+    shapes = REGISTRY[Op.QUANTIZED_LSTM].shape_function
+    assert shapes is not None
+    return shapes(**operands)
