@@ -125,9 +125,40 @@ def test_every_overload_has_a_row() -> None:
 
 
 CHECKED_WHEN_ADDED = set(
-    """ADD CHANNEL_SHUFFLE CONCATENATION CONV_2D DEQUANTIZE DIV FLOOR IF L2_NORMALIZATION LOCAL_RESPONSE_NORMALIZATION
-    LOGISTIC MEAN MUL PAD PAD_V2 REDUCE_ALL REDUCE_ANY REDUCE_MAX REDUCE_MIN REDUCE_PROD REDUCE_SUM RELU RELU1 RELU6
-    RESHAPE REVERSE SOFTMAX SQUEEZE STRIDED_SLICE SUB TANH TRANSPOSE""".split()
+    [
+        "ADD",
+        "CHANNEL_SHUFFLE",
+        "CONCATENATION",
+        "CONV_2D",
+        "DEQUANTIZE",
+        "DIV",
+        "FLOOR",
+        "IF",
+        "L2_NORMALIZATION",
+        "LOCAL_RESPONSE_NORMALIZATION",
+        "LOGISTIC",
+        "MEAN",
+        "MUL",
+        "PAD",
+        "PAD_V2",
+        "REDUCE_ALL",
+        "REDUCE_ANY",
+        "REDUCE_MAX",
+        "REDUCE_MIN",
+        "REDUCE_PROD",
+        "REDUCE_SUM",
+        "RELU",
+        "RELU1",
+        "RELU6",
+        "RESHAPE",
+        "REVERSE",
+        "SOFTMAX",
+        "SQUEEZE",
+        "STRIDED_SLICE",
+        "SUB",
+        "TANH",
+        "TRANSPOSE",
+    ]
 )
 """Operations whose ranks are checked when they are added; others are checked when they are computed."""
 
