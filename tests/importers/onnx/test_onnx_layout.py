@@ -87,6 +87,12 @@ def test_an_image_of_one_channel_or_pixel_is_not_transposed(shape: tuple[int, ..
     compare(single("MaxPool", x, kernel_shape=[1, 1]), x, operations)
 
 
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_rows_of_pixels_are_joined_as_they_are_stored(axis: int) -> None:
+    nodes = step("MaxPool", kernel_shape=[1]), step("Concat", ".", axis=axis)
+    compare(chain(X[0], *nodes), X[0], "RESHAPE TRANSPOSE MAX_POOL_2D CONCATENATION TRANSPOSE RESHAPE")
+
+
 def test_an_image_is_transposed_once_for_all_that_read_it() -> None:
     nodes = [helper.make_node("MaxPool", ["x"], [name], kernel_shape=[1, k]) for k, name in enumerate("ab", 1)]
     nodes += [
