@@ -22,7 +22,8 @@ INT32, FLOAT32 = OperandCode.TENSOR_INT32, OperandCode.TENSOR_FLOAT32
 def test_types_have_the_library_s_numbers_and_names() -> None:
     named = dict(TensorProto.DataType.items())
     assert {name: named[name] for name in tensors.NAMES} == {name: i for i, name in enumerate(tensors.NAMES)}
-    types = [
+    types = [*tensors.NAMES[1:14]]
+    assert (types[0], types[7], types[-1]) == ("FLOAT", "STRING", "UINT64")
         "FLOAT",
         "UINT8",
         "INT8",
