@@ -1,7 +1,7 @@
-"""The declared types, levels and ranks of every operand against rows of facts, which lie in levels.txt.
+"""The declared types, levels, ranks and defaults of every operand against rows of facts, which lie in levels.txt.
 
-A row has the operand's name, the level that introduced it, its ranks if they are limited, and its types, each with its
-level. A line that is not indented names the operation, the overload and the legal numbers of outputs with their levels.
+A row has the operand's name, the level that introduced it, its ranks if they are limited, ``?`` if it may be omitted or
+its default after ``=``, and its types, each with its level. A line that is not indented names the operation, the overload and the legal numbers of outputs with their levels.
 """
 
 import json
@@ -13,7 +13,7 @@ import pytest
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.model.operation import REGISTRY, Operation
-from nnapi.model.parameter import Parameter, Several, Slot, TensorParameter, ValuesParameter
+from nnapi.model.parameter import REQUIRED, Parameter, Several, Slot, TensorParameter, ValuesParameter
 
 FILE = Path(__file__).with_name("levels.txt")
 SHARED_DECLARATION = {("RESIZE_BILINEAR", "by_scale", "input", OperandCode.TENSOR_FLOAT32): 1}
@@ -27,6 +27,7 @@ class Row(NamedTuple):
     name: str
     since: int
     ranks: str
+    absence: str
     types: dict[int, int]
 
 
@@ -49,9 +50,9 @@ def read() -> list[Rows]:
             found.append(Rows(words[0], words[1], lengths, [], []))
             continue
         into = found[-1].outputs if words[0] == "->" else found[-1].inputs
-        name, since, ranks, *types = words[words[0] == "->" :]
+        name, since, ranks, absence, *types = words[words[0] == "->" :]
         pairs = [word.split(":") for word in types if word != ANY]
-        into.append(Row(name, int(since), ranks, {OperandCode[code]: int(level) for code, level in pairs}))
+        into.append(Row(name, int(since), ranks, absence, {OperandCode[code]: int(level) for code, level in pairs}))
     return found
 
 
@@ -82,6 +83,11 @@ def declared_ranks(slot: Parameter) -> str:
     return str(legal[0]) if len(legal) == 1 else f"{legal[0]}..{legal[-1]}"
 
 
+def declared_absence(slot: Parameter) -> str:
+    default = "" if slot.default is REQUIRED else f"={slot.default}"
+    return "?" * slot.optional + default or "-"
+
+
 def differences(rows: Rows, slots: list[Parameter], wanted: list[Row], known: dict[str, dict[int, int]]) -> list[str]:
     found = []
     lowest = min(row.since for row in rows.inputs)
@@ -101,6 +107,8 @@ def differences(rows: Rows, slots: list[Parameter], wanted: list[Row], known: di
             found.append(f"{slot.name} is declared from {own} on, should be from {row.since} on")
         if row.ranks != "*" and declared_ranks(slot) != row.ranks:
             found.append(f"{slot.name} has ranks {declared_ranks(slot)}, should have {row.ranks}")
+        if declared_absence(slot) != row.absence:
+            found.append(f"{slot.name} is declared with {declared_absence(slot)}, should be with {row.absence}")
     return found
 
 
@@ -180,10 +188,17 @@ def describe_ranks(parameter: Any) -> str:
     return "-"
 
 
-def write_row(parameter: Any, since: int, ranks: str, mark: str = "") -> str:
+def describe_absence(parameter: Any) -> str:
+    may_lack = parameter["optional"] and (parameter["kind"] == "tensor" or parameter["optional_kind"] == "no_value")
+    words = {"false": "False", "no layer norm": "None"}
+    default = f"={words.get(parameter['default'], parameter['default'])}" if "default" in parameter else ""
+    return "?" * may_lack + default or "-"
+
+
+def write_row(parameter: Any, since: int, ranks: str, absence: str, mark: str = "") -> str:
     is_any = len(parameter["types"]) > 12
     types = " ".join(f"{code}:{level}" for code, level in parameter["types"].items())
-    return f"  {mark}{parameter['name']} {since} {ranks} {ANY if is_any else types}"
+    return f"  {mark}{parameter['name']} {since} {ranks} {absence} {ANY if is_any else types}"
 
 
 def write_facts(facts: Any) -> str:
@@ -197,8 +212,9 @@ def write_facts(facts: Any) -> str:
             for parameter in signature["inputs"]:
                 arity = {} if signature["arity"] == "variable" else signature["arity"]
                 longer = [level for count, level in arity.items() if int(count) > parameter["index"]]
-                lines.append(write_row(parameter, max(lowest, min(longer, default=lowest)), describe_ranks(parameter)))
-            lines += [write_row(output, lowest, "*", "-> ") for output in fact["outputs"]]
+                since = max(lowest, min(longer, default=lowest))
+                lines.append(write_row(parameter, since, describe_ranks(parameter), describe_absence(parameter)))
+            lines += [write_row(output, lowest, "*", "-", "-> ") for output in fact["outputs"]]
     return "\n".join(lines) + "\n"
 
 

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from nnapi.errors import MissedDeadlineTransientError, OpFailedError
+from nnapi.errors import BadDataError, MissedDeadlineTransientError, OpFailedError
 from nnapi.runtime.executors import deadline
-from nnapi.runtime.executors.deadline import PATIENCE, deadline_after, pick_earlier, run_in_time
+from nnapi.runtime.executors.deadline import PATIENCE, deadline_after, pick_earlier, read_nanoseconds, run_in_time
 
 
 def test_moments(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,6 +23,23 @@ def test_moments(monkeypatch: pytest.MonkeyPatch) -> None:
         2,
         2,
     )
+
+
+@pytest.mark.parametrize(
+    ("duration", "moment"),
+    [(0, None), (1, 6), (2**64 - 2, 2**64 + 3), (2**64 - 1, None), (2**64, None), (-1, None)],
+)
+def test_the_longest_and_the_shortest_duration(
+    duration: int, moment: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deadline, "time", SimpleNamespace(monotonic_ns=lambda: 5))
+    assert deadline_after(duration) == moment
+
+
+def test_a_fraction_is_not_a_number_of_nanoseconds() -> None:
+    assert [read_nanoseconds(each) for each in (0, 7, 2.0)] == [0, 7, 2]
+    with pytest.raises(BadDataError, match=r"^1\.5 are not nanoseconds: 1\.5 s are 1500000000 ns$"):
+        read_nanoseconds(1.5)  # type: ignore[arg-type]
 
 
 def test_work_that_ends_in_time() -> None:
