@@ -10,7 +10,7 @@ onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx import helper, numpy_helper  # noqa: E402
 
 RNG = np.random.default_rng(6)
-BATCHES, ROWS, HEADS, WIDTH, PAST = 2, 3, 4, 8, 2
+BATCHES, ROWS, HEADS, WIDTH, PAST = 2, 3, 4, 8, 5
 SIZE = HEADS * WIDTH
 
 

@@ -111,7 +111,7 @@ def test_variants_that_onnx_runtime_computes_on_gpus(kind: str, inputs: Any, att
         ("Attention", [X, WEIGHTS, BIAS, *ABSENT[:3], TOTAL], N, "its input 6 is not read"),
         ("Attention", [X, WEIGHTS, BIAS, np.ones(7, np.int32)], N, "its mask is [7] for 2 × 3 rows and 3 keys"),
         ("Attention", [X, WEIGHTS, BIAS, MASK], N, "its mask is [2, 4] for 2 × 3 rows and 3 keys"),
-        ("Attention", [X, WEIGHTS, BIAS, BOTH, OLD[:, :, :, :1]], N, "its mask is [2, 5] for 2 × 3 rows and 4 keys"),
+        ("Attention", [X, WEIGHTS, BIAS, BOTH, OLD[:, :, :, :1]], N, "its mask is [2, 8] for 2 × 3 rows and 4 keys"),
         (
             "Attention",
             [X, NARROW, np.zeros(2 * SIZE + 8, np.float32)],
