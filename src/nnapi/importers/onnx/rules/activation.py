@@ -82,8 +82,8 @@ def prelu(node: Node) -> Tensor:
     return layout.result(node, node.apply(OperationCode.PRELU, x, slope))
 
 
-def _elu(x: Term, alpha: float) -> Term:
-    return Term(x.node, x.node.apply(OperationCode.ELU, x.value, x.node.real(_read(x, "alpha", alpha), x.value)))
+def _elu(x: Term) -> Term:
+    return Term(x.node, x.node.apply(OperationCode.ELU, x.value, x.node.real(_read(x, "alpha"), x.value)))
 
 
 def _softplus(x: Term) -> Term:
@@ -91,18 +91,18 @@ def _softplus(x: Term) -> Term:
     return relu(x) + log(exp(-abs(x)) + 1)
 
 
-def _read(x: Term, name: str, default: float) -> float:
-    return float(x.node.attribute(name, default))
+def _read(x: Term, name: str) -> float:
+    return float(x.node.attribute(name))
 
 
 FORMULAS: dict[str, Callable[[Term], Term]] = {
-    "Elu": lambda x: _elu(x, 1.0),
+    "Elu": _elu,
     "Erf": error_function,
     "Gelu": lambda x: gelu(x, is_approximate=x.node.attribute("approximate", "none") == "tanh"),
-    "LeakyRelu": lambda x: x.apply(OperationCode.PRELU, _read(x, "alpha", 0.01)),
-    "Selu": lambda x: _elu(x, 1.6732632) * _read(x, "gamma", 1.050701),
+    "LeakyRelu": lambda x: x.apply(OperationCode.PRELU, _read(x, "alpha")),
+    "Selu": lambda x: _elu(x) * _read(x, "gamma"),
     "Softplus": _softplus,
-    "ThresholdedRelu": lambda x: choose(x > _read(x, "alpha", 1.0), x, x.beside(0)),
+    "ThresholdedRelu": lambda x: choose(x > float(x.node.attribute("alpha", 1.0)), x, x.beside(0)),
 }
 
 
