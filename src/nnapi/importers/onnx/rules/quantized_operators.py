@@ -48,7 +48,7 @@ def qlinear_conv(node: Node) -> Result:
 @rule("com.microsoft:QGemm")
 def qgemm(node: Node) -> Result:
     """Lower QGemm; without a scale its result is float."""
-    axis = 0 if node.attribute("transB", 0) else 1
+    axis = 0 if node.attribute("transB") else 1
     tensors = [_dequantize(node, 0), _dequantize(node, 3, axis), _bias(node, 6)]
     return _requantize(node, "Gemm", tensors, 7) if node.has(7) else apply_rule(node, "Gemm", tensors)
 
@@ -68,7 +68,7 @@ def qlinear_pair(node: Node) -> Result:
     "com.microsoft:QLinearGlobalAveragePool",
 )
 def qlinear_of_one(node: Node) -> Result:
-    expressible(not node.attribute("channels_last", 0), "its image is NHWC")
+    expressible(not node.attribute("channels_last"), "its image is NHWC")
     return _requantize(node, node.kind.removeprefix("QLinear"), [_dequantize(node, 0)], 3)
 
 
