@@ -69,6 +69,16 @@ def test_a_session_lends_its_memory() -> None:
     assert (first == 11).all()
 
 
+@pytest.mark.parametrize("borrow", [False, True])
+def test_a_session_runs_directly_on_its_memory_or_copies(borrow: bool) -> None:
+    session = prepared().session()
+    run = session.direct([(2, 3), (2, 3)], borrow)
+    (first,) = run([floats(1), floats(2)])
+    (second,) = run([floats(5), floats(6)])
+    assert (first == (11 if borrow else 3)).all()
+    assert (second == 11).all()
+
+
 def test_a_session_binds_its_memory_until_it_is_closed() -> None:
     session = prepared().session()
     bound = session.bind([(2, 3), (2, 3)])

@@ -9,6 +9,7 @@ import pytest
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert import lstm_cells
+from nnapi.drivers.litert.rules.convolution_filters import quantize_filter
 from nnapi.drivers.litert.rules.recurrent_lstm import _largest, _need_exact, _need_exact_state, _need_held
 from nnapi.drivers.litert.unsigned_values import UnsignedTensors, can_be_unsigned, is_possible
 from nnapi.drivers.xnnpack.lowering import lower_model
@@ -243,3 +244,65 @@ def test_sums_of_computed_filters_stay_exact_in_float(out: float, is_taken: bool
     reason = find_reason((1.0, 5.375, out), constant=False, depth=3)
     assert is_taken == (not reason)
     assert is_taken or "filter is computed, and its sums may reach 1059119 LSB" in reason
+
+
+@pytest.mark.parametrize(
+    ("kind", "zero_point", "values", "expected"),
+    [
+        ("uint8", 121, [0, 121, 248, 122], [-121, 0, 127, 1]),
+        ("int8", -7, [-128, -7, 120, 0], [-121, 0, 127, 7]),
+        ("int8", 5, [-122, 5, 127, 4], [-127, 0, 122, -1]),
+    ],
+)
+def test_filters_that_fit_are_signed_differences_from_the_zero_point(
+    kind: str, zero_point: int, values: list[int], expected: list[int]
+) -> None:
+    x, y, w = (
+        tensor(kind, (1, 1, 1, 2), 0.5, 3),
+        tensor(kind, (1, 1, 1, 2), 0.5, 3),
+        tensor(kind, (2, 1, 1, 2), 0.25, zero_point),
+    )
+    bias = tensor("int32", (2,), 0.125), np.array([5, -6], np.int32)
+    codes = np.array(values, w.dtype).reshape(w.dimensions)
+    inputs = [
+        (x, np.zeros(x.dimensions)),
+        (w, codes),
+        bias,
+        *(scalar(OperandCode.INT32, each) for each in (2, 1, 1, 0)),
+    ]
+    (operator,) = lower_model(single(Op.CONV_2D, inputs, [y], constant=True)).graph.operators
+    filter, offsets = operator.input(1), operator.input(2)
+    assert filter.value.reshape(-1).tolist() == expected
+    assert (filter.type, filter.zero_point, np.asarray(filter.scale).tolist()) == ("i8", 0, [0.25, 0.25])
+    assert (offsets.value.tolist(), np.asarray(offsets.scale).tolist()) == ([5, -6], [0.125, 0.125])
+
+
+def weights(scale: Any, zero_point: int = 0, axis: int = 0, is_constant: bool = True) -> Tensor:
+    return Tensor("i8", (2, 3), scale, zero_point, axis, np.ones((2, 3), np.int8) if is_constant else None)
+
+
+def several(*scales: float) -> Any:
+    return np.array(scales, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("behind", "channel", "scales"),
+    [
+        (weights(0.5), 0, [0.5, 0.5]),
+        (weights(0.5), 1, None),
+        (weights(several(0.5, 2)), 0, [0.5, 2]),
+        (weights(several(0.5, 2, 4), axis=1), 1, [0.5, 2, 4]),
+        (weights(several(0.5, 2)), 1, None),
+        (weights(several(2.0**-40, 2.0**40)), 0, [2.0**-40, 2.0**40]),
+        (weights(several(2.0**-41, 1)), 0, None),
+        (weights(several(1, 2.0**41)), 0, None),
+        (weights(0.5, zero_point=1), 0, None),
+        (weights(0.5, is_constant=False), 0, None),
+        (None, 0, None),
+    ],
+)
+def test_quantized_weights_behind_float_ones(behind: Tensor | None, channel: int, scales: list[float] | None) -> None:
+    context: Any = SimpleNamespace(find_quantized=lambda name: behind, find=lambda look, *tensors: look(*tensors))
+    found = quantize_filter(context, "weights", channel)
+    assert (None if found is None else np.asarray(found.scale).tolist()) == scales
+    assert found is None or found.value.tolist() == [[1, 1, 1], [1, 1, 1]]
