@@ -1,7 +1,8 @@
 """The declared types, levels, ranks and defaults of every operand against rows of facts, which lie in levels.txt.
 
 A row has the operand's name, the level that introduced it, its ranks if they are limited, ``?`` if it may be omitted or
-its default after ``=``, and its types, each with its level. A line that is not indented names the operation, the overload and the legal numbers of outputs with their levels.
+its default after ``=``, and its types, each with its level. A line that is not indented names the operation, the
+overload and the legal numbers of outputs with their levels.
 """
 
 import json

@@ -37,7 +37,7 @@ def test_the_longest_and_the_shortest_duration(
 
 
 def test_a_fraction_is_not_a_number_of_nanoseconds() -> None:
-    assert [read_nanoseconds(each) for each in (0, 7, 2.0)] == [0, 7, 2]
+    assert [read_nanoseconds(each) for each in (0, 7, 2.0)] == [0, 7, 2]  # type: ignore[arg-type]
     with pytest.raises(BadDataError, match=r"^1\.5 are not nanoseconds: 1\.5 s are 1500000000 ns$"):
         read_nanoseconds(1.5)  # type: ignore[arg-type]
 

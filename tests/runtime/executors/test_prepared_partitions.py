@@ -156,7 +156,7 @@ def test_refusals_of_a_precision_are_those_of_the_engines_that_refuse() -> None:
 
 def test_an_observed_plan_is_unwrapped() -> None:
     inner: Any = SimpleNamespace()
-    assert unwrap(Observed(inner, SimpleNamespace(threads=1, observe=None))) is inner  # type: ignore[arg-type]
+    assert unwrap(Observed(inner, SimpleNamespace(threads=1, observe=None))) is inner
     assert unwrap(inner) is inner
 
 

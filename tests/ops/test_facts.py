@@ -1,0 +1,116 @@
+"""The traits and cost classes of operations: which share each, as sets."""
+
+import pytest
+
+from nnapi.model.facts import Kind, Trait
+from nnapi.model.operation import REGISTRY
+
+TRAITS = {
+    Trait.FOLDS: """
+        ABS ADD CAST CONCATENATION DEQUANTIZE DIV EQUAL EXP EXPAND_DIMS FILL FLOOR GATHER GREATER
+        GREATER_EQUAL LESS LESS_EQUAL LOG LOGICAL_AND LOGICAL_NOT LOGICAL_OR MAXIMUM MINIMUM MUL NEG NOT_EQUAL
+        PACK POW QUANTIZE REDUCE_MAX REDUCE_MIN REDUCE_PROD REDUCE_SUM RELU RELU1 RELU6 RESHAPE REVERSE RSQRT
+        SELECT SLICE SPLIT SQRT SQUEEZE STRIDED_SLICE SUB TILE TRANSPOSE
+    """,
+    Trait.MOVES: """
+        BATCH_TO_SPACE_ND CHANNEL_SHUFFLE DEPTH_TO_SPACE EMBEDDING_LOOKUP EXPAND_DIMS FILL GATHER
+        HASHTABLE_LOOKUP MIRROR_PAD PACK PAD PAD_V2 RESHAPE RESIZE_NEAREST_NEIGHBOR REVERSE SLICE
+        SPACE_TO_BATCH_ND SPACE_TO_DEPTH SPLIT SQUEEZE STRIDED_SLICE TILE TRANSPOSE
+    """,
+    Trait.RESTATES: """
+        CAST DEQUANTIZE EXPAND_DIMS QUANTIZE RESHAPE SQUEEZE
+    """,
+    Trait.CHOOSES: """
+        ABS ARGMAX ARGMIN CAST DEQUANTIZE EQUAL FLOOR GREATER GREATER_EQUAL LESS LESS_EQUAL LOGICAL_AND
+        LOGICAL_NOT LOGICAL_OR MAX_POOL_2D NEG NOT_EQUAL RANK REDUCE_ALL REDUCE_ANY REDUCE_MAX REDUCE_MIN
+        ROI_POOLING SELECT TOPK_V2
+    """,
+    Trait.REQUANTIZES: """
+        CONCATENATION MAXIMUM MINIMUM QUANTIZE RELU RELU1 RELU6
+    """,
+    Trait.PAIRS: """
+        ADD DIV ELU EXP HARD_SWISH LOG LOGISTIC MUL POW PRELU RSQRT SIN SQRT SUB TANH
+    """,
+    Trait.STEPS: """
+        CAST EQUAL FLOOR GREATER GREATER_EQUAL LESS LESS_EQUAL NOT_EQUAL QUANTIZE
+    """,
+    Trait.COMPARES: """
+        EQUAL GREATER GREATER_EQUAL LESS LESS_EQUAL NOT_EQUAL
+    """,
+    Trait.ORDERS: """
+        ARGMAX ARGMIN BOX_WITH_NMS_LIMIT DETECTION_POSTPROCESSING GENERATE_PROPOSALS HEATMAP_MAX_KEYPOINT
+        LSH_PROJECTION ROI_ALIGN ROI_POOLING TOPK_V2
+    """,
+    Trait.FEEDS_BACK: """
+        BIDIRECTIONAL_SEQUENCE_LSTM BIDIRECTIONAL_SEQUENCE_RNN UNIDIRECTIONAL_SEQUENCE_LSTM
+        UNIDIRECTIONAL_SEQUENCE_RNN
+    """,
+    Trait.DRAWS: """
+        RANDOM_MULTINOMIAL
+    """,
+}
+"""The operations with each trait."""
+
+KINDS = {
+    Kind.CONVOLUTION: """
+        CONV_2D GROUPED_CONV_2D TRANSPOSE_CONV_2D
+    """,
+    Kind.DEPTHWISE: """
+        DEPTHWISE_CONV_2D
+    """,
+    Kind.PRODUCT: """
+        BATCH_MATMUL FULLY_CONNECTED
+    """,
+    Kind.RECURRENT: """
+        BIDIRECTIONAL_SEQUENCE_LSTM BIDIRECTIONAL_SEQUENCE_RNN LSTM QUANTIZED_16BIT_LSTM QUANTIZED_LSTM RNN
+        SVDF UNIDIRECTIONAL_SEQUENCE_LSTM UNIDIRECTIONAL_SEQUENCE_RNN
+    """,
+    Kind.ELEMENTWISE: """
+        ABS ADD CAST DEQUANTIZE DIV EQUAL FLOOR GREATER GREATER_EQUAL LESS LESS_EQUAL LOGICAL_AND LOGICAL_NOT
+        LOGICAL_OR MAXIMUM MINIMUM MUL NEG NOT_EQUAL PRELU QUANTIZE RELU RELU1 RELU6 SELECT SUB
+    """,
+    Kind.TRANSCENDENTAL: """
+        ELU EXP HARD_SWISH LOG LOGISTIC LOG_SOFTMAX POW RSQRT SIN SOFTMAX SQRT TANH
+    """,
+    Kind.REDUCTION: """
+        ARGMAX ARGMIN AVERAGE_POOL_2D L2_NORMALIZATION L2_POOL_2D MAX_POOL_2D MEAN REDUCE_ALL REDUCE_ANY
+        REDUCE_MAX REDUCE_MIN REDUCE_PROD REDUCE_SUM
+    """,
+    Kind.RESIZE: """
+        RESIZE_BILINEAR RESIZE_NEAREST_NEIGHBOR
+    """,
+    Kind.MOVEMENT: """
+        BATCH_TO_SPACE_ND CHANNEL_SHUFFLE CONCATENATION DEPTH_TO_SPACE EMBEDDING_LOOKUP FILL GATHER MIRROR_PAD
+        PACK PAD PAD_V2 REVERSE SLICE SPACE_TO_BATCH_ND SPACE_TO_DEPTH SPLIT STRIDED_SLICE TILE TRANSPOSE
+    """,
+    Kind.RESHAPE: """
+        EXPAND_DIMS RESHAPE SQUEEZE
+    """,
+    Kind.OTHER: """
+        AXIS_ALIGNED_BBOX_TRANSFORM BOX_WITH_NMS_LIMIT DETECTION_POSTPROCESSING GENERATE_PROPOSALS
+        HASHTABLE_LOOKUP HEATMAP_MAX_KEYPOINT IF INSTANCE_NORMALIZATION LOCAL_RESPONSE_NORMALIZATION
+        LSH_PROJECTION RANDOM_MULTINOMIAL RANK ROI_ALIGN ROI_POOLING TOPK_V2 WHILE
+    """,
+}
+"""The operations of each cost class."""
+
+
+@pytest.mark.parametrize("trait", Trait, ids=lambda trait: trait.name)
+def test_the_operations_with_a_trait(trait: Trait) -> None:
+    assert sorted(operation.name for operation in REGISTRY.values() if operation.does(trait)) == TRAITS[trait].split()
+
+
+@pytest.mark.parametrize("kind", Kind, ids=lambda kind: kind.name)
+def test_the_operations_of_a_cost_class(kind: Kind) -> None:
+    assert (
+        sorted(operation.name for operation in REGISTRY.values() if operation.facts.kind is kind) == KINDS[kind].split()
+    )
+
+
+def test_traits_that_exclude_or_imply_each_other() -> None:
+    """A result that restates the input has its elements; one that draws, orders or feeds back moves none."""
+    for operation in REGISTRY.values():
+        unstable = [trait for trait in (Trait.ORDERS, Trait.DRAWS, Trait.FEEDS_BACK) if operation.does(trait)]
+        assert not (unstable and operation.does(Trait.MOVES)), operation
+        assert not operation.does(Trait.COMPARES) or operation.does(Trait.STEPS), operation
+        assert not operation.does(Trait.RESTATES) or operation.does(Trait.FOLDS), operation
