@@ -20,6 +20,7 @@ from nnapi.drivers.isolated.service import Service, Waiting, Worker
 from nnapi.drivers.isolated.shared_constants import Offers
 from nnapi.errors import ResourceExhaustedTransientError, UnavailableDeviceError
 from tests.drivers.isolated.isolated_cases import Misbehaving
+from tests.waiting import count_descriptors
 
 CLIENT = 4711
 
@@ -121,7 +122,7 @@ def test_one_process_may_have_a_fourth_of_the_connections(
 ) -> None:
     service._applications = applications
     for number in range(own + others):
-        add_worker(service, CLIENT if number < own else 1)[1].close()
+        add_worker(service, CLIENT if number < own else (1, 9999)[number % 2])[1].close()
     assert service._find_obstacle(CLIENT) == reason
 
 
@@ -234,6 +235,70 @@ def test_how_long_the_service_sleeps(
     service._workers, service._waiting = [], []
 
 
+# How a worker begins
+
+
+def ready(service: Service) -> list[int]:
+    return [file for file, _ in service._poll.poll(0)]
+
+
+def test_a_worker_is_watched(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its end, its application's end, and the constants that it offers."""
+    monkeypatch.setattr(os, "fork", lambda: 77)
+    monkeypatch.setattr(os, "pidfd_open", lambda pid: os.eventfd(pid))
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    service._answer(ours, CLIENT)
+    (worker,) = service._workers
+    assert (worker.pid, worker.client, worker.connection) == (77, CLIENT, ours)
+    assert worker.clock.tolist() == [0, 0, 0], "one for each of its threads"
+    assert set(service._handlers) == {worker.process, ours.fileno(), worker.offers.worker.fileno()}
+    assert worker.process in ready(service)
+    assert ours.fileno() not in ready(service)
+    theirs.close()
+    assert ours.fileno() in ready(service)
+    for _ in range(2):
+        service._ignore(ours)
+        assert ours.fileno() not in ready(service)
+    assert len(service._handlers) == 2
+
+
+def test_a_worker_that_cannot_be_watched_is_ended(
+    service: Service, monkeypatch: pytest.MonkeyPatch, killed: list[tuple[int, int]]
+) -> None:
+    def fail(pid: int) -> int:
+        raise OSError(24, "no descriptor left")
+
+    monkeypatch.setattr(os, "fork", lambda: 77)
+    monkeypatch.setattr(os, "pidfd_open", fail)
+    monkeypatch.setattr(os, "waitpid", lambda *args: killed.append(args))
+    before = count_descriptors()
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    service._answer(ours, CLIENT)
+    answer = receive(theirs)
+    assert answer is not None
+    assert answer.body["error"][1] == "no process can be started: [Errno 24] no descriptor left"
+    assert killed == [(77, signal.SIGKILL), (77, 0)]
+    theirs.close()
+    assert (service._workers, count_descriptors()) == ([], before)
+
+
+def test_a_worker_that_offers_nothing_more_is_not_asked(service: Service) -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    worker, other = add_worker(service)
+    worker.offers.close()
+    worker.offers = Offers(ours)
+    service._watch(ours, select.POLLIN, print)
+    service._share(worker)
+    assert ours.fileno() in service._handlers, "there is no message yet"
+    theirs.send(bytes(33))
+    service._share(worker)
+    assert ours.fileno() in service._handlers
+    theirs.close()
+    service._share(worker)
+    assert service._handlers == {}
+    other.close()
+
+
 # How a worker ends
 
 
@@ -318,13 +383,14 @@ def test_the_application_is_told_how_its_worker_ended(
 
 
 @pytest.mark.parametrize(("asked", "nice"), [(0, 0), (7, 7), (-3, 0), (40, 19)])
-@pytest.mark.parametrize("is_remote", [False, True])
+@pytest.mark.parametrize("is_remote", [None, False, True])
 def test_a_worker_limits_itself_before_it_serves(
-    service: Service, monkeypatch: pytest.MonkeyPatch, asked: int, nice: int, is_remote: bool
+    service: Service, monkeypatch: pytest.MonkeyPatch, asked: int, nice: int, is_remote: bool | None
 ) -> None:
     """A device that starts a process of its own needs sockets for it."""
     driver: Any = Misbehaving("", "")
-    driver.is_remote = is_remote
+    if is_remote is not None:
+        driver.is_remote = is_remote
     service._drivers = {"found": driver, "another": driver}
     done: list[Any] = []
     monkeypatch.setattr(service_module, "lower_priority", done.append)

@@ -2,6 +2,7 @@
 
 import fcntl
 import gc
+import hashlib
 import os
 import re
 import socket
@@ -17,7 +18,7 @@ from nnapi.drivers.isolated.shared_constants import KEPT, LEAST, Offers, Shelf
 from nnapi.errors import BadDataError
 from nnapi.model.memory import mappings
 from tests.drivers.isolated.service_cases import application, counted, pid_of, serving
-from tests.waiting import comes_true
+from tests.waiting import comes_true, count_descriptors
 
 BYTES = np.arange(LEAST, dtype=np.uint8)
 X = np.ones(LEAST // 4, np.float32)
@@ -136,3 +137,77 @@ def test_a_service_keeps_few_files_of_one_worker(ends: tuple[socket.socket, sock
     offers.close()
     os.close(file)
     assert len(os.listdir("/proc/self/fd")) == before - 2
+
+
+def test_the_digest_is_forgotten_with_the_constants(ends: tuple[socket.socket, socket.socket]) -> None:
+    """BLAKE2b of 32 bytes; a minus behind it means that the worker has them no more."""
+    file = memory_file([BYTES])
+    ends[1].send(b".")
+    made = Shelf(ends[0]).map(LEAST, file)
+    digest = hashlib.blake2b(BYTES.tobytes(), digest_size=32).digest()
+    message, (sent,), _, _ = socket.recv_fds(ends[1], 100, 1)
+    assert (message, os.fstat(sent).st_ino) == (digest, os.fstat(file).st_ino)
+    del made
+    gc.collect()
+    assert ends[1].recv(100, socket.MSG_DONTWAIT) == digest + b"-"
+    for each in (file, sent):
+        os.close(each)
+
+
+def test_a_service_that_has_ended_shares_nothing(ends: tuple[socket.socket, socket.socket]) -> None:
+    file = memory_file([BYTES])
+    ends[1].close()
+    assert (Shelf(ends[0]).map(LEAST, file).view() == BYTES).all()
+    os.close(file)
+
+
+def test_the_first_offer_is_answered_to_others(ends: tuple[socket.socket, socket.socket]) -> None:
+    """And kept by each worker until that forgets it."""
+    others = [socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(2)]
+    offers = [Offers(ours) for ours, _ in (ends, *others)]
+    sockets = [theirs for _, theirs in (ends, *others)]
+    files = [memory_file([bytes([number])]) for number in range(3)]
+    inodes = [os.fstat(file).st_ino for file in files]
+
+    def offer(number: int, digest: bytes) -> list[int]:
+        socket.send_fds(sockets[number], [digest], [files[number]])
+        assert offers[number].answer(offers)
+        message, found, _, _ = socket.recv_fds(sockets[number], 10, 2)
+        assert message == b"."
+        answered = [os.fstat(file).st_ino for file in found]
+        for file in found:
+            os.close(file)
+        return answered
+
+    same, other = bytes(32), bytes(31) + b"x"
+    assert offer(0, same) == []
+    assert offer(1, other) == []
+    assert offer(1, same) == [inodes[0]]
+    sockets[0].send(same + b"-")
+    assert offers[0].answer(offers)
+    assert offer(2, same) == [inodes[0]], "the second has it open"
+    assert offer(2, other) == [inodes[1]]
+    for each, theirs in zip(offers, sockets, strict=True):
+        each.close()
+        theirs.close()
+    for file in files:
+        os.close(file)
+
+
+def test_a_worker_that_reads_no_answer_does_not_hold_up_the_service(ends: tuple[socket.socket, socket.socket]) -> None:
+    """Nor one whose message has been read already."""
+    offers, file = Offers(ends[0]), memory_file([b"x"])
+    with pytest.raises(BlockingIOError):
+        offers.answer([offers])
+    before = count_descriptors()
+
+    def flood() -> None:
+        while True:
+            socket.send_fds(ends[1], [bytes(32)], [file])
+            offers.answer([])
+
+    with pytest.raises(BlockingIOError):
+        flood()
+    assert count_descriptors() == before + 1, "only the first offer is kept"
+    offers.close()
+    os.close(file)

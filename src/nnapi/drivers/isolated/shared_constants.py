@@ -67,19 +67,21 @@ class Offers:
 
     def __init__(self, worker: socket.socket) -> None:
         self.worker = worker
+        worker.setblocking(False)  # Python's send_fds and recv_fds ignore MSG_DONTWAIT
         self._files: dict[bytes, int] = {}
 
     def answer(self, everybody: "Iterable[Offers]") -> bool:
-        """Answer the worker's message; return False at the end of the messages. An offer is answered with a descriptor
-        of the same constants, if there is one, which is kept for others until the worker forgets it."""
-        message, files, _, _ = socket.recv_fds(self.worker, DIGEST + len(FORGET), 1, socket.MSG_DONTWAIT)
+        """Answer the worker's message; return False at the end of the messages, or raise OSError if there is none yet
+        or the worker does not read its answers. An offer is answered with a descriptor of the same constants, if there
+        is one, which is kept for others until the worker forgets it."""
+        message, files, _, _ = socket.recv_fds(self.worker, DIGEST + len(FORGET), 1)
         digest = message[:DIGEST]
         if len(message) > DIGEST:
             self._forget(digest)
         elif message:
             found = [offers._files[digest] for offers in everybody if digest in offers._files][:1]
             try:
-                socket.send_fds(self.worker, [b"."], found, socket.MSG_DONTWAIT)
+                socket.send_fds(self.worker, [b"."], found)
                 if (same := found or files) and digest not in self._files and len(self._files) < KEPT:
                     self._files[digest] = os.dup(same[0])
             finally:
