@@ -153,19 +153,6 @@ def test_a_refusal_says_why(service: Service) -> None:
     theirs.close()
 
 
-def test_a_worker_that_cannot_be_started_is_a_refusal(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_: socket.socket, client: int) -> None:
-        raise OSError(11, "no process left")
-
-    monkeypatch.setattr(service, "_start", fail)
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    service._answer(ours, CLIENT)
-    answer = receive(theirs)
-    assert answer is not None
-    assert answer.body["error"][1] == "no process can be started: [Errno 11] no process left"
-    theirs.close()
-
-
 def test_connections_of_one_process_wait_for_its_rate(
     service: Service, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
