@@ -202,3 +202,35 @@ def test_a_value_beyond_nnapi_s_rank_is_written_once_it_is_read() -> None:
     graph.emit(OperationCode.ABS, [value], [computed(FLOAT32, 2, 3)])
     graph.emit(OperationCode.ABS, [value], [computed(FLOAT32, 2, 3)])
     assert names(graph) == "RESHAPE ABS ABS"
+
+
+@pytest.mark.parametrize("code", [QUANT8, BOOL8])
+def test_an_operation_that_is_wrong_in_any_type_is_refused(code: OperandCode) -> None:
+    graph = made()
+    x, y = computed(code, 2, 3, scale=0.5 * (code == QUANT8)), computed(code, scale=0.25 * (code == QUANT8))
+    with pytest.raises(Refused, match="NNAPI's TRANSPOSE: "):
+        graph.emit(OperationCode.TRANSPOSE, [x, graph.ints([0, 1, 2])], [y])
+
+
+@pytest.mark.parametrize(("first", "second"), [((2, 3), ()), ((), (2, 3)), ((2, 3), (2, 0))])
+def test_results_of_unknown_dimensions_have_those_of_the_file(first: Any, second: Any) -> None:
+    graph, y = made(), computed(FLOAT32, 0, 3)
+    none = graph.scalar(OperandCode.INT32, 0)
+    graph.emit(OperationCode.ADD, [computed(FLOAT32, *first), computed(FLOAT32, *second), none], [y])
+    assert y.shape == (0, 3)
+    graph.emit(OperationCode.ADD, [computed(FLOAT32, 2, 3), computed(FLOAT32, 2, 1), none], [y])
+    assert y.shape == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("code", "dynamic", "passes"),
+    [
+        (OperationCode.RESHAPE, (False, True), True),  # to a shape that depends on dynamic dimensions
+        (OperationCode.RESHAPE, (True, True), False),
+        (OperationCode.TRANSPOSE, (False, True), False),
+    ],
+)
+def test_dynamic_dimensions_may_be_the_shape_of_a_reshape(code: int, dynamic: tuple[bool, bool], passes: bool) -> None:
+    given, result = [SimpleNamespace(is_dynamic_shape=each) for each in dynamic], SimpleNamespace(array=[1])
+    match = SimpleNamespace(inputs={"input": (0,)})
+    assert _passes(REGISTRY[code], match, given, [result]) == passes  # type: ignore[arg-type,list-item]

@@ -160,10 +160,11 @@ class Graph:
         for value in inputs:
             self.write_whole(value)
         try:
-            self._emit(code, inputs, outputs)
-        except BadDataError as error:
-            if not (self._emit_real(code, inputs, outputs) or self._emit_bytes(code, inputs, outputs)):
-                raise Refused(f"NNAPI's {code.name}: {error.message}") from None
+            try:
+                self._emit(code, inputs, outputs)
+            except BadDataError:
+                if not (self._emit_real(code, inputs, outputs) or self._emit_bytes(code, inputs, outputs)):
+                    raise
         except NnapiError as error:
             raise Refused(f"NNAPI's {code.name}: {error.message}") from None
 

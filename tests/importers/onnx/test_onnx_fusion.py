@@ -1,6 +1,7 @@
-"""Activations that are fused into the operator before."""
+"""Activations and quantizations that are fused into the operator before."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,8 +9,10 @@ import pytest
 onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx import helper  # noqa: E402
 
-from nnapi.codes import FuseCode  # noqa: E402
-from nnapi.importers.onnx.fusion import _activation  # noqa: E402
+from nnapi.codes import FuseCode, OperandCode  # noqa: E402
+from nnapi.importers.onnx.fusion import Fusion, Readers, _activation, quantized_type  # noqa: E402
+from nnapi.importers.onnx.tensors import Tensor, constant  # noqa: E402
+from nnapi.model.operand import OperandType  # noqa: E402
 
 
 @pytest.mark.parametrize(
@@ -57,3 +60,84 @@ def test_a_clip_by_inputs_needs_two_constants(low: object, high: object, fused: 
 def test_other_operators(kind: str, domain: str, fused: FuseCode) -> None:
     node = helper.make_node(kind, ["x"], ["y"], domain=domain, **({"min": 0.0, "max": 6.0} if domain else {}))  # type: ignore[arg-type]
     assert _activation(node, {}) == fused
+
+
+def tensor(value: object, dtype: Any = np.float32) -> Tensor:
+    return constant("t", np.array(value, dtype))
+
+
+UINT8, INT8 = OperandCode.TENSOR_QUANT8_ASYMM, OperandCode.TENSOR_QUANT8_ASYMM_SIGNED
+
+
+@pytest.mark.parametrize(
+    ("scale", "point", "type"),
+    [
+        (tensor(0.5), None, OperandType(UINT8, (), 0.5, 0)),
+        (tensor([0.5]), tensor(7, np.uint8), OperandType(UINT8, (), 0.5, 7)),
+        (tensor(0.5, np.float16), tensor([-7], np.int8), OperandType(INT8, (), 0.5, -7)),
+        (None, None, None),
+        (Tensor("t", 1, ()), None, None),
+        (tensor([0.5, 0.25]), None, None),
+        (tensor(1, np.int32), None, None),
+        (tensor(0), None, None),
+        (tensor(-0.5), None, None),
+        (tensor(np.inf), None, None),
+        (tensor(np.nan), None, None),
+        (tensor(1e-60, np.float64), None, None),
+        (tensor(1e60, np.float64), None, None),
+        (tensor(0.5), Tensor("t", 2, ()), None),
+        (tensor(0.5), tensor([1, 2], np.uint8), None),
+        (tensor(0.5), tensor(7, np.int32), None),
+    ],
+)
+def test_scales_and_zero_points_that_nnapi_has(scale: Any, point: Any, type: OperandType | None) -> None:
+    assert quantized_type(scale, point) == type
+
+
+def fused(nodes: list[Any], outputs: tuple[str, ...] = ()) -> Fusion:
+    """What is fused into the writer of ``a``."""
+    tensors = {"s": tensor(0.5), "z": tensor(7, np.uint8)}
+    return Readers(nodes, outputs).fusion("a", tensors)
+
+
+RELU = helper.make_node("Relu", ["a"], ["b"])
+TYPE = OperandType(UINT8, (), 0.5, 7)
+
+
+def quantize(*inputs: str, domain: str = "") -> Any:
+    return helper.make_node("QuantizeLinear", list(inputs), ["q"], domain=domain)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "outputs", "activation", "quantized"),
+    [
+        ([RELU], (), FuseCode.FUSED_RELU, None),
+        ([RELU], ("a",), FuseCode.FUSED_NONE, None),
+        ([RELU, helper.make_node("Neg", ["a"], ["c"])], (), FuseCode.FUSED_NONE, None),
+        ([RELU, quantize("b", "s", "z")], (), FuseCode.FUSED_RELU, TYPE),
+        ([RELU, quantize("b", "s", "z")], ("b",), FuseCode.FUSED_RELU, None),
+        ([quantize("a", "s", "z")], (), FuseCode.FUSED_NONE, TYPE),
+        ([quantize("a", "s")], (), FuseCode.FUSED_NONE, TYPE.replace(zero_point=0)),
+        ([quantize("a", "s", "")], (), FuseCode.FUSED_NONE, TYPE.replace(zero_point=0)),
+        ([quantize("a", "s", "computed")], (), FuseCode.FUSED_NONE, None),
+        ([quantize("a", "computed", "z")], (), FuseCode.FUSED_NONE, None),
+        ([quantize("a")], (), FuseCode.FUSED_NONE, None),
+        ([quantize("a", "s", "z", domain="other")], (), FuseCode.FUSED_NONE, None),
+        ([], (), FuseCode.FUSED_NONE, None),
+    ],
+)
+def test_a_single_reader_is_fused(nodes: Any, outputs: Any, activation: FuseCode, quantized: Any) -> None:
+    assert fused(nodes, outputs) == Fusion(activation, quantized)
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("is_read", [False, True])
+def test_a_reader_in_a_subgraph_counts(depth: int, is_read: bool) -> None:
+    """As an input of a node there, or as the output of the subgraph itself."""
+    info = [onnx.ValueInfoProto(name="c" if is_read else "a")]
+    graph = helper.make_graph([helper.make_node("Neg", ["a"], ["c"])] if is_read else [], "g", [], info)
+    for _ in range(depth - 1):
+        inner = helper.make_node("If", ["k"], ["c"], then_branch=graph)
+        graph = helper.make_graph([inner], "g", [], [onnx.ValueInfoProto(name="c")])
+    branch = helper.make_node("If", ["k"], ["y"], then_branch=graph)
+    assert fused([RELU, branch]).activation == FuseCode.FUSED_NONE

@@ -14,6 +14,7 @@ from nnapi.model.operand import OperandType
 if TYPE_CHECKING:
     import onnx
 
+LARGEST = float(np.finfo(np.float32).max)
 RECTIFIERS = {(0.0, 6.0): FuseCode.FUSED_RELU6, (-1.0, 1.0): FuseCode.FUSED_RELU1}
 
 
@@ -95,6 +96,6 @@ def quantized_type(scale: Tensor | None, point: Tensor | None) -> OperandType | 
         return None
     else:
         elem, zero = point.elem, int(point.array.reshape(()))
-    if not (np.isfinite(np.float32(number)) and np.float32(number) > 0):
+    if not (0 < number <= LARGEST and np.float32(number) > 0):
         return None
     return OperandType(OperandCode(CODES[elem]), (), number, zero)
