@@ -89,6 +89,15 @@ def test_a_session_binds_its_memory_until_it_is_closed() -> None:
     assert session.bind([(2, 3), (2, 3)]) is None
 
 
+@pytest.mark.parametrize("type", [FLOATS, CODES])
+def test_bound_memory_begins_with_zeros(type: OperandType) -> None:
+    session = prepared(type).session()
+    session.execute(Request([np.full((2, 3), value, type.dtype) for value in (5, 6)]))
+    bound = session.bind([(2, 3), (2, 3)])
+    assert [array.tolist() for array in bound.inputs] == [[[0, 0, 0], [0, 0, 0]]] * 2
+    assert session.bind([(2, 3), (3, 2)]) is None
+
+
 def test_without_a_session_nothing_is_lent() -> None:
     (sums,) = prepared().execute(Request([floats(1), floats(2)], borrow=True)).outputs
     assert sums.flags.owndata

@@ -5,15 +5,19 @@ from typing import Any
 import numpy as np
 import pytest
 
+import nnapi
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert.context import MOST_PADDING, tensor_of
 from nnapi.drivers.litert.lowering import lower_model
 from nnapi.drivers.litert.rules.binary import LONG, LONGEST
 from nnapi.drivers.litert.rules.resize import _sources, _steps_agree
+from nnapi.drivers.xnnpack.lowering import lower_model as lower_xnnpack
 from nnapi.formats.tflite.graph import Graph
 from nnapi.lowering.lower import Unsupported
+from nnapi.model.model import Model
 from nnapi.model.operand import OperandType, tensor
+from tests.drivers.xnnpack.engine_cases import Net
 from tests.single import scalar, single
 
 RELU, RELU6 = 1, 3
@@ -260,3 +264,45 @@ def test_the_highest_rank(rank: int, refused: bool) -> None:
             tensor_of(type, "x")
     else:
         assert tensor_of(type, "x").shape == type.dimensions
+
+
+def quantized_weights(is_permitted: bool) -> Model:
+    net, codes = Net(), np.array([[1, 2, 3], [4, 5, 6]], np.int8)
+    x, stored = net.input(real(2, 3)), net.constant(tensor("quant8_symm", (2, 3), 0.5), codes)
+    weights = net.call(Op.DEQUANTIZE, [stored], real(2, 3))
+    bias = net.constant(real(2), np.zeros(2))
+    y = net.call(Op.FULLY_CONNECTED, [x, weights, bias, *net.numbers(0)], real(2, 2))
+    net.model.permit_dynamic_range(is_permitted)
+    model: Model = net.finished(y)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("permitted", "lower_graph", "type"),
+    [
+        (False, lower_model, "f32"),
+        (True, lower_model, "f32"),
+        (False, lower_xnnpack, "f32"),
+        (True, lower_xnnpack, "i8"),
+    ],
+)
+def test_quantized_weights_are_for_models_and_engines_that_permit_them(
+    permitted: bool, lower_graph: Any, type: str
+) -> None:
+    """Others read them as float constants: the graph has no DEQUANTIZE."""
+    graph = lower_graph(quantized_weights(permitted)).graph
+    (operator,) = (each for each in graph.operators if each.kind == "FULLY_CONNECTED")
+    assert operator.input(1).type == type
+    assert type == "i8" or operator.input(1).value.tolist() == [[0.5, 1, 1.5], [2, 2.5, 3]]
+
+
+@pytest.mark.parametrize(("batch", "units", "supported"), [(0, 2, True), (1, 2, True), (1, 0, False)])
+def test_only_dimensions_that_are_unspecified_may_come_too_large(batch: int, units: int, supported: bool) -> None:
+    b = nnapi.Builder()
+    x = b.input(tensor("uint8", (batch, 3), 0.5, 3))
+    weights = b.input(tensor("uint8", (units, 3), 0.5, 128))
+    bias = b.input(tensor("int32", (units,), 0.25))
+    b.output(b.fully_connected(x, weights, bias, 0, out=tensor("uint8", (), 1.0, 7)))
+    (verdict,) = lower_model(b.finish()).verdicts
+    assert verdict.supported == supported
+    assert supported or "weights is computed, and may come too large for its sums" in verdict.reason

@@ -48,6 +48,11 @@ def test_names() -> None:
     assert fits("QUANTIZE", "Convert (NC)")
     assert not fits("CONV_2D", "Convert (NC)")
     assert not fits("RESHAPE", "Resize Bilinear 2D")
+    assert fits("SOMETHING_NEW", "Somber")
+    assert not fits("SOMETHING_NEW", "Sober")
+    assert fits("QUANTIZE", "Invalid Unary Op")
+    assert fits("RELU", "Invalid Unary Op")
+    assert not fits("ADD", "Invalid Unary Op")
 
 
 @pytest.mark.parametrize(
