@@ -14,8 +14,8 @@ PRELU = OperationCode.PRELU
 
 
 def test_literal() -> None:
-    x = floats([[-1, 2], [-3, 0]])
-    assert run(PRELU, x, floats([0.5, 10])).tolist() == [[-0.5, 2], [-1.5, 0]]
+    x = floats([[-1, 2], [-3, 0], [0.5, 0.25]])
+    assert run(PRELU, x, floats([0.5, 10])).tolist() == [[-0.5, 2], [-1.5, 0], [0.5, 0.25]]
 
 
 def test_literal_quantized() -> None:
