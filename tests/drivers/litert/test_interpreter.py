@@ -168,7 +168,8 @@ def test_a_pool_makes_as_many_instances_as_are_in_use() -> None:
         (XnnpackDriver(), PrepareOptions(PreferenceCode.PREFER_LOW_POWER), 10**9, 1),
         (XnnpackDriver(), PrepareOptions(PreferenceCode.PREFER_SUSTAINED_SPEED), 10**9, 1),
         (XnnpackDriver(), PrepareOptions(), 10**9, len(os.sched_getaffinity(0))),
-        (XnnpackDriver(), PrepareOptions(), 10**6, 1),
+        (XnnpackDriver(), PrepareOptions(), 10**7, len(os.sched_getaffinity(0))),
+        (XnnpackDriver(), PrepareOptions(), 10**7 - 1, 1),
     ],
 )
 def test_threads_follow_the_driver_then_the_caller_then_preference_and_work(

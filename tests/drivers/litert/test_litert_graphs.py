@@ -306,3 +306,32 @@ def test_only_dimensions_that_are_unspecified_may_come_too_large(batch: int, uni
     (verdict,) = lower_model(b.finish()).verdicts
     assert verdict.supported == supported
     assert supported or "weights is computed, and may come too large for its sums" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("code", "x", "arguments", "out"),
+    [
+        (Op.AVERAGE_POOL_2D, signed(1, 4, 4, 2), ints(2, 1, 1, 2, 2, 0), signed(1, 3, 3, 2)),
+        (Op.SOFTMAX, signed(2, 3), floats(1.0), signed(2, 3, scale=1 / 256, zero_point=-128)),
+        (Op.HARD_SWISH, signed(2, 3), [], signed(2, 3)),
+        (Op.PRELU, signed(2, 3), [(signed(3), np.array([1, 2, 3], np.int8))], signed(2, 3)),
+        (Op.L2_NORMALIZATION, signed(2, 3), [], signed(2, 3, scale=1 / 128)),
+    ],
+)
+def test_functions_with_slow_kernels_are_computed_in_float(
+    code: Op, x: OperandType, arguments: list[Any], out: OperandType
+) -> None:
+    graph = lower(code, [zeros(x), *arguments], out)
+    assert graph.operators[0].kind == "DEQUANTIZE"
+    assert [operator.kind for operator in graph.operators][-1] == "QUANTIZE"
+    assert all(tensor.type == "f32" for operator in graph.operators[1:-1] for tensor in operator.outputs)
+
+
+def test_dropped_axes_are_kept_by_the_engine_s_operators() -> None:
+    axes = tensor("int32", (1,)), np.array([1], np.int32)
+    assert kinds(Op.MEAN, [zeros(real(2, 3, 4)), axes, *ints(0)], real(2, 4)) == ["MEAN", "RESHAPE"]
+    assert kinds(Op.MEAN, [zeros(real(2, 3, 4)), axes, *ints(1)], real(2, 1, 4)) == ["MEAN"]
+    bounds = [(tensor("int32", (2,)), np.array(each, np.int32)) for each in ([1, 0], [2, 3], [1, 1])]
+    sliced = [zeros(real(2, 4)), *bounds, *ints(0, 0)]
+    assert kinds(Op.STRIDED_SLICE, [*sliced, *ints(1)], real(3)) == ["STRIDED_SLICE", "RESHAPE"]
+    assert kinds(Op.STRIDED_SLICE, [*sliced, *ints(0)], real(1, 3)) == ["STRIDED_SLICE"]

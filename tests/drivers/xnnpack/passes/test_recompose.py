@@ -112,6 +112,58 @@ def test_what_is_read_inside_is_still_computed() -> None:
     assert kinds(inner) == ["LESS", "SIGN"]
 
 
+@pytest.mark.parametrize(
+    ("x", "y", "found"),
+    [
+        (Tensor("i8", (4,), 1.0), Tensor("i32", (4,)), ["CAST"]),
+        (Tensor("i8", (4,), 0.5), Tensor("i32", (4,)), ["DEQUANTIZE", "CAST"]),
+        (Tensor("i8", (4,), 1.0, 1), Tensor("i32", (4,)), ["DEQUANTIZE", "CAST"]),
+        (Tensor("u8", (4,), 1.0), Tensor("i32", (4,)), ["DEQUANTIZE", "CAST"]),
+        (Tensor("i8", (4,), 1.0), Tensor("bool", (4,)), ["DEQUANTIZE", "CAST"]),
+        (Tensor("i8", (4,), 1.0), Tensor("i32", (2, 2)), ["CAST", "RESHAPE"]),
+    ],
+)
+def test_bytes_that_mean_themselves_are_cast_to_integers(x: Tensor, y: Tensor, found: list[str]) -> None:
+    real = Tensor("f32", x.shape)
+    assert kinds(Graph([Operator("DEQUANTIZE", [x], [real]), Operator("CAST", [real], [y])], [x], [y])) == found
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "one", "zero", "found"),
+    [
+        ("bool", "f32", 1, 0, ["CAST"]),
+        ("bool", "i32", 1, 0, ["SELECT"]),
+        ("bool", "f32", 0, 1, ["SELECT"]),
+        ("bool", "f32", 2, 0, ["SELECT"]),
+        ("bool", "f32", 1, -1, ["SELECT"]),
+        ("i32", "f32", 1, 0, ["SELECT"]),
+    ],
+)
+def test_only_truth_is_cast(x: str, y: str, one: float, zero: float, found: list[str]) -> None:
+    given, out = Tensor(x, (4,)), Tensor(y, (4,))
+    select = Operator("SELECT", [given, number(one, y), number(zero, y)], [out])
+    assert kinds(Graph([select], [given], [out])) == found
+
+
+def test_a_sign_of_integers_stays() -> None:
+    graph = write_sign_out()
+    for tensor in graph.tensors():
+        tensor.type = "i32" if tensor.type == "f32" else tensor.type
+    assert kinds(graph) == ["GREATER", "LESS", "SELECT", "SELECT"]
+
+
+def test_an_operator_with_an_activation_is_something_else() -> None:
+    graph = write_sign_out()
+    graph.operators[2].options["activation"] = 1
+    assert "SIGN" not in kinds(graph)
+
+
+def test_a_sign_of_two_inputs_is_none() -> None:
+    graph = write_sign_out()
+    graph.operators[1].inputs[0] = Tensor("f32", (2, 3))
+    assert "SIGN" not in kinds(graph)
+
+
 @pytest.mark.parametrize("numbers", [{"zero": 0.5}, {"below": -2.0}])
 def test_other_numbers_are_something_else(numbers: dict[str, float]) -> None:
     assert kinds(write_sign_out()) == ["SIGN"]
