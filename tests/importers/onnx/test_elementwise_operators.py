@@ -293,6 +293,14 @@ def test_arithmetic_is_quantized_in_one_type(kind: str, result: Any) -> None:
     assert np.abs(found.astype(int) - expected).max() <= 1
 
 
+def test_a_sum_of_quantized_and_float_values_is_of_floats() -> None:
+    constants = {"s": np.float32(0.5), "z": np.uint8(10), "t": np.float32(0.25), "u": np.uint8(20)}
+    inputs = {"x": np.array([10, 20, 9], np.uint8), "f": np.array([0.25, -1, 3], np.float32)}
+    for operands in ("a f", "f a"):
+        nodes = [node("DequantizeLinear", "x s z", "a"), node("Add", operands, "r"), node("QuantizeLinear", "r t u")]
+        assert results(nodes, inputs, constants) == [[21, 36, 30]]
+
+
 def test_the_activation_after_arithmetic_is_fused() -> None:
     bounds = {"low": np.float32(0), "high": np.float32(6)}
     nodes = [node("Add", "x x", "s"), node("Clip", "s low high")]

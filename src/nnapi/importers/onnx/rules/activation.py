@@ -17,7 +17,11 @@ from nnapi.importers.onnx.tensors import FLOAT, Tensor
 from nnapi.importers.refusals import expressible
 
 DIRECT = {"Sigmoid": OperationCode.LOGISTIC, "Tanh": OperationCode.TANH, "HardSwish": OperationCode.HARD_SWISH}
-RECTIFIED = {(0.0, 6.0): OperationCode.RELU6, (-1.0, 1.0): OperationCode.RELU1, (0.0, math.inf): OperationCode.RELU}
+RECTIFIED: dict[tuple[float | None, float | None], OperationCode] = {
+    (0.0, 6.0): OperationCode.RELU6,
+    (-1.0, 1.0): OperationCode.RELU1,
+    (0.0, math.inf): OperationCode.RELU,
+}
 """Bounds of NNAPI's activations."""
 
 
@@ -38,7 +42,7 @@ def clip(node: Node) -> Tensor:
         return replace(tensor, name=node.name)
     x, layout = real_input(node)
     low, high = _find_bounds(node)
-    known = RECTIFIED.get((low, high)) if low is not None and high is not None else None
+    known = RECTIFIED.get((low, high))
     if x.type.code in FLOATS and known is not None:
         return layout.result(node, node.apply(known, x))
     for i, number, code in ((1, low, OperationCode.MAXIMUM), (2, high, OperationCode.MINIMUM)):

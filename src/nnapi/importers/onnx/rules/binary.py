@@ -72,7 +72,7 @@ def power(node: Node) -> Tensor:
 def mod(node: Node) -> Tensor:
     """Lower Mod to x - q y; q is x / y rounded down, with ``fmod`` towards zero."""
     values, layout = align(node, 0, 1)
-    elem, fmod = node.tensor(0).elem, bool(node.attribute("fmod", 0))
+    elem, fmod = node.tensor(0).elem, bool(node.attribute("fmod"))
     x, y = (Term(node, node.cast(value, INT32) if elem in BYTES else value) for value in values)
     if x.value.type.code == INT32:
         whole = divide_towards_zero(x, y) if fmod else x / y
