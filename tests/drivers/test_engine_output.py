@@ -79,3 +79,34 @@ def test_the_other_descriptor_is_collected_where_one_is_missing(closed: int) -> 
     )
     done = subprocess.run([sys.executable, "-c", code, str(closed)], capture_output=True, check=False)
     assert (done.stdout, done.stderr) == ((b"said", b"") if closed == 1 else (b"", b"said"))
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("ERROR: " + "x" * 301, "x" * 300),
+        ("ERROR: " + "x" * 300, "x" * 300),
+        ("F1123 04:20:00.0 17 chip.cc:3] no chip", "no chip"),
+        ("E [chip] no chip", "no chip"),
+        ("VERBOSE: all is well", "all is well"),
+        ("  WARNING: much  ", "much"),
+        ("Error without a level", "Error without a level"),
+    ],
+)
+def test_the_level_of_a_line_is_not_shown(line: str, shown: str) -> None:
+    assert choose_line([line]) == shown
+
+
+def test_a_line_that_begins_as_an_error_has_a_level() -> None:
+    assert choose_line(["WARNING: a", "Every word counts", "Fine"]) == "a"
+
+
+def test_output_is_empty_after_it_was_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For the next one who collects it in the same file, and what is captured again goes where it went before."""
+    monkeypatch.setattr(module, "_shared", None)
+    first, second = Output(), Output()
+    with collect_output(first):
+        os.write(1, b"first and long\n")
+    with collect_output(second):
+        os.write(2, b"second\n\xff\n")
+    assert (first.text, second.text) == ("first and long\n", "second\n\ufffd\n")

@@ -1,6 +1,7 @@
 """The shipped timings: possible on every processor, and scaled as said."""
 
 import importlib
+from pathlib import Path
 
 import pytest
 
@@ -130,3 +131,53 @@ def test_products_of_bytes_scale_on_their_own(
             source = (Kind.CONVOLUTION, Element.UNSIGNED) if engine == "openvino" and place >= 2 else each
             assert found[each].mac == max(factors[place] * costs[source].mac, least[place])
             assert found[each].byte == factors[place] * costs[source].byte
+
+
+def test_a_row_of_the_file() -> None:
+    """Kind, element, and seconds of operation, MAC, byte, pixel and tap; launch and copied byte come first."""
+    found = read_measured("reference")
+    assert 0 < found.byte < found.launch < 1e-3
+    text = Path(tables.__file__).with_name("timings.txt").read_text()
+    section = text[text.index("[reference]") :].split("\n[")[0]
+    rows = [line.split(", ") for line in section.splitlines()[1:] if line and not line.startswith("#")]
+    assert [float(each) for each in rows[0][1:]] == [found.launch, found.byte]
+    assert len(found.costs) == len(rows) - 1
+    kind, element, *seconds = rows[-1]
+    cost = found.costs[Kind(kind), Element(element)]
+    assert [float(each) for each in seconds] == list(cost[: len(seconds)])
+
+
+@pytest.mark.parametrize(
+    ("kind", "element", "mac"),
+    [
+        (Kind.CONVOLUTION, Element.SIGNED, 9.0),
+        (Kind.DEPTHWISE, Element.UNSIGNED, 9.0),
+        (Kind.PRODUCT, Element.SIGNED, 9.0),
+        (Kind.PRODUCT, Element.FLOAT32, 2.0),
+        (Kind.PRODUCT, Element.OTHER, 2.0),
+        (Kind.RECURRENT, Element.SIGNED, 2.0),
+    ],
+)
+def test_products_of_bytes_take_a_least_time(kind: Kind, element: Element, mac: float) -> None:
+    found = scale(Timings(1.0, 2.0, {(kind, element): Cost(1, 2)}), {}, byte_mac=9.0)
+    assert found.costs[kind, element] == Cost(1, mac)
+    slow = scale(Timings(1.0, 2.0, {(kind, element): Cost(1, 20)}), {}, byte_mac=9.0)
+    assert slow == Timings(1.0, 2.0, {(kind, element): Cost(1, 20)})
+
+
+@pytest.mark.parametrize(
+    ("kind", "element", "cost", "is_possible"),
+    [
+        (Kind.CONVOLUTION, Element.FLOAT32, Cost(1e-6, 0.0, 64 * 2.5e-13), True),
+        (Kind.CONVOLUTION, Element.FLOAT32, Cost(1e-6, 0.0, 64 * 2.3e-13), False),
+        (Kind.CONVOLUTION, Element.FLOAT32, Cost(1e-6, 1.2e-13, 64 * 1.3e-13), True),
+        (Kind.CONVOLUTION, Element.OTHER, Cost(1e-6, 1e-14), True),
+        (Kind.RESHAPE, Element.FLOAT32, Cost(1e-6), True),
+        (Kind.RESHAPE, Element.FLOAT32, Cost(0.0, 0.0, 1e-9), True),
+        (Kind.RESHAPE, Element.FLOAT32, Cost(1e-6, 0.0, -1e-9), False),
+        (Kind.RESHAPE, Element.FLOAT32, Cost(0.0), False),
+    ],
+)
+def test_the_least_time_of_a_product(kind: Kind, element: Element, cost: Cost, is_possible: bool) -> None:
+    found = find_impossible_timing(Timings(1e-6, 0.0, {(kind, element): cost}), Processor.AMX)
+    assert (found is None) is is_possible

@@ -34,6 +34,7 @@ def test_one_thread_starts_all_processes() -> None:
     background, before = Background(), count()
     assert len({background.call(threading.get_ident) for _ in range(3)}) == 1
     assert count() == before + 1
+    assert all(thread.daemon for thread in threading.enumerate() if thread.name == "nnapi-drivers")
 
 
 def test_memory_that_preparing_frees_goes_back() -> None:
@@ -229,7 +230,7 @@ def peer(tmp_path: Path) -> Iterator[tuple[Peer, socket.socket]]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
         listener.bind(os.fspath(tmp_path / "socket"))
         listener.listen()
-        made = Peer(os.fspath(tmp_path / "socket"), 2.5)
+        made = Peer(os.fspath(tmp_path / "socket"), None)
         theirs, _ = listener.accept()
     with theirs:
         yield made, theirs
@@ -239,12 +240,36 @@ def peer(tmp_path: Path) -> Iterator[tuple[Peer, socket.socket]]:
 def test_a_peer_is_known_by_its_greeting(peer: tuple[Peer, socket.socket]) -> None:
     found, theirs = peer
     assert (found.pid, found.descriptor, found.read_last_words()) == (0, None, "")
-    assert TIME.unpack(found.connection.getsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, 16)) == (2, 500_000)
     found.leave()
     assert found.connection.fileno() >= 0
     found.forget()
     assert found.connection.fileno() == -1
     assert theirs.recv(1) == b""
+
+
+@pytest.mark.parametrize(("patience", "limit"), [(2.5, (2, 500_000)), (0.5, (0, 500_000)), (None, (0, 0))])
+def test_patience_holds_for_connecting(tmp_path: Path, patience: float | None, limit: tuple[int, int]) -> None:
+    """In seconds and microseconds; the system waits for ever where both are 0."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(os.fspath(tmp_path / "socket"))
+        listener.listen()
+        found = Peer(os.fspath(tmp_path / "socket"), patience)
+        assert read_limit(found) == limit
+        found.close()
+
+
+def test_no_patience_at_all(tmp_path: Path) -> None:
+    """One tick of the system's clock, as a limit of 0 would be none."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(os.fspath(tmp_path / "socket"))
+        listener.listen()
+        found = Peer(os.fspath(tmp_path / "socket"), 0.0)
+        assert (0, 0) < read_limit(found) < (0, 20_000)
+        found.close()
+
+
+def read_limit(found: Peer) -> tuple[int, ...]:
+    return TIME.unpack(found.connection.getsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, TIME.size))
 
 
 @pytest.mark.parametrize(
