@@ -50,7 +50,6 @@ TESTED_BY = {
     "exporters/tflite": "exporters/test_export.py",
     "formats/tflite/names.py": "exporters/test_export.py",
     "cli/export.py": "cli/test_export_command.py",
-    "importers/node.py": "importers/tflite/test_tflite_refusals.py",
     "importers/tflite/node.py": "importers/tflite/test_tflite_refusals.py",
     "importers/tflite/rules": "importers/tflite",
     "runtime/verdicts/submodel.py": "runtime/test_plan_rules.py",

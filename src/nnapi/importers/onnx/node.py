@@ -126,9 +126,7 @@ class Node(AnyNode):
         if found is None or not found.type:
             return default
         value = helper.get_attribute_value(found)
-        if isinstance(value, bytes):
-            return value.decode(errors="replace")
-        return list(value) if not isinstance(value, int | float | str) and hasattr(value, "__len__") else value
+        return value.decode(errors="replace") if isinstance(value, bytes) else value
 
     def array(self, i: int) -> Array:
         """Return a constant input in the file's type; raise Refused where it is computed."""
@@ -141,8 +139,8 @@ class Node(AnyNode):
         if self.has(i):
             found: Sequence[int] = self.array(i).reshape(-1).tolist()
             return found
-        given = self.attribute(attribute)
-        return None if given is None else list(given)
+        given: Sequence[int] | None = self.attribute(attribute)
+        return given
 
     # Values
 
