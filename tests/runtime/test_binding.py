@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from nnapi import Memory, OperandCode, OperandType, tensor
-from nnapi.errors import BadDataError, UnmappableError
+from nnapi.errors import BadDataError, BadStateError, UnmappableError
 from nnapi.model.model import Model, Operand
-from nnapi.runtime.binding import Argument, as_bytes
+from nnapi.runtime.binding import Argument, Binding, as_bytes
+from tests.graphs import finished_sum, on_reference
 
 FLOATS, BYTES = tensor("float32", (2, 2)), tensor("quant8_asymm", (4,), 0.5, 3)
 
@@ -118,3 +119,110 @@ def test_the_type_of_a_scalar_has_no_dimensions() -> None:
     found = argument.array()
     assert found is not None
     assert (found.shape, float(found)) == ((), 1.5)
+
+
+@pytest.fixture
+def binding() -> Binding:
+    """The inputs of a sum of [?, 2] and [?, 2]."""
+    return Binding(on_reference(finished_sum(tensor("float32", (0, 2)))), "input")
+
+
+@pytest.mark.parametrize("index", [-1, 2])
+def test_an_argument_that_the_model_lacks(index: int, binding: Binding) -> None:
+    with pytest.raises(BadDataError, match=f"input {index} does not exist, the model has 2"):
+        binding.set(index, np.zeros((3, 2), np.float32), None, None)
+    assert [binding.operand(each).name for each in (0, 1)] == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    ("buffer", "type", "length", "dimensions"),
+    [
+        (np.zeros((3, 2), np.float32), None, None, (3, 2)),
+        (np.zeros((3, 2), np.float32), tensor("float32", (1, 2)), 8, (1, 2)),
+        (np.zeros(24, np.uint8), tensor("float32", (3, 2)), None, (3, 2)),
+        (bytes(8), tensor("float32", (1, 2)), None, (1, 2)),
+        (None, None, None, (0, 2)),
+        (None, tensor("float32", (5, 2)), None, (5, 2)),
+    ],
+)
+def test_the_dimensions_of_an_argument(
+    buffer: Any, type: OperandType | None, length: int | None, dimensions: tuple[int, ...], binding: Binding
+) -> None:
+    assert binding.find_missing() == "input 0 (x (0): TENSOR_FLOAT32[?, 2]) has not been set"
+    binding.set(0, buffer, type, length)
+    found = binding.arguments[0]
+    assert found is not None
+    assert (found.dimensions, found.is_omitted) == (dimensions, buffer is None)
+    assert found.buffer is None or found.buffer.nbytes == 4 * dimensions[0] * dimensions[1]
+    assert binding.find_missing() == "input 1 (y (1): TENSOR_FLOAT32[?, 2]) has not been set"
+    assert binding.is_touched
+    with pytest.raises(BadStateError, match="input 0 has been set already"):
+        binding.set(0, buffer, type, length)
+
+
+@pytest.mark.parametrize(
+    ("buffer", "type", "length", "message"),
+    [
+        (np.zeros((3, 3), np.float32), None, None, r"cannot be given dimensions \[3, 3\]"),
+        (bytes(24), None, None, r"dimensions must be known, got \[0, 2\]"),
+        (bytes(24), tensor("float32", (2, 2)), None, "takes 16 bytes, got 24"),
+        (bytes(16), tensor("float32", (2, 2)), 17, "length 17 of a buffer of 16 bytes"),
+        (bytes(16), tensor("float32", (2, 2)), 0, "an empty buffer for input 0"),
+        (bytes(16), tensor("float32", (2, 2)), 1 << 32, "length 4294967296 for input 0 is above 4294967295"),
+    ],
+)
+def test_arguments_that_do_not_fit(
+    buffer: Any, type: OperandType | None, length: int | None, message: str, binding: Binding
+) -> None:
+    with pytest.raises(BadDataError, match=message):
+        binding.set(0, buffer, type, length)
+    assert binding.arguments[0] is None
+
+
+@pytest.mark.parametrize(("length", "message"), [(15, "takes at least 16 bytes, got 15"), (16, None), (20, None)])
+def test_a_padded_buffer_may_be_longer(length: int, message: str | None, binding: Binding) -> None:
+    binding.padded = True
+    if message is None:
+        binding.set(0, bytes(length), tensor("float32", (2, 2)), None)
+        found = binding.arguments[0]
+        assert found is not None
+        array = found.array()
+        assert array is not None
+        assert array.shape == (2, 2)
+    else:
+        with pytest.raises(BadDataError, match=message):
+            binding.set(0, bytes(length), tensor("float32", (2, 2)), None)
+
+
+@pytest.mark.parametrize(
+    ("offset", "length", "message"),
+    [
+        (0, 16, None),
+        (8, 16, None),
+        (0, 0, "offset and length are both 0"),
+        (12, 16, "region of 16 bytes at offset 12 is not inside"),
+        (0, 12, "takes 16 bytes, got 12"),
+    ],
+)
+def test_a_region_of_a_memory_as_an_argument(offset: int, length: int, message: str | None, binding: Binding) -> None:
+    memory = Memory.from_array(np.arange(6, dtype=np.float32))
+    type = tensor("float32", (2, 2))
+    if message is None:
+        binding.set_from_memory(0, memory, offset, length, type)
+        found = binding.arguments[0]
+        assert found is not None
+        array = found.array()
+        assert array is not None
+        assert array[0, 0] == offset / 4
+    else:
+        with pytest.raises(BadDataError, match=message):
+            binding.set_from_memory(0, memory, offset, length, type)
+
+
+@pytest.mark.parametrize(("type", "dimensions"), [(None, (0, 2)), (tensor("float32", (3, 2)), (3, 2))])
+def test_an_output_may_be_larger_than_what_comes_out(type: OperandType | None, dimensions: tuple[int, ...]) -> None:
+    outputs = Binding(on_reference(finished_sum(tensor("float32", (0, 2)))), "output")
+    outputs.set(0, np.zeros((3, 2), np.float32), type, None)
+    found = outputs.arguments[0]
+    assert found is not None
+    assert found.dimensions == dimensions

@@ -54,7 +54,9 @@ def test_options_by_name() -> None:
 def test_durations() -> None:
     assert read_seconds(0.25, "timeout") == read_seconds(timedelta(milliseconds=250), "timeout") == 250_000_000
     assert read_seconds(2, "timeout") == 2_000_000_000
-    for wrong in (-1.0, float("nan"), float("inf"), "1 s", None):
+    assert (read_seconds(0, "timeout"), read_seconds(1.6e-9, "timeout")) == (0, 2)
+    assert read_seconds(9.2e9, "timeout") == 9_200_000_000 * 10**9
+    for wrong in (-1.0, -1e-9, 2**63 / 1e9, float("nan"), float("inf"), "1 s", None):
         with pytest.raises(BadDataError, match="timeout is .*, must be seconds or a timedelta, at least 0"):
             read_seconds(wrong, "timeout")  # type: ignore[arg-type]
 

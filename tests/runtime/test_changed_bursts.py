@@ -99,6 +99,7 @@ def test_a_session_with_bound_memory_is_closed_with_the_burst() -> None:
     assert number(run()) == 1
     burst.use(two, None)
     assert number(run()) == 2
+    assert two.paths == ["fast"]
     assert (one.closed, two.closed) == (0, 0)
     burst.close()
     assert (one.closed, two.closed) == (1, 1)

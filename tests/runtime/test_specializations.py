@@ -146,3 +146,45 @@ def test_padding_that_no_input_masks_is_refused(made: list[Any]) -> None:
     found = bucketed(lambda values, mask: np.sum(values), made)
     with pytest.raises(BadDataError, match="no input masks the padding of inputs"):
         found.run([np.ones(5, np.float32), np.ones(5, np.int32)])
+
+
+@pytest.mark.parametrize(("size", "is_like"), [(1, False), (2, True), (8, True), (32, True), (33, False)])
+def test_shapes_of_up_to_four_times_as_many_elements_are_compiled_alike(
+    size: int, is_like: bool, made: list[Any]
+) -> None:
+    """Beside a specialization for 8 elements."""
+    found: list[Any] = []
+
+    def compile(shapes: Any, like: Any) -> Any:
+        found.append(like)
+        return Compiled(np.negative)
+
+    specializations = Specializations(compile)
+    first = specializations.at(((2, 4),))
+    specializations.at(((size,),))
+    assert found == [None, first if is_like else None]
+
+
+def test_the_last_of_several_similar_ones_is_taken_over(made: list[Any]) -> None:
+    found: list[Any] = []
+
+    def compile(shapes: Any, like: Any) -> Any:
+        found.append(like)
+        return Compiled(np.negative)
+
+    specializations = Specializations(compile)
+    for size in (8, 9, 100, 10):
+        specializations.at(((size,),))
+    assert found[3] is specializations.at(((9,),))
+
+
+def test_the_one_used_longest_ago_is_dropped(made: list[Any]) -> None:
+    def compile(shapes: Any, like: Any) -> Any:
+        made.append(shapes)
+        return Compiled(np.negative)
+
+    found = Specializations(compile, most=2)
+    for size in (1, 2, 1, 3, 1, 2):
+        found.at(((size,),))
+    assert made == [((1,),), ((2,),), ((3,),), ((2,),)]
+    assert len(found) == 2

@@ -23,7 +23,7 @@ from nnapi.runtime.choice.knowledge import Fixed, Predicted, recall
 from nnapi.runtime.choice.predict import look_up, predict_plan
 from nnapi.runtime.choice.preparation import find_cpu, prepare, with_fallback
 from nnapi.runtime.choice.question import Question
-from nnapi.runtime.choice.record import MEASURED, PREDICTED, Record
+from nnapi.runtime.choice.record import MEASURED, PREDICTED, Record, keep
 from nnapi.runtime.executors.executors import Fallback
 from nnapi.runtime.executors.prepared_partitions import ClaimedError
 from nnapi.runtime.settings import Partitioning
@@ -182,6 +182,20 @@ def test_a_prediction_for_a_tiny_model_is_recorded_only_if_it_is_a_file(
     found = recall(question)
     assert isinstance(found, Predicted | Fixed) is recorded
     assert isinstance(found, Fixed) is (recorded and is_tiny)
+
+
+def test_a_recorded_plan_that_cannot_be_prepared_is_planned_anew(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object) -> Prepared:
+        raise OpFailedError("no")
+
+    question = Question(network(), machine.devices, PrepareOptions())
+    keep(question, question.key, Record(PREDICTED, "second", "", "", 2, 1, 0.0))
+    monkeypatch.setattr(machine.second, "prepare", fail)
+    ready, _ = prepare(question, Partitioning.WITHOUT_FALLBACK)
+    assert ready.plan.devices == ("first",)
+    assert "second claimed operations #0, #1, but failed to prepare: no: the model is planned anew" in caplog.text
 
 
 # Records

@@ -6,7 +6,7 @@ import pytest
 from nnapi import Builder, Model, tensor
 from nnapi.model.operand import Array
 from nnapi.model.precision import Precision
-from nnapi.runtime.choice.judge import find_difference, measure
+from nnapi.runtime.choice.judge import Distance, find_difference, measure
 from tests.runtime.control_cases import branch
 
 RANDOM = np.random.default_rng(0)
@@ -157,6 +157,7 @@ def test_the_distance_of_several_results() -> None:
     assert measure([one, (0.0, 0, nan, nan)]).in_steps is False
     assert measure([(0.0, 0, nan, nan)]).decibels is None
     assert measure([(0.0, 0, nan, np.ones(2, np.float32))]).largest == np.inf
-    assert measure([(0.0, 0, None, nan)]) == measure([(0.0, 0, nan[:1], nan)])
+    for other in (None, nan[:1]):
+        assert measure([(0.5, 0, other, nan)]) == Distance(np.inf, True, -np.inf)
     flags = np.array([True, False])
     assert measure([(0.0, 0, flags, ~flags)]).largest == 1.0

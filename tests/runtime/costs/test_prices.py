@@ -2,17 +2,17 @@
 
 import pytest
 
-from nnapi import OperationCode, PreferenceCode
+from nnapi import Builder, OperandCode, OperationCode, PreferenceCode, tensor
 from nnapi.drivers.base import Capabilities, Performance
 from nnapi.drivers.timings import Cost, Element, Timings
-from nnapi.drivers.workload import find_work
+from nnapi.drivers.workload import Work, find_work
 from nnapi.model.facts import Kind
 from nnapi.model.nesting import list_call_references
-from nnapi.runtime.costs.prices import NOMINAL, Prices, predict
+from nnapi.runtime.costs.prices import NOMINAL, Prices, performance, predict
 from nnapi.runtime.planning.device_answers import CUT
 from nnapi.runtime.planning.plan import If, Run, Step
 from nnapi.runtime.planning.planner import make_plan
-from tests.runtime.control_cases import branch
+from tests.runtime.control_cases import branch, counting
 from tests.runtime.device_cases import REFERENCE, chain, limited
 
 FAST = PreferenceCode.PREFER_FAST_SINGLE_ANSWER
@@ -100,3 +100,44 @@ def test_the_cost_of_the_only_plan_is_worked_out_on_demand() -> None:
         assert [decision.chosen for decision in plan.decisions] == [device.name] * 3
         assert (plan.predicted, plan.alternatives) == (3, ())
         assert len(predicted) == 3
+
+
+def test_a_cost_has_five_terms() -> None:
+    work = Work(Kind.CONVOLUTION, Element.FLOAT32, macs=17, nbytes=19, steps=13, pixels=23, taps=29)
+    assert predict(Cost(2, 3, 5, 7, 11), work) == 2 * 13 + 3 * 17 + 5 * 19 + 7 * 23 + 11 * 29
+
+
+@pytest.mark.parametrize(
+    ("type", "is_relaxed", "exec_time"),
+    [("float32", False, 0.5), ("float32", True, 0.25), ("float16", True, 0.5), ("int32", True, 0.125)],
+)
+def test_the_declared_performance_is_that_of_the_first_input(type: str, is_relaxed: bool, exec_time: float) -> None:
+    b = Builder()
+    b.output(b.abs(b.input(tensor(type, (2,)))))
+    b.model.relax_computation_float32_to_float16(is_relaxed)
+    model = b.finish()
+    declared = Capabilities(Performance(0.5), {OperandCode.TENSOR_INT32: Performance(0.125)}, relaxed=Performance(0.25))
+    assert performance(model, model.operations[0], declared).exec_time == exec_time
+
+
+def test_low_power_counts_energy() -> None:
+    work = predict(NOMINAL, find_work(MODEL, CALL))
+    low = PreferenceCode.PREFER_LOW_POWER
+    assert Prices(DECLARED).seconds(MODEL, CALL, low) == pytest.approx(3.0 * work)
+    assert Prices(DECLARED).seconds(MODEL, CALL, FAST) == pytest.approx(0.5 * work)
+
+
+def test_a_loop_costs_its_condition_and_its_body_once() -> None:
+    prices, model = Prices(DECLARED._replace(while_=Performance(0.25))), counting(3.0)
+    inner = sum(
+        prices.seconds(part, call, FAST)
+        for part in list_call_references(model, model.operations[0])
+        for call in part.operations
+    )
+    own = 0.25 * NOMINAL.operation
+    assert prices.seconds(model, model.operations[0], FAST) == pytest.approx(own + inner, rel=1e-9)
+
+
+def test_the_inside_of_control_flow_is_never_a_refusal() -> None:
+    endless = Prices(DECLARED, Timings(0.0, 0.0, {CLASS: Cost(1e12)}))
+    assert endless.seconds(branch(), branch().operations[0], FAST) == pytest.approx(1e9)
