@@ -141,3 +141,80 @@ def test_parameters_that_do_not_fit(changed: dict[str, Any], message: str, tmp_p
     content = bytes(flexbuffers.Dumps(parameters))
     with pytest.raises(nnapi.NnapiError, match=message):
         loaded(custom("Landmarks2TransformMatrix", [f32(1, 9, 3)], [f32(1, 4, 4)], content), tmp_path)
+
+
+def pooling(*numbers: int) -> bytes:
+    """Largest of windows, whose parameters are padding, strides, sizes and activation; 24 bytes in all."""
+    parameters = np.array(numbers, "<i4").tobytes()
+    outputs = [f32(1, 32 // max(numbers[4], 1), 32 // max(numbers[3], 1), 1) for _ in range(2)]
+    return custom("MaxPoolingWithArgmax2D", [f32(1, 32, 32, 1)], outputs, parameters)
+
+
+def test_windows_of_16_and_parameters_of_24_bytes_are_read() -> None:
+    model = nnapi.load(pooling(1, 16, 16, 16, 16, 2))
+    x = np.zeros((1, 32, 32, 1), np.float32)
+    x[0, 3, 5], x[0, 20, 17], x[0, 31, 15] = 9, 0.5, -3
+    largest, place = run(model, [x])
+    assert largest[0, ..., 0].tolist() == [[1, 0], [0, 0.5]]
+    np.testing.assert_allclose(place[0, ..., 0], [[3 * 16 + 5.1, 0.1], [0.1, 4 * 16 + 1.1]], 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (pooling(1, 2, 2, 2, 2), "its parameters take 20 bytes, must be at least 24"),
+        (pooling(0, 2, 2, 2, 2, 0), r"its padding scheme is 0, must be 1 \(SAME\) or 2 \(VALID\)"),
+        (pooling(3, 2, 2, 2, 2, 0), "its padding scheme is 3"),
+        (pooling(1, 17, 2, 17, 2, 0), "its windows are 17×2"),
+        (pooling(1, 2, 17, 2, 17, 0), "its windows are 2×17"),
+        (pooling(1, 0, 2, 0, 2, 0), "its windows are 0×2"),
+        (pooling(1, 2, 0, 2, 0, 0), "its windows are 2×0"),
+        (pooling(1, 2, 2, 2, 2, 4), "its fused activation is none of NNAPI's"),
+        (pooling(1, 2, 2, 2, 2, -1), "its fused activation is none of NNAPI's"),
+        (pooling(1, 3, 2, 3, 2, 0), "its windows overlap, or reach beyond the image"),
+        (pooling(1, 2, 3, 2, 3, 0), "its windows overlap, or reach beyond the image"),
+        (pooling(1, 4, 2, 2, 2, 0), "its windows overlap, or reach beyond the image"),
+        (pooling(1, 2, 4, 2, 2, 0), "its windows overlap, or reach beyond the image"),
+    ],
+)
+def test_windows_that_are_refused(content: bytes, message: str) -> None:
+    with pytest.raises(nnapi.NnapiError, match=message):
+        nnapi.load(content)
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "stride_w", "stride_h"), [(2, 3, 2, 2), (3, 2, 2, 2), (2, 2, 3, 2), (2, 2, 2, 3)]
+)
+def test_only_adjacent_squares_are_unpooled(width: int, height: int, stride_w: int, stride_h: int) -> None:
+    parameters = np.array([1, stride_w, stride_h, width, height, 0], "<i4").tobytes()
+    content = custom("MaxUnpooling2D", [f32(1, 3, 5, 4), f32(1, 3, 5, 4)], [f32(1, 6, 10, 4)], parameters)
+    with pytest.raises(nnapi.NnapiError, match="its windows are not adjacent squares"):
+        nnapi.load(content)
+
+
+def landmarks(shape: tuple[int, ...], dimensions: int, moves: T) -> bytes:
+    parameters = bytes(flexbuffers.Dumps({"dimensions": dimensions}))
+    return custom("TransformLandmarks", [f32(*shape), moves], [f32(*shape)], parameters)
+
+
+def bilinear(shape: tuple[int, ...], out: tuple[int, int]) -> bytes:
+    parameters = bytes(flexbuffers.Dumps({"output_height": out[0], "output_width": out[1]}))
+    return custom("TransformTensorBilinear", [f32(*shape), f32(1, 4, 4)], [f32(1, *out, 3)], parameters)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (landmarks((1, 7, 3), 2, f32(1, 4, 4)), r"its landmarks are \[1, 7, 3\]"),
+        (landmarks((2, 7, 2), 2, f32(1, 4, 4)), r"its landmarks are \[2, 7, 2\]"),
+        (landmarks((7, 2), 2, f32(1, 4, 4)), r"its landmarks are \[7, 2\]"),
+        (landmarks((1, 7, 4), 4, f32(1, 4, 4)), r"its landmarks are \[1, 7, 4\]"),
+        (landmarks((1, 7, 2), 2, f32(1, 3, 5)), r"its matrix is \[1, 3, 5\], must be of 4×4"),
+        (bilinear((2, 6, 8, 3), (5, 4)), r"it transforms \[2, 6, 8, 3\] to \[5, 4\], must be one image"),
+        (bilinear((1, 6, 8, 3), (0, 4)), r"to \[0, 4\], must be one image to a positive size"),
+        (bilinear((1, 6, 8, 3), (5, 0)), r"to \[5, 0\], must be one image to a positive size"),
+    ],
+)
+def test_shapes_that_are_refused(content: bytes, message: str) -> None:
+    with pytest.raises(nnapi.NnapiError, match=message):
+        nnapi.load(content)

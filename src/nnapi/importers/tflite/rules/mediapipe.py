@@ -119,7 +119,7 @@ def transform_bilinear(node: TfliteNode) -> None:
     out = (int(parameters.number("output_height")), int(parameters.number("output_width")))
     n, height, width, c = node.static_shape_of(image)
     expressible(
-        n == 1 and min(out) > 0 and image.rank == 4,
+        n == 1 and min(out) > 0,
         f"it transforms {list(image.shape)} to {list(out)}, must be one image to a positive size",
     )
     count = math.prod(out)

@@ -146,3 +146,29 @@ def test_a_result_of_the_model_stays_whole(always: None) -> None:
     chain = Chain(np.random.default_rng(6)).dense(40).each(wide=[3])
     before, after = graph_of(chain)
     assert before is after
+
+
+@pytest.mark.parametrize(("count", "parts"), [(16, [32, 16]), (17, None)])
+def test_as_many_channels_as_a_tile_are_computed_separately(count: int, parts: list[int] | None, always: None) -> None:
+    chain = Chain(np.random.default_rng(8)).dense(48).each(wide=list(range(0, 2 * count, 2))).dense(9)
+    before, after = graph_of(chain)
+    depthwise = [operator for operator in after.operators if operator.kind == "DEPTHWISE_CONV_2D"]
+    assert (after is before) == (parts is None)
+    assert parts is None or [operator.output.shape[3] for operator in depthwise] == parts
+
+
+@pytest.mark.parametrize("is_before", [False, True])
+def test_tensors_that_something_else_reads_stay_whole(is_before: bool, always: None) -> None:
+    chain = Chain(np.random.default_rng(9)).dense(40)
+    before = chain.x, chain.type
+    chain.each(wide=[5])
+    read, type = before if is_before else (chain.x, chain.type)
+    chain.dense(9)
+    other = chain.net.call(OperationCode.RELU, [read], type)
+    graph = lower_model(chain.net.finished(chain.x, other)).graph
+    assert split_depthwise(graph, Outliers()) is graph
+
+
+def test_an_input_that_another_depthwise_filter_writes_stays_whole(always: None) -> None:
+    before, after = graph_of(Chain(np.random.default_rng(10), depth=40).each().each(wide=[5]).dense(9))
+    assert before is after
