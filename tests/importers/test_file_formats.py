@@ -66,3 +66,71 @@ def test_what_importers_share_knows_no_format(path: Path) -> None:
     assert "tflite" in formats
     used = {name for name in names if name.startswith("nnapi.importers.") and name.split(".")[2] in formats}
     assert path.name == "file_formats.py" or not used, "only a row of file_formats may name a format"
+
+
+@pytest.mark.parametrize(
+    ("head", "is_onnx"),
+    [
+        (b"\x08\x08\x3a", True),
+        (b"\x08\x01\x12", True),
+        (b"\x08\x3f\xca", True),
+        (b"\x08\x00\x3a", False),
+        (b"\x08\x40\x3a", False),
+        (b"\x08\x08\x3b", False),
+        (b"\x09\x08\x3a", False),
+        (b"\x08\x08", False),
+    ],
+)
+def test_onnx_is_recognized_by_its_version_and_the_next_field(head: bytes, is_onnx: bool) -> None:
+    assert file_formats._is_onnx(memoryview(head)) == is_onnx
+
+
+@pytest.mark.parametrize(
+    ("head", "name"),
+    [
+        (b"PK\x03\x04....", "a zip archive"),
+        (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
+        (b"\x1f\x8b\x08\x00", "compressed with gzip"),
+        (b"\x08\x00\x00\x00", "perhaps a protocol buffer"),
+        (b"12345678910", "it starts with b'12345678'"),
+    ],
+)
+def test_other_formats_are_named(head: bytes, name: str) -> None:
+    with pytest.raises(nnapi.BadDataError, match=f"no model that can be read: not TensorFlow Lite or ONNX, {name}"):
+        nnapi.load(head)
+
+
+def test_an_empty_file_holds_no_model(tmp_path: Path) -> None:
+    (tmp_path / "empty.tflite").touch()
+    with pytest.raises(nnapi.BadDataError, match="empty"):
+        nnapi.load(tmp_path / "empty.tflite")
+
+
+@pytest.mark.parametrize(("weights", "is_dynamic"), [(None, False), ("dynamic-range", True)])
+def test_weights_stay_quantized_on_demand(weights: str | None, is_dynamic: bool) -> None:
+    assert file_formats.is_dynamic_range(weights) == is_dynamic
+
+
+def test_options_of_another_format_are_refused() -> None:
+    with pytest.raises(nnapi.BadDataError, match="weights is 'other', must be 'dynamic-range' or None"):
+        file_formats.is_dynamic_range("other")
+    onnx = b"\x08\x08\x3a\x00"
+    with pytest.raises(nnapi.BadDataError, match="int16_as_float is for .tflite"):
+        nnapi.load(onnx, int16_as_float=True)
+    with pytest.raises(nnapi.BadDataError, match="weights='dynamic-range' is for .tflite"):
+        nnapi.load(onnx, weights="dynamic-range")
+    with pytest.raises(nnapi.BadDataError, match="shapes are for .onnx"):
+        nnapi.load(b"\x00\x00\x00\x00TFL3", shapes={"x": (1,)})
+
+
+def test_values_that_no_output_needs_are_left_out() -> None:
+    """Beside outputs that are inputs, constants or written twice, which get a copy."""
+    graph, type = Graph(Allowance(0, 100)), OperandType(OperandCode.TENSOR_FLOAT32, (3,))
+    x, y, unread, weights = Value(type, "x"), Value(type, "y"), Value(type, "z"), graph.full(type, 2.5, "w")
+    graph.emit(OperationCode.NEG, [x], [y])
+    graph.emit(OperationCode.ABS, [x], [unread])
+    model = build(graph, Model("m"), [x], [y, y, x, weights])
+    assert sorted(call.name for call in model.operations) == ["CAST", "CAST", "CAST", "NEG"]
+    assert [model.operands[index].name for index in model.outputs] == ["y", "y:copy", "x:copy", "w:copy"]
+    found = nnapi.compile(model, "nnapi-reference").run([1, -2, 0])
+    assert [each.tolist() for each in found] == [[-1, 2, 0], [-1, 2, 0], [1, -2, 0], [2.5] * 3]
