@@ -10,6 +10,7 @@ from onnx import helper, numpy_helper
 
 import nnapi
 from nnapi.codes import OperationCode
+from nnapi.importers.onnx.dynamic_quantization import join_products
 
 rng = np.random.default_rng(3)
 X = rng.normal(size=(2, 6, 8)).astype(np.float32)
@@ -92,3 +93,82 @@ def test_a_convolution_is_joined(group: int, zero_point: int, scales: tuple[int,
     assert not {OperationCode.DIV, OperationCode.CAST} & codes_of(found)
     ours, float_result = (nnapi.compile(model, "nnapi-reference").run(x)[0] for model in (found, expected))
     np.testing.assert_allclose(ours, float_result, 1e-4, 1e-4)
+
+
+def product_nodes() -> dict[str, onnx.NodeProto]:
+    return {
+        "quantization": helper.make_node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
+        "product": helper.make_node("MatMulInteger", ["q", "w", "z", "p"], ["i"], name="whole"),
+        "cast": helper.make_node("Cast", ["i"], ["f"], to=onnx.TensorProto.FLOAT),
+        "scales": helper.make_node("Mul", ["s", "k"], ["ks"]),
+        "scaling": helper.make_node("Mul", ["f", "ks"], ["y"]),
+    }
+
+
+CHANGES: dict[str, tuple[bool, dict[str, Any]]] = {
+    "none": (True, {}),
+    "the scales in the other order": (True, {"scales": helper.make_node("Mul", ["k", "s"], ["ks"])}),
+    "the factors in the other order": (True, {"scaling": helper.make_node("Mul", ["ks", "f"], ["y"])}),
+    "no zero point of the weights": (True, {"product": helper.make_node("MatMulInteger", ["q", "w", "z"], ["i"])}),
+    "no zero point": (False, {"product": helper.make_node("MatMulInteger", ["q", "w"], ["i"])}),
+    "another zero point": (False, {"product": helper.make_node("MatMulInteger", ["q", "w", "p8", "p"], ["i"])}),
+    "a cast to other floats": (False, {"cast": helper.make_node("Cast", ["i"], ["f"], to=onnx.TensorProto.DOUBLE)}),
+    "no cast": (False, {"cast": helper.make_node("Abs", ["i"], ["f"])}),
+    "a sum of both": (False, {"scaling": helper.make_node("Add", ["f", "ks"], ["y"])}),
+    "a sum of the scales": (False, {"scales": helper.make_node("Add", ["s", "k"], ["ks"])}),
+    "another scale": (False, {"scales": helper.make_node("Mul", ["k", "k"], ["ks"])}),
+    "scales that are no product": (False, {"scaling": helper.make_node("Mul", ["f", "k"], ["y"])}),
+    "another domain": (False, {"scaling": helper.make_node("Mul", ["f", "ks"], ["y"], domain="mine")}),
+}
+
+
+def joined(nodes: Sequence[onnx.NodeProto], outputs: Sequence[str] = ("y",)) -> list[str]:
+    return [node.op_type for node in join_products(nodes, outputs)]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_only_the_pattern_of_a_product_is_joined(change: str) -> None:
+    is_product, changes = CHANGES[change]
+    nodes = list((product_nodes() | changes).values())
+    unchanged = [node.op_type for node in nodes]
+    assert joined(nodes) == (["DynamicQuantizeMatMul"] if is_product else unchanged)
+    if is_product:
+        (node,) = join_products(nodes, ["y"])
+        assert list(node.input) == ["x", "w", "k", *nodes[1].input[3:]]
+        assert (list(node.output), node.name, node.domain) == (["y"], nodes[1].name, "com.microsoft")
+
+
+def test_a_convolution_is_joined_if_its_filter_and_scale_are_constants() -> None:
+    nodes = product_nodes()
+    nodes["product"] = helper.make_node("ConvInteger", ["q", "w", "z"], ["i"], strides=[2, 1])
+    (node,) = join_products(list(nodes.values()), ["y"])
+    assert (node.op_type, [each.name for each in node.attribute]) == ("DynamicQuantizeConv", ["strides"])
+    for name in "wk":
+        given = [helper.make_node("Identity", ["v"], [name]), *nodes.values()]
+        assert joined(given) == [each.op_type for each in given]
+        given[2] = product_nodes()["product"]
+        assert joined(given) == ["Identity", "DynamicQuantizeMatMul"]
+
+
+@pytest.mark.parametrize(
+    ("read", "kept"),
+    [
+        ("q", ["DynamicQuantizeLinear", "DynamicQuantizeMatMul"]),
+        ("z", ["DynamicQuantizeLinear", "DynamicQuantizeMatMul"]),
+        ("ks", ["DynamicQuantizeLinear", "Mul", "DynamicQuantizeMatMul"]),
+        ("i", ["DynamicQuantizeLinear", "MatMulInteger", "Cast", "Mul", "Mul"]),
+        ("f", ["DynamicQuantizeLinear", "MatMulInteger", "Cast", "Mul", "Mul"]),
+    ],
+)
+def test_nodes_that_others_read_stay(read: str, kept: list[str]) -> None:
+    nodes = list(product_nodes().values())
+    assert joined(nodes, ["y", read]) == kept
+    assert joined([*nodes, helper.make_node("Neg", [read], ["n"])], ["y", "n"]) == [*kept, "Neg"]
+
+
+def test_products_of_the_input_by_itself_are_not_joined() -> None:
+    nodes = list(product_nodes().values())
+    nodes[1] = helper.make_node("MatMulInteger", ["q", "q", "z", "z"], ["i"])
+    assert joined(nodes) == [node.op_type for node in nodes]
+    nodes[0], nodes[1] = helper.make_node("Identity", ["x"], ["q", "s", "z"]), product_nodes()["product"]
+    assert joined(nodes) == [node.op_type for node in nodes]

@@ -183,3 +183,12 @@ def test_an_operator_that_onnx_defines_by_others() -> None:
     ((kind, name, reason),) = found
     assert (kind, name) == ("Outer", "y")
     assert reason.startswith("ONNX defines it by Det: ")
+
+
+@pytest.mark.parametrize(("elem", "name"), [(TensorProto.INT4, "INT4"), (TensorProto.UINT4, "UINT4")])
+def test_constants_of_4_bits_are_not_those_of_8(elem: int, name: str) -> None:
+    proto = onnx.load_from_string(file_of([node("Gather", "c x")], {"x": np.array([1, 0])}, {}, opset=21))
+    proto.graph.initializer.append(helper.make_tensor("c", elem, [3], [1, 2, 3]))
+    assert [each[2] for each in listed(proto.SerializeToString())] == [
+        f"c is of type {name}, which NNAPI does not have"
+    ]
