@@ -224,3 +224,27 @@ def test_calls_of_calls_that_lead_too_far_are_refused(count: int, times: int, re
 def test_calls_within_calls_are_followed(tmp_path: Path) -> None:
     model = loaded(calls(4, 2), tmp_path)
     assert run(model, [np.array([0, 1], np.float32)])[0].tolist() == [16, 17]
+
+
+def test_a_branch_without_inputs_is_refused() -> None:
+    condition, y = flags(1), f32(2)
+    graph = Graph().operator("IF", [condition], [y], "IfOptions", ThenSubgraphIndex=1, ElseSubgraphIndex=2)
+    fixed = [Graph().between([], [const([number, 8], "FLOAT32")]) for number in (7, 9)]
+    reason = r"subgraph ×2 \(1, 2: it has no inputs, NNAPI's models have at least one\)"
+    with pytest.raises(nnapi.NnapiError, match=reason):
+        nnapi.load(write(graph.between([condition], [y]), *fixed))
+
+
+def test_a_call_may_leave_out_the_last_results() -> None:
+    x, y, a, b, c = (f32(2) for _ in range(5))
+    graph = Graph().operator("CALL", [x], [y], "CallOptions", Subgraph=1).between([x], [y])
+    called = Graph().operator("NEG", [a], [b]).operator("ABS", [a], [c]).between([a], [b, c])
+    (found,) = run(nnapi.load(write(graph, called)), [np.array([1, -2], np.float32)])
+    assert found.tolist() == [-1, 2]
+
+
+def test_a_call_with_other_inputs_than_its_subgraph_s_is_refused() -> None:
+    x, other, y = f32(2), f32(2), f32(2)
+    graph = Graph().operator("CALL", [x, other], [y], "CallOptions", Subgraph=1).between([x, other], [y])
+    with pytest.raises(nnapi.NnapiError, match=r"CALL ×1 .*its parameters contradict each other \(ValueError"):
+        nnapi.load(write(graph, branch("ADD", 1)))

@@ -105,6 +105,9 @@ class Import:
             for operator in subgraph.operators:
                 conversion.convert(operator)
         outputs = conversion.results()
+        if index and not subgraph.inputs:
+            reason = "it has no inputs, NNAPI's models have at least one"
+            self.refusals.append(Refusal("subgraph", subgraph.name or str(index), reason))
         model = None
         if not self.refusals:
             stem, _ = os.path.splitext(self.name)

@@ -3,7 +3,6 @@
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.formats.tflite.reader import list_subgraphs
 from nnapi.importers.graph import Value
-from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
 from nnapi.model.operand import OperandType
@@ -12,7 +11,6 @@ from nnapi.model.operand import OperandType
 @rule("IF")
 def if_(node: TfliteNode) -> None:
     condition, *values = node.inputs
-    expressible(values, "its branches have no inputs, NNAPI's models have at least one")
     _refer(node, OperationCode.IF, [condition], values)
 
 
