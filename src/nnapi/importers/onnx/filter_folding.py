@@ -28,7 +28,7 @@ LINEAR = {
 }
 """Linear operations, in the overloads with explicit padding."""
 SUMS = {OperationCode.ADD: 1, OperationCode.SUB: -1}
-FACTORS = {OperationCode.MUL: 1, OperationCode.DIV: -1}
+FACTORS = (OperationCode.MUL, OperationCode.DIV)
 
 
 class FilterFolding:
