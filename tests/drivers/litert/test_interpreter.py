@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnapi.codes import OperandCode, OperationCode, PreferenceCode
+from nnapi.codes import DeviceTypeCode, OperandCode, OperationCode, PreferenceCode
 from nnapi.drivers.base import Allocates, Driver, Prepared, PrepareOptions, Request, Sessions
 from nnapi.drivers.litert.interpreter import Instance, Program
 from nnapi.drivers.litert.quiet import hide_delegate_message
@@ -31,6 +31,11 @@ def prepared(type: OperandType = FLOATS, **options: Any) -> Any:
 
 def floats(value: int) -> Any:
     return np.full((2, 3), value, np.float32)
+
+
+def test_the_device_has_the_highest_feature_level() -> None:
+    info = engine().driver.info
+    assert (info.name, info.type, info.feature_level) == ("xnnpack-cpu", DeviceTypeCode.DEVICE_ACCELERATOR, 8)
 
 
 def test_protocols() -> None:

@@ -81,3 +81,22 @@ def test_a_change_of_scale_is_no_turn() -> None:
     operators = [Operator("QUANTIZE", [x], [y]), Operator("DEQUANTIZE", [y], [z])]
     graph = keep_unsigned_io(Graph(operators, [x], [z], (True, False)))
     assert [operator.kind for operator in graph.operators] == ["QUANTIZE", "DEQUANTIZE"]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_an_output_that_is_listed_twice_stays_signed(count: int) -> None:
+    x, y = Tensor("f32", (1, 4)), Tensor("i8", (1, 4), 0.25, 4)
+    graph = Graph([Operator("QUANTIZE", [x], [y])], [x], [y] * count, (False, *[True] * count))
+    found = keep_unsigned_io(graph)
+    assert found.flipped == (False, *[count == 2] * count)
+    assert [tensor.type for tensor in found.outputs] == ["i8" if count == 2 else "u8"] * count
+
+
+@pytest.mark.parametrize("is_output", [False, True])
+def test_an_input_that_is_an_output_stays_signed(is_output: bool) -> None:
+    x, y = Tensor("i8", (1, 4), 0.25, 4), Tensor("f32", (1, 4))
+    outputs = [y, x] if is_output else [y]
+    graph = Graph([Operator("DEQUANTIZE", [x], [y])], [x], outputs, (True, False, *[True] * is_output))
+    found = keep_unsigned_io(graph)
+    assert found.flipped == ((True, False, True) if is_output else (False, False))
+    assert found.inputs[0].zero_point == (4 if is_output else 132)

@@ -1,8 +1,9 @@
 """Convolutions of codes computed in float32: where that is estimated to be much faster, and what becomes of them."""
 
 import numpy as np
+import pytest
 
-from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import NOMINAL, Dense, KernelTimings, use_timings
+from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import NOMINAL, Dense, Depthwise, KernelTimings, use_timings
 from nnapi.drivers.xnnpack.passes.signed_weights.in_float import compute_in_float
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 
@@ -45,6 +46,23 @@ def test_it_has_to_be_worth_it() -> None:
     alike = FLOAT._replace(real=FLOAT.signed._replace(output=0.9 * FLOAT.signed.output), conversion=0.0)
     for timings in (NOMINAL, FLOAT._replace(unsigned=None), alike._replace(signed=Dense(1e-8, 0.0, 0.0))):
         assert [op.kind for op in rewritten(two_readers(), timings).operators] == ["CONV_2D", "CONV_2D"]
+
+
+def depthwise() -> Graph:
+    x, filter = Tensor("i8", (1, 8, 8, 16), 0.1, 7), Tensor("i8", (1, 3, 3, 16), np.full(16, 0.5, np.float32), axis=3)
+    filter.data = np.ones(filter.shape, np.int8)
+    y = Tensor("i8", (1, 8, 8, 16), 0.2, 1)
+    return Graph([Operator("DEPTHWISE_CONV_2D", [x, filter, make_bias(16)], [y], {"multiplier": 1})], [x], [y])
+
+
+@pytest.mark.parametrize(("seconds", "is_gain"), [(79.0, True), (81.0, False)])
+@pytest.mark.parametrize("graph", [two_readers(), depthwise()], ids=["dense", "depthwise"])
+def test_a_fifth_of_the_time_has_to_be_saved(graph: Graph, seconds: float, is_gain: bool) -> None:
+    """Of timings that a conversion does not change: 100 seconds for each signed pixel."""
+    dense, single = (Dense(each, 0.0, 0.0, 1) for each in (100.0, seconds))
+    timings = KernelTimings(dense, single, dense, Depthwise(100.0, 0.0), Depthwise(seconds, 0.0), conversion=0.0)
+    kinds = [operator.kind for operator in rewritten(graph, timings).operators]
+    assert ("DEQUANTIZE" in kinds) == is_gain
 
 
 def test_other_codes_stay() -> None:
