@@ -158,7 +158,7 @@ def test_the_pace_of_a_lot_is_the_mean_of_its_runs(monkeypatch: pytest.MonkeyPat
 def test_enough_are_in_flight_to_use_all_cores(
     threads: int | None, wanted: int | None, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(7)))
+    monkeypatch.setattr(os, "sched_getaffinity", {0: set(range(7))}.__getitem__)
     assert count_requests(threads, wanted) == count
 
 

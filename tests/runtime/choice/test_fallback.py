@@ -1,5 +1,6 @@
 """Preparations that fail: on the CPU instead, without the culprits, or not at all; and recorded plans."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,7 +24,7 @@ from nnapi.runtime.choice.knowledge import Fixed, Predicted, recall
 from nnapi.runtime.choice.predict import look_up, predict_plan
 from nnapi.runtime.choice.preparation import find_cpu, prepare, with_fallback
 from nnapi.runtime.choice.question import Question
-from nnapi.runtime.choice.record import MEASURED, PREDICTED, Record, keep
+from nnapi.runtime.choice.record import MEASURED, PREDICTED, Comparison, Record, keep
 from nnapi.runtime.executors.executors import Fallback
 from nnapi.runtime.executors.prepared_partitions import ClaimedError
 from nnapi.runtime.settings import Partitioning
@@ -208,6 +209,35 @@ def test_a_record_describes_a_simple_or_a_divided_plan(tmp_path: Path, monkeypat
     assert Record.of(MEASURED, whole).predicted == whole.predicted > 0
     divided = compile(chain(), [limited("positive", [ABS]), limited("negative", [NEG]), REFERENCE]).plan
     assert Record.of(PREDICTED, divided) == Record(PREDICTED, "", "", divided.identity, 0, None, 0.0)
+
+
+def test_the_plan_of_a_record_has_its_times_and_what_it_was_compared_with(machine: Machine) -> None:
+    compared = [
+        Comparison("slow", 5e-3, [-math.log(4)] * 4, "slower"),
+        Comparison("wrong", 1e-3, [0.1], "slower", "output 0 differs"),
+        Comparison("untried", 3e-3, [], "on trial"),
+        Comparison("even", 4e-3, [0.0] * 4, "about as fast"),
+    ]
+    record = Record(MEASURED, "second", "upside down", "", 2, 3, 6e-3, 2e-3, compared)
+    plan = record.make_plan(Question(network(), machine.devices, PrepareOptions()))
+    assert (plan.devices, plan.variant, plan.threads) == (("second",), "upside down", 3)
+    assert (plan.predicted, plan.measured) == (6e-3, 2e-3)
+    assert [(each.description, each.seconds, each.measured) for each in plan.alternatives] == [
+        ("even", 4e-3, 2e-3),
+        ("slow", 5e-3, pytest.approx(8e-3)),
+        ("wrong", 1e-3, None),
+        ("untried", 3e-3, None),
+    ]
+    assert plan.notes == (
+        "slow: slower (0 of 4 pairs faster, 0.25×)",
+        "wrong: output 0 differs",
+        "untried: on trial (0 of 0 pairs faster, 1.00×)",
+        "even: about as fast (0 of 4 pairs faster, 1.00×)",
+    )
+    untimed = record._replace(seconds=None, comparisons=()).make_plan(
+        Question(network(), machine.devices, PrepareOptions())
+    )
+    assert (untimed.measured, untimed.notes) == (None, ())
 
 
 def test_a_record_is_labeled_with_its_device_or_its_plan(monkeypatch: pytest.MonkeyPatch) -> None:

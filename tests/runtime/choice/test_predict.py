@@ -37,7 +37,7 @@ def ship(machine: Machine, seconds: float, mac: float = 0.0) -> None:
 def test_long_runs_take_all_processors(
     seconds: float, threads: int, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2})
+    monkeypatch.setattr(os, "sched_getaffinity", {0: {0, 1, 2}}.__getitem__)
     ship(machine, seconds, 1e-9)
     assert look_up(question(machine)).threads == threads
     assert look_up(question(machine, threads=2)).threads == 2

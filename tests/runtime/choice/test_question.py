@@ -38,7 +38,7 @@ def test_the_name_is_that_of_the_first_processor_else_of_the_machine(
 
     monkeypatch.setattr(question, "open", open_info, raising=False)
     monkeypatch.setattr(os, "uname", lambda: SimpleNamespace(machine="machine"))
-    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 5})
+    monkeypatch.setattr(os, "sched_getaffinity", {0: {0, 1, 5}}.__getitem__)
     assert name_processor.__wrapped__() == name
 
 
@@ -56,7 +56,7 @@ def ask(*devices: Device, **options: Any) -> Question:
 
 def test_the_key_is_of_all_that_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1})
+    monkeypatch.setattr(os, "sched_getaffinity", {0: {0, 1}}.__getitem__)
     monkeypatch.setattr(question, "name_processor", lambda: "chip × 2")
     keys = [
         ask().key,
@@ -68,7 +68,7 @@ def test_the_key_is_of_all_that_decides(tmp_path: Path, monkeypatch: pytest.Monk
         ask(REFERENCE).key,
         ask()._replace(model=chain(2)).key,
     ]
-    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1, 2})
+    monkeypatch.setattr(os, "sched_getaffinity", {0: {0, 1, 2}}.__getitem__)
     keys.append(ask().key)
     monkeypatch.setattr(question, "name_processor", lambda: "another × 2")
     keys.append(ask().key)
@@ -83,7 +83,7 @@ def test_the_key_is_of_all_that_decides(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_the_conditions_of_a_cached_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1})
+    monkeypatch.setattr(os, "sched_getaffinity", {0: {0, 1}}.__getitem__)
     monkeypatch.setenv("NNAPI_TUNING", "0")
     assert ask(scripted(outage=lambda: "broken"), threads=3).conditions == [[["chip", "1"]], 3, 2, False]
     monkeypatch.setenv("NNAPI_TUNING", "1")
