@@ -1,5 +1,6 @@
 """Which delegates are configured, by the environment or by a file."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -64,3 +65,39 @@ def test_a_name_is_given_once(monkeypatch: pytest.MonkeyPatch) -> None:
     _, second = list_settings()
     assert isinstance(second, Unusable)
     assert second.reason == "a is configured twice"
+
+
+def test_settings_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Paths are absolute; blanks between settings and options without a name are ignored or named."""
+    monkeypatch.setenv("NNAPI_DELEGATES", " a=x.so?b=c&&d=, ,e=/y.so? ,f,=g")
+    found = [*list_settings()]
+    assert found[:2] == [
+        DelegateDevice("a", os.path.abspath("x.so"), (("b", "c"), ("d", ""))),
+        DelegateDevice("e", "/y.so"),
+    ]
+    assert [each.name for each in found] == ["a", "e", "f", "NNAPI_DELEGATES"]
+    assert isinstance(found[2], Unusable)
+    assert found[2].reason == "NNAPI_DELEGATES: 'f' must be NAME=PATH or NAME=PATH?OPTION=VALUE&…"
+
+
+def test_values_of_options_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "[a]\nlibrary = 'x'\ntype = 'CPU'\noptions = { i = 3, f = 0.5, t = true, n = false, s = 'True' }"
+    (found,) = configure(tmp_path, text, monkeypatch)
+    assert found[2:] == (
+        (("i", "3"), ("f", "0.5"), ("t", "true"), ("n", "false"), ("s", "True")),
+        DeviceTypeCode.DEVICE_CPU,
+    )
+
+
+def test_no_file_configures_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NNAPI_DELEGATES", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert [*list_settings()] == []
+
+
+def test_a_file_goes_on_after_a_wrong_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = configure(tmp_path, "[a]\nlibrary = ''\n[b]\nlibrary = '/x.so'", monkeypatch)
+    assert isinstance(first, Unusable)
+    assert (first.name, second.name) == ("a", "b")
+    assert first.reason.endswith("delegates.toml: a.library must be the path of a delegate")
+    assert isinstance(second, DelegateDevice)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nnapi import Builder, OperandCode, OperationCode, tensor
-from nnapi.drivers.profiles.profile import OperandLimits, OperationLimits, Profile
+from nnapi.drivers.profiles.profile import OperandLimits, OperationLimits, Profile, name_operands
 
 FLOAT = OperandLimits((OperandCode.TENSOR_FLOAT32,))
 
@@ -71,3 +71,58 @@ def test_control_flow_is_taken_where_all_inside_is() -> None:
     del operations[OperationCode.RELU]
     refused = "IF (#0): RELU (#1) inside: phone has no such operation"
     assert refusals(Profile("phone", operations=operations), model) == [refused]
+
+
+def convolution(nchw: bool | None) -> Any:
+    """A convolution whose layout is given, or omitted."""
+    b = Builder("conv")
+    x = b.input(tensor("float32", (1, 3, 5, 5) if nchw else (1, 5, 5, 3)))
+    more: Any = {} if nchw is None else {"layout": nchw}
+    b.output(b.conv_2d(x, np.ones((2, 1, 1, 3), np.float32), np.ones(2, np.float32), 0, 0, 0, 0, 1, 1, **more))
+    return b.finish()
+
+
+@pytest.mark.parametrize(
+    ("values", "nchw", "violation"),
+    [
+        ((False,), False, None),
+        ((False,), None, None),
+        ((False,), True, "takes layout as false only"),
+        ((True,), True, None),
+        ((True,), False, "takes layout as true only"),
+        ((True,), None, "takes layout as true only"),
+        ((True, False), True, None),
+        (None, True, None),
+    ],
+)
+def test_a_flag_that_is_omitted_is_false(values: Any, nchw: bool | None, violation: str | None) -> None:
+    limits = OperationLimits(operands={"layout": OperandLimits(values=values)})
+    (found,) = refusals(Profile("phone", operations={OperationCode.CONV_2D: limits}), convolution(nchw))
+    assert found == (None if violation is None else f"CONV_2D (#0): phone {violation}")
+
+
+def test_limits_of_the_first_operand_do_not_hold_for_others() -> None:
+    """The first violation is reported: in the order of the operands, each operand's own limits first."""
+    model = convolution(True)
+    for first, others, violation in (
+        (OperandLimits(ranks=(4,)), {}, None),
+        (OperandLimits(largest_dimension=5), {}, None),
+        (OperandLimits(largest_dimension=4), {}, "takes dimensions up to 4, input has one of 5"),
+        (OperandLimits(ranks=(4,)), {"bias": OperandLimits(ranks=(2,))}, "takes bias with 2 dimensions, not with 1"),
+        (
+            OperandLimits(),
+            {"filter": OperandLimits(largest_dimension=2)},
+            "takes dimensions up to 2, filter has one of 3",
+        ),
+        (OperandLimits(), {"filter": OperandLimits(largest_dimension=3, constant=True)}, None),
+    ):
+        limits = OperationLimits(first, others)
+        (found,) = refusals(Profile("phone", operations={OperationCode.CONV_2D: limits}), model)
+        assert found == (None if violation is None else f"CONV_2D (#0): phone {violation}")
+
+
+def test_the_names_of_operands() -> None:
+    (call,) = convolution(True).operations
+    names = [name for name, _ in name_operands(call)]
+    assert (names[:3], names[-2:], len(names)) == (["input", "filter", "bias"], ["layout", "out"], 12)
+    assert [index for _, index in name_operands(call)] == [*call.inputs, *call.outputs]

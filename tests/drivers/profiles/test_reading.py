@@ -6,7 +6,7 @@ import pytest
 
 from nnapi import BadDataError, DeviceTypeCode, OperandCode, OperationCode
 from nnapi.drivers.base import Performance
-from nnapi.drivers.profiles.profile import Profile
+from nnapi.drivers.profiles.profile import OperandLimits, Profile
 from nnapi.drivers.profiles.reading import find_profile, list_shipped, read_profile
 
 WHOLE = """
@@ -139,3 +139,59 @@ def test_a_file_stands_before_one_of_the_same_name_that_comes_with_us(
     assert read_profile(find_profile("sample_minimal.toml")).name == "mine"
     with pytest.raises(BadDataError, match=r"none\.toml: no such profile; those that come with nnapi are arm_nn\.toml"):
         find_profile("none.toml")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "feature_level = 1",
+        "feature_level = 8",
+        "delay_seconds = 3600",
+        "delay_seconds = 0",
+        'type = "CPU"',
+        "operations.ADD.ranks = [0, 4]",
+        "operations.ADD.largest_dimension = 1",
+        "operations.CONV_2D.operands.layout.values = [false]",
+    ],
+)
+def test_values_at_their_limits(tmp_path: Path, text: str) -> None:
+    assert read_profile(write(tmp_path / "good.toml", f'name = "x"\n{text}')).name == "x"
+
+
+@pytest.mark.parametrize(
+    ("text", "violation"),
+    [
+        ("feature_level = 0", "feature_level must be 1 to 8, is 0"),
+        ("delay_seconds = 3601", "delay_seconds must be at most 3600, is 3601"),
+        ("delay_seconds = inf", "delay_seconds must be finite and not negative, is inf"),
+        ("delay_seconds = nan", "delay_seconds must be finite and not negative, is nan"),
+        ("delay_seconds = true", "delay_seconds must be a number, is True"),
+        ("operations.ADD.constant = 1", "operations.ADD.constant must be true or false, is 1"),
+        ("operations.ADD.ranks = 4", "operations.ADD.ranks must be a list that is not empty, is 4"),
+        ("operations.ADD.ranks = [true]", "operations.ADD.ranks: each must be a whole number, is True"),
+        ("operations.ADD.values = [0]", "operations.ADD.values: each must be true or false, is 0"),
+        ("operations.ADD.largest_dimension = true", "operations.ADD.largest_dimension must be a whole number, is True"),
+        ("operations.ADD.operands.lhs.rank = 4", "operations.ADD.operands.lhs.rank is not known"),
+        ("transfer.seconds = 1", "transfer.seconds is not known; known are: launch_seconds, seconds_per_byte"),
+        ("other_operations.rank = 1", "other_operations.rank is not known"),
+    ],
+)
+def test_values_beyond_their_limits(tmp_path: Path, text: str, violation: str) -> None:
+    path = write(tmp_path / "bad.toml", f'name = "x"\n{text}')
+    with pytest.raises(BadDataError) as caught:
+        read_profile(path)
+    assert str(caught.value).startswith(f"{path}: {violation}")
+
+
+def test_limits_of_each_operand(tmp_path: Path) -> None:
+    text = 'name = "x"\n[operations.CONV_2D.operands]\nlayout = { values = [true] }\nbias = { ranks = [1, 2] }\n'
+    found = read_profile(write(tmp_path / "good.toml", text)).operations[OperationCode.CONV_2D]
+    assert found.first == OperandLimits()
+    assert found.operands == {"layout": OperandLimits(values=(True,)), "bias": OperandLimits(ranks=(1, 2))}
+
+
+def test_other_kinds_of_performance_are_the_default_s(tmp_path: Path) -> None:
+    text = 'name = "x"\ntransfer.seconds_per_byte = 5\n[performance]\nIF.exec_time = 3\nrelaxed.power_usage = 4\n'
+    found = read_profile(write(tmp_path / "good.toml", text)).capabilities
+    assert (found.default, found.if_, found.relaxed, found.while_) == ((1, 1), (3, 1), (1, 4), (1, 1))
+    assert (found.by_type, found.launch_seconds, found.seconds_per_byte) == ({}, 2e-6, 5)
