@@ -95,3 +95,9 @@ def test_others_stay_as_they_are(
 ) -> None:
     graph = lower_model(convolution(np.random.default_rng(1), kind, image, image[3], size, dilation=dilation)).graph
     assert move_width_to_depth(graph).operators == graph.operators
+
+
+@pytest.mark.parametrize(("units", "is_paired"), [(2, True), (4, True), (8, True), (9, False)])
+def test_as_many_channels_as_half_a_tile_are_paired(units: int, is_paired: bool) -> None:
+    model = convolution(np.random.default_rng(1), OperationCode.CONV_2D, (1, 16, 16, 8), units, (3, 3))
+    assert kinds(model) == (["CONV_2D", "RESHAPE"] if is_paired else ["CONV_2D"])
