@@ -335,3 +335,23 @@ def test_dropped_axes_are_kept_by_the_engine_s_operators() -> None:
     sliced = [zeros(real(2, 4)), *bounds, *ints(0, 0)]
     assert kinds(Op.STRIDED_SLICE, [*sliced, *ints(1)], real(3)) == ["STRIDED_SLICE", "RESHAPE"]
     assert kinds(Op.STRIDED_SLICE, [*sliced, *ints(0)], real(1, 3)) == ["STRIDED_SLICE"]
+
+
+@pytest.mark.parametrize("shape", [(5,), (2, 3), (1, 2, 3, 4)])
+def test_xnnpack_computes_some_functions_beyond_the_rank_of_its_kernels(shape: tuple[int, ...]) -> None:
+    graph = lower_xnnpack(single(Op.EXP, [zeros(real(*shape))], [real(*shape)])).graph
+    assert [operator.kind for operator in graph.operators] == ["RESHAPE", "EXP", "RESHAPE"]
+    assert graph.operators[1].output.shape == (1,) * (7 - len(shape)) + shape
+    assert graph.operators[2].output.shape == shape
+
+
+def test_xnnpack_clamps_what_logistic_takes() -> None:
+    graph = lower_xnnpack(single(Op.LOGISTIC, [zeros(real(2, 3))], [real(2, 3)])).graph
+    assert [operator.kind for operator in graph.operators] == ["MINIMUM", "MAXIMUM", "LOGISTIC"]
+    assert [operator.input(1).value.item() for operator in graph.operators[:2]] == [128, -128]
+
+
+def test_quantized_values_have_one_operator() -> None:
+    out = signed(2, 3, scale=1 / 256, zero_point=-128)
+    graph = lower_xnnpack(single(Op.LOGISTIC, [zeros(signed(2, 3))], [out])).graph
+    assert [operator.kind for operator in graph.operators] == ["LOGISTIC"]

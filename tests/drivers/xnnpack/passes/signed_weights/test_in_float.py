@@ -34,6 +34,8 @@ def test_an_input_is_converted_once_and_each_result_is_rounded() -> None:
     graph = rewritten(two_readers())
     assert [op.kind for op in graph.operators] == ["DEQUANTIZE", "CONV_2D", "QUANTIZE", "CONV_2D", "QUANTIZE"]
     assert [(end.type, end.scale, end.zero_point) for end in graph.outputs] == [("i8", 0.2, 1)] * 2
+    between = [operator.output for operator in graph.operators if operator.output not in graph.outputs]
+    assert [(real.type, real.scale, real.zero_point) for real in between] == [("f32", 0.0, 0)] * 3
 
 
 def test_filters_and_biases_are_the_numbers_behind_the_codes() -> None:
@@ -67,4 +69,11 @@ def test_a_fifth_of_the_time_has_to_be_saved(graph: Graph, seconds: float, is_ga
 
 def test_other_codes_stay() -> None:
     graph = two_readers("u8")
+    assert rewritten(graph).operators == graph.operators
+
+
+def test_computed_filters_and_other_operators_stay() -> None:
+    graph = two_readers()
+    graph.operators[0].input(1).data = None
+    graph.operators.append(Operator("RELU", [graph.outputs[0]], [Tensor("i8", (1, 8, 8, 3), 0.2, 1)]))
     assert rewritten(graph).operators == graph.operators
