@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -168,3 +170,72 @@ def test_zeros_have_one_element_along_a_dynamic_dimension() -> None:
     (zeros,) = make_zeros(b.finish())
     assert zeros is not None
     assert zeros.tolist() == [[0, 0, 0]]
+
+
+FLOATS, WORDS = np.zeros((2, 3), np.float32), np.zeros((4,), np.int32)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "fits"),
+    [
+        ([FLOATS, WORDS], True),
+        ([FLOATS + 1, WORDS + 1], True),
+        ([FLOATS.T, WORDS], False),
+        ([FLOATS, WORDS.astype(np.uint32)], False),
+        ([FLOATS.astype(np.float64), WORDS], False),
+        ([FLOATS[:1], WORDS], False),
+        ([FLOATS, WORDS[:3]], False),
+        ([FLOATS, WORDS.tolist()], False),
+        ([FLOATS.view(np.recarray), WORDS], False),
+        ([WORDS, FLOATS], False),
+    ],
+)
+def test_types_and_shapes_are_exactly_those_that_are_expected(inputs: list[Any], fits: bool) -> None:
+    wanted = [(array.dtype, array.shape) for array in (FLOATS, WORDS)]
+    run = fast_path._accept_several(wanted, lambda given: [np.array(7)])
+    assert (run(inputs) is not None) is fits
+
+
+@pytest.mark.parametrize(
+    ("inputs", "fits"),
+    [
+        ([FLOATS], True),
+        ([FLOATS, FLOATS], False),
+        ([], False),
+        ([FLOATS.T], False),
+        ([FLOATS.astype(np.float64)], False),
+        ([FLOATS[:1]], False),
+        ([FLOATS.tolist()], False),
+        ([FLOATS.view(np.recarray)], False),
+    ],
+)
+def test_one_input_has_exactly_the_type_and_shape_that_are_expected(inputs: list[Any], fits: bool) -> None:
+    run = fast_path._accept_one(FLOATS.dtype, FLOATS.shape, lambda given: [np.array(7)])
+    assert (run(inputs) is not None) is fits
+
+
+@pytest.mark.parametrize(
+    ("types", "given", "known"),
+    [
+        ([(2, 3)], None, [(2, 3)]),
+        ([(2, 3), (4,)], None, [(2, 3), (4,)]),
+        ([(0, 3)], None, None),
+        ([()], None, None),
+        ([(2, 3), (0,)], None, None),
+        ([(0, 3)], [(5, 3)], [(5, 3)]),
+        ([(0, 3), (4,)], [(5, 3), (4,)], [(5, 3), (4,)]),
+        ([(0, 3)], [None], None),
+        ([(0, 3)], [()], None),
+    ],
+)
+def test_a_fast_path_is_for_shapes_that_are_known(types: Any, given: Any, known: Any) -> None:
+    model = Model()
+    indices = [model.add_operand(tensor("float32", dimensions)) for dimensions in types]
+    model.identify_inputs_and_outputs(indices, [model.add_operand(tensor("float32", (1,)))])
+    asked: list[Any] = []
+    prepared: Any = SimpleNamespace(direct=lambda shapes, borrow: asked.append((shapes, borrow)) or list)
+    arrays = given and [None if shape is None else np.zeros(shape, np.float32) for shape in given]
+    found = fast_path.find_fast_path(model, prepared, True, arrays)
+    assert (found is not None) is (known is not None)
+    assert asked == ([] if known is None else [(known, True)])
+    assert fast_path.is_dynamic(model) is any(not each or 0 in each for each in types)
