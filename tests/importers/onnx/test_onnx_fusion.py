@@ -95,7 +95,7 @@ def test_scales_and_zero_points_that_nnapi_has(scale: Any, point: Any, type: Ope
 
 
 def fused(nodes: list[Any], outputs: tuple[str, ...] = ()) -> Fusion:
-    """What is fused into the writer of ``a``."""
+    """Return the nodes that are fused into the writer of ``a``."""
     tensors = {"s": tensor(0.5), "z": tensor(7, np.uint8)}
     return Readers(nodes, outputs).fusion("a", tensors)
 
