@@ -154,6 +154,11 @@ def test_a_scalar_of_16_bits_is_one_float() -> None:
     assert run(model, [np.array([-2.5], np.float32)])[0].tolist() == [2.5]
 
 
+@pytest.mark.parametrize(("type", "notes"), [("INT64", ("int64 tensors are TENSOR_INT32",)), ("INT32", ())])
+def test_only_tensors_of_64_bits_are_noted(type: str, notes: tuple[str, ...]) -> None:
+    assert nnapi.load(single("NEG", [T(type, (2,))], T(type, (2,)))).notes == notes
+
+
 def test_weights_are_floats_unless_they_are_to_stay_quantized() -> None:
     content = np.frombuffer(CASES["dense"](), np.uint8)
     notes = [read(Memory.from_array(content), "m", **given).notes for given in ({}, {"dynamic_range": True})]
@@ -233,6 +238,22 @@ def test_operators_behind_a_refused_one_are_examined_on_its_declared_result() ->
         ("UNIQUE", "matrix"),
         ("RESHAPE", "other"),
     ]
+
+
+def test_a_refused_operator_without_an_output_is_listed() -> None:
+    x, y = f32(4), f32(4)
+    found = refusals(("UNIQUE", [x], [], None), ("ABS", [x], [y], None), inputs=[x])
+    assert found == [("UNIQUE", "without output")]
+
+
+@pytest.mark.parametrize(("type", "is_advised"), [("INT16", True), ("INT32", False)])
+@pytest.mark.parametrize("is_input", [False, True])
+def test_only_operators_of_16_bits_advise_floats(type: str, is_advised: bool, is_input: bool) -> None:
+    x, y = T(type, (2,), 0.5, 0), T("FLOAT32", (2,))
+    content = single("UNIQUE", [x] if is_input else [y], y if is_input else x)
+    with pytest.raises(UnsupportedOperationsError) as caught:
+        nnapi.load(content)
+    assert ("int16_as_float=True (--int16-as-float)" in str(caught.value)) == is_advised
 
 
 def test_a_shape_that_a_run_computes_is_refused_where_all_must_be_static() -> None:
