@@ -4,6 +4,7 @@ import os
 import pickle
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 import nnapi
 from nnapi.errors import BadDataError
 from nnapi.importers import import_cache
-from nnapi.importers.import_cache import make_key
+from nnapi.importers.import_cache import SETTLED, make_key
 from nnapi.importers.source_files import SeveralFiles, identify
 from nnapi.model.content_hash import hash_content
 from nnapi.model.lazy_model import LazyModel
@@ -248,3 +249,39 @@ def test_a_file_is_read_if_the_sources_cannot_be_looked_at(error: Exception, mon
 
     monkeypatch.setattr(import_cache, "find_last_change", fail)
     assert len(nnapi.load(FILE).operations) > 0
+
+
+def test_with_options_a_known_file_is_read(path: Path) -> None:
+    keep(path)
+    assert is_known(path)
+    assert not isinstance(nnapi.load(path, int16_as_float=True), LazyModel)
+    assert not isinstance(nnapi.load(path, weights="dynamic-range"), LazyModel)
+    assert not isinstance(nnapi.load(path.read_bytes()), LazyModel)
+
+
+def test_a_model_is_pickled_as_its_path_while_the_file_is_the_same(path: Path) -> None:
+    model = nnapi.load(path)
+    assert model.origin is not None
+    reduced = model.origin.reduce(model)
+    assert reduced is not None
+    again, arguments = reduced
+    assert arguments == (str(path), hash_content(model))
+    assert hash_content(again(*arguments)) == hash_content(model)
+    with pytest.raises(BadDataError, match="does not hold the model that was pickled"):
+        again(str(path), bytes(32))
+    rewritten(path)
+    assert model.origin.reduce(model) is None
+
+
+@pytest.mark.parametrize(("age", "is_kept"), [(SETTLED - 1, False), (SETTLED, True)])
+def test_a_file_is_kept_once_its_last_change_is_2_seconds_ago(
+    age: int, is_kept: bool, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = nnapi.load(path)
+    assert model.origin is not None
+    stat = path.stat()
+    last = max(stat.st_mtime_ns, stat.st_ctime_ns)
+    monkeypatch.setattr(import_cache, "SETTLED", SETTLED)
+    monkeypatch.setattr(import_cache, "time", SimpleNamespace(time_ns=lambda: last + age))
+    model.origin.keep(model)
+    assert is_known(path) == is_kept

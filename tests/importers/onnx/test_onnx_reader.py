@@ -132,7 +132,8 @@ def test_parts_of_another_file_that_it_does_not_have(entries: Any, reason: str, 
 @pytest.mark.parametrize("is_shared", [False, True])
 def test_large_constants_are_read_and_ordered_once_for_several_imports(is_shared: bool) -> None:
     file = opened()
-    file.is_shared = is_shared
+    if is_shared:
+        file.is_shared = True
     small, large = (numpy_helper.from_array(np.arange(n, dtype=np.float32).reshape(2, -1), "w") for n in (1022, 1024))
     assert (file.array(large)[0] is file.array(large)[0]) == is_shared
     for proto, is_kept in ((small, False), (large, is_shared)):
