@@ -63,11 +63,11 @@ def test_errors_come_through() -> None:
 def test_work_that_takes_too_long_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     gate, ended, waits = threading.Event(), threading.Event(), []
     result = Future.result
-    monkeypatch.setattr(deadline, "time", SimpleNamespace(monotonic_ns=lambda: 0))
+    monkeypatch.setattr(deadline, "time", SimpleNamespace(monotonic_ns=lambda: 7))
     monkeypatch.setattr(Future, "result", lambda future, seconds: (waits.append(seconds), result(future, seconds))[1])
     with pytest.raises(MissedDeadlineTransientError, match="it did not answer within the time limit"):
-        run_in_time(lambda: (gate.wait(), ended.set()), deadline_after(1_000_000), "it")
-    assert waits == [pytest.approx(0.001 + PATIENCE)]
+        run_in_time(lambda: (gate.wait(), ended.set()), deadline_after(1_000_001), "it")
+    assert waits == [pytest.approx(0.001000001 + PATIENCE, rel=1e-9)]
     assert not ended.is_set()
     gate.set()
     assert ended.wait(120)

@@ -1,5 +1,6 @@
 """The wrappers around a prepared model: fallback, and the queue of a device."""
 
+import threading
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,16 +20,18 @@ SECTION = Section(Layer.DRIVER, Phase.EXECUTION, "the run")
 
 
 class Part:
-    """A prepared model that gives its inputs back, or raises an error; it notes requests and the free slots."""
+    """A prepared model that gives its inputs back, or raises an error; it notes requests, threads and free slots."""
 
     def __init__(self, error: Exception | None = None, queue: DeviceQueue | None = None) -> None:
         self.error, self.queue = error, queue
         self.requests: list[Request] = []
         self.closed = 0
         self.free: list[int] = []
+        self.threads: list[int] = []
 
     def execute(self, request: Request) -> Outcome:
         self.requests.append(request)
+        self.threads.append(threading.get_ident())
         return Outcome(self.run([array for array in request.inputs if array is not None]))
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
@@ -94,6 +97,15 @@ def test_a_run_is_traced_while_a_trace_is_recorded(deadline: int | None) -> None
     with recording() as recorded:
         prepared.execute(Request([X], deadline))
     assert [span.label.name for span in recorded.spans()].count("the run") == 1
+
+
+def test_only_a_run_with_a_deadline_has_a_thread_of_its_own() -> None:
+    part = Part()
+    prepared = on_device(part)
+    for deadline in (None, 10**18):
+        prepared.execute(Request([X], deadline))
+    here = threading.get_ident()
+    assert [thread == here for thread in part.threads] == [True, False]
 
 
 @pytest.mark.parametrize("error", [None, OpFailedError("no"), RuntimeError("broken")])

@@ -19,7 +19,7 @@ from nnapi.runtime.executors.prepared_partitions import (
     prepare_plan,
 )
 from nnapi.runtime.verdicts.exclusions import exclusions_of
-from tests.runtime.cache_cases import TOKEN
+from tests.runtime.cache_cases import TOKEN, Slow, doubled
 from tests.runtime.control_cases import branch
 from tests.runtime.device_cases import ABS, NEG, REFERENCE, Scripted, as_it_is, chain, limited
 
@@ -135,6 +135,19 @@ def test_a_device_without_a_cache_of_its_own_is_not_looked_up(tmp_path: Any, mon
     monkeypatch.setattr(cache, "restore", lambda *_: pytest.fail("it is looked up"))
     ready = prepare_plan(compile(chain(), limited("chip")).plan, [limited("chip")], PrepareOptions(), cache)
     assert [each.is_restored for each in ready.partitions] == [False]
+
+
+def test_a_partition_is_restored_from_the_cache(tmp_path: Any) -> None:
+    driver, cache, model = Slow("chip"), Cache(tmp_path, TOKEN), doubled()
+    chip, options = Device(driver), PrepareOptions()
+    plan = compile(model, chip).plan
+    for is_restored in (False, True):
+        (found,) = prepare_plan(plan, [chip], options, cache).partitions
+        assert found.is_restored is is_restored
+        cache.keep(chip, model, options, found.prepared)
+    (found,) = prepare_plan(plan, [chip], options, None).partitions
+    assert not found.is_restored
+    assert driver.restored == [b"entry of doubled"]
 
 
 def test_refusals_of_a_precision_are_those_of_the_engines_that_refuse() -> None:
