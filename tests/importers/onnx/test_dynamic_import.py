@@ -69,6 +69,16 @@ def test_a_file_is_specialized_for_the_shapes_of_each_run() -> None:
         compiled.run(x)
 
 
+def test_a_file_names_its_model_and_each_import(tmp_path: Any) -> None:
+    (tmp_path / "split.heads.onnx").write_bytes(heads())
+    model = nnapi.load(tmp_path / "split.heads.onnx")
+    assert isinstance(model, DynamicModel)
+    assert model.name == "split.heads"
+    with nnapi.compile(model, "nnapi-reference") as compiled:
+        x = np.ones((1, 3, 8), np.float32)
+        np.testing.assert_array_equal(compiled.run(x)[0], split(x))
+
+
 def test_what_needs_the_operations_says_how_to_fix_dimensions(tmp_path: Any) -> None:
     model = nnapi.load(heads())
     for ask in (lambda: model.operations, lambda: nnapi.export(model, tmp_path / "m.onnx")):

@@ -64,16 +64,28 @@ def test_branches_of_constants_alone() -> None:
         assert results([choice], {"on": np.array(on)}) == [found]
 
 
+def test_constants_are_not_captured() -> None:
+    """The inputs of IF are the condition, both models, and what they read."""
+    branches = [subgraph([node(kind, "x c", name)], "", name) for kind, name in (("Add", "a"), ("Sub", "b"))]
+    choice = node("If", "on", then_branch=branches[0], else_branch=branches[1])
+    model = nnapi.load(file_of([choice], {"x": PAIR, "on": np.array(True)}, {"c": np.float32(10)}))
+    (call,) = model.operations
+    assert [model.operands[index].name for index in call.inputs[3:]] == ["x"]
+    assert results([choice], {"x": PAIR, "on": np.array(False)}, {"c": np.float32(10)}) == [[-9, -8]]
+
+
 @pytest.mark.parametrize(("depth", "is_read"), [(20, True), (21, False)])
-def test_branches_lie_in_each_other_at_most_20_deep(depth: int, is_read: bool) -> None:
+@pytest.mark.parametrize("is_constant", [True, False])
+def test_branches_lie_in_each_other_at_most_20_deep(depth: int, is_read: bool, is_constant: bool) -> None:
     nodes = [node("Neg", "x", "y")]
     for _ in range(depth):
         nodes = [node("If", "c", then_branch=subgraph(nodes, "", "y"), else_branch=subgraph([], "", "x"))]
+    constants = {"c": True} if is_constant else {}
+    inputs = {"x": PAIR} if is_constant else {"x": PAIR, "c": np.array(True)}
     if is_read:
-        assert results(nodes, {"x": PAIR}, {"c": True}) == [[-1, -2]]
+        assert results(nodes, inputs, constants) == [[-1, -2]]
     else:
-        (reason,) = reasons(nodes, {"x": PAIR}, {"c": True})
-        assert reason.endswith("functions lie more than 20 deep in each other")
+        assert "functions lie more than 20 deep in each other" in reasons(nodes, inputs, constants)[0]
 
 
 # Loop
@@ -286,6 +298,12 @@ def test_a_scan_has_an_axis_and_a_way_for_each_input(other: Any, axes: Any, dire
     scan = node("Scan", "x w", body=body, num_scan_inputs=2, **options)
     given = {"x": np.array([[1, 2], [3, 4], [5, 6]], np.float32), "w": np.array(other, np.float32)}
     assert results([scan], given) == [found]
+
+
+def test_a_scan_of_one_step() -> None:
+    body = subgraph([node("Neg", "piece", "n")], "piece", "n")
+    scan = node("Scan", "x", body=body, num_scan_inputs=1, scan_output_axes=[1])
+    assert results([scan], {"x": ROWS[:1]}) == [[[-1], [-2], [-3]]]
 
 
 def test_a_scan_reads_one_input_by_default() -> None:
