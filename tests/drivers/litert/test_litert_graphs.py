@@ -16,7 +16,7 @@ from nnapi.drivers.xnnpack.lowering import lower_model as lower_xnnpack
 from nnapi.formats.tflite.graph import Graph
 from nnapi.lowering.lower import Unsupported
 from nnapi.model.model import Model
-from nnapi.model.operand import OperandType, tensor
+from nnapi.model.operand import ChannelQuantization, OperandType, tensor
 from tests.drivers.xnnpack.engine_cases import Net
 from tests.single import scalar, single
 
@@ -355,3 +355,22 @@ def test_quantized_values_have_one_operator() -> None:
     out = signed(2, 3, scale=1 / 256, zero_point=-128)
     graph = lower_xnnpack(single(Op.LOGISTIC, [zeros(signed(2, 3))], [out])).graph
     assert [operator.kind for operator in graph.operators] == ["LOGISTIC"]
+
+
+def test_only_computed_values_are_dequantized_by_the_engine() -> None:
+    """Of a constant it would return uninitialized memory."""
+    assert kinds(Op.DEQUANTIZE, [zeros(signed(2, 3))], real(2, 3)) == ["DEQUANTIZE"]
+    net = Net()
+    x, stored = net.input(real(2)), net.constant(signed(2, scale=0.5, zero_point=1), np.array([3, -5]))
+    dequantized = net.call(Op.DEQUANTIZE, [stored], real(2))
+    graph = lower_model(net.finished(net.call(Op.ABS, [x], real(2)), dequantized)).graph
+    assert sorted(operator.kind for operator in graph.operators) == ["ABS", "RESHAPE"]
+    (copied,) = (operator for operator in graph.operators if operator.kind == "RESHAPE")
+    assert copied.input(0).value.tolist() == [1, -3]
+
+
+def test_a_scale_for_each_channel_is_a_factor() -> None:
+    channel = ChannelQuantization(1, (0.5, 2.0))
+    graph = lower(Op.DEQUANTIZE, [zeros(tensor("quant8_symm_per_channel", (3, 2), channel=channel))], real(3, 2))
+    assert [operator.kind for operator in graph.operators] == ["CAST", "MUL"]
+    assert graph.operators[1].input(1).value.tolist() == [[0.5, 2]]

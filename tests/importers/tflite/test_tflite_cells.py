@@ -120,6 +120,8 @@ def test_the_scales_of_gates_are_the_intermediates() -> None:
         found, fields={**found.fields, "intermediates": [T("INT16", (), 0.5), T("INT16", (), 0.25), T("INT16")]}
     )
     assert find_scalars(few) == [0.5, 0.25, 0.5, 0.25, 0, 0, 0, 1 / 128]
+    two = replace(found, fields={**found.fields, "intermediates": [T("INT16", (), 0.5), T("INT16", (), 0.25)]})
+    assert find_scalars(two) == [0.5, 0.25, 0.5, 0.25, 0, 0, 0, 1 / 128]
     without_scale = [T("INT16", (), 0.5) for _ in range(4)] + [T("INT8")]
     bare = changed(found, 18, replace(give(found, 18), zero_point=-7))
     bare = replace(bare, fields={**found.fields, "intermediates": without_scale})
@@ -270,6 +272,16 @@ def test_one_step_of_quantized_values_is_computed_in_float() -> None:
 def test_reasons(found: Case, reason: str) -> None:
     with pytest.raises(nnapi.NnapiError, match=reason):
         nnapi.load(found.content())
+
+
+@pytest.mark.parametrize(("kept", "count"), [("dynamic-range", 8), (None, 0)])
+def test_the_eight_matrices_of_a_float_cell_may_stay_quantized(kept: Any, count: int) -> None:
+    found = sequence(f32(BATCH, STEPS, FEATURES), f32(BATCH, STEPS, 3), projection=3)
+    for i in (*range(1, 9), 16):
+        shape = give(found, i).shape
+        found = changed(found, i, s8(*shape, scale=0.01, zero_point=0).of(rng.integers(-99, 99, shape)))
+    model = nnapi.load(found.content(), weights=kept)
+    assert [call.code for call in model.operations].count(OperationCode.DEQUANTIZE) == count
 
 
 def test_a_bias_with_a_scale_is_dequantized_in_a_cell_of_floats() -> None:
