@@ -95,6 +95,20 @@ FORMULAS: list[tuple[str, Any, tuple[Any, ...], dict[str, Any], Any]] = [
     (
         "QGemm",
         ROWS,
+        (*GIVEN, (MATRIX.T.astype(np.int32) - 128).astype(np.int8), SCALES, np.zeros(6, np.int8)),
+        {"transB": 1},
+        REAL @ ((MATRIX.astype(np.float64) - 128) * SCALES),
+    ),
+    (
+        "QGemm",
+        ROWS,
+        (*GIVEN, MATRIX, f(0.02), u(130), None, f(0.25)),
+        {},
+        rounded(REAL @ read(MATRIX, 0.02, 130), 0.25, 0),
+    ),
+    (
+        "QGemm",
+        ROWS,
         (*GIVEN, (MATRIX.astype(np.int32) - 128).astype(np.int8), SCALES, np.zeros(6, np.int8), ROW_BIAS),
         {},
         REAL @ ((MATRIX.astype(np.float64) - 128) * SCALES) + ROW_BIAS * 0.05 * SCALES,
@@ -148,6 +162,15 @@ def test_integers_are_multiplied_less_their_zero_points(kind: str, x: Any, const
     found = computed(model, x)
     assert found.dtype == np.int32
     np.testing.assert_array_equal(found, reference(content, x))
+
+
+def test_a_filter_has_a_zero_point_for_each_result() -> None:
+    points = np.array([0, 50, 130, 255], np.uint8)
+    filter = FILTER.view(np.uint8)
+    found = computed(nnapi.load(single("ConvInteger", IMAGE, filter, u(9), points)), IMAGE)
+    windows = np.lib.stride_tricks.sliding_window_view(IMAGE.astype(np.int32) - 9, (2, 2), (2, 3))
+    expected = np.einsum("nchwij,ocij->nohw", windows, filter.astype(np.int32) - points.reshape(4, 1, 1, 1))
+    assert found.tolist() == expected.tolist()
 
 
 def test_joined_values_have_scales_of_their_own() -> None:
