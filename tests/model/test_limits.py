@@ -250,6 +250,18 @@ def test_computed_operands_are_found_by_index_or_name() -> None:
             find_computed(model, [wanted])
 
 
+def test_operands_are_equal_by_their_values() -> None:
+    def made(name: str = "x", size: int = 2) -> Operand:
+        return Operand(0, tensor("float32", (size,)), name)
+
+    assert made() == made()
+    assert made() != made("y")
+    assert made() != made(size=3)
+    assert made() != "x"
+    assert made().__eq__("x") is NotImplemented
+    assert (str(made()), str(made(""))) == ("x (0): TENSOR_FLOAT32[2]", "operand (0): TENSOR_FLOAT32[2]")
+
+
 class Named:
     """A model whose references have names."""
 

@@ -2,6 +2,8 @@
 
 import random
 
+import pytest
+
 from nnapi.runtime.planning.candidates import DEAR, DIVIDED, NEAR, candidates
 from nnapi.runtime.planning.partition import FORBIDDEN, Flow, Problem, partition
 from tests.runtime.partition_cases import random_problem
@@ -34,6 +36,28 @@ def test_a_device_that_takes_almost_all_is_a_rival_whatever_is_predicted() -> No
 def test_nothing_is_divided_where_that_is_hardly_better() -> None:
     assert candidates(line([10, 11], [10, 9.5]), (0, 1)) == [(0, 0), (1, 1)]
     assert candidates(line([10, 15], [15, 10]), (0, 1))[0] == (0, 1)
+
+
+@pytest.mark.parametrize(("other", "first"), [(129, (0, 0)), (131, (0, 1))])
+def test_a_division_must_save_more_than_a_seventh(other: float, first: tuple[int, ...]) -> None:
+    """One device takes 229 or 231 where both together take 200: a factor of 1.15."""
+    assert candidates(line([100, 1000], [other, 100]), (0, 1))[0] == first
+
+
+@pytest.mark.parametrize(("count", "is_tried"), [(2, False), (3, True), (4, True)])
+def test_a_device_that_takes_three_quarters_is_tried_whatever_it_costs(count: int, is_tried: bool) -> None:
+    problem = line(*([1.0, 99.0 if index < count else NO] for index in range(4)))
+    expected = (1,) * count + (0,) * (4 - count)
+    assert (expected in candidates(problem, (0, 0, 0, 0))) is is_tried
+
+
+@pytest.mark.parametrize(("other", "is_tried"), [(14.9, True), (15.1, False)])
+def test_another_division_may_cost_half_as_much_again(other: float, is_tried: bool) -> None:
+    """The best costs 40, the other 59.9 or 60.1, and each device alone far more."""
+    problem = line([10, 500], [500, 10], [10, 500], [500, 10])
+    moved = line([10, 500], [500, 10], [10, other + 15], [500, 10])
+    assert len(candidates(problem, (0, 1, 0, 1))) == 3
+    assert ((0, 1, 1, 1) in candidates(moved, (0, 1, 0, 1))) is is_tried
 
 
 def test_a_group_is_moved() -> None:
