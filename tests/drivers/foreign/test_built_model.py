@@ -70,6 +70,13 @@ def two_steps() -> Model:
     return b.finish()
 
 
+def plain_steps() -> Model:
+    b = Builder("plain")
+    x, y = b.input(tensor("float32", (2,))), b.input(tensor("float32", (3,)))
+    b.output(b.abs(x), b.exp(b.abs(b.neg(y))))
+    return b.finish()
+
+
 # Models
 
 
@@ -116,6 +123,31 @@ def test_some_operations_of_a_model_are_a_model() -> None:
     part = _cut(model, [add, neg])
     assert (len(part.inputs), part.outputs) == (1, [part.operations[0][2][0], part.operations[1][2][0]])
     assert not part.relaxed
+
+
+def test_a_part_of_a_model_is_sent_alone() -> None:
+    """And a referenced model as a whole, before it."""
+    agent, model = Agent(word(9)), two_steps()
+    neg = next(call for call in model.operations if call.name == "NEG")
+    Built(agent, model, [neg])  # type: ignore[arg-type]
+    assert Reader(agent.asked[0][1]).read("III") == (2, 1, 0)
+    agent = Agent(word(9), word(10), word(11), word(1, 1))
+    b = Builder("outer")
+    condition, x, y = b.input(tensor("bool8", (1,))), b.input(tensor("float32", (2,))), b.input(tensor("float32", (3,)))
+    b.output(b.neg(b.if_(condition, two_steps(), plain_steps(), x, y)[0]))
+    built = Built(agent, b.finish())  # type: ignore[arg-type]
+    counts = [Reader(head).read("III") for _, head in agent.asked]
+    numbers = {operations: 9 + index for index, (_, operations, _) in enumerate(counts)}
+    assert sorted(numbers) == [2, 3, 4], "NEG and IF, and the operations of the two branches"
+    reader = Reader(agent.asked[2][1])
+    reader.read("III")
+    for _ in range(2):
+        reader.read(f"{reader.read_word()}I")
+    sources = [reader.read("IQQ") for _ in range(counts[2][0])]
+    assert [source for source in sources if source[0]] == [(numbers[3], 0, 0), (numbers[4], 0, 0)]
+    assert built.ask(0) == [True, True]
+    built.close()
+    assert agent.released == [11, 10, 9]
 
 
 def test_verdicts_and_compilations() -> None:
