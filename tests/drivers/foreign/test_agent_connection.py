@@ -168,6 +168,19 @@ def test_a_connection_that_ends(other: Other, agent: Agent, words: str, said: st
     assert not caught.value.by_itself
 
 
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [(OSError(104, "Connection reset"), "Connection reset"), (OSError("no reason"), "no reason")],
+)
+def test_the_error_of_a_connection(agent: Agent, monkeypatch: pytest.MonkeyPatch, error: OSError, said: str) -> None:
+    def fail(patience: float | None) -> Any:
+        raise error
+
+    monkeypatch.setattr(agent._answers, "receive", fail)
+    with pytest.raises(DriverDiedError, match=f"^the connection to phone was lost: {said}$"):
+        agent.ask(Ask.RUN, b"")
+
+
 def test_why_an_agent_left_is_read_though_it_reads_no_more(other: Other, agent: Agent) -> None:
     other.answer(message(ERROR, struct.pack("<i", 1) + b"no room"))
     other.theirs.shutdown(socket.SHUT_RD)

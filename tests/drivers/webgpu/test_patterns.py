@@ -72,6 +72,84 @@ CASES = {
 }
 
 
+WIDE, COLUMN, ROW = real(2, 5, 7, 8), real(2, 5, 7, 1), real(1, 1, 1, 8, data=True)
+NEARLY = [
+    ("ADD f32[4] f32[4]c > f32[4] channels", Operator("ADD", [WIDE, ROW], [WIDE])),
+    ("ADD f32[4] > f32[4] spread", Operator("ADD", [WIDE, COLUMN], [WIDE])),
+    ("ADD f32[4] f32[4]c > f32[4] spread", Operator("ADD", [WIDE, real(1, 1, 7, 1, data=True)], [WIDE])),
+    ("ADD f32[4] f32[4]c > f32[4] channels spread", Operator("ADD", [COLUMN, ROW], [WIDE])),
+    ("ADD f32[1] f32[1]c > f32[1]", Operator("ADD", [real(8), real(1, data=True)], [real(8)])),
+    ("ADD f32[1] > f32[1]", Operator("ADD", [real(8), real(8)], [real(8)])),
+    ("ADD f32[1] > f32[1]", Operator("ADD", [real(8), real(1)], [real(8)])),
+    ("ADD f32[1] f32[1]c > f32[1] row enlarged", Operator("ADD", [real(1), real(8, data=True)], [real(8)])),
+    ("ADD f32[2]c > f32[2]", Operator("ADD", [real(1, 1, data=True), real(2, 1, data=True)], [real(2, 1)])),
+    ("ADD f32[2] f32[2]c > f32[2]", Operator("ADD", [real(2, 1), real(1, 1, data=True)], [real(2, 1)])),
+    ("SOFTMAX f32[4] > f32[4]", Operator("SOFTMAX", [IMAGE], [IMAGE], {"beta": 1.0})),
+    ("SOFTMAX f32[4] > f32[4]", Operator("SOFTMAX", [IMAGE], [IMAGE])),
+    ("CONV_2D f32[4] f32[4]c > f32[4] skipping", Operator("CONV_2D", [IMAGE, WINDOW], [IMAGE], step(3, 1))),
+    ("CONV_2D f32[4] f32[4]c > f32[4]", Operator("CONV_2D", [IMAGE, WINDOW], [IMAGE], step(1, 1))),
+    ("MAXIMUM i8[4] > i8[4]", Operator("MAXIMUM", [CODES, CODES.like()], [CODES])),
+    ("MINIMUM i8[4] > i8[4] rescaled", Operator("MINIMUM", [CODES, CODES], [CODES.like(zero_point=1)])),
+    ("CAST f32[4] > i8[4] quantized", Operator("CAST", [IMAGE], [CODES])),
+    ("CAST f32[4] > i32[4]", Operator("CAST", [IMAGE], [IMAGE.like(type="i32")])),
+    ("POW f32[4] > f32[4] whole", Operator("POW", [IMAGE, IMAGE.like()], [IMAGE])),
+    ("POW f32[1] f32[1]c > f32[1] row whole", Operator("POW", [real(2), constant([0.5, 3], "f32")], [real(2)])),
+    (
+        "SLICE f32[4] i32[1]c > f32[4]",
+        Operator("SLICE", [WIDE, constant([0] * 4), constant([2, 1, 1, 1])], [real(2, 1, 1, 1)]),
+    ),
+    ("SLICE f32[1] i32[1]c > f32[1]", Operator("SLICE", [real(6), constant([1]), constant([3])], [real(3)])),
+    ("SPACE_TO_DEPTH f32[4] > f32[4]", Operator("SPACE_TO_DEPTH", [IMAGE], [real(1, 2, 2, 12)], {"block_size": 2})),
+    ("CONCATENATION f32[4] > f32[4] at1", Operator("CONCATENATION", [IMAGE] * 2, [IMAGE], {"axis": -3})),
+    ("REVERSE_V2 f32[4] i32[1]c > f32[4] at2", Operator("REVERSE_V2", [IMAGE, constant([2])], [IMAGE])),
+    ("REVERSE_V2 f32[4] i32[1]c > f32[4] at3", Operator("REVERSE_V2", [WIDE, constant([-1])], [WIDE])),
+    ("REVERSE_V2 f32[4] i32[1]c > f32[4] ragged at0 at3", Operator("REVERSE_V2", [OTHER, constant([3, 0])], [OTHER])),
+    (
+        "ARG_MIN f32[2] i32[0]c > i32[1] at1",
+        Operator("ARG_MIN", [real(3, 8), constant(-1)], [real(3).like(type="i32")]),
+    ),
+    (
+        "ARG_MIN f32[2] i32[0]c > i32[1] single at0",
+        Operator("ARG_MIN", [real(1, 6), constant(0)], [real(6).like(type="i32")]),
+    ),
+    ("PACK f32[2] > f32[3] at2", Operator("PACK", [real(3, 5)] * 2, [real(3, 5, 2)], {"axis": -1})),
+    ("PAD f32[4] i32[2]c > f32[4] at0", Operator("PAD", [IMAGE, constant([[0, 1], [0, 0], [0, 0], [0, 0]])], [IMAGE])),
+    ("MEAN f32[4] i32[1] > f32[4]", Operator("MEAN", [IMAGE, real(2).like(type="i32")], [IMAGE])),
+    ("MUL f32[1] f32[1]c > f32[1] row infinite", Operator("MUL", [real(2), constant([1, np.nan], "f32")], [real(2)])),
+]
+
+
+def depthwise(height: int, width: int, given: int, made: int) -> Operator:
+    return Operator("DEPTHWISE_CONV_2D", [real(1, 4, 4, given), real(1, height, width, made, data=True)], [IMAGE])
+
+
+@pytest.mark.parametrize(
+    ("operator", "is_multiplied"),
+    [
+        (depthwise(1, 1, 3, 6), True),
+        (depthwise(1, 1, 2, 4), True),
+        (depthwise(1, 1, 1, 6), False),
+        (depthwise(1, 1, 6, 6), False),
+        (depthwise(1, 3, 3, 6), False),
+        (depthwise(3, 3, 3, 6), False),
+    ],
+)
+def test_single_pixels_of_several_channels_are_multiplied(operator: Operator, is_multiplied: bool) -> None:
+    assert describe_pattern(operator).endswith(" multiplied") is is_multiplied
+
+
+@pytest.mark.parametrize(("pattern", "operator"), NEARLY)
+def test_small_differences_between_operators(pattern: str, operator: Operator) -> None:
+    assert describe_pattern(operator) == pattern
+
+
+@pytest.mark.parametrize(("steps", "is_reversed"), [([1, 1], False), ([1, -1], True), ([-2, 1], True), ([2, 3], False)])
+def test_a_slice_that_goes_backwards(steps: list[int], is_reversed: bool) -> None:
+    ends = [constant([0, 0]), constant([2, 2]), constant(steps)]
+    operator = Operator("STRIDED_SLICE", [real(2, 2), *ends], [real(2, 2)])
+    assert ("reversed" in describe_pattern(operator).split()) is is_reversed
+
+
 @pytest.mark.parametrize("pattern", CASES)
 def test_a_pattern_says_what_makes_a_difference(pattern: str) -> None:
     assert describe_pattern(CASES[pattern]) == pattern
