@@ -6,57 +6,20 @@ import numpy as np
 import pytest
 
 import nnapi
-from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert.context import MOST_PADDING, tensor_of
 from nnapi.drivers.litert.lowering import lower_model
 from nnapi.drivers.litert.rules.binary import LONG, LONGEST
 from nnapi.drivers.litert.rules.resize import _sources, _steps_agree
 from nnapi.drivers.xnnpack.lowering import lower_model as lower_xnnpack
-from nnapi.formats.tflite.graph import Graph
 from nnapi.lowering.lower import Unsupported
 from nnapi.model.model import Model
 from nnapi.model.operand import ChannelQuantization, OperandType, tensor
+from tests.drivers.litert.graph_cases import find_reason, floats, ints, kinds, lower, real, signed, zeros
 from tests.drivers.xnnpack.engine_cases import Net
-from tests.single import scalar, single
+from tests.single import single
 
 RELU, RELU6 = 1, 3
-
-
-def ints(*numbers: int) -> list[Any]:
-    return [scalar(OperandCode.INT32, number) for number in numbers]
-
-
-def floats(*numbers: float) -> list[Any]:
-    return [scalar(OperandCode.FLOAT32, number) for number in numbers]
-
-
-def zeros(type: OperandType) -> tuple[OperandType, Any]:
-    return type, np.zeros(type.dimensions, type.dtype)
-
-
-def real(*shape: int) -> OperandType:
-    return tensor("float32", shape)
-
-
-def signed(*shape: int, scale: float = 0.5, zero_point: int = 0) -> OperandType:
-    return tensor("int8", shape, scale, zero_point)
-
-
-def find_reason(code: Op, inputs: list[Any], *outputs: OperandType, constant: bool = True) -> str:
-    lowered = lower_model(single(code, inputs, outputs, constant=constant))
-    return lowered.verdicts[0].reason
-
-
-def lower(code: Op, inputs: list[Any], *outputs: OperandType, constant: bool = True) -> Graph:
-    lowered = lower_model(single(code, inputs, outputs, constant=constant))
-    assert lowered.verdicts[0].supported, lowered.verdicts[0].reason
-    return lowered.graph
-
-
-def kinds(code: Op, inputs: list[Any], *outputs: OperandType, constant: bool = True) -> list[str]:
-    return [operator.kind for operator in lower(code, inputs, *outputs, constant=constant).operators]
-
 
 INTEGERS, IN_FLOAT = 1, 4
 """Operators of a sum: itself, or with two conversions before it and one behind."""
