@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from nnapi.errors import OpFailedError
-from nnapi.model.operand import tensor
-from nnapi.ops.sequence import check_aux, link, over_time
+from nnapi.model.operand import Array, tensor
+from nnapi.ops.sequence import check_aux, link, over_time, run_both
 
 
 def running_sum(x: Any, aux: Any, h: Any) -> tuple[Any, ...]:
@@ -55,3 +55,34 @@ def test_refusals_of_an_auxiliary_input(aux: Any, fw: str | None, bw: str | None
 def test_legal_auxiliary_inputs() -> None:
     for aux, weights in ((None, None), (AUX, None), (AUX, "w")):
         check_aux(X, aux, weights, weights)
+
+
+def count(x: Array, aux: Array | None, state: Array) -> tuple[Array]:
+    """Twice the state, and the input, and ten times the auxiliary input."""
+    return (2 * state + x + (0 if aux is None else 10 * aux),)
+
+
+@pytest.mark.parametrize(
+    ("aux", "weighted", "forward", "backward"),
+    [
+        (None, False, [3, 8], [9, 4]),
+        ([5, 6], False, [3, 8], [21, 8]),  # the backward cell reads it instead of the input
+        ([5, 6], True, [53, 168], [179, 64]),  # both read it, too
+    ],
+)
+def test_both_directions(aux: list[int] | None, weighted: bool, forward: list[int], backward: list[int]) -> None:
+    """Two steps of the inputs 1 and 2, from a state of 1."""
+    x, state = np.array([1, 2]).reshape(2, 1, 1), np.array([[1]])
+    given = None if aux is None else np.array(aux).reshape(2, 1, 1)
+    for time_major in (True, False):
+        turned = [each if each is None or time_major else each.swapaxes(0, 1) for each in (x, given)]
+        fw, bw, fw_state, bw_state = run_both(
+            (count, count), ((state,), (state,)), turned[0], turned[1], weighted, time_major, False
+        )
+        assert (fw.ravel().tolist(), bw.ravel().tolist()) == (forward, backward)
+        assert fw.shape == turned[0].shape
+        assert (fw_state.tolist(), bw_state.tolist()) == ([[forward[1]]], [[backward[0]]])
+        merged, *_ = run_both((count, count), ((state,), (state,)), turned[0], turned[1], weighted, time_major, True)
+        assert merged.shape == (*turned[0].shape[:2], 2)
+        assert merged[..., 0].ravel().tolist() == forward
+        assert merged[..., 1].ravel().tolist() == backward
