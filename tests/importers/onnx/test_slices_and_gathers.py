@@ -75,6 +75,7 @@ def test_the_operations_of_a_slice() -> None:
         (([0], [3], [2], [0]), "its step is 0"),
         (([1], [1], [2]), "its result has no elements"),
         (([3], [1], [2]), "its result has no elements"),
+        (([3], [INT32_MAX], [2], [-1]), "its result has no elements"),
         (([0], [3], [3]), "axis 3 is outside rank 3"),
         (([0], [3], [-4]), "axis -4 is outside rank 3"),
         (([0, 1], [3], [2]), "its bounds are of different lengths"),

@@ -53,8 +53,8 @@ def _parts(node: Node, rank: int) -> dict[int, slice]:
     parts = {}
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         need(step, "its step is 0", BadDataError)
-        is_whole = start == 0 and end >= 2**31 - 1 and step == 1
-        parts[node.axis(axis, rank)] = slice(start, None if is_whole else end, step)
+        is_to_end = end >= 2**31 - 1 and step > 0
+        parts[node.axis(axis, rank)] = slice(start, None if is_to_end else end, step)
     return parts
 
 
