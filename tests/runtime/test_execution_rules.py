@@ -16,6 +16,7 @@ from nnapi.errors import (
     UnmappableError,
 )
 from nnapi.model.builder import Builder
+from nnapi.trace import recording
 from tests.graphs import FLOATS, on_reference, open_sum
 from tests.runtime.execution_cases import ONES, SUM, blank, completed, prepared, sliced
 
@@ -208,3 +209,20 @@ def test_rule_145_a_memory_for_outputs_can_be_written(tmp_path: Path) -> None:
     execution.set_output_from_memory(0, memory, 0, 16)
     execution.compute()
     assert file.read_bytes() == (2 * ONES).tobytes()
+
+
+@pytest.mark.parametrize("name", ["compute", "burstCompute", "startCompute", "startComputeWithDependencies"])
+def test_each_way_to_run_is_a_section_of_a_trace(name: str) -> None:
+    runs: dict[str, Callable[[Execution], object]] = {
+        "compute": Execution.compute,
+        "burstCompute": lambda execution: execution.burst_compute(execution.compilation.burst()),
+        "startCompute": lambda execution: execution.start_compute().wait(),
+        "startComputeWithDependencies": lambda execution: execution.start_compute_with_dependencies([]).wait(),
+    }
+    with recording() as recorded:
+        execution = prepared()
+        execution.set_output(0, blank())
+        runs[name](execution)
+    found = [span.label.name.removeprefix("ANeuralNetworksExecution_") for span in recorded.spans()]
+    assert [found.count(each) for each in ("create", "setInput", "setOutput", name)] == [1, 2, 1, 1]
+    assert found.count("ANeuralNetworksEvent_wait") == (1 if name.startswith("start") else 0)

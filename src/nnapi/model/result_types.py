@@ -84,12 +84,11 @@ class _Results:
             )
             asked = fixed or asked
         result = OperandType(code, wanted.dimensions if wanted else (), asked[0] or 0.0, asked[1])
-        need(
-            fixed is None or OperandType(code, result.dimensions, *fixed) == result,
-            f"{slot.name} is given scale {result.scale:g} and zero point {result.zero_point}, "
-            f"the operation gives {fixed[0] if fixed else 0:g} and {fixed[1] if fixed else 0}",
-            BadDataError,
-        )
+        if fixed is not None and OperandType(code, result.dimensions, *fixed) != result:
+            raise BadDataError(
+                f"{slot.name} is given scale {result.scale:g} and zero point {result.zero_point}, "
+                f"the operation gives {fixed[0]:g} and {fixed[1]}"
+            )
         return result
 
     def complete(self, position: int, result: OperandType) -> OperandType:
