@@ -60,6 +60,7 @@ def test_the_end_is_no_message(pair: Pair) -> None:
         (b"x", "1 bytes is not a message"),
         (HEADER.pack(b"HTTP", VERSION, 0, 2) + b"{}", "does not begin"),
         (HEADER.pack(MAGIC, VERSION + 1, 0, 2) + b"{}", f"version {VERSION + 1}, ours is {VERSION}"),
+        (HEADER.pack(MAGIC, 3, 0, 2) + b"{}", "version 3, ours is 4"),
         (HEADER.pack(MAGIC, VERSION, 0, 3) + b"{}", "2 bytes where it says 3"),
         (HEADER.pack(MAGIC, VERSION, 0, 2) + b"{]", "not JSON"),
         (HEADER.pack(MAGIC, VERSION, 0, 2) + b"[]", "not an object"),
