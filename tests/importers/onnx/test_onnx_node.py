@@ -98,7 +98,7 @@ def test_attributes_have_the_defaults_of_the_schema() -> None:
 def test_inputs_and_outputs_that_are_left_out() -> None:
     node = made(ALL, constant("a", np.array([1, -2])), None, Tensor("c", 1, (2, 0, 3), value=x(2, 0, 3)))
     assert node.name == "y"
-    assert [node.wants(i) for i in range(3)] == [False, True, False]
+    assert [node.wants(i) for i in range(4)] == [False, True, False, False]
     assert [node.has(i) for i in range(4)] == [True, False, True, False]
     assert (node.count, node.shape(2), node.static_shape(0)) == (3, (2, 0, 3), (2,))
     assert node.integers(0, "ints") == [1, -2]

@@ -87,6 +87,7 @@ def test_types_and_ranks(kind: str, x: Any, operations: str) -> None:
         (np.float32, np.int8),
         (np.float32, np.uint8),
         (np.bool_, np.float32),
+        (np.bool_, np.int32),
         (np.uint8, np.bool_),
         (np.int8, np.bool_),
         (np.float16, np.bool_),
