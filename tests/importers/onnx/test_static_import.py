@@ -100,10 +100,16 @@ def test_an_output_of_five_axes_has_its_shape() -> None:
 
 
 def test_a_constant_may_be_listed_as_an_input() -> None:
-    inputs, constants = [declared(), declared("w", shape=(3,))], {"w": np.array([1, 2, 3], np.float32)}
+    inputs, constants = [declared("w", shape=(3,)), declared()], {"w": np.array([1, 2, 3], np.float32)}
     model = nnapi.load(content([node("Add", "x w", "y")], inputs, ["y"], constants))
     assert [model.operands[index].name for index in model.inputs] == ["x"]
     assert run(model, np.zeros((2, 3), np.float32)) == [[[1, 2, 3], [1, 2, 3]]]
+
+
+def test_a_scalar_has_one_element() -> None:
+    model = nnapi.load(content([node("Neg", "x", "y")], [declared(shape=())], ["y"]))
+    assert [model.operands[index].type.dimensions for index in (*model.inputs, *model.outputs)] == [(1,), (1,)]
+    assert run(model, np.array([2], np.float32)) == [[-2]]
 
 
 @pytest.mark.parametrize(
