@@ -48,8 +48,7 @@ def infer_shape(input: OperandType, filter: OperandType, bias: OperandType, **wi
 def conv_2d(input: Array, filter: Array, bias: Array, padding: Padding, stride: Pair, dilation: Pair) -> Array:
     channels, kh, kw, _ = filter.shape
     x = pad_image(input, padding)
-    _, *image, _ = x.shape
-    rows, columns = slide(image, (kh, kw), stride, dilation=dilation)
+    rows, columns = slide(x.shape[1:-1], (kh, kw), stride, dilation=dilation)
     cells = patches(x, (kh, kw), stride, dilation, (rows, columns))
     y = _product(cells, filter.reshape(channels, -1).T)
     y += bias

@@ -50,8 +50,7 @@ def depthwise_conv_2d(
 ) -> Array:
     x = pad_image(input.repeat(multiplier, axis=3) if multiplier > 1 else input, padding)
     kh, kw, channels = filter.shape[1:]
-    _, *image, _ = x.shape
-    rows, columns = slide(image, (kh, kw), stride, dilation=dilation)
+    rows, columns = slide(x.shape[1:-1], (kh, kw), stride, dilation=dilation)
     run = columns if stride[1] == 1 else 1  # one long sum over a row of windows is faster than many short ones
     cells = patches(np.ascontiguousarray(x), (kh, kw), stride, dilation, (rows, columns), run)
     y = np.einsum("nhwijc,ijc->nhwc", cells, np.tile(filter[0], run)).reshape(len(x), rows, columns, channels)

@@ -46,8 +46,7 @@ def grouped_conv_2d(
 ) -> Array:
     channels, kh, kw, depth = filter.shape
     x = pad_image(input, padding)
-    _, *image, _ = x.shape
-    rows, columns = slide(image, (kh, kw), stride)
+    rows, columns = slide(x.shape[1:-1], (kh, kw), stride)
     cells = patches(x, (kh, kw), stride, dilation, (rows, columns)).reshape(-1, kh * kw, num_groups, depth)
     by_group = cells.transpose(2, 0, 1, 3).reshape(num_groups, -1, kh * kw * depth)
     y = by_group @ filter.reshape(num_groups, channels // num_groups, -1).transpose(0, 2, 1)

@@ -89,8 +89,7 @@ def count_cells(image: Sequence[int], padding: Padding, stride: Pair, size: Pair
 
 def _reduce(ufunc: np.ufunc, x: Array, padding: Padding, stride: Pair, size: Pair, initial: float) -> Array:
     """Combine windows of an NHWC image, first within columns, then within rows."""
-    _, *image, _ = x.shape
-    out = slide(image, size, stride, padding)
+    out = slide(x.shape[1:-1], size, stride, padding)
     for i in (0, 1):
         x = reduce_windows(ufunc, x, 1 + i, size[i], stride[i], padding[i][0], out[i], initial)
     return x

@@ -124,7 +124,6 @@ def _nibbles(packed: Array) -> Array:
 
 
 def _as_int32(array: Array, name: str) -> Array:
-    limits = np.iinfo(np.int32)
-    fits = array.min() >= limits.min and array.max() <= limits.max
-    expressible(fits, f"{name} holds 64-bit numbers beyond 32 bits")
-    return array.astype(np.int32)
+    narrow = array.astype(np.int32)
+    expressible(np.array_equal(narrow, array), f"{name} holds 64-bit numbers beyond 32 bits")
+    return narrow
