@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import random
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -19,16 +18,15 @@ class LineCoverage:
         self._data.read()
         self._measured = {name.rpartition("/src/")[2]: name for name in self._data.measured_files()}
 
-    def tests_of(self, path: Path, line: int, most: int) -> list[str]:
-        """Return tests that run the statement of a line, a random choice if there are more than ``most``. A function's
-        own line stands for its body; lines that run when a module is imported have no tests."""
+    def tests_of(self, path: Path, line: int) -> list[str]:
+        """Return the tests that run the statement of a line. A function's own line stands for its body; lines that run
+        when a module is imported have no tests."""
         if (measured := self._measured.get(str(path.relative_to("src")))) is None:
             return []
         ran = self._data.contexts_by_lineno(measured)
         begin, end = find_statement((REPOSITORY / path).read_text(), line)
         contexts = {context for each in range(begin, end + 1) for context in ran.get(each, ())}
-        tests = sorted(context.rpartition("|")[0] for context in contexts if "::" in context)
-        return random.Random(0).sample(tests, min(most, len(tests)))
+        return sorted({context.rpartition("|")[0] for context in contexts if "::" in context})
 
 
 def find_statement(source: str, line: int) -> tuple[int, int]:

@@ -1,10 +1,10 @@
 """Change the product at random, a token at a time, and see whether tests notice: `make mutants`.
 
-Cosmic Ray makes the changes, in copies of the tree. All mutants meet the tests of their module (those that
-tests/test_names.py finds by name) and conformance examples of the operations that the module names; what survives meets
+Cosmic Ray makes the changes, in copies of the tree. With a record of the lines that tests run (tools/line_coverage.py,
+of the same source), all mutants meet tests that run the changed line first. What survives meets the tests of its module
+(those that tests/test_names.py finds by name) and conformance examples of the operations that the module names, then
 the other quick tests of its package, of the folders of its tests, some that import it, and the slow tests of the
-module; with a record of the lines that tests run (tools/line_coverage.py, of the same source), tests that run the
-changed line before these. Each run is a process forked from one that has the libraries loaded. With a report, a run
+module. Each run is a process forked from one that has the libraries loaded. With a report, a run
 goes on where another of the same source ended: mutants that it calls noticed are not tried again.
 """
 
@@ -52,7 +52,7 @@ FIRST_EXAMPLES = 20
 MOST_FILES = 6
 """Files of tests that a mutant meets first; its survivors meet all others of the package, and as many elsewhere."""
 MOST_TESTS = 100
-"""Tests that run the changed line, which a survivor meets."""
+"""Tests that run the changed line, which a mutant meets."""
 MOST_SECONDS = 600
 """Of a processor: tests that take more hang, and the mutant is noticed. On the clock they may take twice as long."""
 IDLE_SECONDS = 60
@@ -164,13 +164,23 @@ def of_module(mutant: Mutant) -> list[Work]:
     return [partial(run_tests, first(mutant.path)), partial(conformance, mutant.path)]
 
 
-def of_package(coverage: LineCoverage | None, mutant: Mutant) -> list[Work]:
+def of_package(mutant: Mutant) -> list[Work]:
     own = first(mutant.path)
     others = [*folders(mutant.path), *importing(mutant.path), *(f"--deselect={test}" for test in own)]
-    works: list[Work] = [partial(run_tests, others), partial(run_tests, own, "slow")]
-    if coverage and (tests := coverage.tests_of(mutant.path, mutant.line, MOST_TESTS)):
-        works.insert(0, partial(run_some, tests))
-    return works
+    return [partial(run_tests, others), partial(run_tests, own, "slow")]
+
+
+def of_line(coverage: LineCoverage, mutant: Mutant) -> list[Work]:
+    """Run tests that run the changed line, half of them from the files of its module if there are more."""
+    tests = coverage.tests_of(mutant.path, mutant.line)
+    own = tuple(nearest(mutant.path))
+    near = [test for test in tests if test.startswith(own)]
+    chosen = [*draw(near, MOST_TESTS // 2), *draw(sorted({*tests} - {*near}), MOST_TESTS // 2)]
+    return [partial(run_some, chosen)] if chosen else []
+
+
+def draw(tests: Sequence[str], most: int) -> list[str]:
+    return random.Random(0).sample(tests, min(most, len(tests)))
 
 
 # Running them
@@ -314,10 +324,13 @@ def main() -> None:
             copies.put(make_copy(Path(folder, f"copy{number}")))
         noticed_before = read_noticed(given.report)
         left = [mutant for mutant in mutants if mutant not in noticed_before]
-        survived = run_all(copies, of_module, left, given.report)
+        survived = left
+        if given.coverage:
+            survived = run_all(copies, partial(of_line, LineCoverage(given.coverage)), survived, given.report)
+            print(f"\n{len(survived)} of {len(mutants)} survived tests of their lines; those of their modules:")
+        survived = run_all(copies, of_module, survived, given.report)
         print(f"\n{len(survived)} of {len(mutants)} survived the tests of their modules; those of their folders:")
-        coverage = LineCoverage(given.coverage) if given.coverage else None
-        survived = run_all(copies, partial(of_package, coverage), survived, given.report)
+        survived = run_all(copies, of_package, survived, given.report)
     noticed = len(mutants) - len(survived)
     print(f"\n{noticed} of {len(mutants)} noticed ({noticed / len(mutants):.1%}), seed {given.seed}")
 

@@ -70,8 +70,8 @@ def test_only_a_test_that_fails_is_repeated_without_the_change(reason: str, test
     ("mutant_file", "found"),
     [
         ("ops/softmax.py", ["tests/ops"]),
-        ("model/call.py", ["tests/model", "tests/ops"]),
-        ("runtime/executors/prepared_partitions.py", ["tests/runtime"]),
+        ("model/facts.py", ["tests/model", "tests/ops"]),
+        ("runtime/executors/prepared_partitions.py", ["tests/runtime", "tests/runtime/executors"]),
     ],
 )
 def test_survivors_meet_the_folders_of_their_tests(mutant_file: str, found: list[str]) -> None:
