@@ -339,6 +339,17 @@ def test_at_most_256_steps_of_a_scan_are_inlined() -> None:
             assert reasons(nodes, {"x": PAIR}, constants) == ["its 257 steps are too many to unroll"]
 
 
+def test_a_scan_of_no_steps_keeps_its_state() -> None:
+    body = subgraph([node("Add", "s piece", "t"), node("Neg", "t", "n")], "s piece", "t n")
+    constants = {"one": np.ones(2, np.float32), "rows": np.ones((0, 2), np.float32)}
+    scan = node("Scan", "one rows", "sum negative", body=body, num_scan_inputs=1)
+    found = reasons([scan, node("Mul", "x negative")], {"x": PAIR}, constants)
+    assert found == ["its result has no elements"]
+    body = subgraph([node("Add", "s piece", "t")], "s piece", "t")
+    nodes = [node("Scan", "one rows", "sum", body=body, num_scan_inputs=1), node("Mul", "x sum")]
+    assert results(nodes, {"x": PAIR}, constants) == [PAIR.tolist()]
+
+
 def test_a_scan_of_opset_8_is_refused() -> None:
     body = subgraph([node("Neg", "a", "b")], "a", "b")
     found = reasons([node("Scan", "- x", body=body, num_scan_inputs=1)], {"x": ROWS[None]}, opset=8)

@@ -19,7 +19,7 @@ from nnapi.importers.onnx.tensors import Tensor, constant
 from nnapi.importers.refusals import Refused, expressible
 
 MOST_STEPS = 256
-"""The largest number of inlined passes of a loop."""
+"""The largest number of inlined passes of a loop, and of unrolled time steps."""
 ENDLESS = 2**31 - 1
 
 
@@ -159,6 +159,7 @@ def scan(node: Node) -> Sequence[Result | None]:
         results = inline_graph(node.conversion, body, [*states, *step])
         states, scanned = results[: len(states)], [*scanned, results[len(states) :]]
     count = len(body.output) - len(states)
+    expressible(scanned or not count, "its result has no elements")
     out_axes = node.attribute("scan_output_axes") or [0] * count
     reversed_ = node.attribute("scan_output_directions") or [0] * count
     outputs = [

@@ -11,6 +11,7 @@ from nnapi.importers.formulas import Term, tanh
 from nnapi.importers.graph import FLOATS, Value
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
+from nnapi.importers.onnx.rules.control_flow import MOST_STEPS
 from nnapi.importers.onnx.rules.movement import cut, join, permute_axes
 from nnapi.importers.onnx.tensors import Tensor
 from nnapi.importers.refusals import expressible
@@ -24,8 +25,6 @@ FUNCTIONS = {
 }
 TANH = 4
 """NNAPI's value for the activation of an LSTM."""
-MOST_STEPS = 256
-"""The largest number of time steps that are unrolled."""
 
 Cell = Callable[[Sequence[Term], Term], Term]
 """One step of a direction, from the parts of the input's product and the last output."""
