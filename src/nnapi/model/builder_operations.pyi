@@ -191,8 +191,8 @@ class Operations:
         Operands:
             lhs: TENSOR_FLOAT32 (level 6), TENSOR_FLOAT16 (level 6), TENSOR_INT32 (level 6), TENSOR_QUANT8_ASYMM_SIGNED (level 6) of rank 2 or 3 or 4
             rhs: of the type of lhs of rank 2 or 3 or 4
-            adj_x: BOOL
-            adj_y: BOOL
+            adj_x: BOOL (level 6)
+            adj_y: BOOL (level 6)
 
         Outputs:
             out: of the type of lhs
