@@ -30,9 +30,9 @@ class LineCoverage:
 
 
 def find_statement(source: str, line: int) -> tuple[int, int]:
-    """Return the first and the last line of the innermost statement at a line."""
+    """Return the first and the last line of the innermost statement at a line; decorators belong to what they wrap."""
     spans = [
-        (node.lineno, node.end_lineno or node.lineno)
+        (min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))]), node.end_lineno or 0)
         for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.stmt | ast.excepthandler)
     ]

@@ -174,3 +174,11 @@ def test_drivers_that_get_a_process(
     monkeypatch.setenv("NNAPI_SERVICE", service)
     assert module._is_isolated(with_attributes(**attributes).driver) is wanted
     assert module._is_isolated(REFERENCE.driver) is False
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [(UnavailableDeviceError("no driver of a GPU"), "no driver of a GPU"), (ValueError("odd"), "ValueError: odd")],
+)
+def test_the_reason_why_a_device_is_unavailable(error: Exception, reason: str) -> None:
+    assert module._explain("gpu", error) == ("gpu", reason)

@@ -15,6 +15,10 @@ SOURCE = """def first(number: int,
 
 
 limit = 3
+
+
+@first
+def second(): ...
 """
 
 

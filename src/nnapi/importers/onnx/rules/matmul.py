@@ -32,7 +32,7 @@ def matmul(node: Node) -> Tensor:
     wide_a, wide_b = ((1, *a) if len(a) == 1 else a), ((*b, 1) if len(b) == 1 else b)
     need(DYNAMIC in (wide_a[-1], wide_b[-2]) or wide_a[-1] == wide_b[-2], f"{list(a)} times {list(b)}", BadDataError)
     weights = node.tensor(1).array
-    batches = broadcast_shape([wide_a[:-2], wide_b[:-2]]) if len(wide_a) > 2 or len(wide_b) > 2 else ()
+    batches = broadcast_shape([wide_a[:-2], wide_b[:-2]])
     shape = (*batches, *(a[-2:-1]), *(b[-1:] if len(b) > 1 else ()))
     flat = fully_connected_quantized(node, a, wide_b, transposed=False) if len(wide_b) == 2 else None
     if flat is not None:
