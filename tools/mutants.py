@@ -24,6 +24,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -171,16 +172,19 @@ def of_package(mutant: Mutant) -> list[Work]:
 
 
 def of_line(coverage: LineCoverage, mutant: Mutant) -> list[Work]:
-    """Run tests that run the changed line, half of them from the files of its module if there are more."""
-    tests = coverage.tests_of(mutant.path, mutant.line)
-    own = tuple(nearest(mutant.path))
-    near = [test for test in tests if test.startswith(own)]
-    chosen = [*draw(near, MOST_TESTS // 2), *draw(sorted({*tests} - {*near}), MOST_TESTS // 2)]
-    return [partial(run_some, chosen)] if chosen else []
+    tests = spread(coverage.tests_of(mutant.path, mutant.line), MOST_TESTS)
+    return [partial(run_some, tests)] if tests else []
 
 
-def draw(tests: Sequence[str], most: int) -> list[str]:
-    return random.Random(0).sample(tests, min(most, len(tests)))
+def spread(tests: Sequence[str], most: int) -> list[str]:
+    """Draw tests in rounds over their files, of which each may notice something else."""
+    drawn = Counter[str]()
+    rounds = []
+    for test in random.Random(0).sample(tests, len(tests)):
+        file = test.partition("::")[0]
+        rounds.append((drawn[file], test))
+        drawn[file] += 1
+    return [test for _, test in sorted(rounds)[:most]]
 
 
 # Running them

@@ -145,6 +145,17 @@ def test_tests_that_wait_or_work_without_end_are_noticed(
     assert process.joined == joins
 
 
+def test_the_tests_of_a_line_are_of_as_many_files_as_there_are() -> None:
+    tests = [*(f"tests/a.py::test[{number}]" for number in range(50)), "tests/b.py::one", "tests/b.py::two"]
+    found = mutants.spread(tests, 3)
+    assert [sorted({test.partition("::")[0] for test in found[:count]}) for count in (2, 3)] == [
+        ["tests/a.py", "tests/b.py"],
+        ["tests/a.py", "tests/b.py"],
+    ]
+    assert len(found) == 3
+    assert sorted(mutants.spread(tests, 99)) == sorted(tests)
+
+
 def test_the_time_of_a_session_counts_its_processes() -> None:
     inner = "subprocess.run([sys.executable, '-c', 'sum(range(10**7))'])"
     code = f"import subprocess, sys; {inner}; print(flush=True); input()"

@@ -13,6 +13,7 @@ from nnapi.runtime.device import Device, device
 pytest.importorskip("nnapi.drivers.openvino.api", reason="OpenVINO is an extra: nnapi[openvino]")
 
 from nnapi.drivers.openvino import OpenVinoDriver, patterns
+from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.engine import core, lower_model
 from nnapi.lowering.error_function import ERROR_FUNCTION
 from tests.drivers.transformer_cases import GELUS, NODE, X, normalize, read
@@ -121,3 +122,17 @@ def test_other_computed_indices_are_refused() -> None:
     model = read([NODE("Add", ["x", "step"], ["i"]), NODE("Gather", ["rows", "i"], ["y"])],
                  np.array([1, 2], np.int64), rows=ROWS, step=np.int64(1))  # fmt: skip
     assert "does not test indices" in str([verdict.reason for verdict in lower_model(model).verdicts])
+
+
+@pytest.mark.parametrize(
+    ("compare", "limit", "change", "count"),
+    [("less", 0, "add", 5), ("less", 0, "multiply", None), ("less_equal", 0, "add", None), ("less", 1, "add", None)],
+)
+def test_a_wrapped_index_is_one_where_negative_ones_count_from_the_end(
+    compare: str, limit: int, change: str, count: int | None
+) -> None:
+    x = op.parameter([3], np.int32)
+    is_negative = getattr(op, compare)(x, op.constant(np.array([limit], np.int32)))
+    wrapped = getattr(op, change)(x, op.constant(np.array([5], np.int32)))
+    found = patterns.find_wrapped_index(op.select(is_negative, wrapped, x))
+    assert (found and found[1]) == count
