@@ -146,6 +146,14 @@ def test_space_to_batch_pads_with_the_zero_point() -> None:
     assert pair[0][0][0].reshape(-1).tolist() == [128, 128, 128, 4]
 
 
+def test_blocks_of_batches_go_to_rows_and_columns() -> None:
+    x = np.arange(24, dtype=np.float32).reshape(6, 2, 1, 2)
+    inputs = [(tensor("float32", x.shape), x), (tensor("int32", (2,)), np.array([2, 3], np.int32))]
+    pair = both(OperationCode.BATCH_TO_SPACE_ND, inputs, [tensor("float32", (1, 4, 3, 2))], constant=True)
+    need_close(pair, 0)
+    assert pair[0][0][0, :, :, 0].tolist() == [[0, 4, 8], [12, 16, 20], [2, 6, 10], [14, 18, 22]]
+
+
 @pytest.mark.parametrize("type", [tensor("float32", ()), tensor("float16", ()), UINT8, INT8], ids=str)
 @pytest.mark.parametrize("how", [(False, False), (False, True), (True, False)], ids=["", "half pixels", "corners"])
 def test_nearest_cells_are_the_specified_ones(type: Any, how: tuple[bool, ...]) -> None:
