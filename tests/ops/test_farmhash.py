@@ -37,3 +37,11 @@ def test_every_kind_of_length(length: int, want: int) -> None:
     found = fingerprint64(np.stack([other, key]))
     assert found[1] == want
     assert length == 0 or found[0] != want
+
+
+def test_two_bytes_by_the_published_formula() -> None:
+    """ShiftMix(y · k2 ⊕ z · k0) · k2, of the first byte and the one at length / 2, here the last."""
+    k0, k2, modulus = 0xC3A5C85C97CB3127, 0x9AE16A3B2F90404F, 2**64
+    mixed = ((7 + (200 << 8)) * k2 ^ (2 + (200 << 2)) * k0) % modulus
+    (found,) = fingerprint64(np.array([[7, 200]], np.uint8))
+    assert found == (mixed ^ mixed >> 47) * k2 % modulus

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.model.operand import tensor
+from nnapi.ops.resize import _scale_size
 from tests.ops.image_cases import floats, numbers, random_seeds, to_nchw
 from tests.ops.tensor_cases import (
     REALS,
@@ -167,3 +168,7 @@ def test_levels() -> None:
     assert level(BILINEAR, SQUARE, *numbers(2, 2), *flags()) == 4
     assert level(BILINEAR, SQUARE, *[scalar(OperandCode.FLOAT32, 2)] * 2) == 3
     assert level(NEAREST, SQUARE, *numbers(2, 2), flag(False)) == 3
+
+
+def test_a_dimension_that_is_not_specified_stays_so_when_it_is_scaled() -> None:
+    assert [_scale_size({"height_scale": 1.5}, "height", dimension) for dimension in (0, 3)] == [0, 4]
