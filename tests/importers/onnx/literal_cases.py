@@ -9,6 +9,7 @@ onnx = pytest.importorskip("onnx", reason="onnx is not installed")
 from onnx import helper, numpy_helper  # noqa: E402
 
 import nnapi  # noqa: E402
+from nnapi.importers.graph import MADE_UP_PER_BYTE  # noqa: E402
 from nnapi.importers.refusals import UnsupportedOperationsError  # noqa: E402
 
 
@@ -73,3 +74,13 @@ def reasons(
     with pytest.raises(UnsupportedOperationsError) as caught:
         nnapi.load(file_of(nodes, inputs, constants, outputs, opset))
     return [each.reason for each in caught.value.refusals]
+
+
+def check_made_up(content: bytes, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file makes up ``count`` bytes of constants: it loads where so many are permitted, not where one less is."""
+    permitted = count - MADE_UP_PER_BYTE * len(content)
+    monkeypatch.setattr("nnapi.importers.onnx.scope.MADE_UP", permitted)
+    nnapi.load(content)
+    monkeypatch.setattr("nnapi.importers.onnx.scope.MADE_UP", permitted - 1)
+    with pytest.raises(UnsupportedOperationsError, match="bytes of constants that are not in the file"):
+        nnapi.load(content)

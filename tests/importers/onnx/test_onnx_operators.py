@@ -11,8 +11,8 @@ from onnx import TensorProto, helper  # noqa: E402
 
 import nnapi  # noqa: E402
 from nnapi.codes import OperationCode  # noqa: E402
-from nnapi.importers.graph import MADE_UP_PER_BYTE  # noqa: E402
 from nnapi.importers.refusals import UnsupportedOperationsError  # noqa: E402
+from tests.importers.onnx.literal_cases import check_made_up  # noqa: E402
 from tests.importers.onnx.operator_cases import X, computed, loaded, made  # noqa: E402
 
 
@@ -272,11 +272,7 @@ def test_constants_that_an_operator_makes_are_counted(
 ) -> None:
     constants = {"i": np.zeros((1, 2, 3, 1), np.int64), "u": np.ones((1, 2, 3, 1), np.float32), "a": np.array(3)}
     content = made([helper.make_node(kind, inputs, ["y"])], {name: constants[name] for name in inputs[1:]}, X)
-    monkeypatch.setattr("nnapi.importers.onnx.scope.MADE_UP", count - MADE_UP_PER_BYTE * len(content))
-    nnapi.load(content)
-    monkeypatch.setattr("nnapi.importers.onnx.scope.MADE_UP", count - MADE_UP_PER_BYTE * len(content) - 1)
-    with pytest.raises(UnsupportedOperationsError, match="bytes of constants that are not in the file"):
-        nnapi.load(content)
+    check_made_up(content, count, monkeypatch)
 
 
 @pytest.mark.parametrize(("exclusive", "reverse"), [(0, 0), (1, 0), (0, 1), (1, 1)])
