@@ -6,7 +6,7 @@ from typing import NamedTuple
 from nnapi.codes import OperationCode
 from nnapi.drivers.timings import ELEMENTS, Element
 from nnapi.model.facts import Facts, Kind
-from nnapi.model.model import Lifetime, Model, Operand, OperationCall
+from nnapi.model.model import Lifetime, Model, OperationCall
 from nnapi.model.operand import OperandType
 from nnapi.model.operation import REGISTRY
 
@@ -50,7 +50,7 @@ def find_work(model: Model, call: OperationCall) -> Work:
     if summed is None:
         return Work(kind, element, 0, nbytes)
     filter, made = operands[call.inputs[1]].type, _count_elements(operands[call.outputs[0]].type)
-    if call.code == OperationCode.BATCH_MATMUL and _is_set(operands[call.inputs[3]]):
+    if call.code == OperationCode.BATCH_MATMUL and operands[call.inputs[3]].value:
         summed = slice(-1, None)  # the filter is transposed
     if kind is Kind.DEPTHWISE and x.dimensions[-1:] == (1,):
         kind = Kind.CONVOLUTION  # of one channel into several, which engines know it for
@@ -58,11 +58,6 @@ def find_work(model: Model, call: OperationCall) -> Work:
     pixels = made * each // _count_elements(filter) or 1
     taps = pixels * math.prod(d or UNKNOWN_DIMENSION for d in filter.dimensions[1:-1])
     return Work(kind, element, made * each, nbytes, 1, pixels, taps)
-
-
-def _is_set(flag: Operand) -> bool:
-    """Whether a scalar is a constant other than 0."""
-    return flag.lifetime is Lifetime.CONSTANT and bool(flag.value)
 
 
 def _count_moved_bytes(model: Model, call: OperationCall, nbytes: int) -> int:

@@ -16,7 +16,7 @@ from nnapi.ops.quantization import same_quantization
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.slice import slice_steps
 
-GREATEST = int(np.iinfo(np.int32).max)
+LARGEST = int(np.iinfo(np.int32).max)
 BLOCKS = {Op.DEPTH_TO_SPACE: op.depth_to_space, Op.SPACE_TO_DEPTH: op.space_to_depth}
 
 
@@ -40,7 +40,7 @@ def concatenate(context: Context, inputs: Sequence[Value], axis: int) -> Value:
     nodes = [value.node("stored") if is_stored else _alike(value, type, first) for value in inputs]
     if not first and (not is_stored or type.code in FLOATS):
         nodes = _copy(nodes, type, axis)
-    from_end = axis_in(first, axis) - len(type.dimensions)  # as the engine's patterns count it
+    from_end = axis_in(first, axis) - len(type.dimensions)  # the engine's patterns have -1 for the last axis
     return Value.of(op.concat(nodes, from_end), type, "stored" if is_stored else "real", first=first)
 
 
@@ -101,13 +101,15 @@ def strided_slice(context: Context, input: Value, shrink_axis_mask: int, **bound
 
 
 def _slice(x: Node, dimensions: Shape, begin: Sequence[int], end: Sequence[int], step: Sequence[int]) -> Node:
-    """Slice only the axes that lose something, to the greatest number where their end stays: so the engine finds the
-    halves of a rotary embedding, for which it has one operator."""
-    bounds = list(zip(begin, end, step, dimensions, strict=True))
-    cut = [axis for axis, (*span, dimension) in enumerate(bounds) if span != [0, dimension, 1]] or [0]
-    ends = [GREATEST if end[axis] == dimensions[axis] else end[axis] for axis in cut]
-    starts, steps = ([each[axis] for axis in cut] for each in (begin, step))
-    return op.slice(x, integers(starts), integers(ends), integers(steps), integers(cut))
+    """Slice only the axes that lose elements. An axis that keeps its end ends at the largest integer, as in the pattern
+    by which the engine finds the halves of a rotary embedding."""
+    cut = [
+        (axis, start, LARGEST if stop == dimension else stop, stride)
+        for axis, (start, stop, stride, dimension) in enumerate(zip(begin, end, step, dimensions, strict=True))
+        if (start, stop, stride) != (0, dimension, 1)
+    ]
+    axes, starts, ends, steps = map(integers, zip(*(cut or [(0, 0, LARGEST, 1)]), strict=True))
+    return op.slice(x, starts, ends, steps, axes)
 
 
 @lower(Op.REVERSE)
