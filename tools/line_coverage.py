@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import sys
 from pathlib import Path
 
-REPOSITORY = Path(__file__).resolve().parent.parent
+from tools.mutant_sample import REPOSITORY
+
+RECORD = "pytest --cov=src/nnapi --cov-context=test tests"
 
 
 class LineCoverage:
@@ -16,6 +19,8 @@ class LineCoverage:
 
         self._data = CoverageData(str(database))
         self._data.read()
+        if not any("::" in context for context in self._data.measured_contexts()):
+            sys.exit(f"{database} has no contexts of tests: record it by {RECORD}")
         self._measured = {name.rpartition("/src/")[2]: name for name in self._data.measured_files()}
 
     def tests_of(self, path: Path, line: int) -> list[str]:

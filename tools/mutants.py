@@ -37,7 +37,7 @@ from queue import Queue
 from typing import TYPE_CHECKING
 
 from tools.line_coverage import LineCoverage
-from tools.mutant_places import REPOSITORY, SOURCE, Mutant, sample
+from tools.mutant_sample import REPOSITORY, SOURCE, Mutant, sample
 
 if TYPE_CHECKING:
     import pytest

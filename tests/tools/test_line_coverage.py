@@ -48,3 +48,9 @@ def test_the_tests_of_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert found.tests_of(path, 2) == [one, two]
     assert found.tests_of(path, 9) == []
     assert found.tests_of(Path("src/nnapi/unknown.py"), 9) == []
+
+
+def test_a_record_without_tests_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("coverage")
+    with pytest.raises(SystemExit, match="missing has no contexts of tests: record it by pytest"):
+        LineCoverage(tmp_path / "missing")

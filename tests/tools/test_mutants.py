@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from nnapi.testing.corpus import Corpus
-from tools import mutant_places, mutants
+from tools import mutant_sample, mutants
 
 SOURCE = """
 def half(number: int | None = 3) -> int | float:
@@ -23,7 +23,7 @@ pairs = zip(a, b, strict=True)
 
 
 def test_what_has_no_effect_is_left_alone() -> None:
-    without_effect = mutant_places.WithoutEffect(SOURCE)
+    without_effect = mutant_sample.WithoutEffect(SOURCE)
     lines = SOURCE.splitlines()
     idle = [
         (row, lines[row - 1].index(text))
@@ -40,15 +40,15 @@ def test_the_first_line_that_differs_is_shown() -> None:
 
 def test_a_seed_gives_the_same_mutants_and_fewer_are_the_first_of_more() -> None:
     pytest.importorskip("cosmic_ray")
-    four = mutant_places.sample(["trace"], 4, 7)
-    assert mutant_places.sample(["trace"], 2, 7) == four[:2]
+    four = mutant_sample.sample(["trace"], 4, 7)
+    assert mutant_sample.sample(["trace"], 2, 7) == four[:2]
     assert len({(each.path, each.line, each.operator, each.occurrence) for each in four}) == 4
 
 
 @pytest.mark.parametrize("mutant_file", ["src/nnapi/trace/marks.py", "src/nnapi/trace/__init__.py"])
 def test_each_module_meets_tests(mutant_file: str) -> None:
     tests = [*mutants.nearest(Path(mutant_file)), mutants.wider(Path(mutant_file))]
-    assert all((mutant_places.REPOSITORY / test).exists() for test in tests)
+    assert all((mutant_sample.REPOSITORY / test).exists() for test in tests)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_examples_end_where_they_do_not_need_the_module(
 def test_a_report_names_the_mutants_that_were_noticed(tmp_path: Path) -> None:
     report, (one, other) = (
         tmp_path / "report",
-        [mutant_places.Mutant(Path("a.py"), 3, "core/AddNot", at) for at in (0, 1)],
+        [mutant_sample.Mutant(Path("a.py"), 3, "core/AddNot", at) for at in (0, 1)],
     )
     assert mutants.read_noticed(report) == mutants.read_noticed(None) == set()
     outcomes = [mutants.Outcome(one, "", "a  →  b"), mutants.Outcome(other, "FAILED test", "a  →  b")]
@@ -179,7 +179,7 @@ def test_a_failure_in_a_copy_is_told_and_success_is_not(tmp_path: Path) -> None:
     (tmp_path / "copy").mkdir()
     done = subprocess.run(
         [sys.executable, script, tmp_path / "copy"],
-        env=os.environ | {"PYTHONPATH": str(mutant_places.REPOSITORY)},
+        env=os.environ | {"PYTHONPATH": str(mutant_sample.REPOSITORY)},
         capture_output=True,
         text=True,
     )

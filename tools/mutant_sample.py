@@ -13,10 +13,13 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parent.parent
 SOURCE = Path("src") / "nnapi"
 
+Span = tuple[tuple[int, int], tuple[int, int]]
+"""Line and column of the first character, and of the one after the last."""
+
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change: the ``occurrence``-th place where the operator applies in the file."""
+    """One change: the ``occurrence``-th location where the operator applies in the file."""
 
     path: Path
     line: int
@@ -28,43 +31,43 @@ class Mutant:
 
 
 def sample(folders: Sequence[str], number: int, seed: int) -> list[Mutant]:
-    """Mutants of different places, files drawn by their length; the same for the same tree and seed."""
+    """Return mutants of different spans, of files drawn by their length; the same for the same tree and seed."""
     root = REPOSITORY / SOURCE
     files = sorted(path.relative_to(REPOSITORY) for folder in folders for path in (root / folder).rglob("*.py"))
     lengths = [len((REPOSITORY / path).read_text().splitlines()) for path in files]
     if sum(lengths) < 10 * number:
         sys.exit(f"{', '.join(folders)}: too little source for {number} mutants")
-    draw, drawn = random.Random(seed), dict[tuple[Path, object], Mutant]()
+    draw, drawn = random.Random(seed), dict[tuple[Path, Span], Mutant]()
     while len(drawn) < number:
         (path,) = draw.choices(files, lengths)
-        if found := places(path):
-            place = draw.choice(sorted(found))
-            drawn.setdefault((path, place), draw.choice(found[place]))
+        if found := mutants_by_span(path):
+            span = draw.choice(sorted(found))
+            drawn.setdefault((path, span), draw.choice(found[span]))
     return list(drawn.values())
 
 
 @cache
-def places(path: Path) -> dict[tuple[tuple[int, int], tuple[int, int]], list[Mutant]]:
-    """The mutants of a file by the place that they change, so that a place of many mutants is not drawn more often."""
+def mutants_by_span(path: Path) -> dict[Span, list[Mutant]]:
+    """Return the mutants of a file by the span that they change: one of many mutants is drawn as often as others."""
     from cosmic_ray.ast import ast_nodes, get_ast_from_path
     from cosmic_ray.plugins import get_operator, operator_names
 
     without_effect = WithoutEffect((REPOSITORY / path).read_text())
     nodes = list(ast_nodes(get_ast_from_path(REPOSITORY / path)))
-    found: dict[tuple[tuple[int, int], tuple[int, int]], list[Mutant]] = {}
+    found: dict[Span, list[Mutant]] = {}
     for name in sorted(operator_names()):
         if (kind := get_operator(name)).arguments():
-            continue  # these want to be told a variable
+            continue  # these need the name of a variable
         operator = kind()
-        positions = (place for node in nodes for place in operator.mutation_positions(node))
-        for occurrence, (begin, end) in enumerate(positions):
+        spans = (span for node in nodes for span in operator.mutation_positions(node))
+        for occurrence, (begin, end) in enumerate(spans):
             if begin not in without_effect:
                 found.setdefault((begin, end), []).append(Mutant(path, begin[0], name, occurrence))
     return found
 
 
 class WithoutEffect:
-    """The places of a source where no test can notice a change: type hints, which nobody computes, the -1 of
+    """The positions of a source where no test can notice a change: type hints, which nobody computes, the -1 of
     ``reshape``, where NumPy takes any negative number, and ``strict=True`` of sequences that are equally long."""
 
     def __init__(self, source: str) -> None:
