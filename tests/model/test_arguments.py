@@ -1,4 +1,4 @@
-"""Arguments of a Python call as operands: constants, scalars, words, omissions, and their places."""
+"""Arguments of a Python call as operands: constants, scalars, words, omissions, and their positions."""
 
 from typing import Any
 

@@ -81,7 +81,7 @@ def plain_steps() -> Model:
 
 
 def test_a_model_s_message() -> None:
-    """Counts, inputs, outputs, the place of each constant, types, and operations."""
+    """Counts, inputs, outputs, the offset of each constant, types, and operations."""
     agent = Agent(word(9))
     model = two_steps()
     built = Built(agent, model)  # type: ignore[arg-type]

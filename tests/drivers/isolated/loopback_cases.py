@@ -23,7 +23,7 @@ STATUS = "its process ended with status 7"
 
 
 class Loopback:
-    """A thread that stands in for a driver's process; it ends with its connection."""
+    """A thread that acts as a driver's process; it ends with its connection."""
 
     descriptor: int | None = None
 
@@ -131,7 +131,7 @@ def connected(
     grace: float = 60.0,
     limited: str = "",
 ) -> Iterator[tuple[Connection, Loopback]]:
-    """A connection to a driver, the reference by default, and what stands in for its process."""
+    """A connection to a driver, the reference by default, and the thread that acts as its process."""
     made = process or Loopback(driver or reference())
     connection = Connection("test", {"device": ""}, patience, grace, lambda: made, limited)  # type: ignore[arg-type,return-value]
     try:

@@ -23,7 +23,7 @@ def divide(x: Any, heads: int = HEADS) -> Any:
 
 
 def attend(heads: Sequence[Any], bias: Any = 0, scale: float = WIDTH**-0.5) -> Any:
-    """Return softmax(QKᵀ scale + bias) V of heads, joined."""
+    """Return softmax(QKᵀ scale + bias) V of heads, concatenated."""
     query, key, value = heads
     scores = np.einsum("bhsw,bhtw->bhst", query, key) * scale + bias
     weights = np.exp(scores - scores.max(-1, keepdims=True))

@@ -158,7 +158,7 @@ SPLITS: list[tuple[str, int, int, Any]] = [
 @pytest.mark.parametrize(("operations", "axis", "count", "sizes"), SPLITS)
 @pytest.mark.parametrize("is_image", [False, True])
 def test_pieces_are_cut(operations: str, axis: int, count: int, sizes: Any, is_image: bool) -> None:
-    """The pieces are joined the other way round; an image is cut as it is stored."""
+    """The pieces are concatenated in the other order; an image is split as it is stored."""
     pieces = [f"p{i}" for i in range(count)]
     x = X.transpose(0, 2, 3, 1) if is_image else X
     nodes = [helper.make_node("Transpose", ["x"], ["i"], perm=[0, 3, 1, 2])] if is_image else []

@@ -17,7 +17,7 @@ def half(*shape: int) -> T:
 
 
 def dynamic(*shape: int) -> T:
-    """A float tensor whose negative dimensions are dynamic; the file has 1 in their place."""
+    """A float tensor whose negative dimensions are dynamic; the file has 1 for them."""
     return T("FLOAT32", tuple(max(size, 1) for size in shape), signature=shape)
 
 

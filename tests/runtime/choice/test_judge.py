@@ -146,7 +146,7 @@ def test_results_after_one_that_is_not_judged_are_judged() -> None:
 
 
 def test_the_distance_of_several_results() -> None:
-    """Where each has a scale, in steps; a NaN at the same place is no difference, elsewhere an infinite one."""
+    """Where each has a scale, in steps; a NaN at the same position is not a difference, at another an infinite one."""
     one = (0.5, 3, np.array([5, 3], np.uint8), np.array([6, 3], np.uint8))
     two = (2.0, 0, np.array([4, 1], np.int8), np.array([4, 4], np.int8))
     found = measure([one, two])

@@ -16,7 +16,7 @@ X = np.array([1, 2], np.float32)
 
 
 class Clock:
-    """Takes the place of the module time."""
+    """Replaces the module time."""
 
     now = 100.0
 
