@@ -3,6 +3,7 @@
 import os
 import pickle
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,6 +16,7 @@ from nnapi.importers import import_cache
 from nnapi.importers.import_cache import SETTLED, make_key
 from nnapi.importers.source_files import SeveralFiles, identify
 from nnapi.model.content_hash import hash_content
+from nnapi.model.dynamic_model import DynamicModel, Shapes
 from nnapi.model.lazy_model import LazyModel
 from nnapi.model.model import Lifetime
 from nnapi.runtime.planning.explain import as_text
@@ -251,12 +253,88 @@ def test_a_file_is_read_if_the_sources_cannot_be_looked_at(error: Exception, mon
     assert len(nnapi.load(FILE).operations) > 0
 
 
-def test_with_options_a_known_file_is_read(path: Path) -> None:
+def test_a_file_is_cached_for_each_set_of_options(path: Path) -> None:
     keep(path)
     assert is_known(path)
-    assert not isinstance(nnapi.load(path, int16_as_float=True), LazyModel)
-    assert not isinstance(nnapi.load(path, weights="dynamic-range"), LazyModel)
+    for options in ({"int16_as_float": True}, {"weights": "dynamic-range"}):
+        read = nnapi.load(path, **options)
+        assert not isinstance(read, LazyModel)
+        assert read.origin is not None
+        read.origin.keep(read)
+        found = nnapi.load(path, **options)
+        assert isinstance(found, LazyModel)
+        assert hash_content(found) == hash_content(read)
+        assert found.operations == read.operations
+        assert hash_content(pickle.loads(pickle.dumps(found))) == hash_content(read)
     assert not isinstance(nnapi.load(path.read_bytes()), LazyModel)
+
+
+def heads(path: Path) -> Path:
+    """An .onnx file that reshapes [batch, length, 8] to [batch, length, 2, 4] by a shape that it computes."""
+    onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+    make, tail = onnx.helper.make_node, onnx.numpy_helper.from_array(np.array([2, 4]), "tail")
+    nodes = [
+        make("Shape", ["x"], ["s"], start=0, end=2),
+        make("Concat", ["s", "tail"], ["wanted"], axis=0),
+        make("Reshape", ["x", "wanted"], ["y"]),
+    ]
+    ends = {"x": ["batch", "length", 8], "y": ["batch", "length", 2, 4]}
+    x, y = (onnx.helper.make_tensor_value_info(name, 1, shape) for name, shape in ends.items())
+    graph = onnx.helper.make_graph(nodes, "g", [x], [y], [tail])
+    found = path.with_name("heads.onnx")
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), found)
+    return found
+
+
+def load_by_shapes(file: Path) -> Callable[[Shapes], nnapi.Model]:
+    model = nnapi.load(file)
+    assert isinstance(model, DynamicModel)
+    return model.specialize
+
+
+def load_by_session(file: Path) -> Callable[[Shapes], nnapi.Model]:
+    from nnapi.onnx.options import SessionOptions
+    from nnapi.onnx.session_file import SessionFile
+
+    return SessionFile(str(file), SessionOptions()).model
+
+
+def load_by_option(file: Path) -> Callable[[Shapes], nnapi.Model]:
+    return lambda shapes: nnapi.load(file, {"x": shapes[0]})
+
+
+@pytest.mark.parametrize("way", [load_by_shapes, load_by_session, load_by_option])
+def test_a_dynamic_file_is_cached_for_each_combination_of_shapes(
+    way: Callable[[Path], Callable[[Shapes], nnapi.Model]], path: Path
+) -> None:
+    file = heads(path)
+    for size in (3, 4):
+        shapes = ((1, size, 8),)
+        read = way(file)(shapes)
+        assert not isinstance(read, LazyModel)
+        assert read.origin is not None
+        read.origin.keep(read)
+        found = way(file)(shapes)
+        assert isinstance(found, LazyModel)
+        assert found.operands[found.inputs[0]].type.dimensions == shapes[0]
+        assert hash_content(found) == hash_content(read)
+        assert not found.is_described
+        assert found.operations == read.operations
+
+
+def test_a_session_with_other_constants_reads_its_file(path: Path) -> None:
+    file, shapes = heads(path), ((1, 3, 8),)
+    from nnapi.onnx import OrtValue, SessionOptions
+    from nnapi.onnx.session_file import SessionFile
+
+    options = SessionOptions()
+    read = load_by_session(file)(shapes)
+    assert read.origin is not None
+    read.origin.keep(read)
+    options.add_initializer("tail", OrtValue.ortvalue_from_numpy(np.array([4, 2])))
+    found = SessionFile(str(file), options).model(shapes)
+    assert not isinstance(found, LazyModel)
+    assert found.operands[found.outputs[0]].type.dimensions == (1, 3, 4, 2)
 
 
 def test_a_model_is_pickled_as_its_path_while_the_file_is_the_same(path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from nnapi.importers import file_formats
 from nnapi.importers.file_formats import NO_OPTIONS, ImportOptions
 from nnapi.importers.source_files import Identity, SeveralFiles, SourceFile, identify
 from nnapi.model.content_hash import hash_content, set_content_hash
+from nnapi.model.dynamic_model import DynamicModel
 from nnapi.model.lazy_model import LazyModel
 from nnapi.model.memory import Memory
 from nnapi.model.model import Lifetime, Model, Operand
@@ -31,11 +32,12 @@ class Origin(SourceFile):
         file: Identity,
         path: str | os.PathLike[str],
         others: Sequence[SourceFile] = (),
+        purpose: str = "",
         *,
         is_cached: bool = False,
     ) -> None:
         super().__init__(file, path)
-        self.others = others
+        self.others, self.purpose = others, purpose
         self._is_kept = is_cached
 
     def need_unchanged(self) -> None:
@@ -48,8 +50,8 @@ class Origin(SourceFile):
         return super().is_same and all(other.is_same for other in self.others)
 
     def reduce(self, model: Model) -> tuple[Any, ...] | None:
-        """Pickle the path and the digest if the file is unchanged."""
-        return (_load_again, (self.path, hash_content(model))) if self.is_same else None
+        """Pickle the path and the digest if the file is unchanged and was read without options."""
+        return (_load_again, (self.path, hash_content(model))) if self.is_same and not self.purpose else None
 
     def keep(self, model: Model) -> None:
         """Cache the facts of the model, unless the file was changed a moment ago."""
@@ -61,12 +63,12 @@ class Origin(SourceFile):
         ends = [[_as_data(model.operands[index]) for index in side] for side in (model.inputs, model.outputs)]
         known = {"file": file, "digest": hash_content(model).hex(), "ends": ends}
         known["others"] = [[other.path, other.file] for other in self.others]
-        keep_record(RecordKind.MODELS, make_key(file), known, model=model.name)
+        keep_record(RecordKind.MODELS, make_key(file, self.purpose), known, model=model.name)
 
 
-def make_key(file: Identity) -> str:
-    """Return the name of a file's record, which depends on the importer's code."""
-    return f"{file.key} {find_last_change().hex()}"
+def make_key(file: Identity, purpose: str = "") -> str:
+    """Return the name of a file's record for some options, which depends on the importer's code."""
+    return f"{file.key} {find_last_change().hex()}{purpose}"
 
 
 def _load_again(path: str, digest: bytes) -> Model:
@@ -77,28 +79,36 @@ def _load_again(path: str, digest: bytes) -> Model:
 
 
 def load(memory: Memory, path: str, options: ImportOptions = NO_OPTIONS) -> Model:
-    """Return the model in a memory, from the cache or else read; with options it is always read."""
-    file = identify(memory)
-    if file is None or options != NO_OPTIONS:
-        return file_formats.read(memory, path, options)
-    model = recall(file, memory, path)
-    if model is None:
-        model = file_formats.read(memory, path)
-        model.origin = Origin(file, path, _list_others(model))
+    """Return the model in a memory, from the cache or else read."""
+    purpose = "" if options == NO_OPTIONS else repr((dict(options.shapes), *options[1:]))
+    model = load_for(memory, path, purpose, partial(file_formats.read, memory, path, options))
+    if isinstance(model, DynamicModel):
+        model.load_for = lambda shapes, read: load_for(memory, path, f"{purpose}{shapes}", read)
     return model
 
 
-def recall(file: Identity, memory: Memory, path: str) -> Model | None:
+def load_for(memory: Memory, path: str, purpose: str, read: Callable[[], Model]) -> Model:
+    """Return the model that ``read`` returns, from the cache if it knows the file's model of this purpose."""
+    file = identify(memory)
+    if file is None:
+        return read()
+    model = _recall(file, memory, path, purpose, read)
+    if model is None:
+        model = read()
+        model.origin = Origin(file, path, _list_others(model), purpose)
+    return model
+
+
+def _recall(file: Identity, memory: Memory, path: str, purpose: str, read: Callable[[], Model]) -> Model | None:
     """Return the cached model of a file, described on demand; None where it is not cached."""
     try:
-        known = recall_record(RecordKind.MODELS, make_key(file), _parse)
+        known = recall_record(RecordKind.MODELS, make_key(file, purpose), _parse)
     except (OSError, MemoryError):  # too little left to look at the sources: reading the file says so in its own way
         known = None
     if known is None or known.file != file or not all(other.is_same for other in known.others):
         return None
-    name, origin = os.path.basename(path), Origin(file, path, known.others, is_cached=True)
-    describe = partial(_read, origin, memory, path, known.digest)
-    model = LazyModel(os.path.splitext(name)[0], *known.ends, describe)
+    name, origin = os.path.basename(path), Origin(file, path, known.others, purpose, is_cached=True)
+    model = LazyModel(os.path.splitext(name)[0], *known.ends, partial(_read, origin, memory, known.digest, read))
     model.origin = origin
     set_content_hash(model, known.digest)
     return model
@@ -117,14 +127,14 @@ def _parse(data: Any) -> Known:
     return Known(Identity(*data["file"]), bytes.fromhex(data["digest"]), (inputs, outputs), others)
 
 
-def _read(origin: Origin, memory: Memory, path: str, digest: bytes) -> Model:
+def _read(origin: Origin, memory: Memory, digest: bytes, read: Callable[[], Model]) -> Model:
     """Read the model without tracing it; raise BadDataError where the file holds another model by now."""
     with mute():
-        model = file_formats.read(memory, path)
+        model = read()
     now = identify(memory)
     if now != origin.file or not all(other.is_same for other in origin.others):
         if now is None or hash_content(model) != digest:
-            raise BadDataError(f"{os.path.basename(path)} has changed since it was loaded: load it again")
+            raise BadDataError(f"{os.path.basename(origin.path)} has changed since it was loaded: load it again")
         origin.file, origin.others = now, _list_others(model)  # the same content, which counts from now on
     return model
 

@@ -1,6 +1,7 @@
 """A model that is specialized for the input shapes of each run."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from nnapi.errors import BadDataError
@@ -37,6 +38,8 @@ class DynamicModel(Model):
         self.state.value = "finished"
         self.notes = ("it is compiled for the shapes of each run; load(shapes=…) or --shape fixes them",)
         self._describe = describe
+        self.load_for: Callable[[Shapes, Callable[[], Model]], Model] = lambda shapes, read: read()
+        """Gives the model for shapes from a cache, else by the function."""
         for attribute in UNKNOWN:
             del self.__dict__[attribute]
 
@@ -47,7 +50,7 @@ class DynamicModel(Model):
 
     def specialize(self, shapes: Shapes) -> Model:
         """Return the model for inputs of these shapes; raises the errors of the import."""
-        return self._describe(shapes)
+        return self.load_for(shapes, partial(self._describe, shapes))
 
     def _refuse(self) -> Sequence[Operand]:
         given = ", ".join(

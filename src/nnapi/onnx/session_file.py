@@ -3,12 +3,14 @@
 import os
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from nnapi.errors import BadDataError, NnapiError
 from nnapi.exporters import export
+from nnapi.importers.import_cache import load_for
 from nnapi.importers.onnx import read_file
 from nnapi.importers.onnx.reader import File
 from nnapi.importers.onnx.tensors import DTYPES, NAMES
@@ -57,6 +59,7 @@ class SessionFile:
             else:
                 memory = Memory.from_file(source)
             self._file = File(memory, self._path)
+            self._memory, self._is_own = memory, not options.initializers
         except FileNotFoundError as error:
             raise NoSuchFile(f"there is no file {self._path}") from error
         except BadDataError as error:
@@ -90,8 +93,9 @@ class SessionFile:
             for argument, shape in zip(self.inputs, shapes, strict=True)
             if not is_static(argument) and shape
         }
+        read = partial(read_file, self._file, self._path, fixed)
         try:
-            return read_file(self._file, self._path, fixed)
+            return load_for(self._memory, self._path, str(shapes), read) if self._is_own else read()
         except UnsupportedOperationsError as error:
             raise failures.NotImplemented(str(error)) from error
         except NnapiError as error:
