@@ -52,7 +52,10 @@ class Event(Closeable):
         self._error: NnapiError | None = None
         self._listeners: list[Callable[[NnapiError | None], None]] = []
         self._observed = observed
-        self._fence = _Fence() if fenced else None
+        self._fd: int | None = None
+        if fenced:
+            with translate_errors("no descriptor for the fence"):
+                self._keep_fd(os.eventfd(0, os.EFD_CLOEXEC))
         run_in_background(partial(self._run, work), self._signal)
 
     @staticmethod
@@ -75,8 +78,8 @@ class Event(Closeable):
 
     def _signal(self) -> None:
         self._call_listeners()
-        if self._fence is not None:
-            self._fence.signal()
+        if self._fd is not None:
+            os.eventfd_write(self._fd, 1)
         self._done.set()
         self._call_listeners()  # those who came meanwhile
 
@@ -107,16 +110,19 @@ class Event(Closeable):
 
     @property
     def has_fence(self) -> bool:
-        return self._fence is not None
+        return self._fd is not None
 
     def sync_fence_fd(self) -> int:
         """Return a new descriptor, which the caller closes, readable when the work is done
         (``ANeuralNetworksEvent_getSyncFenceFd``). BadDataError for an event without a fence."""
-        return _duplicate(
-            need_value(
-                self._fence, "the event has no fence: start_compute_with_dependencies() gives one", BadDataError
-            ).fd
-        )
+        fd = need_value(self._fd, "the event has no fence: start_compute_with_dependencies() gives one", BadDataError)
+        with translate_errors("the fence's descriptor cannot be duplicated"):
+            return os.dup(fd)
+
+    def _keep_fd(self, fd: int) -> None:
+        """Close a descriptor with the event, but not at the end of the process: threads may still signal then."""
+        self._fd = fd
+        weakref.finalize(self, os.close, fd).atexit = False
 
     def close(self) -> None:
         """Wait without the result (``ANeuralNetworksEvent_free``)."""
@@ -134,43 +140,21 @@ class Event(Closeable):
         return f"<nnapi.{type(self).__name__}, {'done' if self.is_done else 'running'}>"
 
 
-def _duplicate(fd: int) -> int:
-    with translate_errors("the fence's descriptor cannot be duplicated"):
-        return os.dup(fd)
-
-
-def _close_with(owner: object, fd: int) -> None:
-    """Close a descriptor with its owner, but not at the end of the process: threads may still signal then."""
-    weakref.finalize(owner, os.close, fd).atexit = False
-
-
-class _Fence:
-    """A descriptor that becomes readable once and stays so."""
-
-    def __init__(self) -> None:
-        with translate_errors("no descriptor for the fence"):
-            self.fd = os.eventfd(0, os.EFD_CLOEXEC)
-        _close_with(self, self.fd)
-
-    def signal(self) -> None:
-        os.eventfd_write(self.fd, 1)
-
-
 class FenceEvent(Event):
     """An event that others signal through a descriptor."""
 
     def __init__(self, fd: int) -> None:
         with translate_errors(what := f"file descriptor {fd} cannot be duplicated"):
             try:
-                self._fd = os.dup(fd)
+                self._keep_fd(os.dup(fd))
             except (OSError, OverflowError) as error:
                 if getattr(error, "errno", errno.EBADF) != errno.EBADF:
                     raise
                 raise BadDataError(f"{what}: {error}") from None
-        _close_with(self, self._fd)
 
     def _poll(self, milliseconds: int | None) -> int:
         poll = select.poll()
+        assert self._fd is not None
         poll.register(self._fd, select.POLLIN)
         ready = poll.poll(milliseconds)
         return ready[0][1] if ready else 0
@@ -183,13 +167,6 @@ class FenceEvent(Event):
     @property
     def is_done(self) -> bool:
         return bool(self._poll(0))
-
-    @property
-    def has_fence(self) -> bool:
-        return True
-
-    def sync_fence_fd(self) -> int:
-        return _duplicate(self._fd)
 
     def close(self) -> None:
         self._poll(None)
