@@ -9,6 +9,7 @@ import pytest
 
 from nnapi.drivers.base import Bound
 from nnapi.errors import BadDataError
+from nnapi.runtime import specializations
 from nnapi.runtime.padded_lengths import BUCKET, find_lengths
 from nnapi.runtime.specializations import MOST_SHAPES, Specializations
 
@@ -78,7 +79,7 @@ def test_a_run_of_the_padded_length_uses_the_padded_memory(made: list[Any]) -> N
     found = specialized(np.negative, made)
     for size in (1, 2):
         found.run([np.ones(size, np.float32)])
-    wide = found.at(((64,),))
+    wide: Any = found.at(((64,),))
     wide.run = None
     np.testing.assert_array_equal(found.run([np.ones(64, np.float32)])[0], -np.ones(64))
 
@@ -159,9 +160,9 @@ def test_shapes_of_up_to_four_times_as_many_elements_are_compiled_alike(
         found.append(like)
         return Compiled(np.negative)
 
-    specializations = Specializations(compile)
-    first = specializations.at(((2, 4),))
-    specializations.at(((size,),))
+    made_for = Specializations(compile)
+    first = made_for.at(((2, 4),))
+    made_for.at(((size,),))
     assert found == [None, first if is_like else None]
 
 
@@ -172,18 +173,20 @@ def test_the_last_of_several_similar_ones_is_taken_over(made: list[Any]) -> None
         found.append(like)
         return Compiled(np.negative)
 
-    specializations = Specializations(compile)
+    made_for = Specializations(compile)
     for size in (8, 9, 100, 10):
-        specializations.at(((size,),))
-    assert found[3] is specializations.at(((9,),))
+        made_for.at(((size,),))
+    assert found[3] is made_for.at(((9,),))
 
 
-def test_the_one_used_longest_ago_is_dropped(made: list[Any]) -> None:
+def test_the_one_used_longest_ago_is_dropped(made: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(specializations, "MOST_SHAPES", 2)
+
     def compile(shapes: Any, like: Any) -> Any:
         made.append(shapes)
         return Compiled(np.negative)
 
-    found = Specializations(compile, most=2)
+    found = Specializations(compile)
     for size in (1, 2, 1, 3, 1, 2):
         found.at(((size,),))
     assert made == [((1,),), ((2,),), ((3,),), ((2,),)]

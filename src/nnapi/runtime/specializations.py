@@ -4,12 +4,11 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
 
 from nnapi.errors import BadDataError, need_value
 from nnapi.locks import make_lock
 from nnapi.model.operand import Array, Shape
-from nnapi.runtime.burst import Burst
+from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.padded_lengths import (
     BUCKET,
     Bind,
@@ -24,15 +23,6 @@ from nnapi.runtime.padded_lengths import (
 
 Shapes = tuple[Shape, ...]
 
-
-class Runs(Protocol):
-    def run(self, *inputs: Array) -> list[Array]: ...
-    def explain(self) -> str: ...
-    def pin(self) -> None: ...
-    def burst(self) -> Burst: ...
-
-
-Made = TypeVar("Made", bound=Runs)
 MOST_SHAPES = 8
 """Specializations that are cached, the last used."""
 SIMILAR = 4
@@ -41,16 +31,16 @@ UNMASKED = 'dynamic="bucket" changes results: no input masks the padding of inpu
 
 
 @dataclass
-class Specialization(Generic[Made]):
+class Specialization:
     """A compilation for some shapes, the seconds it took, the number of its runs, and its padded runs."""
 
-    compilation: Made
+    compilation: Compilation
     seconds: float
     runs: int = 0
     padded: Padded | None = None
 
 
-class Specializations(Generic[Made]):
+class Specializations:
     """The compilations by shapes, which ``compile`` makes. Several threads may run.
 
     ``compile`` gets shapes, and a compilation for similar ones whose device it may take over. With ``bucket``, which
@@ -59,13 +49,12 @@ class Specializations(Generic[Made]):
 
     def __init__(
         self,
-        compile: Callable[[Shapes, Made | None], Made],
-        most: int = MOST_SHAPES,
+        compile: Callable[[Shapes, Compilation | None], Compilation],
         bucket: Callable[[Shapes], Growth] | None = None,
     ) -> None:
-        self._compile, self._most, self._bucket = compile, most, bucket
+        self._compile, self._bucket = compile, bucket
         self._proven: Padded | None = None
-        self._made: dict[Shapes, Specialization[Made]] = {}
+        self._made: dict[Shapes, Specialization] = {}
         self._unpaddable: set[tuple[object, ...]] = set()
         self._last: Shapes | None = None
         self._spent: dict[Shapes, float] = {}
@@ -75,7 +64,7 @@ class Specializations(Generic[Made]):
     def __len__(self) -> int:
         return len(self._made)
 
-    def at(self, shapes: Shapes) -> Made:
+    def at(self, shapes: Shapes) -> Compilation:
         with self._lock:
             return self._find(shapes).compilation
 
@@ -108,7 +97,7 @@ class Specializations(Generic[Made]):
             for shapes, each in list(self._made.items())
         )
 
-    def _choose(self, shapes: Shapes, arrays: Sequence[Array]) -> tuple[Specialization[Made], int | None]:
+    def _choose(self, shapes: Shapes, arrays: Sequence[Array]) -> tuple[Specialization, int | None]:
         """Return the specialization to run, and the length of a padded run."""
         if shapes not in self._made:
             for wide, each in self._made.items():
@@ -124,7 +113,7 @@ class Specializations(Generic[Made]):
         found = self._find(shapes)
         return found, None if found.padded is None else found.padded.length_of(shapes)
 
-    def _choose_bucket(self, shapes: Shapes, arrays: Sequence[Array]) -> tuple[Specialization[Made], int | None]:
+    def _choose_bucket(self, shapes: Shapes, arrays: Sequence[Array]) -> tuple[Specialization, int | None]:
         """Return the specialization for the next multiple of BUCKET, and the length; BadDataError where padding is not
         exact, which is tried once."""
         assert self._bucket is not None
@@ -143,7 +132,7 @@ class Specializations(Generic[Made]):
             found.padded = self._proven.widen(capacity, bind)
         return found, length
 
-    def _find(self, shapes: Shapes, like: Made | None = None) -> Specialization[Made]:
+    def _find(self, shapes: Shapes, like: Compilation | None = None) -> Specialization:
         found = self._made.get(shapes)
         if found is None:
             begin = time.perf_counter()
@@ -151,13 +140,13 @@ class Specializations(Generic[Made]):
             found = Specialization(compilation, time.perf_counter() - begin)
         return self._keep(shapes, found)
 
-    def _find_similar(self, shapes: Shapes) -> Made | None:
+    def _find_similar(self, shapes: Shapes) -> Compilation | None:
         """Return the last compilation for shapes of about as many elements."""
         size = _count(shapes)
         similar = [each.compilation for own, each in self._made.items() if 1 / SIMILAR <= _count(own) / size <= SIMILAR]
         return similar[-1] if similar else None
 
-    def _pad(self, growth: Growth, exact: Specialization[Made], arrays: Sequence[Array]) -> Specialization[Made] | None:
+    def _pad(self, growth: Growth, exact: Specialization, arrays: Sequence[Array]) -> Specialization | None:
         """Return one specialization for the lengths of a growth, None where padding is not exact or fails."""
         length = growth.length_of(growth.shapes)
         assert length is not None
@@ -173,19 +162,19 @@ class Specializations(Generic[Made]):
             return None
         return found if found.padded is not None else None
 
-    def _keep(self, shapes: Shapes, found: Specialization[Made]) -> Specialization[Made]:
+    def _keep(self, shapes: Shapes, found: Specialization) -> Specialization:
         self._made.pop(shapes, None)
         self._made[shapes] = found  # the latest is last
-        if len(self._made) > self._most:
+        if len(self._made) > MOST_SHAPES:
             del self._made[next(iter(self._made))]
         return found
 
 
-def _runs(found: Specialization[Made]) -> Run:
+def _runs(found: Specialization) -> Run:
     return lambda inputs: found.compilation.run(*inputs)
 
 
-def _binds(found: Specialization[Made]) -> Bind:
+def _binds(found: Specialization) -> Bind:
     return lambda shapes: found.compilation.burst().bind(*shapes)
 
 
