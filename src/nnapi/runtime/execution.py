@@ -59,10 +59,6 @@ class Execution(Closeable):
         self._timeout = 0
         self._loop_timeout = DEFAULT_LOOP_TIMEOUT
         self._missing: str | None = None
-        self._error: NnapiError | None = None
-        self._outcome: Outcome | None = None
-        self._shapes: list[Shape] = []
-        self._insufficient: list[bool] = []
         self._forget()
 
     # Binding
@@ -166,7 +162,13 @@ class Execution(Closeable):
     def start_compute(self) -> Event:
         """Run in the background (``ANeuralNetworksExecution_startCompute``); the outcome is the event's."""
         self._begin()
-        self._need_data()
+        try:  # refused at once, not through the event: opaque memories without an input's data
+            for argument in self._inputs.arguments:
+                if argument is not None and argument.opaque is not None:
+                    argument.array()
+        except NnapiError as error:
+            self._abort(error)
+            raise
         deadline = deadline_after(self._timeout)
         return Event(lambda: self._run_to_end(deadline))
 
@@ -189,8 +191,7 @@ class Execution(Closeable):
                 known = argument is None or argument.is_omitted or argument.opaque or argument.type.is_known
                 need(known, f"{operand} has unknown dimensions, a fenced computation needs them", BadDataError)
         except NnapiError as error:
-            self._fail(error)
-            self._complete()
+            self._abort(error)
             raise
         for event in dependencies:
             if not event.has_fence:
@@ -261,28 +262,16 @@ class Execution(Closeable):
         self._forget()
         if self._missing:
             error = BadDataError(self._missing)
-            self._fail(error)
-            self._complete()
+            self._abort(error)
             raise error
-
-    def _need_data(self) -> None:
-        """Refuse opaque memories without an input's data at once, not through an event."""
-        try:
-            for argument in self._inputs.arguments:
-                if argument is not None and argument.opaque is not None:
-                    argument.array()
-        except NnapiError as error:
-            self._fail(error)
-            self._complete()
-            raise
 
     def _compute(self) -> None:
         self._begin()
-        self._need_data()
         self._run_to_end(deadline_after(self._timeout))
 
     def _forget(self) -> None:
-        self._error = self._outcome = None
+        self._error: NnapiError | None = None
+        self._outcome: Outcome | None = None
         self._shapes = [operand.type.dimensions for operand in self._outputs.operands]
         self._insufficient = [False] * len(self._shapes)
 
@@ -330,6 +319,10 @@ class Execution(Closeable):
             return None
         outputs = run(arrays)
         return None if outputs is None else Outcome(outputs)
+
+    def _abort(self, error: NnapiError) -> None:
+        self._fail(error)
+        self._complete()
 
     def _fail(self, error: NnapiError) -> None:
         """Keep the error, and invalidate opaque memories bound to outputs."""
