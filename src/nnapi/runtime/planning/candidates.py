@@ -1,7 +1,5 @@
 """Plans worth comparing with the predicted best: as much as possible on each device, and the nearest other division."""
 
-from collections.abc import Sequence
-
 from nnapi.runtime.planning.partition import FORBIDDEN, Assignment, Problem
 
 DIVIDED = 2
@@ -17,21 +15,17 @@ LARGEST = 8
 """Dearest groups that are tried on other devices."""
 
 
-def candidates(problem: Problem, best: Sequence[int]) -> list[Assignment]:
+def candidates(problem: Problem, best: Assignment) -> list[Assignment]:
     """Return the assignments to compare, each once: the one to begin with, then the others, the cheapest first."""
-    first = chosen = tuple(best)
-    if len(problem.devices) == 1:
-        return [chosen]
-    single = min(((device,) * len(chosen) for device in problem.devices), key=problem.cost)
-    if len(set(chosen)) > 1 and problem.cost(single) <= NEAR * problem.cost(chosen):
-        first = single
-    found = {chosen: None} | {_put_mostly_on(problem, chosen, device): None for device in problem.devices}
-    if moved := _move_one_group(problem, chosen):
+    single = min(((device,) * len(best) for device in problem.devices), key=problem.cost)
+    first = single if len(set(best)) > 1 and problem.cost(single) <= NEAR * problem.cost(best) else best
+    found = {best: None} | {_put_mostly_on(problem, best, device): None for device in problem.devices}
+    if moved := _move_one_group(problem, best):
         found[moved] = None
     del found[first]
     costs = {assignment: problem.cost(assignment) for assignment in found}
     ranked = sorted((a for a in found if costs[a] < FORBIDDEN), key=costs.__getitem__)
-    dearest = min(DEAR * problem.cost(chosen), problem.cost(single) / NEAR)
+    dearest = min(DEAR * problem.cost(best), problem.cost(single) / NEAR)
     mixed = [a for a in ranked if len(set(a)) > 1 and (costs[a] < dearest or _is_almost_whole(problem, a))][:DIVIDED]
     return [first, *(a for a in ranked if len(set(a)) == 1 or a in mixed)]
 

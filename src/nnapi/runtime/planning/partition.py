@@ -46,20 +46,12 @@ class Problem(NamedTuple):
     per_byte: Sequence[float]
     cut: float = 0.0
     cut_byte: float = 0.0
+    order: Sequence[int] = ()
+    """The devices, of which the earlier is preferred among equal costs; by default as they are numbered."""
 
     @property
-    def devices(self) -> range:
-        return range(len(self.launch))
-
-    def with_devices(self, order: Sequence[int]) -> Problem:
-        return Problem(
-            [[costs[device] for device in order] for costs in self.compute],
-            self.flows,
-            [self.launch[device] for device in order],
-            [self.per_byte[device] for device in order],
-            self.cut,
-            self.cut_byte,
-        )
+    def devices(self) -> Sequence[int]:
+        return self.order or range(len(self.launch))
 
     def move(self, flow: Flow, source: int, target: int) -> float:
         """Return the seconds to move a tensor from one device or the host to another."""
@@ -93,11 +85,8 @@ class Problem(NamedTuple):
 def partition(problem: Problem, slack: float = 1e-12) -> Assignment | None:
     """Return the cheapest assignment found; None when every device refuses some operation. Exact for two devices within
     a share ``slack`` of the cost; never worse than the best single device."""
-    candidates = list(starts(problem))
-    if not candidates:
-        return None
-    best = candidates[0] if len(problem.devices) == 1 else min(candidates, key=problem.cost)
-    if len(problem.devices) == 1 or problem.cost(best) <= problem.floor() * (1 + slack):
+    best = min(starts(problem), key=problem.cost, default=None)
+    if best is None or problem.cost(best) <= problem.floor() * (1 + slack):
         return best
     improved = True
     while improved:

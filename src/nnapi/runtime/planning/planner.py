@@ -13,7 +13,7 @@ from nnapi.runtime.device import Device
 from nnapi.runtime.planning.candidates import candidates
 from nnapi.runtime.planning.device_answers import DeviceAnswers, Exclusions
 from nnapi.runtime.planning.grouping import group_by_owner
-from nnapi.runtime.planning.partition import partition
+from nnapi.runtime.planning.partition import Assignment, partition
 from nnapi.runtime.planning.plan import If, Plan, Run, Step, While, run_everything_on
 from nnapi.runtime.verdicts.submodel import count_reads, make_submodel
 from nnapi.runtime.verdicts.verdicts import has_dynamic_control_flow
@@ -97,12 +97,12 @@ def _list_variants(answers: DeviceAnswers, plan: Plan) -> list[Plan]:
     return [plan, *map(plan.with_variant, variants)]
 
 
-def _assign(answers: DeviceAnswers) -> Sequence[int]:
+def _assign(answers: DeviceAnswers) -> Assignment:
     """Return the device of each operation. Among equal costs the CPU is preferred, then the earlier device."""
     problem, devices = answers.problem, answers.devices
     order = sorted(problem.devices, key=lambda d: devices[d].type != DeviceTypeCode.DEVICE_CPU)
-    found = partition(problem.with_devices(order), INEXACT if answers.tables else EXACT)
-    return [order[index] for index in need_value(found, "no device takes all that the others refuse")]
+    found = partition(problem._replace(order=order), INEXACT if answers.tables else EXACT)
+    return need_value(found, "no device takes all that the others refuse")
 
 
 def _make_steps(answers: DeviceAnswers, assignment: Sequence[int]) -> list[Step]:
