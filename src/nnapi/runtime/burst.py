@@ -5,19 +5,17 @@ from functools import partial
 from typing import Any, Protocol
 from weakref import WeakSet
 
-import numpy as np
-
 from nnapi.closeable import Closeable
 from nnapi.drivers.base import Bound, Prepared, Request
 from nnapi.drivers.wrapping import find_bound, find_direct, open_session
-from nnapi.errors import BadDataError, BadStateError, UnexpectedNullError, need
+from nnapi.errors import BadStateError, UnexpectedNullError, need
 from nnapi.locks import make_lock
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.executors.executors import execute
 from nnapi.runtime.executors.fast_path import find_fast_path, is_dynamic
 from nnapi.runtime.executors.observed import Observed, Observer, report, unwrap
-from nnapi.runtime.inputs import check_inputs
+from nnapi.runtime.inputs import check_inputs, make_zeros
 from nnapi.trace import Layer, Phase, Section, spans
 from nnapi.trace.log import Log
 
@@ -53,8 +51,9 @@ class Burst(Closeable):
         self._prepared = open_session(self._shared)
         self._outlived: list[Prepared] = []
         """Sessions of earlier plans with bound memory."""
-        self._bindings: list[Callable[[], None]] = []
-        """Functions that make a bound run look for the plan again."""
+        self._has_bound = False
+        self._current = object()
+        """Another object from each change on, so that bound runs look for the plan again."""
         self._wanted: tuple[Prepared, Observer | None] | None = None
         self._observer: Observer | None = getattr(self._shared, "observer", None)
         self._is_closed = False
@@ -72,9 +71,7 @@ class Burst(Closeable):
         """Run this prepared plan from the next run on, whose thread changes over, and report the runs."""
         if not self._is_closed:
             self._wanted = shared, observer
-            self._fast_path = self._run_renewed
-            for ask in self._bindings:
-                ask()
+            self._fast_path, self._current = self._run_renewed, object()
 
     def _run_renewed(self, inputs: Sequence[Any]) -> list[Array] | None:
         self._renew()
@@ -88,7 +85,7 @@ class Burst(Closeable):
             session = unwrap(self._prepared)
             if shared is not unwrap(self._shared):
                 before, session = session, open_session(shared)
-                if self._bindings:
+                if self._has_bound:
                     self._outlived.append(before)  # its memory is bound
                 else:
                     before.close()
@@ -123,7 +120,7 @@ class Burst(Closeable):
         """
         session = unwrap(self._prepared)
         bound = find_bound(session, shapes)
-        inputs = bound.inputs if bound else _make_zeros(self._model, shapes)
+        inputs = bound.inputs if bound else make_zeros(self._model, shapes)
         arrays = check_inputs(self._model, inputs)
 
         def find_run() -> Callable[[], list[Array]] | None:
@@ -133,19 +130,16 @@ class Burst(Closeable):
             direct = find_direct(self._prepared, shapes, True) if all(shapes) else None
             return direct and partial(direct, inputs)
 
-        compute = find_run()
+        self._has_bound = True
+        current, compute = self._current, find_run()
 
-        def run_renewed() -> list[Array]:
-            nonlocal compute
-            self._renew()
-            compute = find_run()
-            return compute() if compute else list(execute(self._prepared, request).outputs)
+        def renew() -> None:
+            nonlocal current, compute
+            current, compute = self._current, None
+            if not self._is_closed:
+                self._renew()
+                compute = find_run()
 
-        def ask() -> None:
-            nonlocal compute
-            compute = run_renewed
-
-        self._bindings.append(ask)
         request = Request(arrays, borrow=True)
         take, release = self._lock.acquire, self._lock.release
 
@@ -155,11 +149,13 @@ class Burst(Closeable):
             try:
                 if spans.active:
                     return self._run_traced(inputs)
-                if compute and not self._is_closed:
-                    try:
+                try:
+                    if current is not self._current:
+                        renew()
+                    if compute:
                         return compute()
-                    except Exception as error:
-                        log.debug("run again, the general way: %s", error)
+                except Exception as error:
+                    log.debug("run again, the general way: %s", error)
                 return list(execute(self._prepared, request).outputs)
             finally:
                 release()
@@ -182,15 +178,8 @@ class Burst(Closeable):
     def close(self) -> None:
         """Free the burst (``ANeuralNetworksBurst_free``)."""
         if not self._is_closed:
-            self._is_closed = True
+            self._is_closed, self._current = True, object()
             for each in (*self._outlived, self._prepared):
                 each.close()
             self._prepared = self._shared
             self._fast_path = None  # a search would ask the device, whose driver may have died
-
-
-def _make_zeros(model: Model, shapes: Sequence[Shape]) -> list[Array]:
-    count = len(model.inputs)
-    need(len(shapes) == count, f"{model.name} takes {count} inputs, got {len(shapes)}", BadDataError)
-    types = [model.operands[index].type for index in model.inputs]
-    return [np.zeros(shape, type.dtype) for shape, type in zip(shapes, types, strict=True)]

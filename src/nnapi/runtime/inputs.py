@@ -7,7 +7,7 @@ import numpy as np
 
 from nnapi.errors import BadDataError, need, wrap_error
 from nnapi.model.model import Model, Operand
-from nnapi.model.operand import DTYPES, Array, combine, stores
+from nnapi.model.operand import DTYPES, Array, Shape, combine, stores
 from nnapi.runtime.by_name import order_inputs
 
 ASSUMED_DIMENSION = 1
@@ -61,6 +61,11 @@ def has_known_ranks(model: Model) -> bool:
     return all(type.is_scalar or type.rank for type in types)
 
 
-def make_zeros(model: Model) -> list[Array | None]:
+def make_zeros(model: Model, shapes: Sequence[Shape] | None = None) -> list[Array]:
+    """Return zeros for each input, by default of the declared shapes."""
     types = [model.operands[index].type for index in model.inputs]
-    return [np.zeros([dimension or ASSUMED_DIMENSION for dimension in t.dimensions], t.dtype) for t in types]
+    if shapes is None:
+        shapes = [tuple(dimension or ASSUMED_DIMENSION for dimension in type.dimensions) for type in types]
+    count = len(types)
+    need(len(shapes) == count, f"{model.name} takes {count} inputs, got {len(shapes)}", BadDataError)
+    return [np.zeros(shape, type.dtype) for shape, type in zip(shapes, types, strict=True)]
