@@ -64,19 +64,20 @@ def order_inputs(model: Model, given: Mapping[str, Any]) -> list[Any]:
 
 def read_preference(preference: Preference) -> PreferenceCode:
     """Return the code of a preference: "low_power", "fast" or "sustained", or the code itself."""
-    return _read(preference, PREFERENCES, "preference")
+    return _read(preference, PREFERENCES, PreferenceCode, "preference", "0..2")
 
 
 def read_priority(priority: Priority) -> PriorityCode:
     """Return the code of a priority: "low", "medium" or "high", or the code itself."""
-    return _read(priority, PRIORITIES, "priority")
+    return _read(priority, PRIORITIES, PriorityCode, "priority", "90, 100 or 110")
 
 
-def _read(given: Code | str, known: Mapping[str, Code], what: str) -> Code:
-    if not isinstance(given, str):
-        return given
-    need(given.lower() in known, f"{what} is {given!r}, must be one of {', '.join(known)}", BadDataError)
-    return known[given.lower()]
+def _read(given: Code | str, known: Mapping[str, Code], codes: type[Code], what: str, numbers: str) -> Code:
+    if isinstance(given, str):
+        need(given.lower() in known, f"{what} is {given!r}, must be one of {', '.join(known)}", BadDataError)
+        return known[given.lower()]
+    need(given in [*codes], f"{what} is {given}, must be {numbers}", BadDataError)
+    return codes(given)
 
 
 def read_seconds(duration: Duration, what: str) -> int:

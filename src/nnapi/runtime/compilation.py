@@ -102,16 +102,12 @@ class Compilation(Closeable, NotebookDisplay):
     def set_preference(self, preference: Preference) -> None:
         """Set the ``preference``: a fast single answer by default (``..._setPreference``)."""
         self.state.need("preparing", to="set the preference")
-        preference = read_preference(preference)
-        need(preference in [*PreferenceCode], f"preference is {preference}, must be 0..2", BadDataError)
-        self._preference = PreferenceCode(preference)
+        self._preference = read_preference(preference)
 
     def set_priority(self, priority: Priority) -> None:
         """Set the ``priority`` among runs that wait for the same device: medium by default (``..._setPriority``)."""
         self.state.need("preparing", to="set the priority")
-        priority = read_priority(priority)
-        need(priority in [*PriorityCode], f"priority is {priority}, must be 90, 100 or 110", BadDataError)
-        self._priority = PriorityCode(priority)
+        self._priority = read_priority(priority)
 
     def set_timeout(self, duration: int) -> None:
         """Limit :meth:`finish` to a ``duration`` in ns, 0 for none (``..._setTimeout``); for one chosen device."""

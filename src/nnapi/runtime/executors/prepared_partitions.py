@@ -40,9 +40,11 @@ class ReadyPlan(NamedTuple):
 
     def find_precision_refusals(self) -> dict[str, str]:
         """Return why engines refused to compute in less than float32, by the name of the device."""
-        prepared = [(partition.device.name, partition.prepared) for partition in self.partitions]
-        refusals = [(name, each.precision_refusal) for name, each in prepared if isinstance(each, Exact)]
-        return {name: refusal for name, refusal in refusals if refusal}
+        return {
+            device.name: prepared.precision_refusal
+            for device, _, _, prepared, _ in self.partitions
+            if isinstance(prepared, Exact) and prepared.precision_refusal
+        }
 
 
 class ClaimedError(Exception):

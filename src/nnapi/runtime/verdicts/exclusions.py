@@ -114,13 +114,10 @@ def _exclude(driver: Driver, model: Model, deaths: Deaths, phase: str) -> bool:
 
 def _try_each(driver: Driver, model: Model, calls: Sequence[OperationCall], attempt: Attempt) -> Deaths:
     """Return the calls that end the process alone. Of equal ones one is tried."""
-    found: dict[str, DriverDiedError | None] = {}
-    for call in calls:
-        digest = _digest(model, call)
-        if digest not in found:
-            found[digest] = _find_death(driver, model, [call], attempt)
-    deaths = ((call, found[_digest(model, call)]) for call in calls)
-    return [(call, death) for call, death in deaths if death]
+    digests = [_digest(model, call) for call in calls]
+    tried = dict(zip(digests, calls, strict=True)).items()
+    deaths = {digest: _find_death(driver, model, [call], attempt) for digest, call in tried}
+    return [(call, death) for call, digest in zip(calls, digests, strict=True) if (death := deaths[digest])]
 
 
 def _find_death(
