@@ -27,25 +27,15 @@ class ReadyGraph:
     ``positions``, valid until the next run.
     """
 
-    def __init__(
-        self,
-        compilation: Compilation,
-        inputs: Sequence[Tensor],
-        outputs: Sequence[Tensor],
-        states: Sequence[Tensor] = (),
-    ) -> None:
+    def __init__(self, compilation: Compilation, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
         self.compilation = compilation
         self.positions = {tensor.number: position for position, tensor in enumerate(outputs)}
         self.results: list[Array] = [np.zeros(tensor.shape, tensor.dtype) for tensor in outputs]
         self._burst = compilation.burst(borrow=True)
-        taken = [*{tensor.number: tensor for tensor in inputs}.values(), *states]
-        memory, self._run_stored = self._burst.bind(*(tensor.shape or (1,) for tensor in taken))
-        described = [_describe_memory(*each) for each in zip(memory, taken, strict=True)]
-        count = len(taken) - len(states)
-        numbers = [tensor.number for tensor in taken[:count]]
-        self.inputs: dict[int, Array] = dict(zip(numbers, described[:count], strict=True))
-        self._states = [*zip(described[count:], states, strict=True)]
-        self.reset()
+        taken = {tensor.number: tensor for tensor in inputs}
+        memory, self._run_stored = self._burst.bind(*(tensor.shape or (1,) for tensor in taken.values()))
+        ends = zip(memory, taken.values(), strict=True)
+        self.inputs = dict(zip(taken, (_describe_memory(*end) for end in ends), strict=True))
         self.run = self._resolve(memory, outputs)
 
     @property
@@ -54,8 +44,7 @@ class ReadyGraph:
         return {device.name for device in self.compilation.devices}
 
     def reset(self) -> None:
-        for state, tensor in self._states:
-            state.fill(tensor.zero_point)
+        """Do nothing: there is no state."""
 
     def explain(self) -> str:
         return self.compilation.explain()
@@ -66,12 +55,12 @@ class ReadyGraph:
 
     def _resolve(self, memory: Sequence[Array], outputs: Sequence[Tensor]) -> Callable[[], list[Array]]:
         """Return the run as one call: the burst's own if no conversion is needed."""
-        ends = zip(self.inputs.values(), memory, strict=False)
+        ends = zip(self.inputs.values(), memory, strict=True)
         wide = [(array, narrow) for array, narrow in ends if array.dtype == np.int64]
         is_same = all(
             tensor.shape and tensor.dtype not in (np.dtype(np.int64), np.dtype(np.bool_)) for tensor in outputs
         )
-        if is_same and not wide and not self._states:
+        if is_same and not wide:
             return self._run_stored
         return partial(self._run_otherwise, wide, outputs)
 
@@ -79,10 +68,7 @@ class ReadyGraph:
         for array, narrow in wide:
             np.copyto(narrow, array.reshape(narrow.shape), casting="unsafe")
             need(np.array_equal(narrow.reshape(array.shape), array), "an input exceeds 32 bits", BadDataError)
-        results = self._run_stored()
-        for (state, _), after in zip(self._states, results[len(outputs) :], strict=True):
-            state[...] = after
-        return [_as_described(result, tensor) for result, tensor in zip(results, outputs, strict=False)]
+        return [_as_described(result, tensor) for result, tensor in zip(self._run_stored(), outputs, strict=True)]
 
 
 def _describe_memory(memory: Array, tensor: Tensor) -> Array:
@@ -105,16 +91,15 @@ class RestartingGraph:
     """A subgraph with state that most programs reset before each run. Integer cells that read and write states are
     several times slower than those that begin at a known state. So the first run after a reset uses the fast
     compilation; the next one repeats it with the slow compilation, and continues with that until the next reset.
-    ``fresh`` resets at every run; the one that keeps state is made on demand."""
+    ``fresh`` resets at every run; the graph that has ``states`` as inputs and as last outputs is made on demand."""
 
-    def __init__(self, fresh: ReadyGraph, make_lasting: Callable[[], ReadyGraph]) -> None:
-        self._fresh, self._make_lasting = fresh, make_lasting
+    def __init__(self, fresh: ReadyGraph, make_lasting: Callable[[], ReadyGraph], states: Sequence[Tensor]) -> None:
+        self._fresh, self._make_lasting, self._states = fresh, make_lasting, states
         self._lasting: ReadyGraph | None = None
         self._first: dict[int, Array] | None = None
         """The inputs of the run after the last reset, while it is the only one since."""
         self._goes_on = False
         self.inputs, self.positions, self.results = fresh.inputs, fresh.positions, fresh.results
-        self.run: Callable[[], list[Array]] = self._run
 
     @property
     def devices(self) -> set[str]:
@@ -130,21 +115,24 @@ class RestartingGraph:
         for graph in filter(None, (self._fresh, self._lasting)):
             graph.close()
 
-    def _run(self) -> list[Array]:
+    def run(self) -> list[Array]:
         if self._first is None and not self._goes_on:
             results = self._fresh.run()
             self._first = {index: array.copy() for index, array in self.inputs.items()}
             return results
-        if self._lasting is None:
-            self._lasting = self._make_lasting()
+        self._lasting = lasting = self._lasting or self._make_lasting()
         if self._first is not None:
-            self._lasting.reset()
-            _run_on(self._lasting, self._first)
+            for state in self._states:
+                lasting.inputs[state.number].fill(state.zero_point)
+            self._go_on(lasting, self._first)
             self._first, self._goes_on = None, True
-        return _run_on(self._lasting, self.inputs)
+        return self._go_on(lasting, self.inputs)
 
-
-def _run_on(graph: ReadyGraph, inputs: Mapping[int, Array]) -> list[Array]:
-    for index, array in inputs.items():
-        graph.inputs[index][...] = array
-    return graph.run()
+    def _go_on(self, lasting: ReadyGraph, inputs: Mapping[int, Array]) -> list[Array]:
+        for index, array in inputs.items():
+            lasting.inputs[index][...] = array
+        results = lasting.run()
+        count = len(results) - len(self._states)
+        for state, after in zip(self._states, results[count:], strict=True):
+            lasting.inputs[state.number][...] = after
+        return results[:count]

@@ -113,7 +113,7 @@ class Session:
         if not variables:
             return self._compile(graph, lasting, ())
         fresh = self._compile(graph, self._import(keeps_state=False), ())
-        return RestartingGraph(fresh, lambda: self._compile(graph, lasting, variables))
+        return RestartingGraph(fresh, lambda: self._compile(graph, lasting, variables), self._list(graph, variables))
 
     def _import(self, *, keeps_state: bool) -> Model:
         return self._file.whole(
@@ -128,9 +128,8 @@ class Session:
         outputs = list_readable(graph) if self._settings.all_tensors else graph.outputs
         return ReadyGraph(
             self._settings.compile(model),
-            self._list(graph, graph.inputs),
-            self._list(graph, outputs),
-            self._list(graph, variables),
+            self._list(graph, (*graph.inputs, *variables)),
+            self._list(graph, (*outputs, *variables)),
         )
 
     def _delegate(self, graph: Subgraph, reason: str) -> DelegatedGraph:
