@@ -15,7 +15,7 @@ from nnapi.importers.graph import Allowance, Graph, Value
 from nnapi.importers.refusals import Refusal, Refused, UnsupportedOperationsError, expressible
 from nnapi.importers.tflite.node import HIGHEST_RANK, TfliteNode
 from nnapi.importers.tflite.rules import HIGH_RANK, RULES
-from nnapi.importers.tflite.tensors import as_real, in_blocks, operand_type, read_constant, read_quantized
+from nnapi.importers.tflite.tensors import as_real, in_blocks, operand_type, read_constant, read_stored
 from nnapi.model.model import DYNAMIC_RANGE, Model
 from nnapi.model.nesting import inner_first
 from nnapi.model.operand import Array, OperandType
@@ -322,7 +322,7 @@ class Conversion:
     def _real_constant(self, tensor: Tensor) -> Value:
         type = OperandType(OperandCode.TENSOR_FLOAT32, tensor.shape or (1,))
         self.graph.reserve(type.nbytes)
-        values = read_quantized(tensor, self.whole.file.content)
+        values = read_stored(tensor, self.whole.file.content)
         return Value(type, tensor.name, as_real(values, tensor).astype(np.float32))
 
     def _note_type(self, tensor: Tensor) -> None:

@@ -65,25 +65,23 @@ def read_constant(tensor: Tensor, content: memoryview) -> tuple[Array, bool]:
     if tensor.region is None:
         raise BadDataError(f"{tensor} is neither an input nor a constant, and nothing writes it")
     type, shape, (offset, have) = tensor.type, tensor.shape or (1,), tensor.region
-    (dtype, _), count = TYPES[type], math.prod(shape)
     if tensor.sparsity:
         expressible(type in SPARSE, f"{tensor} is stored sparsely as {type}")
+        dtype, _ = TYPES[type]
         values: Array = np.ndarray(have // dtype.itemsize, dtype, content, offset)
         return dense(tensor.sparsity, values, shape, str(tensor)), False
-    length = (count + 1) // 2 if type == "INT4" else count * dtype.itemsize
-    if have != length:
-        raise BadDataError(f"{tensor} holds {have} bytes, its type and shape take {length}")
+    stored = read_stored(tensor, content)
     if type == "INT4":
-        packed: Array = np.ndarray(length, dtype, content, offset)
-        return _nibbles(packed)[:count].reshape(shape), False
-    array: Array = np.ndarray(shape, dtype, content, offset)
-    return (_as_int32(array, str(tensor)), False) if type == "INT64" else (array, True)
+        return _nibbles(stored)[: math.prod(shape)].reshape(shape), False
+    return (_as_int32(stored, str(tensor)), False) if type == "INT64" else (stored, True)
 
 
-def read_quantized(tensor: Tensor, content: memoryview) -> Array:
-    """Return a constant's quantized values as the file stores them."""
+def read_stored(tensor: Tensor, content: memoryview) -> Array:
+    """Return a dense constant as the file stores it: two INT4 in each byte of a row."""
     assert tensor.region is not None
     (dtype, _), shape, (offset, have) = TYPES[tensor.type], tensor.shape or (1,), tensor.region
+    if tensor.type == "INT4":
+        shape = ((math.prod(shape) + 1) // 2,)
     length = math.prod(shape) * dtype.itemsize
     need(have == length, f"{tensor} holds {have} bytes, its type and shape take {length}", BadDataError)
     return np.ndarray(shape, dtype, content, offset)

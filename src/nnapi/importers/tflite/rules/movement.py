@@ -200,18 +200,15 @@ def batch_to_space(node: TfliteNode) -> None:
         return
     expressible(x.rank in (3, 4) and len(block) == x.rank - 2, f"NNAPI has it for images, the input has rank {x.rank}")
     node.static_shape_of(x)
-    image = x if x.rank == 4 else node.reshape(x, (x.shape[0], x.shape[1], 1, x.shape[2]))
-    sizes = block if x.rank == 4 else [*block, 1]
-    cuts = crops if x.rank == 4 else [*crops, 0, 0]
+    image, sizes, cuts = x, block, crops
+    if x.rank == 3:
+        image, sizes, cuts = node.reshape(x, (x.shape[0], x.shape[1], 1, x.shape[2])), [*block, 1], [*crops, 0, 0]
     whole = node.apply(OperationCode.BATCH_TO_SPACE_ND, image, node.graph.ints(sizes), shape=())
     n, h, w, c = whole.shape
-    begin = [0, cuts[0], cuts[2], 0]
-    size = [n, h - cuts[0] - cuts[1], w - cuts[2] - cuts[3], c]
-    if x.rank == 4:
-        node.emit(OperationCode.SLICE, whole, node.graph.ints(begin), node.graph.ints(size))
-    else:
-        cut = node.apply(OperationCode.SLICE, whole, node.graph.ints(begin), node.graph.ints(size), shape=())
-        node.reshape(cut, (size[0], size[1], size[3]), to=node.output)
+    begin, size = [0, cuts[0], cuts[2], 0], [n, h - cuts[0] - cuts[1], w - cuts[2] - cuts[3], c]
+    cut = take(node, whole, begin, size, to=node.output if x.rank == 4 else None)
+    if x.rank == 3:
+        node.reshape(cut, (size[0], size[1], c), to=node.output)
 
 
 @rule("SHAPE")

@@ -16,7 +16,7 @@ def compute_in_float(graph: Graph) -> Graph:
     reals: dict[Tensor, Tensor] = {}
     operators: list[Operator] = []
     for operator in graph.operators:
-        operators += _rewrite(Conv(operator), reals) if _gains(Conv(operator)) else [operator]
+        operators += rewrite_in_float(Conv(operator), reals) if _gains(Conv(operator)) else [operator]
     return graph.with_operators(operators)
 
 
@@ -31,12 +31,15 @@ def _gains(conv: Conv) -> bool:
     return -cost_model.estimate_float(conv.operator) > WORTH * signed
 
 
-def _rewrite(conv: Conv, reals: dict[Tensor, Tensor]) -> list[Operator]:
-    x, filter, bias, y = conv.input, conv.filter, conv.bias, conv.output
+def rewrite_in_float(conv: Conv, reals: dict[Tensor, Tensor]) -> list[Operator]:
+    """Return a convolution in float32, between conversions; ``reals`` are the inputs dequantized so far."""
+    x, y = conv.input, conv.output
     before: list[Operator] = []
     if x not in reals:
         reals[x] = x.like(type="f32", scale=0.0, zero_point=0)
         before = [Operator("DEQUANTIZE", [x], [reals[x]])]
+    inputs = list(conv.operator.inputs)
+    inputs[conv.position] = reals[x]
+    inputs[1], inputs[-1] = dequantize_constant(conv.filter), dequantize_bias(conv.bias)
     real = y.like(type="f32", scale=0.0, zero_point=0)
-    computed = conv.operator.like([reals[x], dequantize_constant(filter), dequantize_bias(bias)], [real])
-    return [*before, computed, Operator("QUANTIZE", [real], [y])]
+    return [*before, conv.operator.like(inputs, [real]), Operator("QUANTIZE", [real], [y])]

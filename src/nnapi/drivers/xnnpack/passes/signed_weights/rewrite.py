@@ -9,7 +9,6 @@ few channels (:mod:`split_depthwise`). A large filter for a single row stays uns
 from collections.abc import Sequence
 
 from nnapi.drivers.litert.unsigned_values import flip_signedness
-from nnapi.drivers.xnnpack.passes.dynamic_range import dequantize_bias, dequantize_constant
 from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import (
     Outliers,
     append_rest,
@@ -18,6 +17,7 @@ from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import (
 )
 from nnapi.drivers.xnnpack.passes.signed_weights.cost_model import estimate_ways
 from nnapi.drivers.xnnpack.passes.signed_weights.dead_channels import clear_weights
+from nnapi.drivers.xnnpack.passes.signed_weights.in_float import rewrite_in_float
 from nnapi.drivers.xnnpack.passes.signed_weights.space_to_depth import move_space_to_depth
 from nnapi.drivers.xnnpack.passes.signed_weights.split_depthwise import split_depthwise
 from nnapi.formats.tflite.convolutions import Conv
@@ -54,7 +54,7 @@ class _Rewriting:
         elif _is_dense(conv):
             self._sum(conv)
         elif len(self._outliers[filter]):
-            self._compute_in_float(conv)
+            self.operators += rewrite_in_float(conv, self._reals)
         else:
             signed = [make_signed(filter), *operator.inputs[2:-1], repeat_scale(conv.bias)]
             self.operators.append(operator.like([operator.inputs[0], *signed]))
@@ -65,7 +65,7 @@ class _Rewriting:
         seconds = estimate_ways(conv.operator, copies) if copies else {"alone": 0.0}
         match min(seconds, key=lambda way: seconds[way]):
             case "float":
-                self._compute_in_float(conv)
+                self.operators += rewrite_in_float(conv, self._reals)
             case "unsigned":
                 self._compute_unsigned(conv)
             case "doubled":
@@ -93,27 +93,12 @@ class _Rewriting:
         self.operators.append(Operator("SLICE", [x, constant(begin), constant(part.shape)], [part]))
         return part
 
-    def _compute_in_float(self, conv: Conv) -> None:
-        y = conv.output
-        inputs = list(conv.operator.inputs)
-        inputs[conv.position] = self._dequantize(conv.input)
-        inputs[1], inputs[-1] = dequantize_constant(conv.filter), dequantize_bias(conv.bias)
-        real = y.like(type="f32", scale=0.0, zero_point=0)
-        self.operators.append(conv.operator.like(inputs, [real]))
-        self.operators.append(Operator("QUANTIZE", [real], [y]))
-
     def _compute_unsigned(self, conv: Conv) -> None:
         x, y = conv.input, conv.output
         above, below = (end.like(type="u8", zero_point=end.zero_point + SHIFT) for end in (x, y))
         self.operators += flip_signedness(x, above)
         self.operators.append(conv.operator.like([above, *conv.operator.inputs[1:]], [below]))
         self.operators += flip_signedness(below, y)
-
-    def _dequantize(self, tensor: Tensor) -> Tensor:
-        if tensor not in self._reals:
-            self._reals[tensor] = tensor.like(type="f32", scale=0.0, zero_point=0)
-            self.operators.append(Operator("DEQUANTIZE", [tensor], [self._reals[tensor]]))
-        return self._reals[tensor]
 
 
 def _is_dense(conv: Conv) -> bool:
