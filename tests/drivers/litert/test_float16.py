@@ -73,7 +73,7 @@ def test_a_cache_entry_keeps_the_precision() -> None:
     entry = driver.cache_entry(prepared)
     assert entry is not None
     restored: Any = driver.restore(network(), CacheEntry(entry), PrepareOptions())
-    assert restored.program.in_float16
+    assert restored.compiled.in_float16
     np.testing.assert_array_equal(run(restored), run(prepared))
 
 
@@ -137,5 +137,5 @@ def test_nothing_changes_without_arithmetic(monkeypatch: pytest.MonkeyPatch, cap
     monkeypatch.setattr(precision, "find_instruction_sets", frozenset)
     with caplog.at_level(logging.WARNING):
         prepared: Any = XnnpackDriver(1).prepare(network(), PrepareOptions())
-    assert not prepared.program.in_float16
+    assert not prepared.compiled.in_float16
     assert "no float16 arithmetic" in compile(network(), [engine()]).explain()

@@ -12,6 +12,7 @@ import pytest
 
 from nnapi.codes import DeviceTypeCode, OperandCode, OperationCode, PreferenceCode
 from nnapi.drivers.base import Allocates, Driver, Prepared, PrepareOptions, Request, Sessions
+from nnapi.drivers.litert.artifact import Compiled
 from nnapi.drivers.litert.interpreter import Instance, Program
 from nnapi.drivers.litert.quiet import hide_delegate_message
 from nnapi.drivers.xnnpack import XnnpackDriver
@@ -214,13 +215,13 @@ def test_nothing_is_hidden_in_a_process_without_stderr() -> None:
 
 def test_damaged_content_is_refused() -> None:
     with pytest.raises(OpFailedError, match="LiteRT refuses the graph"):
-        Instance(Program(b"\x1c\0\0\0TFL3" + bytes(64), (), ((1,),)), 1)
+        Instance(Program(Compiled(b"\x1c\0\0\0TFL3" + bytes(64), (), ((1,),), (), 0)), 1)
 
 
 def test_outputs_of_other_dimensions_are_refused() -> None:
-    program = prepared().program
+    compiled = prepared().compiled
     with pytest.raises(OpFailedError, match="expected are"):
-        Instance(Program(program.content, program.flipped, ((3, 3),)), 1)
+        Instance(Program(compiled._replace(shapes=((3, 3),))), 1)
 
 
 def matrices() -> Any:

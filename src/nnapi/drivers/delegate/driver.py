@@ -26,9 +26,8 @@ class PreparedDelegated:
     def __init__(self, plugin: Plugin, compiled: Compiled) -> None:
         """Raise OpFailedError unless the delegate claims the whole graph."""
         self._plugin, self.compiled = plugin, compiled
-        program = Program(compiled.content, compiled.flipped, compiled.shapes, compiled.file)
         with plugin.turn:
-            self._instance: Instance | None = Instance(program, 1, self._open)
+            self._instance: Instance | None = Instance(Program(compiled), 1, self._open)
 
     def execute(self, request: Request) -> Outcome:
         with self._plugin.turn:
@@ -56,8 +55,8 @@ class PreparedDelegated:
             raise OpFailedError(CLOSED)
         return self._instance
 
-    def _open(self, program: Program, threads: int) -> object:
-        opened = self._plugin.open(program)
+    def _open(self, compiled: Compiled, threads: int) -> object:
+        opened = self._plugin.open(bytes(compiled.content))
         numbers = dict.fromkeys(self.compiled.origins[node] for node in opened.left)
         told = ", ".join("a conversion" if number is None else f"#{number}" for number in numbers)
         said = opened.said and f": {opened.said}"

@@ -15,7 +15,6 @@ from ai_edge_litert.interpreter import Delegate, Interpreter, OpResolverType
 
 from nnapi.drivers.delegate.remaining_nodes import WatchedDelegate
 from nnapi.drivers.engine_output import Output, choose_line, collect_output
-from nnapi.drivers.litert.interpreter import Program
 from nnapi.errors import OpFailedError, UnavailableDeviceError, need
 
 FUNCTIONS = "tflite_plugin_create_delegate", "tflite_plugin_destroy_delegate"
@@ -55,26 +54,26 @@ class Plugin:
             _check_library(library)
         self._make()
 
-    def ask(self, program: Program) -> tuple[Sequence[int], str]:
+    def ask(self, content: bytes) -> tuple[Sequence[int], str]:
         """Return the nodes of a graph that the delegate leaves, and its output, cached by graph."""
-        digest = hashlib.sha256(program.content).digest()
+        digest = hashlib.sha256(content).digest()
         with self.turn:
             answer = self._known.get(digest)
             if answer is None:
-                opened = self.open(program)
+                opened = self.open(content)
                 answer = self._known[digest] = opened.left, opened.said
                 if len(self._known) > KNOWN:
                     self._known.popitem(last=False)
         return answer
 
-    def open(self, program: Program) -> Opened:
+    def open(self, content: bytes) -> Opened:
         """Apply the delegate to a graph without allocating it; OpFailedError where that fails."""
         output, failure = Output(), ""
         with self.turn:
             watched = self._make()
             try:
                 with collect_output(output):
-                    interpreter, left = _apply(watched, program)
+                    interpreter, left = _apply(watched, content)
             except (RuntimeError, ValueError) as error:
                 failure, *_ = str(error).strip().splitlines() or ["it does not say why"]
         if failure:
@@ -94,10 +93,10 @@ class Plugin:
         raise UnavailableDeviceError(f"{self.name} gives no delegate{given}: {said or 'it does not say why'}")
 
 
-def _apply(watched: WatchedDelegate, program: Program) -> tuple[Interpreter, Sequence[int]]:
+def _apply(watched: WatchedDelegate, content: bytes) -> tuple[Interpreter, Sequence[int]]:
     """Return an interpreter of the graph with a delegate applied, and the nodes left."""
     interpreter = Interpreter(
-        model_content=bytes(program.content),
+        model_content=content,
         num_threads=1,
         experimental_delegates=[watched],
         experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,

@@ -4,13 +4,11 @@ from collections.abc import Sequence
 
 from nnapi.drivers.base import Verdict
 from nnapi.drivers.delegate.plugin import Plugin
-from nnapi.drivers.litert.interpreter import Program
 from nnapi.drivers.litert.lowering import Lowered
 from nnapi.drivers.litert.unsigned_values import can_be_unsigned, has_unsigned_filters, make_unsigned
 from nnapi.errors import OpFailedError
 from nnapi.formats.tflite.convolutions import Conv
-from nnapi.formats.tflite.dead_code import remove_dead_operators
-from nnapi.formats.tflite.graph import Graph, Operator, Tensor
+from nnapi.formats.tflite.graph import Graph, Operator, Tensor, remove_dead_operators
 from nnapi.formats.tflite.operators import facts
 from nnapi.formats.tflite.writer import serialize
 from nnapi.model.model import Model
@@ -93,8 +91,7 @@ def _probe(plugin: Plugin, calls: Calls) -> tuple[set[int], str, list[str]]:
     """Return the calls that the delegate leaves, its output, and the kinds of operators left."""
     operators = [(number, operator) for number, made in calls.items() for operator in made]
     graph = cut_out([operator for _, operator in operators])
-    program = Program(serialize(graph), (), tuple(tensor.shape for tensor in graph.outputs))
-    nodes, said = plugin.ask(program)
+    nodes, said = plugin.ask(serialize(graph))
     left = [operators[node] for node in nodes]
     return {number for number, _ in left}, said, list(dict.fromkeys(operator.kind for _, operator in left))
 

@@ -6,16 +6,15 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 
 from nnapi.drivers.base import Bound, Inference
-from nnapi.drivers.litert.profiler import Engine
+from nnapi.drivers.litert.artifact import Compiled
 from nnapi.drivers.litert.quiet import hide_delegate_message
 from nnapi.errors import OpFailedError, need
-from nnapi.model.memory import Memory
 from nnapi.model.operand import Array, Shape
 from nnapi.trace import Section, spans
 from nnapi.trace.log import Log
@@ -31,20 +30,21 @@ WORTH_MAPPING = 1 << 16
 """Bytes from which mapping a file is faster than copying."""
 
 
+class Engine(NamedTuple):
+    """An interpreter, its graph's content, views of its inputs and outputs, and its threads, for the profiler."""
+
+    content: bytes | memoryview
+    native: Any
+    inputs: Sequence[Array]
+    outputs: Sequence[Array]
+    threads: int
+
+
 class Program:
-    def __init__(
-        self,
-        content: bytes | memoryview,
-        flipped: tuple[bool, ...],
-        shapes: tuple[Shape, ...],
-        file: Memory | None = None,
-        make_profile: Callable[[], Profile[Engine]] | None = None,
-        *,
-        in_float16: bool = False,
-    ) -> None:
-        """The arguments are those of :class:`nnapi.drivers.litert.artifact.Compiled`."""
-        self.content, self.flipped, self.shapes, self.file = content, flipped, shapes, file
-        self.in_float16, self.precision_refusal = in_float16, ""
+    """A compiled graph, with the facts that its interpreters share."""
+
+    def __init__(self, compiled: Compiled, make_profile: Callable[[], Profile[Engine]] | None = None) -> None:
+        self.compiled, self.precision_refusal = compiled, ""
         self._make_profile = make_profile
 
     @cached_property
@@ -53,7 +53,7 @@ class Program:
         return self._make_profile() if self._make_profile else None
 
 
-MakeInterpreter = Callable[[Program, int], Interpreter]
+MakeInterpreter = Callable[[Compiled, int], Interpreter]
 
 
 class Instance:
@@ -63,19 +63,20 @@ class Instance:
         """``make`` makes another engine's interpreter; by default XNNPACK's."""
         self._program = program
         native, views, threads = self._open_half(threads) or self._open(threads, make or _interpreter)
-        shapes = tuple(view.shape for view in views[-len(program.shapes) :])
-        need(shapes == program.shapes, f"LiteRT gives {shapes}, expected are {program.shapes}", OpFailedError)
+        content, flipped, expected, *_ = program.compiled
+        shapes = tuple(view.shape for view in views[-len(expected) :])
+        need(shapes == expected, f"LiteRT gives {shapes}, expected are {expected}", OpFailedError)
         count = len(views) - len(shapes)
-        self._engine = Engine(program.content, native, views[:count], views[count:], threads)
-        ends = [(_caller_view(view, flip), flip) for view, flip in zip(views, program.flipped, strict=True)]
+        self._engine = Engine(content, native, views[:count], views[count:], threads)
+        ends = [(_caller_view(view, flip), flip) for view, flip in zip(views, flipped, strict=True)]
         self._inputs, self._outputs = ends[: -len(shapes)], ends[-len(shapes) :]
 
     def _open(self, threads: int, make: MakeInterpreter) -> tuple[Any, list[Array], int]:
-        interpreter = make(self._program, threads)
+        interpreter = make(self._program.compiled, threads)
         native: Any = interpreter._interpreter
         if threads > 1 and _has_loose_ends(native):
             threads = 1
-            interpreter = _interpreter(self._program, threads)
+            interpreter = _interpreter(self._program.compiled, threads)
             native = interpreter._interpreter
         self._owner: Any = interpreter
         self._invoke = native.Invoke  # Interpreter.invoke forbids the views below
@@ -83,12 +84,12 @@ class Instance:
         return native, views, threads
 
     def _open_half(self, threads: int) -> tuple[Any, list[Array], int] | None:
-        if not self._program.in_float16:
+        if not self._program.compiled.in_float16:
             return None
         from nnapi.drivers.litert.float16 import compile_in_float16  # on demand: it loads another library
 
         try:
-            self._owner = model = compile_in_float16(bytes(self._program.content), threads)
+            self._owner = model = compile_in_float16(bytes(self._program.compiled.content), threads)
         except OpFailedError as error:
             self._program.precision_refusal = str(error)
             log.warning("%s; it computes in float32", error)
@@ -170,7 +171,7 @@ class Instance:
             invoke()
             return results
 
-        return Bound(inputs, flipped if any(self._program.flipped) else same)
+        return Bound(inputs, flipped if any(self._program.compiled.flipped) else same)
 
     def results(self) -> list[Array]:
         return [view ^ FLIP if flip else view.copy() for view, flip in self._outputs]
@@ -193,12 +194,12 @@ def _getter(view: Array, flip: bool, borrow: bool) -> Callable[[], Array]:
 _delegate_was_made = threading.Event()
 
 
-def _interpreter(program: Program, threads: int) -> Interpreter:
-    path = program.file.path if program.file and len(program.content) >= WORTH_MAPPING else None
-    content = None if path else bytes(program.content)
+def _interpreter(compiled: Compiled, threads: int) -> Interpreter:
+    content, file = compiled.content, compiled.file
+    path = file.path if file and len(content) >= WORTH_MAPPING else None
     try:
         with nullcontext() if _delegate_was_made.is_set() else hide_delegate_message():
-            interpreter = Interpreter(path, content, num_threads=threads)
+            interpreter = Interpreter(path, None if path else bytes(content), num_threads=threads)
             interpreter.allocate_tensors()
         _delegate_was_made.set()
     except (RuntimeError, ValueError) as error:

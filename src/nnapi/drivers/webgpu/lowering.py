@@ -8,8 +8,7 @@ from nnapi.drivers.litert.lowering import TfliteLowering
 from nnapi.drivers.webgpu.adapt_operators import adapt
 from nnapi.drivers.webgpu.patterns import describe_pattern, proven_patterns
 from nnapi.drivers.webgpu.rules import RULES
-from nnapi.formats.tflite.dead_code import remove_dead_operators
-from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
+from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant, remove_dead_operators
 from nnapi.formats.tflite.names import write_named_tensors
 from nnapi.formats.tflite.writer import serialize
 from nnapi.lowering.lower import Unsupported

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 from nnapi.drivers.base import Bound, Inference, Outcome, Request
 from nnapi.drivers.litert.artifact import Compiled
-from nnapi.drivers.litert.interpreter import Instance, Program
+from nnapi.drivers.litert.interpreter import Engine, Instance, Program
 from nnapi.drivers.prepared import Pool, check_deadline
 from nnapi.errors import OpFailedError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 
 if TYPE_CHECKING:
-    from nnapi.drivers.litert.profiler import Engine
     from nnapi.trace.profile import Profile
 
 
@@ -24,14 +23,8 @@ class PreparedGraph:
 
     def __init__(self, model: Model, compiled: Compiled, threads: int) -> None:
         self.model, self.compiled = model, compiled
-        self.program = Program(
-            compiled.content,
-            compiled.flipped,
-            compiled.shapes,
-            compiled.file,
-            None if compiled.in_float16 else partial(_profile, model, compiled.origins),
-            in_float16=compiled.in_float16,
-        )
+        profile = None if compiled.in_float16 else partial(_profile, model, compiled.origins)
+        self.program = Program(compiled, profile)
         make = partial(Instance, self.program, threads)
         self._pool = Pool(make, make())
 
@@ -93,7 +86,7 @@ class Session:
 
 
 def _profile(model: Model, origins: Sequence[int | None]) -> Profile[Engine]:
-    from nnapi.drivers.litert.profiler.measure import profile  # only for traces
+    from nnapi.drivers.litert.profiler import profile  # only for traces
 
     return profile(model, origins)
 

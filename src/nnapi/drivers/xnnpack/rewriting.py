@@ -13,8 +13,7 @@ from nnapi.drivers.xnnpack.passes.signed_weights.in_float import compute_in_floa
 from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
 from nnapi.drivers.xnnpack.passes.signed_weights.width_to_depth import move_width_to_depth
 from nnapi.drivers.xnnpack.passes.unsigned_io import keep_unsigned_io
-from nnapi.formats.tflite.dead_code import remove_dead_operators
-from nnapi.formats.tflite.graph import Graph
+from nnapi.formats.tflite.graph import Graph, remove_dead_operators
 from nnapi.formats.tflite.lstm_fuse import fuse_lstm_steps
 from nnapi.formats.tflite.state_variables import make_state_variables
 from nnapi.model.model import Model

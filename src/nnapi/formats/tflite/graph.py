@@ -164,6 +164,17 @@ class Graph:
         return [tensor for tensor in dict.fromkeys(named) if tensor is not None]
 
 
+def remove_dead_operators(graph: Graph) -> Graph:
+    """Return the graph without operators whose results are unused."""
+    read: set[Tensor | None] = set(graph.outputs)
+    live = []
+    for operator in reversed(graph.operators):
+        if not read.isdisjoint(operator.outputs):
+            read.update(operator.inputs)
+            live.append(operator)
+    return graph.with_operators(live[::-1])
+
+
 def constant(values: Any, type: str = "i32", name: str = "") -> Tensor:
     array = np.array(values, DTYPES[type])
     return Tensor(type, array.shape, data=array, name=name)

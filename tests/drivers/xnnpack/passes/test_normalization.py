@@ -5,7 +5,7 @@ import nnapi
 from nnapi.drivers.xnnpack import XnnpackDriver
 from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.drivers.xnnpack.passes.normalization import divide_by_roots
-from nnapi.formats.tflite.dead_code import remove_dead_operators
+from nnapi.formats.tflite.graph import remove_dead_operators
 from nnapi.model.model import Model
 from nnapi.runtime.device import Device, device
 from tests.drivers.transformer_cases import X, normalize

@@ -9,8 +9,7 @@ from nnapi.codes import OperandCode, OperationCode
 from nnapi.drivers.litert.rules.reduction import LONGEST_ROW, count_row
 from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.drivers.xnnpack.passes.quantized_reductions import MOST_SUMMED, reduce_quantized
-from nnapi.formats.tflite.dead_code import remove_dead_operators
-from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
+from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant, remove_dead_operators
 from nnapi.model.operand import OperandType, tensor
 from nnapi.testing.compare import SINGLE, STEP, compare
 from tests.drivers.xnnpack.engine_cases import Net, agree, both

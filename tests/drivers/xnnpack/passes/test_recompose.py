@@ -10,8 +10,7 @@ import nnapi
 from nnapi.drivers.xnnpack import XnnpackDriver
 from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.drivers.xnnpack.passes.recompose import recompose
-from nnapi.formats.tflite.dead_code import remove_dead_operators
-from nnapi.formats.tflite.graph import Graph, Operator, Tensor
+from nnapi.formats.tflite.graph import Graph, Operator, Tensor, remove_dead_operators
 from nnapi.runtime.device import Device, device
 from tests.drivers.transformer_cases import GELUS, NODE, read
 from tests.drivers.transformer_cases import X as ROWS

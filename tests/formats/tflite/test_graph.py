@@ -2,7 +2,7 @@
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert.lowering import lower_model
-from nnapi.formats.tflite.dead_code import remove_dead_operators
+from nnapi.formats.tflite.graph import remove_dead_operators
 from nnapi.model.operand import tensor
 from tests.drivers.xnnpack.engine_cases import Net
 

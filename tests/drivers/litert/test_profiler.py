@@ -19,7 +19,7 @@ pytest.importorskip("ai_edge_litert", reason="LiteRT has no wheel for this platf
 
 from nnapi.drivers.litert import c_api
 from nnapi.drivers.litert.compile import find_origins
-from nnapi.drivers.litert.profiler.measure import Event, Node, Profiled, align, find_owners, fits
+from nnapi.drivers.litert.profiler import Event, Node, Profiled, align, find_owners, fits
 from nnapi.drivers.xnnpack.lowering import lower_model
 from nnapi.drivers.xnnpack.passes.signed_weights.rewrite import sign_weights
 from tests.drivers.xnnpack.engine_cases import Net, engine
@@ -209,6 +209,6 @@ def test_what_is_not_traced_is_not_profiled(monkeypatch: pytest.MonkeyPatch) -> 
     def fail(*_: Any) -> None:
         raise AssertionError("profiled")
 
-    monkeypatch.setattr("nnapi.drivers.litert.profiler.measure._measure", fail)
+    monkeypatch.setattr("nnapi.drivers.litert.profiler._measure", fail)
     prepared = engine().driver.prepare(convolutions(IMAGE, 1), PrepareOptions())
     prepared.execute(Request([np.ones(IMAGE.dimensions, np.float32)]))
