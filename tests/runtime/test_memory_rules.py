@@ -338,6 +338,12 @@ def test_rule_153_what_cannot_be_mapped(tmp_path: Path) -> None:
         copy_memory(short, plain())
     with pytest.raises(UnmappableError, match="cannot be written to"):
         copy_memory(plain(8), read_only)
+    source = opaque((SUM, "output", 0))
+    copy_memory(Memory.from_array(ONES), source)
+    with (tmp_path / "short").open("rb") as file:
+        read_only = Memory.from_fd(source.declared.nbytes, mmap.PROT_READ, file.fileno())
+    with pytest.raises(UnmappableError, match="cannot be written to"):
+        copy_memory(source, read_only)
 
 
 def test_rule_154_what_a_copy_leaves_behind() -> None:

@@ -185,35 +185,27 @@ def copy_memory(source: Memory, target: Memory) -> None:
 
 
 def _copy(source: Memory, target: Memory) -> None:
+    contents = None
     if isinstance(source, DeviceMemory):
         need(source.has_data, "the source holds no data", BadDataError)
         contents = source.load()
-        if isinstance(target, DeviceMemory):
-            same = source.declared.replace(dimensions=()) == target.declared.replace(dimensions=())
-            need(same, f"{source.declared} cannot be copied into {target.declared}", BadDataError)
-            fits = target.declared.is_scalar or combine(contents.shape, target.declared.dimensions) is not None
-            need(fits, f"dimensions {list(contents.shape)} do not fit {list(target.declared.dimensions)}", BadDataError)
-            target.store(contents.copy())
-            return
-        need(
-            contents.nbytes == target.size,
-            f"the source has {contents.nbytes} bytes, the target {target.size}",
-            BadDataError,
-        )
-        target.view()[:] = np.ascontiguousarray(contents).reshape(-1).view(np.uint8)
-        return
     if isinstance(target, DeviceMemory):
         type = target.declared
-        need(
-            type.is_known and source.size == type.nbytes,
-            f"the source has {source.size} bytes, which do not fit {type}",
-            BadDataError,
-        )
-        target.store(source.view().view(type.dtype).reshape(type.dimensions).copy())
+        if isinstance(source, DeviceMemory) and contents is not None:
+            same = source.declared.replace(dimensions=()) == type.replace(dimensions=())
+            need(same, f"{source.declared} cannot be copied into {type}", BadDataError)
+            fits = type.is_scalar or combine(contents.shape, type.dimensions) is not None
+            need(fits, f"dimensions {list(contents.shape)} do not fit {list(type.dimensions)}", BadDataError)
+        else:
+            fits = type.is_known and source.size == type.nbytes
+            need(fits, f"the source has {source.size} bytes, which do not fit {type}", BadDataError)
+            contents = source.view().view(type.dtype).reshape(type.dimensions)
+        target.store(contents.copy())
         return
-    need(source.size == target.size, f"the source has {source.size} bytes, the target {target.size}", BadDataError)
+    size = source.size if contents is None else contents.nbytes
+    need(size == target.size, f"the source has {size} bytes, the target {target.size}", BadDataError)
     need(target.writable, "the target cannot be written to", UnmappableError)
-    target.view()[:] = source.view()
+    target.view()[:] = source.view() if contents is None else np.ascontiguousarray(contents).reshape(-1).view(np.uint8)
 
 
 class HardwareBufferFormat(IntEnum):
