@@ -1,46 +1,12 @@
 """Compilations for the shapes of each run, and the device that one of them takes over from another."""
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
 from nnapi import Builder, Compilation, Model, compile, tensor
 from nnapi.errors import BadDataError, BadStateError
-from nnapi.runtime.dynamic_compilation import DynamicCompilation, compile_like
-from tests.runtime.device_cases import ABS, NEG, REFERENCE, chain, limited
-
-
-def noting(asked: list[str | None], refused: str | None = "") -> Callable[[str | None], Compilation]:
-    def compile_on(device: str | None) -> Compilation:
-        asked.append(device)
-        if device == refused:
-            raise BadDataError("not on this one")
-        return compile(chain(), REFERENCE)
-
-    return compile_on
-
-
-@pytest.mark.parametrize(
-    ("devices", "refused", "asked"),
-    [
-        (["quick"], "", ["quick"]),
-        (["quick"], "quick", ["quick", None]),
-        (["positive", "negative"], "", [None]),
-        ([], "", [None]),
-    ],
-)
-def test_the_devices_that_are_asked(devices: list[str], refused: str, asked: list[str | None]) -> None:
-    known = {"quick": limited(), "positive": limited("positive", [ABS]), "negative": limited("negative", [NEG])}
-    like = compile(chain(), [known[name] for name in devices]) if devices else None
-    found: list[str | None] = []
-    assert compile_like(noting(found, refused), like).plan.devices == (REFERENCE.name,)
-    assert found == asked
-
-
-def test_an_error_of_all_devices_is_the_caller_s() -> None:
-    with pytest.raises(BadDataError, match="not on this one"):
-        compile_like(noting([], refused=None), None)
+from nnapi.runtime.dynamic_compilation import DynamicCompilation
+from tests.runtime.device_cases import REFERENCE
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Compilations by shapes: made once each, the last few kept, one of them for many lengths where padding is exact."""
 
 import time
-from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,14 +10,15 @@ import pytest
 from nnapi.drivers.base import Bound
 from nnapi.errors import BadDataError
 from nnapi.runtime import specializations
-from nnapi.runtime.padded_lengths import BUCKET, find_lengths
+from nnapi.runtime.padded_lengths import BUCKET
 from nnapi.runtime.specializations import MOST_SHAPES, Specializations
 
 
 class Compiled:
     """Stands for a compilation of a function."""
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Any, *devices: str) -> None:
+        self.plan = SimpleNamespace(devices=devices)
         self.run = lambda *inputs: [function(*inputs)]
         self.is_pinned = False
 
@@ -43,10 +44,22 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return []
 
 
-def specialized(function: Any, made: list[Any]) -> Specializations:
-    def compile(shapes: Any, like: Any) -> Any:
+def specialized(function: Any, made: list[Any], bucketed: Any = None) -> Specializations:
+    def compile(shapes: Any, device: str | None) -> Any:
         made.append(shapes)
         return Compiled(function)
+
+    return Specializations(compile, bucketed)
+
+
+def noting(asked: list[str | None], refused: str | None = "") -> Specializations:
+    """Compilations for a device of their own each, after its number; ``refused`` is a device that takes nothing."""
+
+    def compile(shapes: Any, device: str | None) -> Any:
+        asked.append(device)
+        if device == refused:
+            raise BadDataError("not on this one")
+        return Compiled(np.negative, str(len(asked)))
 
     return Specializations(compile)
 
@@ -104,24 +117,44 @@ def test_a_length_that_runs_for_long_gets_its_own(made: list[Any], monkeypatch: 
 
 
 def test_similar_shapes_may_take_the_same_device() -> None:
-    """The compilation with about as many elements, and for padding the one without."""
-    found: list[Any] = []
-
-    def compile(shapes: Any, like: Any) -> Any:
-        found.append(like)
-        return Compiled(np.negative)
-
-    made = Specializations(compile)
-    first = made.at(((10,),))
-    made.at(((30,),))
-    made.at(((500,),))
-    made.at(((9,),))
-    assert found[:3] == [None, first, None]
+    """That of the compilation with about as many elements, and for padding that of the one without."""
+    asked: list[str | None] = []
+    made = noting(asked)
+    for size in (10, 30, 500, 9):
+        made.at(((size,),))
+    assert asked[:3] == [None, "1", None]
     made.clear()
+    exact: Any = made.at(((1,),))
     for size in (1, 2):
         made.run([np.ones(size, np.float32)])
-    assert found[-1] is not None
-    assert found[-1].is_pinned
+    assert asked[-1] == exact.plan.devices[0]
+    assert exact.is_pinned
+
+
+def test_all_devices_are_asked_where_the_one_refuses() -> None:
+    asked: list[str | None] = []
+    made = noting(asked, refused="1")
+    made.at(((10,),))
+    made.at(((9,),))
+    assert asked == [None, "1", None]
+
+
+def test_no_device_is_taken_over_from_several() -> None:
+    asked: list[str | None] = []
+
+    def compile(shapes: Any, device: str | None) -> Any:
+        asked.append(device)
+        return Compiled(np.negative, "one", "another")
+
+    made = Specializations(compile)
+    made.at(((10,),))
+    made.at(((9,),))
+    assert asked == [None, None]
+
+
+def test_an_error_of_all_devices_is_the_caller_s() -> None:
+    with pytest.raises(BadDataError, match="not on this one"):
+        noting([], refused=None).at(((1,),))
 
 
 def add_masked(values: Any, mask: Any) -> Any:
@@ -129,9 +162,7 @@ def add_masked(values: Any, mask: Any) -> Any:
 
 
 def bucketed(function: Any, made: list[Any]) -> Specializations:
-    found = specialized(function, made)
-    found._bucket = partial(find_lengths, ((0,), (0,)))
-    return found
+    return specialized(function, made, ((0,), (0,)))
 
 
 def test_lengths_are_padded_to_buckets(made: list[Any]) -> None:
@@ -150,39 +181,27 @@ def test_padding_that_no_input_masks_is_refused(made: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(("size", "is_like"), [(1, False), (2, True), (8, True), (32, True), (33, False)])
-def test_shapes_of_up_to_four_times_as_many_elements_are_compiled_alike(
-    size: int, is_like: bool, made: list[Any]
-) -> None:
+def test_shapes_of_up_to_four_times_as_many_elements_are_compiled_alike(size: int, is_like: bool) -> None:
     """Beside a specialization for 8 elements."""
-    found: list[Any] = []
-
-    def compile(shapes: Any, like: Any) -> Any:
-        found.append(like)
-        return Compiled(np.negative)
-
-    made_for = Specializations(compile)
-    first = made_for.at(((2, 4),))
-    made_for.at(((size,),))
-    assert found == [None, first if is_like else None]
+    asked: list[str | None] = []
+    made = noting(asked)
+    made.at(((2, 4),))
+    made.at(((size,),))
+    assert asked == [None, "1" if is_like else None]
 
 
-def test_the_last_of_several_similar_ones_is_taken_over(made: list[Any]) -> None:
-    found: list[Any] = []
-
-    def compile(shapes: Any, like: Any) -> Any:
-        found.append(like)
-        return Compiled(np.negative)
-
-    made_for = Specializations(compile)
+def test_the_device_of_the_last_of_several_similar_ones_is_taken_over() -> None:
+    asked: list[str | None] = []
+    made = noting(asked)
     for size in (8, 9, 100, 10):
-        made_for.at(((size,),))
-    assert found[3] is made_for.at(((9,),))
+        made.at(((size,),))
+    assert asked[3] == "2"
 
 
 def test_the_one_used_longest_ago_is_dropped(made: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(specializations, "MOST_SHAPES", 2)
 
-    def compile(shapes: Any, like: Any) -> Any:
+    def compile(shapes: Any, device: str | None) -> Any:
         made.append(shapes)
         return Compiled(np.negative)
 

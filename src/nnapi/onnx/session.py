@@ -5,7 +5,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -21,8 +20,6 @@ from nnapi.onnx.ort_value import OrtMemoryInfo, OrtValue, type_of
 from nnapi.onnx.providers import choose, list_unknown
 from nnapi.onnx.session_file import ModelMetadata, NodeArg, SessionFile, dtype_of, is_static
 from nnapi.runtime.compilation import Compilation
-from nnapi.runtime.dynamic_compilation import compile_like
-from nnapi.runtime.padded_lengths import find_lengths
 from nnapi.runtime.specializations import Specializations
 
 
@@ -49,11 +46,12 @@ class InferenceSession:
         if stored and os.environ.get("ORT_LOAD_CONFIG_FROM_MODEL") == "1":
             self._options = read_stored_options(stored)
         declared = tuple(dynamic_shape(argument) for argument in self._file.inputs)
-        self._specializations = Specializations(
-            self._compile, bucket=partial(find_lengths, declared) if dynamic == "bucket" else None
-        )
+        self._specializations = Specializations(self._compile, declared if dynamic == "bucket" else None)
         if all(is_static(argument) for argument in self._file.inputs):
-            self._specializations.at(tuple(static_shape(argument) for argument in self._file.inputs))
+            try:
+                self._specializations.at(tuple(static_shape(argument) for argument in self._file.inputs))
+            except NnapiError as error:
+                raise Fail(str(error)) from error
         if self._options.optimized_model_filepath:
             self._file.write(self._options)
         self._profile = Profile(self._options.profile_file_prefix) if self._options.enable_profiling else None
@@ -198,14 +196,9 @@ class InferenceSession:
             raise InvalidArgument(f"there is no input {', '.join(sorted(unknown))}")
         return [check_input(argument, feed[argument.name]) for argument in arguments]
 
-    def _compile(self, shapes: tuple[Shape, ...], like: Compilation | None = None) -> Compilation:
-        model, threads = self._file.model(shapes), self._options.intra_op_num_threads or None
-        try:
-            return compile_like(
-                lambda device: compile(model, device or self._devices, threads=threads, cache=self._cache), like
-            )
-        except NnapiError as error:
-            raise Fail(str(error)) from error
+    def _compile(self, shapes: tuple[Shape, ...], device: str | None) -> Compilation:
+        threads = self._options.intra_op_num_threads or None
+        return compile(self._file.model(shapes), device or self._devices, threads=threads, cache=self._cache)
 
 
 class Profile:

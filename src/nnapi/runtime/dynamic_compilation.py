@@ -1,11 +1,9 @@
 """The compilation of a dynamic model: one compilation for each combination of shapes."""
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from functools import partial
 from typing import Any
 
-from nnapi.errors import BadDataError, NnapiError, need
+from nnapi.errors import BadDataError, need
 from nnapi.model.dynamic_model import DynamicModel, Shapes
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
@@ -13,21 +11,7 @@ from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.event import Result
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan
 from nnapi.runtime.inputs import check_inputs
-from nnapi.runtime.padded_lengths import find_lengths
 from nnapi.runtime.specializations import Specializations
-
-
-def specialize(model: Model, shapes: Shapes) -> Model:
-    """Return the model for shapes; one whose dimensions NNAPI can express as dynamic is compiled as it is."""
-    return model.specialize(shapes) if isinstance(model, DynamicModel) else model
-
-
-def compile_like(compile: Callable[[str | None], Compilation], like: Compilation | None) -> Compilation:
-    """Compile for the one device that another compilation runs on, if that takes the model, else for all devices."""
-    if like is not None and len(like.plan.devices) == 1:
-        with suppress(NnapiError):
-            return compile(like.plan.devices[0])
-    return compile(None)
 
 
 class DynamicCompilation(Compilation):
@@ -43,10 +27,12 @@ class DynamicCompilation(Compilation):
         padded to multiples of 64."""
         super().__init__(model)
         declared = tuple(model.operands[index].type.dimensions for index in model.inputs)
-        self._specializations = Specializations(
-            lambda shapes, like: compile_like(partial(compile, specialize(model, shapes)), like),
-            bucket=partial(find_lengths, declared) if in_buckets else None,
-        )
+
+        def compile_for(shapes: Shapes, device: str | None) -> Compilation:
+            """Compile the model for shapes; one whose dimensions NNAPI can express as dynamic as it is."""
+            return compile(model.specialize(shapes) if isinstance(model, DynamicModel) else model, device)
+
+        self._specializations = Specializations(compile_for, declared if in_buckets else None)
         self.state.value = "ready"
 
     def at(self, shapes: Shapes) -> Compilation:

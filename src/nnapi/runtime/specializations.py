@@ -3,9 +3,10 @@
 import math
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
-from nnapi.errors import BadDataError, need_value
+from nnapi.errors import BadDataError, NnapiError, need_value
 from nnapi.locks import make_lock
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.compilation import Compilation
@@ -17,6 +18,7 @@ from nnapi.runtime.padded_lengths import (
     Run,
     bucket_for,
     find_growth,
+    find_lengths,
     shorten,
     try_padding,
 )
@@ -43,16 +45,12 @@ class Specialization:
 class Specializations:
     """The compilations by shapes, which ``compile`` makes. Several threads may run.
 
-    ``compile`` gets shapes, and a compilation for similar ones whose device it may take over. With ``bucket``, which
-    returns the growth of a run's shapes, lengths are padded to multiples of BUCKET.
+    ``compile`` gets shapes and the name of the only device to ask, None for all. Lengths of inputs whose dimensions are
+    ``bucketed``, 0 where they are dynamic, are padded to multiples of BUCKET.
     """
 
-    def __init__(
-        self,
-        compile: Callable[[Shapes, Compilation | None], Compilation],
-        bucket: Callable[[Shapes], Growth] | None = None,
-    ) -> None:
-        self._compile, self._bucket = compile, bucket
+    def __init__(self, compile: Callable[[Shapes, str | None], Compilation], bucketed: Shapes | None = None) -> None:
+        self._compile, self._bucketed = compile, bucketed
         self._proven: Padded | None = None
         self._made: dict[Shapes, Specialization] = {}
         self._unpaddable: set[tuple[object, ...]] = set()
@@ -72,7 +70,8 @@ class Specializations:
         """Run by the compilation for the arrays' shapes, or by one for longer ones where padding is exact."""
         shapes = tuple(array.shape for array in arrays)
         with self._lock:
-            found, length = self._choose_bucket(shapes, arrays) if self._bucket else self._choose(shapes, arrays)
+            choose = self._choose if self._bucketed is None else self._choose_bucket
+            found, length = choose(shapes, arrays)
             found.runs += 1
             self._last = shapes
         if found.padded is None or length is None:
@@ -116,8 +115,8 @@ class Specializations:
     def _choose_bucket(self, shapes: Shapes, arrays: Sequence[Array]) -> tuple[Specialization, int | None]:
         """Return the specialization for the next multiple of BUCKET, and the length; BadDataError where padding is not
         exact, which is tried once."""
-        assert self._bucket is not None
-        growth = self._bucket(shapes)
+        assert self._bucketed is not None
+        growth = find_lengths(self._bucketed, shapes)
         length = need_value(growth.length_of(shapes), "the lengths of the inputs differ")
         capacity = -(-length // BUCKET) * BUCKET
         if capacity == length and self._proven is None:
@@ -136,9 +135,16 @@ class Specializations:
         found = self._made.get(shapes)
         if found is None:
             begin = time.perf_counter()
-            compilation = self._compile(shapes, like or self._find_similar(shapes))
+            compilation = self._compile_like(like or self._find_similar(shapes), shapes)
             found = Specialization(compilation, time.perf_counter() - begin)
         return self._keep(shapes, found)
+
+    def _compile_like(self, like: Compilation | None, shapes: Shapes) -> Compilation:
+        """Compile for the one device that another compilation runs on, if that takes the model, else for all."""
+        if like is not None and len(like.plan.devices) == 1:
+            with suppress(NnapiError):
+                return self._compile(shapes, like.plan.devices[0])
+        return self._compile(shapes, None)
 
     def _find_similar(self, shapes: Shapes) -> Compilation | None:
         """Return the last compilation for shapes of about as many elements."""
