@@ -156,10 +156,8 @@ def list_entries(directory: str | os.PathLike[str]) -> list[Entry]:
     """Return the entries of a directory, the least recently used first; empty without a directory."""
     found = []
     for path in _list_files(directory):
-        try:
+        with suppress(FileNotFoundError):  # another process has removed it
             found.append(_describe(path))
-        except FileNotFoundError:
-            continue  # another process has removed it
     return sorted(found, key=lambda entry: entry.used)
 
 
@@ -207,9 +205,7 @@ def prune_if_full(directory: str | os.PathLike[str], limit: int) -> None:
     remove_abandoned(directory)
     total = 0
     for path in _list_files(directory):
-        try:
+        with suppress(FileNotFoundError):
             total += os.stat(path).st_size
-        except FileNotFoundError:
-            continue
     if total > limit:
         prune(directory, limit)

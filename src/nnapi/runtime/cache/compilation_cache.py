@@ -103,14 +103,15 @@ class Cache:
             log.warning("nothing of %s is kept: %s gives no entry: %s", model.name, device.name, error)
             return
         if payload is not None and not (self.is_own and len(payload) * SHARES > self.limit):
-            self._write(device, model, options, operations, plan, payload)
+            content = Content(_describe_purpose(model, options), plan, payload)
+            self._write(self._path(device, options, operations), device, model, content)
 
     def keep_plan(self, device: Device, model: Model, options: PrepareOptions, plan: bytes) -> None:
         path = self._path(device, options)
         self._contents.pop(path, None)
         content = self._read(path)
         if content is not None and content.plan != plan and is_as_hashed(model):
-            self._write(device, model, options, (), plan, content.payload)
+            self._write(path, device, model, Content(_describe_purpose(model, options), plan, content.payload))
 
     def forget(self, device: Device, options: PrepareOptions) -> None:
         """Remove the entry of a device for a whole model, and its plan."""
@@ -126,19 +127,10 @@ class Cache:
                 release_pages([content.file.view()])  # the digest has read all of it; an engine maps it again
         return self._contents[path]
 
-    def _write(
-        self,
-        device: Device,
-        model: Model,
-        options: PrepareOptions,
-        operations: OperationIndices,
-        plan: bytes,
-        payload: bytes | memoryview,
-    ) -> None:
-        path = self._path(device, options, operations)
+    def _write(self, path: str, device: Device, model: Model, content: Content) -> None:
         label = Label(model.name, device.name, device.version, time.time())
         try:
-            write_entry(path, label, Content(_describe_purpose(model, options), plan, payload))
+            write_entry(path, label, content)
             prune_if_full(self.directory, self.limit)
         except OSError as error:
             say = log.info if self.is_own else log.warning
