@@ -51,8 +51,7 @@ class Tensor:
         return self.name or f"tensor {self.index}"
 
 
-class Options(SimpleNamespace):
-    pass
+Options = SimpleNamespace
 
 
 @dataclass(slots=True, eq=False)

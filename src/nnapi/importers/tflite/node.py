@@ -10,11 +10,18 @@ from nnapi.importers.graph import INT32, SAME_SCALE, Graph, Value
 from nnapi.importers.node import Node
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.model import Model
+from nnapi.model.operand import OperandType
 
 HIGHEST_RANK = 4
 TANH, SIGN_BIT = 4, 5
 """Fused activations without a FuseCode; 0 to 3 are the same in TFLite and NNAPI."""
 FUSED = {1: OperationCode.RELU, 2: OperationCode.RELU1, 3: OperationCode.RELU6, TANH: OperationCode.TANH}
+
+
+def is_alike(x: OperandType, y: OperandType) -> bool:
+    """Return whether values of both types are stored alike, except for rounding of the scale."""
+    same = (x.code, x.zero_point) == (y.code, y.zero_point)
+    return same and abs(x.scale - y.scale) <= SAME_SCALE * y.scale
 
 
 class Scope(Protocol):
@@ -114,8 +121,7 @@ class TfliteNode(Node):
     def deliver(self, value: Value, i: int = 0) -> None:
         """Let output ``i`` be a value, converted to the output's type if necessary."""
         target = self.outputs[i]
-        same = (value.type.code, value.type.zero_point) == (target.type.code, target.type.zero_point)
-        if same and abs(value.type.scale - target.type.scale) <= SAME_SCALE * target.type.scale:
+        if is_alike(value.type, target.type):
             if value.name.startswith(f"{self.outputs[0].name}:"):
                 value.name = target.name
             self.bind(i, value)

@@ -50,14 +50,15 @@ def operand_type(tensor: Tensor) -> OperandType:
 def _per_channel(tensor: Tensor, dimensions: Shape) -> OperandType:
     expressible(tensor.type in ("INT8", "INT4"), f"{tensor} is {tensor.type} with one scale per channel")
     expressible(not bytes(tensor.zero_points).strip(b"\0"), f"{tensor} has a zero point per channel, NNAPI only scales")
-    fits = 0 <= tensor.axis < len(dimensions) and dimensions[tensor.axis] == len(tensor.scales)
-    need(
-        fits,
-        f"{tensor} has {len(tensor.scales)} scales, which do not fit axis {tensor.axis} of {list(dimensions)}",
-        BadDataError,
-    )
+    _need_fitting_scales(tensor, dimensions)
     channel = ChannelQuantization(tensor.axis, tuple(tensor.scales))
     return OperandType(O.TENSOR_QUANT8_SYMM_PER_CHANNEL, dimensions, channel=channel)
+
+
+def _need_fitting_scales(tensor: Tensor, dimensions: Shape) -> None:
+    axis, count = tensor.axis, len(tensor.scales)
+    fits = 0 <= axis < len(dimensions) and dimensions[axis] == count
+    need(fits, f"{tensor} has {count} scales, which do not fit axis {axis} of {list(dimensions)}", BadDataError)
 
 
 def read_constant(tensor: Tensor, content: memoryview) -> tuple[Array, bool]:
@@ -92,12 +93,7 @@ def as_real(values: Array, tensor: Tensor) -> Array:
     scales = np.asarray(tensor.scales, np.float64)
     expressible(not bytes(tensor.zero_points).strip(b"\0"), f"{tensor} is {tensor.type} with a zero point")
     if scales.size > 1:
-        fits = tensor.axis < values.ndim and values.shape[tensor.axis] == scales.size
-        need(
-            fits,
-            f"{tensor} has {scales.size} scales, which do not fit axis {tensor.axis} of {list(values.shape)}",
-            BadDataError,
-        )
+        _need_fitting_scales(tensor, values.shape)
         scales = scales.reshape([-1 if axis == tensor.axis else 1 for axis in range(values.ndim)])
     numbers: Array = values * scales
     return numbers

@@ -8,10 +8,10 @@ import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
-from nnapi.importers.graph import SAME_SCALE, Value, real_numbers
+from nnapi.importers.graph import Value, real_numbers
 from nnapi.importers.movement import collapse, concatenate, merge_axes, split, take, transpose
 from nnapi.importers.refusals import expressible
-from nnapi.importers.tflite.node import HIGHEST_RANK, TfliteNode
+from nnapi.importers.tflite.node import HIGHEST_RANK, TfliteNode, is_alike
 from nnapi.importers.tflite.rules import HIGH_RANK, OF_HIGH_RANK, RULES
 from nnapi.model.operand import Shape
 
@@ -149,7 +149,7 @@ def compute_each(node: TfliteNode) -> None:
     out = node.static_shape_of(node.output)
     if node.kind == "MUL" and not node.options.activation:
         for i in (0, 1):
-            if _is_one(node.input(1 - i)) and _is_alike(node.input(i), node.output):
+            if _is_one(node.input(1 - i)) and is_alike(node.input(i).type, node.output.type):
                 node.deliver_row(spread(node, i, out))
                 return
     count = math.prod(out)
@@ -167,11 +167,6 @@ def _is_one(value: Value) -> bool:
         return False
     numbers = real_numbers(value.type, value.array) if value.is_quantized else value.array
     return bool(np.allclose(numbers, 1, rtol=0, atol=1e-5))
-
-
-def _is_alike(x: Value, y: Value) -> bool:
-    same = (x.type.code, x.type.zero_point) == (y.type.code, y.type.zero_point)
-    return same and abs(x.type.scale - y.type.scale) <= SAME_SCALE * y.type.scale
 
 
 def spread(node: TfliteNode, i: int, shape: Shape) -> Value:

@@ -108,20 +108,10 @@ def _plan(node: TfliteNode, rank: int) -> tuple[list[Along], list[int]]:
 
 
 def _by_strides(node: TfliteNode, x: Value, along: Sequence[Along], to: Value | None) -> Value:
-    masks = [
-        sum(bool(wanted) << axis for axis, wanted in enumerate(bits))
-        for bits in (
-            [part.begin is None for part in along],
-            [part.end is None for part in along],
-            [part.shrink for part in along],
-        )
-    ]
-    bounds = (
-        [part.begin or 0 for part in along],
-        [part.end or 0 for part in along],
-        [part.stride for part in along],
-    )
-    arguments = (x, *(node.graph.ints(numbers) for numbers in bounds), *map(node.i32, masks))
+    bounds = zip(*[(part.begin or 0, part.end or 0, part.stride) for part in along], strict=True)
+    chosen = zip(*[(part.begin is None, part.end is None, part.shrink) for part in along], strict=True)
+    masks = [sum(wanted << axis for axis, wanted in enumerate(bits)) for bits in chosen]
+    arguments = (x, *(node.graph.ints(list(numbers)) for numbers in bounds), *map(node.i32, masks))
     if to is not None:
         return node.emit(OperationCode.STRIDED_SLICE, *arguments, to=to)
     node.static_shape_of(x)
@@ -149,8 +139,7 @@ def _by_blocks(node: TfliteNode, x: Value, along: Sequence[Along]) -> Value:
             positions[axis] = list(picked)
     if any(begin) or any(dimension != -1 for dimension in size):
         dimensions = [dimension if wanted == -1 else wanted for dimension, wanted in zip(x.shape, size, strict=True)]
-        write_slice = node.temporary(x.type.with_dimensions(dimensions), "sliced")
-        x = take(node, x, begin, size, to=write_slice)
+        x = take(node, x, begin, size, to=node.temporary(x.type.with_dimensions(dimensions), "sliced"))
     for axis, chosen in positions.items():
         shape = (*x.shape[:axis], len(chosen), *x.shape[axis + 1 :])
         x = node.apply(OperationCode.GATHER, x, node.i32(axis), node.graph.ints(chosen), shape=shape)

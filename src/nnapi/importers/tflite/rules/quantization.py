@@ -58,25 +58,25 @@ def cast(node: TfliteNode) -> None:
     elif target == QUANT8_SIGNED:
         whole = x if source == INT32 else node.apply(OperationCode.CAST, x, type=OperandType(INT32))
         node.graph.quantize(node.apply(OperationCode.CAST, whole, type=OperandType(FLOAT32)), _as_bytes(node, out))
-    elif x.type.channel is not None:
-        axis, scales = x.type.channel.dimension, np.array(x.type.channel.scales, np.float32)
-        units = node.graph.constant(scales.reshape([-1 if i == axis else 1 for i in range(x.type.rank)]))
-        steps = node.apply(OperationCode.DIV, node.graph.real(x), units, node.i32(0))
-        if target == FLOAT32:
-            node.bind(0, steps)
-        else:
-            node.emit(OperationCode.CAST, steps)
-    elif source == QUANT8_SIGNED:
-        real = node.graph.real(x)
-        if (x.type.scale, x.type.zero_point) != (1.0, 0):
-            steps = node.apply(OperationCode.DIV, real, node.like(real, x.type.scale), node.i32(0))
-            real = node.apply(OperationCode.ADD, steps, node.like(real, x.type.zero_point), node.i32(0))
-        if target == FLOAT32:
-            node.bind(0, real)
-        else:
-            node.emit(OperationCode.CAST, real)
     else:
-        node.emit(OperationCode.CAST, x)
+        numbers = _as_numbers(node, x) if x.type.channel or source == QUANT8_SIGNED else x
+        if numbers.type.code == target:
+            node.bind(0, numbers)
+        else:
+            node.emit(OperationCode.CAST, numbers)
+
+
+def _as_numbers(node: TfliteNode, x: Value) -> Value:
+    """Return signed quantized values, instead of what they stand for, as float32."""
+    real, type = node.graph.real(x), x.type
+    if type.channel is not None:
+        shape = [-1 if axis == type.channel.dimension else 1 for axis in range(type.rank)]
+        units = node.graph.constant(np.array(type.channel.scales, np.float32).reshape(shape))
+        return node.apply(OperationCode.DIV, real, units, node.i32(0))
+    if (type.scale, type.zero_point) == (1.0, 0):
+        return real
+    steps = node.apply(OperationCode.DIV, real, node.like(real, type.scale), node.i32(0))
+    return node.apply(OperationCode.ADD, steps, node.like(real, type.zero_point), node.i32(0))
 
 
 def _name_type(code: int, like: Value) -> OperandType:

@@ -65,8 +65,7 @@ def lstm(node: TfliteNode) -> None:
     target = node.output
     out = node.temporary(OperandType(FLOAT32, target.shape), "output") if target.is_quantized else target
     node.emit(OperationCode.LSTM, *cell, *_scalars(node, x), *norms, to=[scratch, state, memory, out])
-    if out is not target:
-        node.deliver(out)
+    node.deliver(out)
     for index, value in zip(STATES, (state, memory), strict=True):
         node.keep_state(index, value)
 
@@ -161,8 +160,7 @@ def svdf(node: TfliteNode) -> None:
     kept = node.temporary(OperandType(x.type.code, state.shape), "state")
     act = node.activation(o.activation, out)
     node.emit(OperationCode.SVDF, x, feature, time, bias, state, node.i32(o.rank), act, to=[kept, out])
-    if out is not target:
-        node.deliver(out)
+    node.deliver(out)
     node.keep_state(4, kept)
 
 
