@@ -139,10 +139,10 @@ def test_verdicts_and_preparation_share_one_lowering(monkeypatch: pytest.MonkeyP
 def test_what_was_lowered_for_verdicts_goes_with_the_model() -> None:
     driver, model = XnnpackDriver(1), product()
     driver.verdicts(model)
-    assert driver._asked is not None
+    assert driver._asked
     del model
     gc.collect()
-    assert driver._asked is None
+    assert not driver._asked
 
 
 WARM = """

@@ -165,7 +165,7 @@ class Instance:
             for put in puts:
                 put()
             invoke()
-            return self.borrow_results()
+            return self.results(borrow=True)
 
         def same() -> list[Array]:
             invoke()
@@ -173,12 +173,9 @@ class Instance:
 
         return Bound(inputs, flipped if any(self._program.compiled.flipped) else same)
 
-    def results(self) -> list[Array]:
-        return [view ^ FLIP if flip else view.copy() for view, flip in self._outputs]
-
-    def borrow_results(self) -> list[Array]:
-        """Return the outputs, valid until the next run; only flipped ones are copied."""
-        return [view ^ FLIP if flip else view for view, flip in self._outputs]
+    def results(self, borrow: bool = False) -> list[Array]:
+        """Return the outputs; with ``borrow``, which copies only flipped ones, they are valid until the next run."""
+        return [view ^ FLIP if flip else view if borrow else view.copy() for view, flip in self._outputs]
 
 
 def _put_flipped(view: Array, array: Array) -> None:

@@ -1,11 +1,9 @@
 """Make all quantized values of a graph unsigned, as in its model: a variant that is faster on some processors."""
 
-import numpy as np
-
 from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.formats.tflite.operators import facts
-from nnapi.lowering.tflite.context import SHIFT
+from nnapi.lowering.tflite.context import flip_sign
 
 FEW = 2048
 """Elements that QUANTIZE converts faster than two operators."""
@@ -63,7 +61,6 @@ def _make_unsigned(tensor: Tensor) -> Tensor:
     """Return a tensor with one scale (the engine refuses an axis beside it) and, if it is 8-bit, unsigned."""
     scale = tensor.scale if isinstance(tensor.scale, float) else float(tensor.scale[0])
     if tensor.type == "i8":
-        data = None if tensor.data is None else np.bitwise_xor(tensor.data.view(np.uint8), np.uint8(SHIFT))
-        return tensor.like(type="u8", scale=scale, zero_point=tensor.zero_point + SHIFT, axis=0, data=data)
+        tensor = flip_sign(tensor)
     is_changed = tensor.type in ("u8", "i32") and (tensor.axis or not isinstance(tensor.scale, float))
     return tensor.like(scale=scale, axis=0, data=tensor.data) if is_changed else tensor

@@ -54,7 +54,7 @@ class Gru(NamedTuple):
         if self.resets_late:  # the bias of the product that is reset stands alone
             bias = np.concatenate([bias[:middle], own[middle:], recurrent[1]])
         sequence = op.gru_sequence(
-            _swap(op.reshape(x, integers([self.steps, self.batch, weights.shape[1]]), False)),
+            swap(op.reshape(x, integers([self.steps, self.batch, weights.shape[1]]), False)),
             op.unsqueeze(first, axes),
             integers([self.steps] * self.batch),
             constant(weights[np.newaxis]),
@@ -65,10 +65,11 @@ class Gru(NamedTuple):
             linear_before_reset=self.resets_late,
         )
         outputs, last = (op.squeeze(output, axes) for output in sequence.outputs())
-        return op.reshape(_swap(outputs), integers([self.steps * self.batch, units]), False), last
+        return op.reshape(swap(outputs), integers([self.steps * self.batch, units]), False), last
 
 
-def _swap(x: Node) -> Node:
+def swap(x: Node) -> Node:
+    """Swap the axes of batch and time."""
     return op.transpose(x, integers([1, 0, 2]))
 
 

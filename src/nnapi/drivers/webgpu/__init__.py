@@ -3,14 +3,14 @@
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from typing import Any
 
 from nnapi.drivers.base import Driver
 from nnapi.drivers.hardware_files import find_files
 from nnapi.drivers.installed_packages import version
-from nnapi.errors import UnavailableDeviceError, need
+from nnapi.errors import UnavailableDeviceError, need, need_value
 
 SOFTWARE = "NNAPI_WEBGPU_SOFTWARE"
 ACCELERATOR = "libLiteRtWebGpuAccelerator.so"
@@ -101,10 +101,9 @@ def find_accelerator() -> str:
     """Return the accelerator's library; UnavailableDeviceError if this LiteRT has none."""
     spec = find_spec("ai_edge_litert")
     folders = (spec.submodule_search_locations if spec is not None else None) or []
-    path = next((path for folder in folders if os.path.exists(path := os.path.join(folder, ACCELERATOR))), None)
-    if path is None:
-        raise UnavailableDeviceError(f"the installed LiteRT has no {ACCELERATOR}: its wheels have it from 2.3 on")
-    return path
+    return _find_file(
+        ACCELERATOR, folders, f"the installed LiteRT has no {ACCELERATOR}: its wheels have it from 2.3 on"
+    )
 
 
 def find_loader() -> str:
@@ -114,12 +113,14 @@ def find_loader() -> str:
         *_list_cached_folders(),
         *LOADER_FOLDERS,
     ]
-    path = next((path for folder in folders if os.path.exists(path := os.path.join(folder, LOADER))), None)
-    if path is None:
-        raise UnavailableDeviceError(
-            f"no {LOADER} is installed (Debian: libvulkan1, and mesa-vulkan-drivers or NVIDIA's)"
-        )
-    return path
+    missing = f"no {LOADER} is installed (Debian: libvulkan1, and mesa-vulkan-drivers or NVIDIA's)"
+    return _find_file(LOADER, folders, missing)
+
+
+def _find_file(name: str, folders: Iterable[str], missing: str) -> str:
+    paths = (os.path.join(folder, name) for folder in folders)
+    path = next(filter(os.path.exists, paths), None)
+    return need_value(path, missing, UnavailableDeviceError)
 
 
 def _list_cached_folders() -> Iterator[str]:

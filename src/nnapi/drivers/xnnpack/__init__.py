@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from nnapi.codes import DeviceTypeCode, PreferenceCode
 from nnapi.drivers.base import ENGINE, Capabilities, DeviceInfo, PrepareOptions, Verdict
@@ -52,7 +52,7 @@ class XnnpackDriver(GraphDriver[PreparedGraph]):
             "xnnpack-cpu", f"LiteRT {version('ai-edge-litert')}", DeviceTypeCode.DEVICE_ACCELERATOR, 8
         )
         self._threads = threads
-        self._asked: tuple[weakref.ref[Model], Lowered] | None = None
+        self._asked: WeakKeyDictionary[Model, Lowered] = WeakKeyDictionary()
         """The model of the last verdicts and its graph, if fully supported: mostly, it is prepared next."""
 
     def capabilities(self) -> Capabilities:
@@ -62,24 +62,15 @@ class XnnpackDriver(GraphDriver[PreparedGraph]):
         from nnapi.drivers.litert.lowering import assume_shapes  # a megabyte that a warm start saves
         from nnapi.drivers.xnnpack.lowering import lower_model
 
-        asked = self._find_asked(model) if shapes == tuple(assume_shapes(model)) else None
-        self._asked = None
+        asked = self._asked.get(model) if shapes == tuple(assume_shapes(model)) else None
+        self._asked = WeakKeyDictionary()
         return asked or lower_model(model, shapes)
 
     def verdicts(self, model: Model) -> Sequence[Verdict]:
         result = self.lower(model)
         whole = all(verdict.supported for verdict in result.verdicts)
-        self._asked = (weakref.ref(model, self._forget), result) if whole else None
+        self._asked = WeakKeyDictionary({model: result} if whole else {})
         return result.verdicts
-
-    def _forget(self, model: weakref.ref[Model]) -> None:
-        asked = self._asked
-        if asked is not None and asked[0] is model:
-            self._asked = None
-
-    def _find_asked(self, model: Model) -> Lowered | None:
-        asked = self._asked
-        return asked[1] if asked is not None and asked[0]() is model else None
 
     def list_variants(self, model: Model) -> Sequence[str]:
         """List the other variants of a model: stored unsigned values, the fastest types, sums or weights in float32."""
@@ -91,7 +82,7 @@ class XnnpackDriver(GraphDriver[PreparedGraph]):
 
         if not is_static(model):
             return []
-        graph = (self._find_asked(model) or self.lower(model)).graph
+        graph = (self._asked.get(model) or self.lower(model)).graph
         variants = [*self.offer_precision(model).variants]
         is_float = any(map(is_dynamic_range, graph.operators))
         variants += [UNSIGNED] if not is_float and has_unsigned_filters(graph) and can_be_unsigned(graph) else []

@@ -94,4 +94,4 @@ def _profile(model: Model, origins: Sequence[int | None]) -> Profile[Engine]:
 def _run(instance: Instance, request: Request, borrow: bool = False) -> Outcome:
     check_deadline(request)
     instance.run(request.inputs)
-    return Outcome(instance.borrow_results() if borrow else instance.results())
+    return Outcome(instance.results(borrow))

@@ -4,20 +4,11 @@ Models with single-step cells split the sequence, compute the steps in order, an
 """
 
 from collections import defaultdict
-from dataclasses import dataclass
 
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
 
 STEP, SEQUENCE = "LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"
 HIDDEN, CELL = 18, 19
-
-
-@dataclass(frozen=True)
-class Source:
-    """A tensor [batch, time, size], or [time, batch, size] where time is its axis 0."""
-
-    tensor: Tensor
-    axis: int
 
 
 def fuse_lstm_steps(graph: Graph) -> Graph:
@@ -78,24 +69,26 @@ class _Joining:
         source = self._find_source(chain)
         if source is None:
             return
+        whole, axis = source
         first, last = chain[0], chain[-1]
-        packed = self._find_packing(chain, source.axis)
+        packed = self._find_packing(chain, axis)
         steps = [step.outputs[0] for step in chain]
-        out = packed.outputs[0] if packed else steps[0].like(shape=_shape(steps[0], len(chain), source.axis))
+        out = packed.outputs[0] if packed else steps[0].like(shape=_shape(steps[0], len(chain), axis))
         out.origin = steps[0].origin
-        inputs = [source.tensor, *first.inputs[1:]]
-        options = {**first.options, "time_major": source.axis == 0}
+        inputs = [whole, *first.inputs[1:]]
+        options = {**first.options, "time_major": axis == 0}
         new = [Operator(SEQUENCE, inputs, [out, last.outputs[1]], options, first.intermediates)]
         for time, step in enumerate(steps):
             if step in self.outside or any(reader not in (packed, *chain) for reader in self.readers[step]):
-                new += _slice_step(out, step, time, source.axis)
+                new += _slice_step(out, step, time, axis)
         for gone in (*chain, packed):
             if gone is not None:
                 self.instead[gone] = []
         self.instead[first] = new
 
-    def _find_source(self, chain: list[Operator]) -> Source | None:
-        """Return the sequence whose steps a chain reads in order, if known before the chain begins."""
+    def _find_source(self, chain: list[Operator]) -> tuple[Tensor, int] | None:
+        """Return the sequence whose steps a chain reads in order, and its axis of time, 0 or 1, if it is known before
+        the chain begins."""
         steps = [step.input(0) for step in chain]
         makers = [self.maker.get(step) for step in steps]
         pieces = [op.input(0) for op in makers if op is not None and op.kind == "RESHAPE"]
@@ -112,7 +105,7 @@ class _Joining:
             axis = next((axis for axis in (1, 0) if whole.shape == _shape(steps[0], 1, axis)), None)
         if axis not in (0, 1) or len(whole.shape) != 3 or self._position_of(whole) >= self.position[chain[0]]:
             return None
-        return Source(whole, axis)
+        return whole, axis
 
     def _position_of(self, tensor: Tensor) -> int:
         maker = self.maker.get(tensor)

@@ -8,6 +8,7 @@ import numpy as np
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, integers, lower
+from nnapi.drivers.openvino.recurrences import swap
 from nnapi.drivers.openvino.value import Node, Value, constant
 from nnapi.lowering.lower import require
 from nnapi.ops.lstm_parameters import Cell, cell_of
@@ -28,13 +29,13 @@ def sequence_lstm(
     require(squashes, "the engine's LSTM squashes by TANH and does not clip its state")
     weights, recurrent, bias = (_stack(gates) for gates in (cell.input, cell.recurrent, cell.bias))
     (batch, units), axes = cell_state_in.type.dimensions, integers([1])
-    x = _swap(input.real()) if time_major else input.real()
+    x = swap(input.real()) if time_major else input.real()
     steps = input.type.dimensions[0 if time_major else 1]
     states = [op.unsqueeze(state.real(), axes) for state in (output_state_in, cell_state_in)]
     sequence = op.lstm_sequence(x, *states, integers([steps] * batch), weights, recurrent, bias, units, "forward")
     outputs = [op.squeeze(output, axes) for output in sequence.outputs()]
     if time_major:
-        outputs[0] = _swap(outputs[0])
+        outputs[0] = swap(outputs[0])
     return [context.result(each, position=i) for i, each in enumerate(outputs[: len(context.call.results)])]
 
 
@@ -43,7 +44,3 @@ def _stack(gates: dict[str, Value]) -> Node:
     known = [array for array in arrays if array is not None]
     require(len(known) == len(arrays), "the engine's LSTM takes constant weights")
     return constant(np.concatenate(known)[np.newaxis].astype(np.float32))
-
-
-def _swap(x: Node) -> Node:
-    return op.transpose(x, integers([1, 0, 2]))

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
-from nnapi.lowering.tflite.context import SHIFT
+from nnapi.lowering.tflite.context import flip_sign
 
 
 def keep_unsigned_io(graph: Graph) -> Graph:
@@ -23,7 +23,7 @@ def keep_unsigned_io(graph: Graph) -> Graph:
     for tensor, operators in around.items():
         is_alone = ends[tensor] == 1 and (tensor in graph.inputs or len(operators) == 1)
         if operators and is_alone and all(map(_takes_both, operators)):
-            changed[tensor] = unsigned = tensor.like(type="u8", zero_point=tensor.zero_point + SHIFT)
+            changed[tensor] = unsigned = flip_sign(tensor)
             others = [other for operator in operators for other in operator.tensors]
             changed.update(dict.fromkeys((other for other in others if other.same_quantization(unsigned)), unsigned))
     return _replace(graph, changed) if changed else graph
@@ -38,10 +38,8 @@ def _takes_both(operator: Operator) -> bool:
 def _replace(graph: Graph, changed: Mapping[Tensor, Tensor]) -> Graph:
     operators: list[Operator] = []
     for old in graph.operators:
-        new = old.like(
-            [None if tensor is None else changed.get(tensor, tensor) for tensor in old.inputs],
-            [changed.get(tensor, tensor) for tensor in old.outputs],
-        )
+        read = [tensor and changed.get(tensor, tensor) for tensor in old.inputs]
+        new = old.like(read, [changed.get(tensor, tensor) for tensor in old.outputs])
         if new.inputs[:1] != new.outputs[:1]:
             operators.append(new)
     inputs, outputs = ([changed.get(tensor, tensor) for tensor in side] for side in (graph.inputs, graph.outputs))

@@ -22,7 +22,7 @@ from nnapi.drivers.xnnpack.passes.signed_weights.space_to_depth import move_spac
 from nnapi.drivers.xnnpack.passes.signed_weights.split_depthwise import split_depthwise
 from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant
-from nnapi.lowering.tflite.context import SHIFT
+from nnapi.lowering.tflite.context import flip_sign
 
 
 def sign_weights(graph: Graph) -> Graph:
@@ -95,7 +95,7 @@ class _Rewriting:
 
     def _compute_unsigned(self, conv: Conv) -> None:
         x, y = conv.input, conv.output
-        above, below = (end.like(type="u8", zero_point=end.zero_point + SHIFT) for end in (x, y))
+        above, below = flip_sign(x), flip_sign(y)
         self.operators += flip_signedness(x, above)
         self.operators.append(conv.operator.like([above, *conv.operator.inputs[1:]], [below]))
         self.operators += flip_signedness(below, y)
