@@ -108,10 +108,10 @@ def try_models(driver: Driver) -> Iterator[Trial]:
 
 def find_difference(model: Model, found: Sequence[Array], wanted: Sequence[Array]) -> str:
     """Where the first result is wrong, in a message; nothing where all are within NNAPI's tolerances."""
-    for place, (index, actual, expected) in enumerate(zip(model.outputs, found, wanted, strict=True)):
+    for index, actual, expected in zip(model.outputs, found, wanted, strict=True):
         tolerance = tolerance_for(model.operands[index].type.name, Criterion(), strict=True)
-        if difference := compare(actual, expected, tolerance, position=place):
-            return str(difference)
+        if difference := compare(actual, expected, tolerance):
+            return difference
     return ""
 
 

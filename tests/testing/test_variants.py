@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nnapi.testing.compare import Difference
 from nnapi.testing.example import Criterion, Example, Graph, Harness, OperandSpec, OperationSpec, Source
 from nnapi.testing.variants import VARIANTS, Setting, Skip
 from tests.testing.testing_cases import REFERENCE, add, constant, endless, given, refusing, relu, spoilt, taken, tensor
@@ -58,9 +57,7 @@ def test_right_outputs_pass(variant: str) -> None:
 
 @pytest.mark.parametrize("variant", COMPUTING)
 def test_wrong_outputs_are_found(variant: str) -> None:
-    difference = violation(variant, add(), Setting((spoilt(0.5),)))
-    assert isinstance(difference, Difference)
-    assert (difference.index, difference.actual, difference.expected) == ((0,), 11.5, 11)
+    assert "[0] is 11.5, expected 11 " in str(violation(variant, add(), Setting((spoilt(0.5),))))
 
 
 def test_signed_runs_signed_codes() -> None:
@@ -79,9 +76,7 @@ def test_cached_lets_codes_be_three_off() -> None:
 @pytest.mark.parametrize("variant", ["plain", "dynamic"])
 def test_dimensions_must_be_those_expected(variant: str) -> None:
     wrong = add(outputs={3: np.array([[11], [22]], np.float32)})
-    difference = violation(variant, wrong)
-    assert isinstance(difference, Difference)
-    assert (difference.actual, difference.expected) == ((2,), (2, 1))
+    assert "has dimensions [2], expected [2, 1]" in str(violation(variant, wrong))
 
 
 @pytest.mark.parametrize("variant", COMPUTING)

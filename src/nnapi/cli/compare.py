@@ -171,7 +171,7 @@ def compare_recording(model: Model, recording: Path, on: nnapi.Device) -> list[R
     for example in fitting:
         found = compilation.run(*(example.inputs[index] for index in example.main.inputs))
         right = [example.outputs[index] for index in example.main.outputs]
-        reason = str(judge(example, found) or "")
+        reason = judge(example, found) or ""
         compared.append(RecordedRun(example.name, measure_outputs(model, right, found), reason))
     return compared
 

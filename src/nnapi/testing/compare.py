@@ -1,7 +1,6 @@
 """Compare outputs with those that an example expects."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,21 +41,6 @@ EXACT_WHEN_STRICT = frozenset({"TENSOR_INT32", "INT32"})
 """Types whose values count or point: one off is wrong, though the public harness lets it pass."""
 
 
-@dataclass(frozen=True)
-class Difference:
-    """The first difference of an output: of dimensions if ``index`` is None, else of an element."""
-
-    output: int
-    index: tuple[int, ...] | None
-    actual: Any
-    expected: Any
-    tolerance: Tolerance
-    message: str
-
-    def __str__(self) -> str:
-        return self.message
-
-
 def tolerance_for(type: str, criterion: Criterion, *, strict: bool = False) -> Tolerance | None:
     """Return the tolerance of an output type; None for types that no rule judges."""
     if strict and type in EXACT_WHEN_STRICT:
@@ -64,11 +48,10 @@ def tolerance_for(type: str, criterion: Criterion, *, strict: bool = False) -> T
     return TOLERANCES[type](criterion) if type in TOLERANCES else None
 
 
-def judge(example: Example, outputs: Sequence[Array], *, strict: bool = False) -> Difference | None:
-    """Return the first difference of stored outputs; ``strict`` demands exact int32 values."""
+def judge(example: Example, outputs: Sequence[Array], *, strict: bool = False) -> str | None:
+    """Describe the first difference of stored outputs, if any; ``strict`` demands exact int32 values."""
     if len(outputs) != len(example.main.outputs):
-        count = len(example.main.outputs)
-        return Difference(0, None, len(outputs), count, EXACT, f"{len(outputs)} outputs came out of {count}")
+        return f"{len(outputs)} outputs came out of {len(example.main.outputs)}"
     for position, (operand_index, actual) in enumerate(zip(example.main.outputs, outputs, strict=True)):
         operand = example.main.operands[operand_index]
         if operand.is_ignored:
@@ -76,24 +59,20 @@ def judge(example: Example, outputs: Sequence[Array], *, strict: bool = False) -
         label = f"output {position} ({operand.name or operand.type})"
         expected = example.outputs[operand_index]
         if example.multinomial_tolerance > 0 and actual.shape == expected.shape:
-            difference = _compare_frequencies(example, position, label, actual)
+            difference = _compare_frequencies(example, label, actual)
         else:
-            tolerance = tolerance_for(operand.type, example.tolerance, strict=strict)
-            difference = compare(actual, expected, tolerance, position=position, label=label)
+            difference = compare(actual, expected, tolerance_for(operand.type, example.tolerance, strict=strict), label)
         if difference:
             return difference
     return None
 
 
-def compare(
-    actual: Array, expected: Array, tolerance: Tolerance | None, *, position: int = 0, label: str = "output"
-) -> Difference | None:
-    """Return the first difference of dimensions or elements. NaN never agrees; equal infinities do."""
+def compare(actual: Array, expected: Array, tolerance: Tolerance | None, label: str = "output") -> str | None:
+    """Describe the first difference of dimensions or elements, if any. NaN never agrees; equal infinities do."""
     if actual.shape != expected.shape:
-        message = f"{label} has dimensions {list(actual.shape)}, expected {list(expected.shape)}"
-        return Difference(position, None, actual.shape, expected.shape, tolerance or EXACT, message)
+        return f"{label} has dimensions {list(actual.shape)}, expected {list(expected.shape)}"
     if tolerance is None:
-        return Difference(position, None, None, None, EXACT, f"{label}: no rule judges outputs of this type")
+        return f"{label}: no rule judges outputs of this type"
     given, wanted = as_double(actual), as_double(expected)
     with np.errstate(invalid="ignore"):
         errors = np.abs(given - wanted)
@@ -101,11 +80,10 @@ def compare(
     if not bad.any():
         return None
     index = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
-    message = (
+    return (
         f"{label}{list(index) if index else ''} is {_show(given[index])}, expected {_show(wanted[index])} "
         f"(tolerance {tolerance}); {int(bad.sum())} of {bad.size} differ, the worst by {_show(np.max(errors[bad]))}"
     )
-    return Difference(position, index, given[index].item(), wanted[index].item(), tolerance, message)
 
 
 def as_double(array: Array) -> Array:
@@ -117,17 +95,13 @@ def _show(value: Any) -> str:
     return f"{float(value):.9g}"
 
 
-def _compare_frequencies(example: Example, position: int, label: str, actual: Array) -> Difference | None:
+def _compare_frequencies(example: Example, label: str, actual: Array) -> str | None:
     """Compare how often RANDOM_MULTINOMIAL drew each class with its probability."""
     logits = as_double(next(array for array in example.inputs.values() if array is not None)).reshape(-1)
-    tolerance = Tolerance(example.multinomial_tolerance)
-    strange = (actual < 0) | (actual >= logits.size)
-    if strange.any():
-        index = tuple(int(i) for i in np.unravel_index(int(np.argmax(strange)), actual.shape))
-        drawn = actual[index].item()
-        message = f"{label}{list(index)} is class {drawn} of {logits.size}"
-        return Difference(position, index, drawn, logits.size - 1, tolerance, message)
+    strange = np.argwhere((actual < 0) | (actual >= logits.size)).tolist()
+    if strange:
+        return f"{label}{strange[0]} is class {actual[tuple(strange[0])]} of {logits.size}"
     exponentials = np.exp(logits - logits.max())
     wanted = exponentials / exponentials.sum()
     given = np.bincount(actual.reshape(-1), minlength=logits.size) / actual.size
-    return compare(given, wanted, tolerance, position=position, label=f"{label}, frequency of class ")
+    return compare(given, wanted, Tolerance(example.multinomial_tolerance), f"{label}, frequency of class ")

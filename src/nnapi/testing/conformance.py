@@ -13,7 +13,6 @@ from pathlib import Path
 
 from nnapi.codes import OperationCode
 from nnapi.runtime.device import Device, device
-from nnapi.testing.compare import Difference
 from nnapi.testing.corpus import Corpus, Entry, Filter, by_file
 from nnapi.testing.example import Example
 from nnapi.testing.runtime_classes import HERE
@@ -38,7 +37,6 @@ class Result:
     variant: str
     status: Status
     reason: str = ""
-    difference: Difference | None = None
     seconds: float = 0.0
 
 
@@ -80,18 +78,17 @@ def match_name(pattern: str) -> Filter:
 def check(example: Example, variant: Variant, setting: Setting) -> Result:
     """Return the result of one variant; every exception becomes part of it."""
     begin = time.perf_counter()
-    difference, reason, status = None, "", Status.PASSED
+    status = Status.PASSED
     try:
-        violation = variant.check(example, setting)
-        if violation is not None:
-            status, reason = Status.FAILED, str(violation)
-            difference = violation if isinstance(violation, Difference) else None
+        reason = variant.check(example, setting) or ""
+        if reason:
+            status = Status.FAILED
     except Skip as skip:
         status, reason = Status.SKIPPED, str(skip)
     except Exception as error:
         status, reason = Status.FAILED, f"{type(error).__name__}: {error}"
     seconds = time.perf_counter() - begin
-    return Result(example.file, example.name, example.operations, variant.name, status, reason, difference, seconds)
+    return Result(example.file, example.name, example.operations, variant.name, status, reason, seconds)
 
 
 def _run_here(

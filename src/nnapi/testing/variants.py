@@ -20,7 +20,7 @@ from nnapi.runtime.execution import Execution
 from nnapi.runtime.memory import MemoryDesc
 from nnapi.runtime.verdicts.verdicts import need_verdicts
 from nnapi.testing.build import build, describe
-from nnapi.testing.compare import Difference, judge
+from nnapi.testing.compare import judge
 from nnapi.testing.example import Example, Harness, as_signed, dynamic
 from nnapi.testing.runtime_classes import HERE
 
@@ -48,20 +48,17 @@ class Setting:
         return import_module(self.runtime)
 
 
-Violation = Difference | str | None
-Check = Callable[[Example, Setting], Violation]
-
-
 @dataclass(frozen=True)
 class Variant:
-    """``check`` runs an example whose harness ``applies``; it may raise Skip, or what a run raises."""
+    """``check`` runs an example whose harness ``applies`` and describes what is wrong, if anything; it may raise Skip,
+    or what a run raises."""
 
     name: str
     applies: Callable[[Harness], bool]
-    check: Check
+    check: Callable[[Example, Setting], str | None]
 
 
-def plain(example: Example, setting: Setting) -> Violation:
+def plain(example: Example, setting: Setting) -> str | None:
     """Compile, bind buffers of exactly the expected sizes, compute. A loop without end must miss its deadline."""
     execution = setting.classes.Execution(_compile_supported(example, setting))
     if not example.harness.infinite_loop_timeout:
@@ -75,12 +72,12 @@ def plain(example: Example, setting: Setting) -> Violation:
     return "the loop never ends, but the execution succeeded"
 
 
-def in_background(example: Example, setting: Setting) -> Violation:
+def in_background(example: Example, setting: Setting) -> str | None:
     execution = setting.classes.Execution(_compile_supported(example, setting))
     return _execute(execution, example, setting, lambda: execution.start_compute().wait())
 
 
-def in_burst(example: Example, setting: Setting) -> Violation:
+def in_burst(example: Example, setting: Setting) -> str | None:
     """Run several times in one burst; each run must be right."""
     compilation = _compile_supported(example, setting)
     with compilation.burst() as burst:
@@ -92,7 +89,7 @@ def in_burst(example: Example, setting: Setting) -> Violation:
     return None
 
 
-def with_fence(example: Example, setting: Setting) -> Violation:
+def with_fence(example: Example, setting: Setting) -> str | None:
     execution = setting.classes.Execution(_compile_supported(example, setting))
 
     def run() -> None:
@@ -102,7 +99,7 @@ def with_fence(example: Example, setting: Setting) -> Violation:
     return _execute(execution, example, setting, run)
 
 
-def with_cache(example: Example, setting: Setting) -> Violation:
+def with_cache(example: Example, setting: Setting) -> str | None:
     """Compile twice with one token; the second compilation is run, and its 8-bit values may be 3 steps off."""
     lenient = replace(example, tolerance=replace(example.tolerance, quant8_atol=3))
     with tempfile.TemporaryDirectory(prefix="nnapi-cache-") as folder:
@@ -112,7 +109,7 @@ def with_cache(example: Example, setting: Setting) -> Violation:
         return _execute(execution, lenient, setting, execution.compute)
 
 
-def in_device_memory(example: Example, setting: Setting) -> Violation:
+def in_device_memory(example: Example, setting: Setting) -> str | None:
     """Run as plain, with inputs and outputs in opaque memories, each made for its one role."""
     classes = setting.classes
     execution = classes.Execution(_compile_supported(example, setting))
@@ -134,7 +131,7 @@ def in_device_memory(example: Example, setting: Setting) -> Violation:
     return judge(example, _results(execution, buffers), strict=setting.strict)
 
 
-def complies(example: Example, setting: Setting) -> Violation:
+def complies(example: Example, setting: Setting) -> str | None:
     """Check that the model needs exactly the feature level of the example: it is invalid at every lower one."""
     model = _model(example, setting.runtime)
     level = model.feature_level
@@ -144,7 +141,7 @@ def complies(example: Example, setting: Setting) -> Violation:
     return f"needs feature level {level} ({forces}), stated is {example.min_feature}, level {example.level}"
 
 
-def is_refused(example: Example, setting: Setting) -> Violation:
+def is_refused(example: Example, setting: Setting) -> str | None:
     """Check a model that is wrong on purpose: describing, compiling or running it must fail, but finish must not."""
     try:
         model = describe(example, setting.classes)
@@ -234,7 +231,7 @@ def _bind(execution: Execution, example: Example) -> list[bytearray]:
     return buffers
 
 
-def _execute(execution: Execution, example: Example, setting: Setting, run: Callable[[], None]) -> Difference | None:
+def _execute(execution: Execution, example: Example, setting: Setting, run: Callable[[], None]) -> str | None:
     buffers = _bind(execution, example)
     run()
     return judge(example, _results(execution, buffers), strict=setting.strict)
