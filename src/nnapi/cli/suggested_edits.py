@@ -10,7 +10,8 @@ from nnapi.lowering.decompose import decompose_call
 from nnapi.lowering.lower import KnownTypes, Unsupported, normalize_call
 from nnapi.model.model import Lifetime, Model
 from nnapi.testing.build import build
-from nnapi.testing.example import Example, OperandSpec, Source, as_signed
+from nnapi.testing.example import Example, as_signed
+from nnapi.testing.random.equivalents import with_constants
 
 QUANTIZED = (
     "TENSOR_QUANT8_ASYMM",
@@ -39,36 +40,20 @@ def _use_floats(part: Example) -> Example:
     """Replace quantized values, and the bias beside quantized weights, by float32."""
     (operation,) = part.main.operations
     bias = operation.inputs[2] if operation.type in WEIGHTED else None
-    operands = list(part.main.operands)
-    for index, operand in enumerate(operands):
+    operands = {}
+    for index, operand in enumerate(part.main.operands):
         if operand.type in QUANTIZED or (index == bias and operand.type == "TENSOR_INT32"):
             data = None if operand.data is None else operand.data.astype(np.float32)
             operands[index] = replace(
                 operand, type="TENSOR_FLOAT32", scale=0.0, zero_point=0, channel_quant=None, data=data
             )
-    return _replace_operands(part, operands)
-
-
-def _use_constants(part: Example) -> Example:
-    """Make all inputs but the first constants."""
-    kept = part.main.inputs[:1]
-    operands = [
-        replace(each, lifetime=Source.CONSTANT_COPY, data=part.inputs[index])
-        if index in part.main.inputs and index not in kept and part.inputs[index] is not None
-        else each
-        for index, each in enumerate(part.main.operands)
-    ]
-    return _replace_operands(replace(part, main=replace(part.main, inputs=kept)), operands)
-
-
-def _replace_operands(part: Example, operands: list[OperandSpec]) -> Example:
-    return replace(part, main=replace(part.main, operands=tuple(operands)))
+    return part.with_operands(operands)
 
 
 EDITS: dict[str, Callable[[Example], Example]] = {
     "quantize it as signed 8-bit": as_signed,
     "keep it in float32": _use_floats,
-    "make its other inputs constants": _use_constants,
+    "make its other inputs constants": with_constants,
 }
 
 

@@ -15,7 +15,7 @@ from nnapi.runtime.choice.judge import Distance, measure
 from nnapi.runtime.device import Device, device
 from nnapi.runtime.verdicts.verdicts import need_verdicts
 from nnapi.testing.build import build, run_example
-from nnapi.testing.example import Criterion, Example, OperandSpec, Source
+from nnapi.testing.example import Example, OperandSpec, Source, with_tolerance
 from nnapi.testing.random.graphs import UNSURE
 from nnapi.testing.random.judging import REFERENCE, Outcome, judge_outputs
 from nnapi.testing.random.subgraphs import CONSTANTS, keep
@@ -117,14 +117,12 @@ def _run_each(example: Example, model: Model, base: Device) -> Iterator[tuple[Op
 
 def _with_input(part: Example) -> Example:
     """Return the example; its first constant tensor becomes an input if it has none, as a model needs one."""
-    main = part.main
-    if main.inputs:
+    if part.main.inputs:
         return part
-    index = next(i for i, o in enumerate(main.operands) if o.lifetime in CONSTANTS and o.dimensions)
-    operands = list(main.operands)
-    constant = operands[index]
-    operands[index] = replace(constant, lifetime=Source.SUBGRAPH_INPUT, data=None)
-    return replace(part, main=replace(main, operands=tuple(operands), inputs=(index,)), inputs={index: constant.data})
+    operands = part.main.operands
+    index = next(i for i, o in enumerate(operands) if o.lifetime in CONSTANTS and o.dimensions)
+    part = part.with_operands({index: replace(operands[index], lifetime=Source.SUBGRAPH_INPUT, data=None)})
+    return replace(part, main=replace(part.main, inputs=(index,)), inputs={index: operands[index].data})
 
 
 def measure_outputs(model: Model, right: Sequence[Array], found: Sequence[Array]) -> Distance:
@@ -135,12 +133,10 @@ def measure_outputs(model: Model, right: Sequence[Array], found: Sequence[Array]
 
 def _as_example(model: Model, inputs: Sequence[Array | None]) -> Example:
     """Return the model as an example with the tolerance of its precision. Random outputs are ignored."""
-    example = example_of(model, model.name, dict(zip(model.inputs, inputs, strict=True)), {})
-    drawn = {i for call in model.operations if call.name in UNSURE for i in call.outputs}
-    operands = tuple(replace(o, is_ignored=i in drawn) for i, o in enumerate(example.main.operands))
-    half = model.relaxed or any(operand.type == "TENSOR_FLOAT16" for operand in operands)
-    example = replace(example, tolerance=Criterion("fp16" if half else "fp32"))
-    return replace(example, main=replace(example.main, operands=operands))
+    example = with_tolerance(example_of(model, model.name, dict(zip(model.inputs, inputs, strict=True)), {}))
+    operands = example.main.operands
+    drawn = [i for call in model.operations if call.name in UNSURE for i in call.outputs]
+    return example.with_operands({i: replace(operands[i], is_ignored=True) for i in drawn})
 
 
 def _try(part: Example, tried: Device) -> tuple[Verdict, str, list[Array]]:

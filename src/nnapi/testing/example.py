@@ -150,14 +150,26 @@ class Example:
         """Length of the buffer for each model output: that of the expected data, at least 1."""
         return tuple(max(1, self.outputs[index].nbytes) for index in self.main.outputs)
 
+    def with_operands(self, others: Mapping[int, OperandSpec]) -> "Example":
+        """Return the example with other operands of ``main`` at these indices."""
+        operands = tuple(others.get(index, operand) for index, operand in enumerate(self.main.operands))
+        return replace(self, main=replace(self.main, operands=operands))
+
+    def with_dimensions(self, shapes: Mapping[int, Shape]) -> "Example":
+        """Return the example with other dimensions of the operands of ``main`` at these indices."""
+        operands = self.main.operands
+        return self.with_operands({i: replace(operands[i], dimensions=shape) for i, shape in shapes.items()})
+
 
 def with_expected(example: Example, results: Mapping[int, Array]) -> Example:
     """Return the example with these results as its expected outputs, and their dimensions."""
-    operands = tuple(
-        replace(operand, dimensions=results[index].shape) if index in results else operand
-        for index, operand in enumerate(example.main.operands)
-    )
-    return replace(example, main=replace(example.main, operands=operands), outputs=results)
+    return replace(example.with_dimensions({i: result.shape for i, result in results.items()}), outputs=results)
+
+
+def with_tolerance(example: Example) -> Example:
+    """Return the example with the float tolerance of its precision."""
+    half = example.relaxed or "TENSOR_FLOAT16" in example.types
+    return replace(example, tolerance=Criterion("fp16" if half else "fp32"))
 
 
 def dynamic(example: Example) -> Example:
@@ -173,16 +185,13 @@ def with_unknown_dimensions(example: Example) -> Example:
 
 
 def _with_unspecified(example: Example, indices: Iterable[int]) -> Example:
-    operands = list(example.main.operands)
-    for index in indices:
-        operands[index] = replace(operands[index], dimensions=(0,) * len(operands[index].dimensions))
-    return replace(example, main=replace(example.main, operands=tuple(operands)))
+    return example.with_dimensions({i: (0,) * len(example.main.operands[i].dimensions) for i in indices})
 
 
 def as_signed(example: Example) -> Example:
     """Return the example with each TENSOR_QUANT8_ASYMM operand signed: zero point and all its data less 128."""
-    operands, inputs, outputs = list(example.main.operands), dict(example.inputs), dict(example.outputs)
-    for index, operand in enumerate(operands):
+    operands, inputs, outputs = dict[int, OperandSpec](), dict(example.inputs), dict(example.outputs)
+    for index, operand in enumerate(example.main.operands):
         if operand.type == "TENSOR_QUANT8_ASYMM":
             signed = replace(operand, type="TENSOR_QUANT8_ASYMM_SIGNED", zero_point=operand.zero_point - 128)
             operands[index] = signed if operand.data is None else replace(signed, data=_less_128(operand.data))
@@ -190,7 +199,7 @@ def as_signed(example: Example) -> Example:
                 inputs[index] = _less_128(given)
             if index in outputs:
                 outputs[index] = _less_128(outputs[index])
-    return replace(example, main=replace(example.main, operands=tuple(operands)), inputs=inputs, outputs=outputs)
+    return replace(example.with_operands(operands), inputs=inputs, outputs=outputs)
 
 
 def _less_128(codes: Array) -> Array:

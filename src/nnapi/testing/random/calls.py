@@ -15,13 +15,13 @@ from nnapi.model.operation import Operation, Overload
 from nnapi.model.parameter import ModelParameter, Parameter, Several, TensorParameter
 from nnapi.testing.example import (
     ChannelSpec,
-    Criterion,
     Example,
     Graph,
     OperandSpec,
     OperationSpec,
     Source,
     find_operands,
+    with_tolerance,
 )
 from nnapi.testing.random.control_flow import random_control_flow
 from nnapi.testing.random.proposals import (  # noqa: F401  # they fill PROPOSERS
@@ -264,11 +264,5 @@ class _Draft:
             self.operands[index] = replace(self.operands[index], lifetime=Source.SUBGRAPH_INPUT, data=None)
         given = {i: self.values[i] for i in find_operands(self.operands, Source.SUBGRAPH_INPUT)}
         call = OperationSpec(self.operation.name, tuple(self.inputs), tuple(self.outputs))
-        half = any(operand.type == "TENSOR_FLOAT16" for operand in self.operands)
-        return Example(
-            f"random_{self.operation.name.lower()}",
-            Graph(tuple(self.operands), (call,), tuple(given), call.outputs),
-            given,
-            {},
-            tolerance=Criterion("fp16" if half else "fp32"),
-        )
+        graph = Graph(tuple(self.operands), (call,), tuple(given), call.outputs)
+        return with_tolerance(Example(f"random_{self.operation.name.lower()}", graph, given, {}))

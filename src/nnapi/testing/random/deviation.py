@@ -11,7 +11,7 @@ Rounding may have any size, because sums may cancel. The change of the reference
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -333,13 +333,9 @@ class _Runner:
 
     def _with_shapes(self, values: Mapping[int, Array | None]) -> Example:
         """Return the operation with the dimensions of the values, and unspecified ones of its results."""
-        example = dynamic(self.part.example)
-        operands = list(example.main.operands)
-        for position, index in zip(self.part.example.main.inputs, self.part.inputs, strict=True):
-            array = values[index]
-            if array is not None:
-                operands[position] = replace(operands[position], dimensions=array.shape)
-        return replace(example, main=replace(example.main, operands=tuple(operands)))
+        example = self.part.example
+        given = zip(example.main.inputs, (values[index] for index in self.part.inputs), strict=True)
+        return dynamic(example).with_dimensions({i: array.shape for i, array in given if array is not None})
 
 
 def _terms(name: str, inputs: Sequence[Array | None], outputs: Sequence[Array | None]) -> float:

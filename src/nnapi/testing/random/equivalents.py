@@ -164,8 +164,8 @@ def equivalent_variants(example: Example) -> Iterator[tuple[str, Example]]:
 
 def with_inputs(example: Example) -> Example:
     """Return the example with every constant tensor as a model input."""
-    operands, inputs = list(example.main.operands), dict(example.inputs)
-    for index, operand in enumerate(operands):
+    operands, inputs = dict[int, OperandSpec](), dict(example.inputs)
+    for index, operand in enumerate(example.main.operands):
         if operand.lifetime in CONSTANTS and operand.type.startswith("TENSOR"):
             inputs[index] = operand.data
             operands[index] = replace(operand, lifetime=Source.SUBGRAPH_INPUT, data=None)
@@ -174,16 +174,16 @@ def with_inputs(example: Example) -> Example:
 
 def with_constants(example: Example) -> Example:
     """Return the example with every input but the first as a constant."""
-    operands, inputs = list(example.main.operands), dict(example.inputs)
+    operands, inputs = dict[int, OperandSpec](), dict(example.inputs)
     for index in example.main.inputs[1:]:
-        data = inputs[index]
+        operand, data = example.main.operands[index], inputs[index]
         if data is not None:
-            operands[index] = replace(
-                operands[index], lifetime=Source.CONSTANT_COPY, data=inputs.pop(index), dimensions=data.shape
-            )
+            del inputs[index]
+            operands[index] = replace(operand, lifetime=Source.CONSTANT_COPY, data=data, dimensions=data.shape)
     return _with_given(example, operands, inputs)
 
 
-def _with_given(example: Example, operands: list[OperandSpec], inputs: Mapping[int, Array | None]) -> Example:
-    order = find_operands(operands, Source.SUBGRAPH_INPUT)
-    return replace(example, main=replace(example.main, operands=tuple(operands), inputs=order), inputs=inputs)
+def _with_given(example: Example, operands: Mapping[int, OperandSpec], inputs: Mapping[int, Array | None]) -> Example:
+    main = example.with_operands(operands).main
+    order = find_operands(main.operands, Source.SUBGRAPH_INPUT)
+    return replace(example, main=replace(main, inputs=order), inputs=inputs)

@@ -10,13 +10,13 @@ from nnapi.model.facts import Trait
 from nnapi.model.operand import Array
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.testing.example import (
-    Criterion,
     Example,
     Graph,
     OperandSpec,
     OperationSpec,
     Source,
     find_operands,
+    with_tolerance,
     with_unknown_dimensions,
 )
 from nnapi.testing.random.calls import NoCall, is_control_flow, random_call
@@ -122,9 +122,8 @@ def random_single(rng: np.random.Generator, special: float, operations: tuple[Op
     operation = _pick_operation(rng, operations)
     example = random_call(operation, rng, special=special)
     if operation.name in UNSURE:
-        outputs = set(example.main.outputs)
-        operands = tuple(replace(o, is_ignored=i in outputs) for i, o in enumerate(example.main.operands))
-        example = replace(example, main=replace(example.main, operands=operands))
+        operands = example.main.operands
+        example = example.with_operands({i: replace(operands[i], is_ignored=True) for i in example.main.outputs})
     return _relax(example, rng)
 
 
@@ -137,9 +136,7 @@ def _pick_operation(rng: np.random.Generator, operations: tuple[Operation, ...])
 
 
 def _relax(example: Example, rng: np.random.Generator) -> Example:
-    relaxed = rng.random() < 0.05
-    half = relaxed or any(operand.type == "TENSOR_FLOAT16" for graph in example.graphs for operand in graph.operands)
-    return replace(example, relaxed=relaxed, tolerance=Criterion("fp16" if half else "fp32"))
+    return with_tolerance(replace(example, relaxed=rng.random() < 0.05))
 
 
 def random_graph(

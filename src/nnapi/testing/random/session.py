@@ -141,10 +141,11 @@ def _write(example: Example, device: str, folder: Path | None) -> Path | None:
 
 def replayable(example: Example) -> Example:
     """Return the example as a conformance run takes it."""
-    operands = tuple(replace(o, name=o.name or f"operand{index}") for index, o in enumerate(example.main.operands))
+    operands = example.main.operands
     outputs = {
         index: example.outputs.get(index, np.zeros(operands[index].dimensions, operands[index].operand_type.dtype))
         for index in example.main.outputs
     }
+    example = example.with_operands({i: replace(o, name=o.name or f"operand{i}") for i, o in enumerate(operands)})
     harness = Harness(validation=example.expect_failure, generated=not example.expect_failure)
-    return with_expected(replace(example, main=replace(example.main, operands=operands), harness=harness), outputs)
+    return with_expected(replace(example, harness=harness), outputs)

@@ -66,12 +66,9 @@ def _fewer_operations(example: Example) -> Iterator[Example]:
 
 def _set_known_dimensions(example: Example) -> Iterator[Example]:
     """Yield the example with static dimensions, if any was unspecified."""
-    operands = list(example.main.operands)
-    for index, array in example.inputs.items():
-        if array is not None:
-            operands[index] = replace(operands[index], dimensions=array.shape)
-    if any(old.dimensions != new.dimensions for old, new in zip(example.main.operands, operands, strict=True)):
-        yield replace(example, main=replace(example.main, operands=tuple(operands)))
+    given = {index: array.shape for index, array in example.inputs.items() if array is not None}
+    if any(example.main.operands[index].dimensions != shape for index, shape in given.items()):
+        yield example.with_dimensions(given)
 
 
 def _smaller_dimensions(example: Example) -> Iterator[Example]:
@@ -132,9 +129,7 @@ def _plainer_values(example: Example) -> Iterator[Example]:
 def with_value(example: Example, index: int, array: Array) -> Example:
     if index in example.inputs:
         return replace(example, inputs={**example.inputs, index: array})
-    operands = list(example.main.operands)
-    operands[index] = replace(operands[index], data=array)
-    return replace(example, main=replace(example.main, operands=tuple(operands)))
+    return example.with_operands({index: replace(example.main.operands[index], data=array)})
 
 
 def _plainer(array: Array, operand: OperandSpec) -> Iterator[Array]:
