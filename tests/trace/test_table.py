@@ -111,4 +111,5 @@ def test_benchmark_alone_is_divided() -> None:
 def test_detail(run: Run) -> None:
     lines = list(detail(run))
     assert "thread 1  LC_PCO  1000.000 ms in 1" in lines
+    assert not [line for line in lines if line.endswith(" in 0")]
     assert lines[lines.index("thread 1  LC_PCO  1000.000 ms in 1") + 1].split() == ["1000.000", "[NN_LC_PCO]ADD"]

@@ -8,10 +8,10 @@ from nnapi.errors import BadDataError
 from nnapi.notebook_display import NotebookDisplay
 from nnapi.printable import pluralize
 from nnapi.trace.chrome import from_chrome
-from nnapi.trace.labels import Layer
+from nnapi.trace.labels import Layer, Phase
 from nnapi.trace.marks import Mark, Trace, from_ftrace
 from nnapi.trace.statistics import Statistics, statistics
-from nnapi.trace.threads import Case, Thread, Totals
+from nnapi.trace.threads import Thread
 
 RUN = "[NN_LA_PO]"
 """The beginning of a run's name."""
@@ -23,7 +23,7 @@ class Run:
 
     mark: str
     statistics: Statistics
-    threads: tuple[Totals, ...]
+    threads: tuple[Thread, ...]
     is_complete: bool
     notes: tuple[str, ...] = ()
 
@@ -117,8 +117,8 @@ def _runs(marks: Sequence[Mark], swaps: Mapping[int, dict[Layer, Layer]], end: f
     carried = dict.fromkeys(order, 0)
 
     def fresh() -> dict[int, Thread]:
-        case = Case()
-        return {n: Thread(n, case, swaps[n], carried[n]) for n in order}
+        cases: list[Phase] = []
+        return {n: Thread(n, cases, swaps[n], carried[n]) for n in order}
 
     threads, name, last = fresh(), "", 0.0
     for mark in marks:
@@ -141,16 +141,13 @@ def _finish(name: str, threads: list[Thread], last: float) -> Run:
     if unfinished:
         sections = f"{pluralize(len(unfinished), 'section')} ({_first(unfinished)})"
         notes.append(f"incomplete: {sections} without end, counted as far as the trace goes")
-    for thread in threads:
-        thread.cut(last)
     orphans = sum(thread.orphans for thread in threads)
     if orphans:
         notes.append(f"{orphans} ends of sections that began before the trace or the run are left out")
-    totals = [Totals(thread) for thread in threads]
-    violations = [message for one in totals for message in one.violations]
+    violations = [message for thread in threads for message in thread.finish(last)]
     if violations:
         notes.append(f"nested against the rules: {_first(violations)}")
-    return Run(name, statistics(totals), tuple(totals), not unfinished, tuple(notes))
+    return Run(name, statistics(threads), tuple(threads), not unfinished, tuple(notes))
 
 
 def _first(things: list[str]) -> str:

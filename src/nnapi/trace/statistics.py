@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from nnapi.trace.labels import EXECUTION_PHASES, LAYERS, PHASES, Layer, Phase
-from nnapi.trace.threads import CASES, Totals
+from nnapi.trace.threads import CASES, Thread
 
 TOTAL = "LT"
 
@@ -47,7 +47,7 @@ class Statistics:
         return any(self.times[phase][Layer.CPU] > 0.0 for phase in ALL)
 
 
-def statistics(threads: Sequence[Totals]) -> Statistics:
+def statistics(threads: Sequence[Thread]) -> Statistics:
     executions = {case: _executions(threads, case) for case in (Phase.OVERALL, *CASES)}
     per_case = {
         case: {phase: {layer: _time(threads, case, layer, phase) for layer in LAYERS} for phase in ALL}
@@ -69,37 +69,39 @@ def statistics(threads: Sequence[Totals]) -> Statistics:
     return Statistics(times, _self_times(times), executions, cases)
 
 
-def _executions(threads: Iterable[Totals], case: Phase) -> int:
+def _executions(threads: Iterable[Thread], case: Phase) -> int:
     """Return the number of executions, by the runtime's sections, else by the application's."""
-    counts = [len(t.begins(case, "ANeuralNetworksExecution_create")) or t.thread.executions[case] for t in threads]
+    counts = [len(t.intervals[case, "ANeuralNetworksExecution_create"]) or t.executions[case] for t in threads]
     return max(counts, default=0)
 
 
-def _time(threads: Sequence[Totals], case: Phase, layer: Layer, phase: Phase) -> float:
+def _time(threads: Sequence[Thread], case: Phase, layer: Layer, phase: Phase) -> float:
     special = {Layer.DRIVER: _driver_execution, Layer.RUNTIME: _runtime_execution}
     time = special[layer](threads, case) if phase is Phase.EXECUTION and layer in special else None
-    return _sum(t.milliseconds.get((case, layer, phase), 0.0) for t in threads) if time is None else time
+    if time is not None:
+        return time
+    return _sum(_sum(time for _, time in thread.items.get((case, layer, phase), ())) for thread in threads)
 
 
-def _driver_execution(threads: Sequence[Totals], case: Phase) -> float | None:
+def _driver_execution(threads: Sequence[Thread], case: Phase) -> float | None:
     """Return the time from the calls' arrival at the driver to its callbacks, by Android's stubs; None without any."""
-    begins = sorted(begin for t in threads for begin in t.begins(case, DRIVER_BEGINS))
-    ends = sorted(begin for t in threads for begin in t.begins(case, DRIVER_ENDS))
+    begins = sorted(begin for t in threads for begin, _ in t.intervals[case, DRIVER_BEGINS])
+    ends = sorted(begin for t in threads for begin, _ in t.intervals[case, DRIVER_ENDS])
     return _sum(end - begin for begin, end in zip(begins, ends, strict=False)) if begins and ends else None
 
 
-def _runtime_execution(threads: Sequence[Totals], case: Phase) -> float | None:
+def _runtime_execution(threads: Sequence[Thread], case: Phase) -> float | None:
     """Return the time from each asynchronous start to the end of its wait, plus that of the synchronous functions."""
-    if not any(t.thread.intervals.get((case, name)) for t in threads for name in (*STARTS, *SYNCHRONOUS)):
+    if not any(t.intervals[case, name] for t in threads for name in (*STARTS, *SYNCHRONOUS)):
         return None
     # Computations of several threads at once cannot be distinguished, and a late wait counts as well.
     return _sum(_asynchronous(t, case) for t in threads)
 
 
-def _asynchronous(thread: Totals, case: Phase) -> float:
-    starts = sorted(begin for name in STARTS for begin in thread.begins(case, name))
-    pairs = list(zip(starts, thread.ends(case, WAIT), strict=False))
-    pairs += [interval for name in SYNCHRONOUS for interval in thread.thread.intervals.get((case, name), ())]
+def _asynchronous(thread: Thread, case: Phase) -> float:
+    starts = sorted(begin for name in STARTS for begin, _ in thread.intervals[case, name])
+    pairs = list(zip(starts, (end for _, end in thread.intervals[case, WAIT]), strict=False))
+    pairs += [interval for name in SYNCHRONOUS for interval in thread.intervals[case, name]]
     return _sum(end - start for start, end in pairs)
 
 

@@ -144,9 +144,9 @@ def to_json(report: Report, *, total_times: bool = False, per_execution: bool = 
 
 def detail(run: Run) -> Iterator[str]:
     """Yield lines for the sections of each thread, layer and phase."""
-    for totals in run.threads:
-        for (case, layer, phase), items in totals.items.items():
+    for thread in run.threads:
+        for (case, layer, phase), items in thread.items.items():
             where = f"[{case}] " if case is not Phase.OVERALL else ""
-            milliseconds = totals.milliseconds[case, layer, phase]
-            yield f"thread {totals.thread.number}  {where}{layer}_{phase}  {milliseconds:.3f} ms in {len(items)}"
+            milliseconds = sum(time for _, time in items)
+            yield f"thread {thread.number}  {where}{layer}_{phase}  {milliseconds:.3f} ms in {len(items)}"
             yield from (f"    {time:12.3f}  {mark}" for mark, time in items)

@@ -9,34 +9,20 @@ from nnapi.trace.tree import Node, count, rearrange
 CASES = (Phase.WARM_UP, Phase.BENCHMARK)
 
 
-class Case:
-    """The state of the application: warming up, measuring or neither. All threads of a run share it."""
-
-    def __init__(self) -> None:
-        self._open: list[Phase] = []
-
-    @property
-    def phase(self) -> Phase:
-        return self._open[-1] if self._open else Phase.OVERALL
-
-    def begin(self, phase: Phase) -> None:
-        self._open.append(phase)
-
-    def end(self, phase: Phase) -> None:
-        if phase in self._open:
-            self._open.remove(phase)
-
-
 class Thread:
-    def __init__(self, number: int, case: Case, swap: dict[Layer, Layer], ignored: int = 0) -> None:
-        """``swap`` renames layers; ``ignored`` sections are open since before the run."""
+    """One thread. ``items`` are the marks and milliseconds in each layer and phase, after :meth:`finish`."""
+
+    def __init__(self, number: int, cases: list[Phase], swap: dict[Layer, Layer], ignored: int = 0) -> None:
+        """``cases`` are the open warm-ups and benchmarks of all threads of the run; ``swap`` renames layers;
+        ``ignored`` sections are open since before the run."""
         self.number = number
         self.root = Node("", None, None, Phase.OVERALL, 0.0, 0.0)
         self.orphans = 0
         self.intervals: defaultdict[tuple[Phase, str], list[tuple[float, float]]] = defaultdict(list)
         self.executions: defaultdict[Phase, int] = defaultdict(int)
+        self.items: defaultdict[tuple[Phase, Layer | None, Phase], list[tuple[str, float]]] = defaultdict(list)
         self._open: list[tuple[Node, Label | None]] = []
-        self._case, self._swap, self._ignored = case, swap, ignored
+        self._cases, self._swap, self._ignored = cases, swap, ignored
 
     def read(self, mark: Mark) -> None:
         if mark.is_begin:
@@ -53,22 +39,32 @@ class Thread:
     def open_ignored(self) -> int:
         return self._ignored + sum(label is not None and label.layer is Layer.IGNORED for _, label in self._open)
 
-    def cut(self, seconds: float) -> None:
+    @property
+    def _case(self) -> Phase:
+        return self._cases[-1] if self._cases else Phase.OVERALL
+
+    def finish(self, seconds: float) -> list[str]:
+        """End the open sections and fill ``items``; return messages on wrongly nested sections."""
         while self._open:
             self._end(seconds)
+        violations = rearrange(self.root)
+        for node, milliseconds, is_alone in count(self.root):
+            for phase in (node.phase or Phase.UNSPECIFIED, *([Phase.EXECUTION] if is_alone else ())):
+                self.items[node.application_phase, node.layer, phase].append((node.mark, milliseconds))
+        return violations
 
     def _begin(self, mark: Mark) -> None:
         label = parse_label(mark.name)
         if label.is_switch:
             self._end(mark.seconds)
-            self._push(Node("", None, Phase.UNSPECIFIED, self._case.phase, mark.seconds, mark.seconds), None)
+            self._push(Node("", None, Phase.UNSPECIFIED, self._case, mark.seconds, mark.seconds), None)
             self._open[-1][0].is_placeholder = True
         layer = self._swap.get(label.layer, label.layer)
         if layer is Layer.APPLICATION and label.phase in CASES:
-            self._case.begin(label.phase)
+            self._cases.append(label.phase)
         if layer is Layer.APPLICATION and label.phase is Phase.EXECUTION:
-            self.executions[self._case.phase] += 1
-        node = Node(mark.name, layer, label.phase, self._case.phase, mark.seconds, mark.seconds)
+            self.executions[self._case] += 1
+        node = Node(mark.name, layer, label.phase, self._case, mark.seconds, mark.seconds)
         node.is_subtracted = label.is_subtracted
         self._push(node, label)
 
@@ -87,35 +83,7 @@ class Thread:
         node.end = seconds
         if label is None:
             return
-        if label.layer is Layer.APPLICATION and label.phase in CASES:
-            self._case.end(label.phase)
+        if label.layer is Layer.APPLICATION and label.phase in self._cases:
+            self._cases.remove(label.phase)
         interval = node.start * 1000.0, seconds * 1000.0
         self.intervals[node.application_phase, label.name].append(interval)
-
-
-class Totals:
-    """The milliseconds of one thread in each layer and phase, and their sections."""
-
-    def __init__(self, thread: Thread) -> None:
-        """Rearrange the thread's tree, which must be complete."""
-        self.thread = thread
-        self.violations = rearrange(thread.root)
-        self.milliseconds: defaultdict[tuple[Phase, Layer, Phase], float] = defaultdict(float)
-        self.items: defaultdict[tuple[Phase, Layer, Phase], list[tuple[str, float]]] = defaultdict(list)
-        for one in count(thread.root):
-            node = one.node
-            if one.is_counted and node.layer is not None:
-                self._add(node, node.layer, node.phase or Phase.UNSPECIFIED, one.milliseconds)
-                if one.is_alone:
-                    self._add(node, node.layer, Phase.EXECUTION, one.milliseconds)
-
-    def _add(self, node: Node, layer: Layer, phase: Phase, milliseconds: float) -> None:
-        key = node.application_phase, layer, phase
-        self.milliseconds[key] += milliseconds
-        self.items[key].append((node.mark, milliseconds))
-
-    def begins(self, case: Phase, name: str) -> list[float]:
-        return [begin for begin, _ in self.thread.intervals.get((case, name), ())]
-
-    def ends(self, case: Phase, name: str) -> list[float]:
-        return [end for _, end in self.thread.intervals.get((case, name), ())]

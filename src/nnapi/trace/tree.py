@@ -170,18 +170,9 @@ def _time_left(node: Node, taken: dict[Node, float]) -> float:
     return time
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """A section of a rearranged tree. ``is_alone``: a phase of an execution that no section of its layer covers."""
-
-    node: Node
-    milliseconds: float
-    is_counted: bool
-    is_alone: bool
-
-
-def count(root: Node) -> Iterator[Counted]:
-    """Yield the sections below the root in the order of addition."""
+def count(root: Node) -> Iterator[tuple[Node, float, bool]]:
+    """Yield the sections of a rearranged tree that count, in the order of addition: each with its milliseconds, and
+    whether it is a phase of an execution that no section of its layer covers."""
     taken = subtractions(root)
     executing: dict[Layer | None, int] = {}
     waiting: list[tuple[Node, bool]] = [(child, True) for child in reversed(root.children)]
@@ -190,9 +181,9 @@ def count(root: Node) -> Iterator[Counted]:
         if not is_entered:
             executing[node.layer] -= 1
             continue
-        is_counted = not node.is_detail and not node.is_subtracted
-        is_alone = is_counted and node.phase in EXECUTION_PHASES and not executing.get(node.layer)
-        yield Counted(node, _time_left(node, taken), is_counted, is_alone)
+        if not node.is_detail and not node.is_subtracted:
+            is_alone = node.phase in EXECUTION_PHASES and not executing.get(node.layer)
+            yield node, _time_left(node, taken), is_alone
         if node.phase is Phase.EXECUTION:
             executing[node.layer] = executing.get(node.layer, 0) + 1
             waiting.append((node, False))
