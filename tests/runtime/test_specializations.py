@@ -45,7 +45,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def specialized(function: Any, made: list[Any], bucketed: Any = None) -> Specializations:
-    def compile(shapes: Any, device: str | None) -> Any:
+    def compile(shapes: Any, device: str | None, is_cached: bool) -> Any:
         made.append(shapes)
         return Compiled(function)
 
@@ -55,7 +55,7 @@ def specialized(function: Any, made: list[Any], bucketed: Any = None) -> Special
 def noting(asked: list[str | None], refused: str | None = "") -> Specializations:
     """Compilations for a device of their own each, after its number; ``refused`` is a device that takes nothing."""
 
-    def compile(shapes: Any, device: str | None) -> Any:
+    def compile(shapes: Any, device: str | None, is_cached: bool) -> Any:
         asked.append(device)
         if device == refused:
             raise BadDataError("not on this one")
@@ -142,7 +142,7 @@ def test_all_devices_are_asked_where_the_one_refuses() -> None:
 def test_no_device_is_taken_over_from_several() -> None:
     asked: list[str | None] = []
 
-    def compile(shapes: Any, device: str | None) -> Any:
+    def compile(shapes: Any, device: str | None, is_cached: bool) -> Any:
         asked.append(device)
         return Compiled(np.negative, "one", "another")
 
@@ -201,7 +201,7 @@ def test_the_device_of_the_last_of_several_similar_ones_is_taken_over() -> None:
 def test_the_one_used_longest_ago_is_dropped(made: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(specializations, "MOST_SHAPES", 2)
 
-    def compile(shapes: Any, device: str | None) -> Any:
+    def compile(shapes: Any, device: str | None, is_cached: bool) -> Any:
         made.append(shapes)
         return Compiled(np.negative)
 
@@ -210,3 +210,21 @@ def test_the_one_used_longest_ago_is_dropped(made: list[Any], monkeypatch: pytes
         found.at(((size,),))
     assert made == [((1,),), ((2,),), ((3,),), ((2,),)]
     assert len(found) == 2
+
+
+def test_the_first_of_similar_shapes_and_buckets_are_cached() -> None:
+    found: dict[Any, bool] = {}
+
+    def compile(shapes: Any, device: str | None, is_cached: bool) -> Any:
+        found[shapes[0]] = is_cached
+        return Compiled(np.negative)
+
+    made_for = Specializations(compile)
+    for size in (10, 30, 31, 600, 601):  # 31 and 601 are padded
+        made_for.run([np.ones(size, np.float32)])
+    assert found == {(10,): True, (30,): False, (128,): True, (600,): True, (704,): True}
+    found.clear()
+    in_buckets = Specializations(compile, ((0,),))
+    for size in (20, 100):
+        in_buckets.run([np.ones(size, np.float32)])
+    assert found == {(64,): True, (20,): False, (128,): True}

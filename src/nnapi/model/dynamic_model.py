@@ -48,9 +48,11 @@ class DynamicModel(Model):
             self._refuse()
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def specialize(self, shapes: Shapes) -> Model:
-        """Return the model for inputs of these shapes; raises the errors of the import."""
-        return self.load_for(shapes, partial(self._describe, shapes))
+    def specialize(self, shapes: Shapes, *, is_cached: bool = True) -> Model:
+        """Return the model for inputs of these shapes, from the cache if it ``is_cached`` there; raises the errors of
+        the import."""
+        describe = partial(self._describe, shapes)
+        return self.load_for(shapes, describe) if is_cached else describe()
 
     def _refuse(self) -> Sequence[Operand]:
         given = ", ".join(

@@ -196,9 +196,10 @@ class InferenceSession:
             raise InvalidArgument(f"there is no input {', '.join(sorted(unknown))}")
         return [check_input(argument, feed[argument.name]) for argument in arguments]
 
-    def _compile(self, shapes: tuple[Shape, ...], device: str | None) -> Compilation:
+    def _compile(self, shapes: tuple[Shape, ...], device: str | None, is_cached: bool) -> Compilation:
         threads = self._options.intra_op_num_threads or None
-        return compile(self._file.model(shapes), device or self._devices, threads=threads, cache=self._cache)
+        model = self._file.model(shapes, is_cached=is_cached)
+        return compile(model, device or self._devices, threads=threads, cache=self._cache)
 
 
 class Profile:

@@ -59,7 +59,7 @@ class SessionFile:
             else:
                 memory = Memory.from_file(source)
             self._file = File(memory, self._path)
-            self._memory, self._is_own = memory, not options.initializers
+            self._memory, self._is_changed = memory, bool(options.initializers)
         except FileNotFoundError as error:
             raise NoSuchFile(f"there is no file {self._path}") from error
         except BadDataError as error:
@@ -87,7 +87,8 @@ class SessionFile:
             {each.key: each.value for each in proto.metadata_props},
         )
 
-    def model(self, shapes: Sequence[Shape]) -> Model:
+    def model(self, shapes: Sequence[Shape], *, is_cached: bool = True) -> Model:
+        """Return the model for inputs of these shapes, from the cache if it ``is_cached`` there."""
         fixed = {
             argument.name: shape
             for argument, shape in zip(self.inputs, shapes, strict=True)
@@ -95,7 +96,9 @@ class SessionFile:
         }
         read = partial(read_file, self._file, self._path, fixed)
         try:
-            return load_for(self._memory, self._path, str(shapes), read) if self._is_own else read()
+            if self._is_changed or not is_cached:
+                return read()
+            return load_for(self._memory, self._path, str(shapes), read)
         except UnsupportedOperationsError as error:
             raise failures.NotImplemented(str(error)) from error
         except NnapiError as error:

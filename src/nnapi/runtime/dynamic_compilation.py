@@ -28,9 +28,11 @@ class DynamicCompilation(Compilation):
         super().__init__(model)
         declared = tuple(model.operands[index].type.dimensions for index in model.inputs)
 
-        def compile_for(shapes: Shapes, device: str | None) -> Compilation:
+        def compile_for(shapes: Shapes, device: str | None, is_cached: bool) -> Compilation:
             """Compile the model for shapes; one whose dimensions NNAPI can express as dynamic as it is."""
-            return compile(model.specialize(shapes) if isinstance(model, DynamicModel) else model, device)
+            if isinstance(model, DynamicModel):
+                return compile(model.specialize(shapes, is_cached=is_cached), device)
+            return compile(model, device)
 
         self._specializations = Specializations(compile_for, declared if in_buckets else None)
         self.state.value = "ready"

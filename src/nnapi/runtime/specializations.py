@@ -45,11 +45,14 @@ class Specialization:
 class Specializations:
     """The compilations by shapes, which ``compile`` makes. Several threads may run.
 
-    ``compile`` gets shapes and the name of the only device to ask, None for all. Lengths of inputs whose dimensions are
-    ``bucketed``, 0 where they are dynamic, are padded to multiples of BUCKET.
+    ``compile`` gets shapes, the name of the only device to ask, None for all, and whether to cache the result: further
+    lengths of a text seldom come again. Lengths of inputs whose dimensions are ``bucketed``, 0 where they are dynamic,
+    are padded to multiples of BUCKET.
     """
 
-    def __init__(self, compile: Callable[[Shapes, str | None], Compilation], bucketed: Shapes | None = None) -> None:
+    def __init__(
+        self, compile: Callable[[Shapes, str | None, bool], Compilation], bucketed: Shapes | None = None
+    ) -> None:
         self._compile, self._bucketed = compile, bucketed
         self._proven: Padded | None = None
         self._made: dict[Shapes, Specialization] = {}
@@ -121,7 +124,7 @@ class Specializations:
         capacity = -(-length // BUCKET) * BUCKET
         if capacity == length and self._proven is None:
             return self._find(shapes), None
-        found = self._find(growth.at(capacity))
+        found = self._find(growth.at(capacity), is_cached=True)
         if found.padded is None:
             bind = _binds(found)
             if self._proven is None:
@@ -131,20 +134,21 @@ class Specializations:
             found.padded = self._proven.widen(capacity, bind)
         return found, length
 
-    def _find(self, shapes: Shapes, like: Compilation | None = None) -> Specialization:
+    def _find(self, shapes: Shapes, like: Compilation | None = None, *, is_cached: bool = False) -> Specialization:
         found = self._made.get(shapes)
         if found is None:
             begin = time.perf_counter()
-            compilation = self._compile_like(like or self._find_similar(shapes), shapes)
+            similar = like or self._find_similar(shapes)
+            compilation = self._compile_like(similar, shapes, is_cached or similar is None)
             found = Specialization(compilation, time.perf_counter() - begin)
         return self._keep(shapes, found)
 
-    def _compile_like(self, like: Compilation | None, shapes: Shapes) -> Compilation:
+    def _compile_like(self, like: Compilation | None, shapes: Shapes, is_cached: bool) -> Compilation:
         """Compile for the one device that another compilation runs on, if that takes the model, else for all."""
         if like is not None and len(like.plan.devices) == 1:
             with suppress(NnapiError):
-                return self._compile(shapes, like.plan.devices[0])
-        return self._compile(shapes, None)
+                return self._compile(shapes, like.plan.devices[0], is_cached)
+        return self._compile(shapes, None, is_cached)
 
     def _find_similar(self, shapes: Shapes) -> Compilation | None:
         """Return the last compilation for shapes of about as many elements."""
@@ -162,7 +166,7 @@ class Specializations:
         wide = growth.at(capacity)
         try:
             exact.compilation.pin()
-            found = self._find(wide, exact.compilation)
+            found = self._find(wide, exact.compilation, is_cached=True)
             found.padded = try_padding(growth, shorten(growth, arrays), _runs(exact), _binds(found), capacity)
         except Exception:  # longer inputs are refused; those of their own length are compiled
             return None
