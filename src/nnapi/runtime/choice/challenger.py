@@ -9,7 +9,6 @@ from nnapi.errors import NnapiError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.runtime.choice.evidence import Evidence, Standing
-from nnapi.runtime.choice.judge import find_difference
 from nnapi.runtime.choice.record import Comparison
 from nnapi.runtime.executors.prepared_partitions import ClaimedError, ReadyPlan
 from nnapi.runtime.executors.stopwatch import Stopwatch
@@ -143,6 +142,8 @@ class Challenger:
 
     def judge(self, model: Model, expected: Sequence[Array], found: Sequence[Array]) -> None:
         """Exclude it if its results differ by more than rounding explains."""
+        from nnapi.runtime.choice.judge import find_difference  # on demand: known models declare no operations
+
         if difference := find_difference(model, expected, found):
             log.warning("%s of %s is excluded: %s", self.name, model.name, difference)
             self.exclude(difference)

@@ -6,9 +6,10 @@ at most 1/x.
 """
 
 import math
-import statistics
 from collections.abc import Iterable
 from enum import StrEnum
+
+import numpy as np
 
 PRIOR = 3.0
 """Standard deviation of the effect, in standard deviations of the noise."""
@@ -45,7 +46,7 @@ class Evidence:
     @property
     def log_gain(self) -> float:
         """Mean log ratio without outliers; 0 without pairs."""
-        return statistics.fmean(self._clip()) if self.logs else 0.0
+        return float(np.mean(self._clip())) if self.logs else 0.0
 
     @property
     def ratio(self) -> float:
@@ -57,7 +58,7 @@ class Evidence:
         if len(self.logs) < LEAST:
             return False
         gains = self._clip()
-        return statistics.fmean(gains) - math.log(margin) > errors * statistics.stdev(gains) / math.sqrt(len(gains))
+        return bool(np.mean(gains) - math.log(margin) > errors * np.std(gains, ddof=1) / math.sqrt(len(gains)))
 
     def judge(self, margin: float) -> Standing:
         """Return the standing of a challenger that must be faster by a factor of ``margin``."""
@@ -68,9 +69,9 @@ class Evidence:
             return Standing.ON_TRIAL
         gains = [log - math.log(margin) for log in self._clip()]
         factor = bayes_factor(gains)
-        if statistics.fmean(gains) > 0 and factor > SURE and count >= LEAST:
+        if np.mean(gains) > 0 and factor > SURE and count >= LEAST:
             return Standing.FASTER
-        if statistics.fmean(gains) < 0 and factor > UNLIKELY:
+        if np.mean(gains) < 0 and factor > UNLIKELY:
             return Standing.SLOWER
         if count < MOST:
             return Standing.ON_TRIAL
@@ -81,8 +82,8 @@ class Evidence:
         return f"{won} of {len(self.logs)} pairs faster, {self.ratio:.2f}×"
 
     def _clip(self) -> list[float]:
-        middle = statistics.median(self.logs)
-        most = max(OUTLIER, SPREADS * statistics.median(abs(log - middle) for log in self.logs))
+        middle = float(np.median(self.logs))
+        most = max(OUTLIER, SPREADS * float(np.median(np.abs(np.subtract(self.logs, middle)))))
         return [min(max(log, middle - most), middle + most) for log in self.logs]
 
 
@@ -92,8 +93,8 @@ def log_ratio(active: float, challenger: float) -> float:
 
 def bayes_factor(values: list[float]) -> float:
     """Return the Bayes factor of a mean other than 0 against a mean of 0; at least two values."""
-    count, mean = len(values), statistics.fmean(values)
-    deviation = max(statistics.stdev(values), RESOLUTION)
+    count, mean = len(values), float(np.mean(values))
+    deviation = max(float(np.std(values, ddof=1)), RESOLUTION)
     freedom, spread = count - 1, 1 + count * PRIOR**2
     square = count * (mean / deviation) ** 2 / freedom
     return float(spread**-0.5 * ((1 + square) / (1 + square / spread)) ** (count / 2))

@@ -3,7 +3,6 @@ time. At the end at most one takes over, between runs."""
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -161,7 +160,7 @@ class Trial:
         """Median seconds of the last runs of the active plan; 0 before the first."""
         recent = list(self._recent)
         if recent:
-            self._seconds = statistics.median(recent)
+            self._seconds = sorted(recent)[len(recent) // 2]
         return self._seconds
 
     # The tuner

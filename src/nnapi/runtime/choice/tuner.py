@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
-import statistics
 import sys
 import threading
 import time
@@ -175,7 +174,7 @@ def watch(question: Question, ready: ReadyPlan, seconds: Sequence[float], owner:
     reference, recorded = weakref.ref(owner), ready.plan.measured
     guard = partial(with_fallback, question=question, mode=mode)
     trial = Trial(question, ready, None, guard, lambda trial: _tuner.add(trial, reference))
-    if recorded and has_drifted(statistics.median(seconds), recorded):
+    if recorded and has_drifted(sorted(seconds)[len(seconds) // 2], recorded):
         owner.use(ready, trial, trial)
         return
     trial.conclude_as(recorded)
