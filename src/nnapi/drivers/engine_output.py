@@ -21,8 +21,6 @@ LAST = 1 << 16
 
 @dataclass
 class Output:
-    """The captured output."""
-
     text: str = ""
 
     @property

@@ -16,8 +16,6 @@ from nnapi.model.operand import Array
 
 
 class Fault(Enum):
-    """The kind of fault."""
-
     REFUSES = "says it is busy"
     FAILS = "reports a general failure"
     DIES = "is gone, now and for good"

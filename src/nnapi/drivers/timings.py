@@ -124,7 +124,6 @@ def find_impossible_timing(timings: Timings, processor: Processor) -> str | None
 
 @cache
 def read_measured(engine: str) -> Timings:
-    """Read the measured timings of an engine."""
     with open(os.path.join(os.path.dirname(__file__), "timings.txt"), encoding="utf-8") as file:
         section = file.read().partition(f"[{engine}]\n")[2].partition("\n[")[0]
     rows = [line.split(", ") for line in section.splitlines() if line and not line.startswith("#")]

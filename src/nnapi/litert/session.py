@@ -28,8 +28,6 @@ Graph = ReadyGraph | RestartingGraph | DelegatedGraph
 
 
 class Settings(NamedTuple):
-    """Options of an interpreter."""
-
     devices: list[str] | None = None
     threads: int | None = None
     cache: Any = None
@@ -184,13 +182,9 @@ class SubgraphFile:
         """The first arguments of LiteRT's interpreters, of which one is None."""
         return (self.source, None) if isinstance(self.source, str) else (None, self.source)
 
-    @property
-    def content(self) -> memoryview:
-        return self._memory.view().data.toreadonly()
-
     def read(self) -> File:
         """Parse the file again each time: callers may change the result."""
-        return File(self.content)
+        return File(self._memory.view().data.toreadonly())
 
     def whole(
         self, index: int, shapes: Mapping[int, Shape], *, is_as_stored: bool, all_tensors: bool, keeps_state: bool

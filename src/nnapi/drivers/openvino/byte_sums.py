@@ -13,5 +13,4 @@ IN_FLOAT = ", codes as float32"
 
 
 def are_exact() -> bool:
-    """Whether the sums are exact on this processor."""
     return not find_instruction_sets().isdisjoint(EXACT)

@@ -98,14 +98,10 @@ class Context(lowering.Context):
 
         The engine moves a clamp of floats before a constant factor, and does not swap its bounds for a negative factor.
         """
-        type = self.type()
-        if not type.is_quantized or quantized_range(type, self.activation) == quantized_range(
-            type, FuseCode.FUSED_NONE
-        ):
+        type, activation = self.type(), self.activation
+        if not type.is_quantized or quantized_range(type, activation) == quantized_range(type, FuseCode.FUSED_NONE):
             return self.result(real, first=first)
-        low, high = quantized_range(type, self.activation)
-        quantized = op.maximum(encode(real, type), op.constant(type.dtype.type(low)))
-        return Value.of(op.minimum(quantized, op.constant(type.dtype.type(high))), type, "stored", first=first)
+        return Value.of(clamp_stored(encode(real, type), activation, type), type, "stored", first=first)
 
     def move(self, value: Value, move: Callable[[Node], Node], *, first: bool = False) -> Value:
         """Return the result of an operation that moves, drops or repeats elements."""
@@ -168,7 +164,6 @@ def activate(real: Node, activation: FuseCode, type: OperandType) -> Node:
 
 
 def clamp(real: Node, low: float, high: float) -> Node:
-    """Limit floats on one side or both."""
     if low == -np.inf:
         return op.minimum(real, number(high))
     if high == np.inf:
@@ -179,6 +174,12 @@ def clamp(real: Node, low: float, high: float) -> Node:
             not any(map(_is_nothing, node.input_values())), "the engine divides an activation's limits by a factor 0"
         )
     return op.clamp(real, low, high)
+
+
+def clamp_stored(quantized: Node, activation: FuseCode, type: OperandType) -> Node:
+    """Limit quantized values to those of a fused activation."""
+    low, high = map(type.dtype.type, quantized_range(type, activation))
+    return op.minimum(op.maximum(quantized, op.constant(low)), op.constant(high))
 
 
 def _is_nothing(factor: Node) -> bool:

@@ -15,7 +15,7 @@ from nnapi.drivers.openvino.context import Bounds
 from nnapi.drivers.openvino.forks import LOST, engine_threads
 from nnapi.drivers.openvino.lowering import lower_model
 from nnapi.drivers.openvino.precision import HINTS, offer_precision
-from nnapi.drivers.openvino.prepared import Inputs, PreparedOpenVino, mark_nodes, measure
+from nnapi.drivers.openvino.prepared import PreparedOpenVino, mark_nodes, measure
 from nnapi.drivers.openvino.value import SHARED
 from nnapi.drivers.prepared import PreparedPerShapes
 from nnapi.drivers.profiling import profile_engine
@@ -25,7 +25,6 @@ from nnapi.model.borrowed import hold
 from nnapi.model.memory import mappings
 from nnapi.model.model import Model, constants
 from nnapi.model.operand import Shape
-from nnapi.trace.profile import Profile
 
 __all__ = ["dump", "list_devices", "load", "lower_model", "prepare", "verdicts"]
 
@@ -96,7 +95,11 @@ def _make_prepared(
     def copy(compiled: Any) -> Any:
         return core().import_model(io.BytesIO(_export(compiled)), device, properties)
 
-    traced = _make_profile(model, shapes, device, properties)
+    def compile_with_counters() -> Any:
+        held = need_value(hold(model), "the memory of its constants was freed")  # a recording is read when it has ended
+        return core().compile_model(mark_nodes(lower_model(held, shapes)), device, {**properties, "PERF_COUNT": True})
+
+    traced = profile_engine(model, "OpenVINO", partial(measure, model, compile_with_counters))
     return PreparedOpenVino(shapes, compiled, bounds, traced, copy, _count_copies(device, properties))
 
 
@@ -106,17 +109,6 @@ def _count_copies(device: str, properties: Mapping[str, Any]) -> int:
         return 1
     threads: int = properties["INFERENCE_NUM_THREADS"]
     return max(len(os.sched_getaffinity(0)) // threads, 1)
-
-
-def _make_profile(model: Model, shapes: Sequence[Shape], device: str, properties: Mapping[str, Any]) -> Profile[Inputs]:
-    """Return the profile of traced runs: the model lowered and compiled again, with counters."""
-    counting = {**properties, "PERF_COUNT": True}
-
-    def compile_with_counters() -> Any:
-        held = need_value(hold(model), "the memory of its constants was freed")  # a recording is read when it has ended
-        return core().compile_model(mark_nodes(lower_model(held, shapes)), device, counting)
-
-    return profile_engine(model, "OpenVINO", partial(measure, model, compile_with_counters))
 
 
 def dump(prepared: Prepared) -> bytes | None:

@@ -35,7 +35,6 @@ def find_timings(device: str) -> Timings | None:
 
 
 def for_processor(processor: Processor) -> Timings:
-    """Return the timings for a processor."""
     found = scale(read_measured("openvino"), *SCALES[processor], BYTE_MAC[processor])
     if processor not in WITHOUT_BYTES:
         return found

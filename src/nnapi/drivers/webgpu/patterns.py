@@ -13,7 +13,6 @@ from nnapi.formats.tflite.operators import OPTION, facts
 
 @cache
 def proven_patterns() -> frozenset[str]:
-    """Return the supported patterns."""
     lines = Path(__file__).with_name("proven_patterns.txt").read_text(encoding="utf-8").splitlines()
     return frozenset(line for line in lines if line and not line.startswith("#"))
 

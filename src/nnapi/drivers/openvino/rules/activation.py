@@ -5,11 +5,11 @@ import numpy as np
 from nnapi.codes import FuseCode
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
-from nnapi.drivers.openvino.context import Context, activate, align, lower
+from nnapi.drivers.openvino.context import Context, activate, align, clamp_stored, lower
 from nnapi.drivers.openvino.patterns import find_error_function
 from nnapi.drivers.openvino.value import Value, number
 from nnapi.lowering.lower import require
-from nnapi.ops.quantization import dequantize, quantized_range, same_quantization
+from nnapi.ops.quantization import dequantize, same_quantization
 
 COARSE = 100
 """Times the result's scale: beyond, a computed slope of 0 shows, because it is dequantized to a float next to 0."""
@@ -35,9 +35,8 @@ def limit(context: Context, input: Value) -> Value:
     (kept,) = context.call.requantized_results()
     if same_quantization(input.type, kept):
         return context.result(activate(input.real(first), to, input.type), first=first)
-    low, high = map(input.type.dtype.type, quantized_range(input.type, to))
-    quantized = op.maximum(input.node("stored", first), op.constant(low))  # a finer scale shows limits of floats
-    return Value.of(op.minimum(quantized, op.constant(high)), input.type, "stored", first=first)
+    quantized = clamp_stored(input.node("stored", first), to, input.type)  # a finer scale shows limits of floats
+    return Value.of(quantized, input.type, "stored", first=first)
 
 
 @lower(Op.RELU)

@@ -32,12 +32,8 @@ def detection_postprocess(node: TfliteNode) -> None:
     found = limits[0] * (1 if regular else limits[1])
     images = scores.shape[0]
     boxes_out, classes_out, scores_out, count_out = node.outputs
-    for value, shape in (
-        (boxes_out, (images, found, 4)),
-        (classes_out, (images, found)),
-        (scores_out, (images, found)),
-        (count_out, (images,)),
-    ):
+    shapes = ((images, found, 4), (images, found), (images, found), (images,))
+    for value, shape in zip(node.outputs, shapes, strict=True):
         value.type = OperandType(FLOAT32, shape)
     labels = node.temporary(OperandType(INT32, (images, found)), "classes")
     count = node.temporary(OperandType(INT32, (images,)), "count")

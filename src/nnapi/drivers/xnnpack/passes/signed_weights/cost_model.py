@@ -87,7 +87,6 @@ _current: ContextVar[KernelTimings] = ContextVar("nnapi.xnnpack.timings", defaul
 
 @contextmanager
 def use_timings(timings: KernelTimings) -> Iterator[None]:
-    """Use those timings inside the ``with`` block."""
     token = _current.set(timings)
     try:
         yield
