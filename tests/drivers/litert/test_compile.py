@@ -8,7 +8,8 @@ import pytest
 
 import nnapi
 from nnapi.drivers.base import CacheEntry
-from nnapi.drivers.litert.artifact import VERSION, Compiled, cut_facts, read_facts, unpack, write_facts
+from nnapi.drivers.litert import artifact
+from nnapi.drivers.litert.artifact import Compiled, cut_facts, read_facts, unpack, write_facts
 from nnapi.drivers.litert.compile import compile_graph, count_macs, find_origins
 from nnapi.drivers.litert.unsafe_graphs import LARGEST_TENSOR, find_violation
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
@@ -55,11 +56,13 @@ def test_a_converted_input_belongs_to_the_operation_that_reads_it() -> None:
     assert find_origins(graph) == [3, 3, 3, 1, None]
 
 
-def test_facts_follow_the_file() -> None:
-    content = b"the file" + write_facts(7, (True, False), ((1, 2), ()), None, "ä")
-    assert read_facts(memoryview(content), 7) == (((True, False), ((1, 2), ()), None, "ä"), 8)
+def test_facts_follow_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(artifact, "VERSION", 7)
+    content = b"the file" + write_facts((True, False), ((1, 2), ()), None, "ä")
+    assert read_facts(memoryview(content)) == (((True, False), ((1, 2), ()), None, "ä"), 8)
+    monkeypatch.setattr(artifact, "VERSION", 8)
     with pytest.raises(ValueError, match="it has version 7, the driver's is 8"):
-        read_facts(memoryview(content), 8)
+        read_facts(memoryview(content))
 
 
 def network(*shape: int) -> tuple[nnapi.Model, Graph]:
@@ -78,7 +81,7 @@ def test_a_compiled_graph_is_read_back(shape: tuple[int, ...], assumed: Any, in_
     assert compiled[1:] == ((True, False), ((2, 3),), (0,), 0, assumed, in_float16, None)
     found = unpack(CacheEntry(bytes(compiled.content)))
     assert found._replace(content=b"") == Compiled(b"", *compiled[1:])
-    facts, length = read_facts(memoryview(compiled.content), VERSION)
+    facts, length = read_facts(memoryview(compiled.content))
     assert facts == compiled[1:7]
     assert cut_facts(compiled) == bytes(compiled.content[:length])
 

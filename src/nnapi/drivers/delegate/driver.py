@@ -13,7 +13,7 @@ from nnapi.drivers.litert.artifact import Compiled
 from nnapi.drivers.litert.compile import compile_graph
 from nnapi.drivers.litert.driver import GraphDriver
 from nnapi.drivers.litert.interpreter import Instance, Program
-from nnapi.drivers.prepared import CLOSED, Shapes, check_deadline
+from nnapi.drivers.prepared import CLOSED, Shapes
 from nnapi.errors import OpFailedError, need
 from nnapi.formats.tflite.graph import Graph
 from nnapi.model.model import Model
@@ -31,10 +31,7 @@ class PreparedDelegated:
 
     def execute(self, request: Request) -> Outcome:
         with self._plugin.turn:
-            check_deadline(request)
-            instance = self._need_instance()
-            instance.run(request.inputs)
-            return Outcome(instance.results())
+            return self._need_instance().execute(request)
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference:
         turn, compute = self._plugin.turn, self._need_instance().direct

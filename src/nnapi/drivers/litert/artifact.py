@@ -2,11 +2,12 @@
 
 import json
 import struct
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from nnapi.drivers.base import CacheEntry
 from nnapi.model.memory import Memory
-from nnapi.model.operand import Shape
+from nnapi.model.operand import Array, Shape
 
 VERSION = 9
 """Of entries: increase it with every change of compiled graphs."""
@@ -33,25 +34,35 @@ class Compiled(NamedTuple):
     file: Memory | None = None
 
 
-def write_facts(version: int, *facts: Any) -> bytes:
+class Engine(NamedTuple):
+    """An interpreter, its graph's content, views of its inputs and outputs, and its threads, for the profiler."""
+
+    content: bytes | memoryview
+    native: Any
+    inputs: Sequence[Array]
+    outputs: Sequence[Array]
+    threads: int
+
+
+def write_facts(*facts: Any) -> bytes:
     """Return the bytes that follow the file, for :func:`read_facts`."""
     text = json.dumps(facts).encode()
-    return text + TAIL.pack(version, len(text))
+    return text + TAIL.pack(VERSION, len(text))
 
 
-def read_facts(content: memoryview, version: int) -> tuple[Any, int]:
+def read_facts(content: memoryview) -> tuple[Any, int]:
     """Return the facts, lists as tuples, and the length of the file before them; ValueError for another version."""
     end = len(content) - TAIL.size
     found, length = TAIL.unpack_from(content, end)
-    if found != version:
-        raise ValueError(f"it has version {found}, the driver's is {version}")
+    if found != VERSION:
+        raise ValueError(f"it has version {found}, the driver's is {VERSION}")
     return _freeze(json.loads(bytes(content[end - length : end]))), end - length
 
 
 def cut_facts(compiled: Compiled) -> bytes:
     """Return the file without the facts."""
     content = memoryview(compiled.content)
-    return bytes(content[: read_facts(content, VERSION)[1]])
+    return bytes(content[: read_facts(content)[1]])
 
 
 def _freeze(value: Any) -> Any:
@@ -61,4 +72,4 @@ def _freeze(value: Any) -> Any:
 def unpack(entry: CacheEntry) -> Compiled:
     """Return the graph of an entry; ValueError for another version."""
     content = memoryview(entry.content)
-    return Compiled(*(content, *read_facts(content, VERSION)[0], entry.file))
+    return Compiled(*(content, *read_facts(content)[0], entry.file))

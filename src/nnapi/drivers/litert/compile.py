@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from nnapi.drivers.litert.artifact import VERSION, Compiled, write_facts
+from nnapi.drivers.litert.artifact import Compiled, write_facts
 from nnapi.drivers.litert.lowering import is_static
 from nnapi.formats.tflite.graph import Graph, Tensor
 from nnapi.formats.tflite.operators import facts
@@ -29,7 +29,7 @@ def compile_graph(
         None if is_static(model) else tuple(assumed),
         in_float16,
     )
-    return Compiled(write(graph, tail=write_facts(VERSION, *told)), *told)
+    return Compiled(write(graph, tail=write_facts(*told)), *told)
 
 
 def find_origins(graph: Graph) -> list[int | None]:

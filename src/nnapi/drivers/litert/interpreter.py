@@ -6,15 +6,17 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 
-from nnapi.drivers.base import Bound, Inference
-from nnapi.drivers.litert.artifact import Compiled
+from nnapi.drivers.base import Bound, Inference, Outcome, Request
+from nnapi.drivers.litert.artifact import Compiled, Engine
 from nnapi.drivers.litert.quiet import hide_delegate_message
+from nnapi.drivers.prepared import check_deadline
 from nnapi.errors import OpFailedError, need
+from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 from nnapi.trace import Section, spans
 from nnapi.trace.log import Log
@@ -30,27 +32,21 @@ WORTH_MAPPING = 1 << 16
 """Bytes from which mapping a file is faster than copying."""
 
 
-class Engine(NamedTuple):
-    """An interpreter, its graph's content, views of its inputs and outputs, and its threads, for the profiler."""
-
-    content: bytes | memoryview
-    native: Any
-    inputs: Sequence[Array]
-    outputs: Sequence[Array]
-    threads: int
-
-
 class Program:
-    """A compiled graph, with the facts that its interpreters share."""
+    """A compiled graph, with the facts that its interpreters share. With a ``model``, traces have its operations."""
 
-    def __init__(self, compiled: Compiled, make_profile: Callable[[], Profile[Engine]] | None = None) -> None:
+    def __init__(self, compiled: Compiled, model: Model | None = None) -> None:
         self.compiled, self.precision_refusal = compiled, ""
-        self._make_profile = make_profile
+        self._model = model
 
     @cached_property
     def profile(self) -> Profile[Engine] | None:
         """Return the trace profile of the engine's calls."""
-        return self._make_profile() if self._make_profile else None
+        if self._model is None or self.compiled.in_float16:
+            return None
+        from nnapi.drivers.litert.profiler import profile  # only for traces
+
+        return profile(self._model, self.compiled.origins)
 
 
 MakeInterpreter = Callable[[Compiled, int], Interpreter]
@@ -106,6 +102,11 @@ class Instance:
     def borrowing(self) -> Inference:
         """Run and return results that are valid until the next run."""
         return self._resolve(borrow=True)
+
+    def execute(self, request: Request, borrow: bool = False) -> Outcome:
+        check_deadline(request)
+        self.run(request.inputs)
+        return Outcome(self.results(borrow))
 
     def run(self, inputs: Sequence[Array | None]) -> None:
         """Copy the inputs in and compute."""

@@ -11,8 +11,8 @@ from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from nnapi.drivers.litert.artifact import Engine
 from nnapi.drivers.litert.c_api import CompiledModel, call, make
-from nnapi.drivers.litert.interpreter import Engine
 from nnapi.drivers.profiling import correct_seconds, operation_section, profile_engine
 from nnapi.formats.tflite.operators import CLAMP, CONVERT, facts
 from nnapi.model.model import Model

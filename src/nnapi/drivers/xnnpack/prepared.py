@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from nnapi.drivers.base import Bound, Inference, Outcome, Request
 from nnapi.drivers.litert.artifact import Compiled
-from nnapi.drivers.litert.interpreter import Engine, Instance, Program
-from nnapi.drivers.prepared import Pool, check_deadline
+from nnapi.drivers.litert.interpreter import Instance, Program
+from nnapi.drivers.prepared import Pool
 from nnapi.errors import OpFailedError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
-
-if TYPE_CHECKING:
-    from nnapi.trace.profile import Profile
 
 
 class PreparedGraph:
@@ -23,8 +19,7 @@ class PreparedGraph:
 
     def __init__(self, model: Model, compiled: Compiled, threads: int) -> None:
         self.model, self.compiled = model, compiled
-        profile = None if compiled.in_float16 else partial(_profile, model, compiled.origins)
-        self.program = Program(compiled, profile)
+        self.program = Program(compiled, model)
         make = partial(Instance, self.program, threads)
         self._pool = Pool(make, make())
 
@@ -35,7 +30,7 @@ class PreparedGraph:
     def execute(self, request: Request) -> Outcome:
         instance = self._pool.take()
         try:
-            return _run(instance, request)
+            return instance.execute(request)
         finally:
             self._pool.put(instance)
 
@@ -70,7 +65,7 @@ class Session:
         instance = self._instance
         if instance is None:
             raise OpFailedError("the session is closed")
-        return _run(instance, request, request.borrow)
+        return instance.execute(request, request.borrow)
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
         instance = self._instance
@@ -83,15 +78,3 @@ class Session:
         instance, self._instance = self._instance, None
         if instance is not None:
             self._pool.put(instance)
-
-
-def _profile(model: Model, origins: Sequence[int | None]) -> Profile[Engine]:
-    from nnapi.drivers.litert.profiler import profile  # only for traces
-
-    return profile(model, origins)
-
-
-def _run(instance: Instance, request: Request, borrow: bool = False) -> Outcome:
-    check_deadline(request)
-    instance.run(request.inputs)
-    return Outcome(instance.results(borrow))
