@@ -18,8 +18,7 @@ import nnapi
 from benchmarks.null_device import Null, PreparedNull
 from nnapi.capi import installation
 from nnapi.drivers.base import PrepareOptions
-from nnapi.drivers.foreign.discovery import list_devices
-from nnapi.drivers.foreign.driver import ForeignDriver
+from nnapi.drivers.foreign.driver import ForeignDriver, list_devices
 from nnapi.drivers.isolated import Isolated
 from nnapi.model.operand import Array, Shape
 from tests.drivers.foreign.agent_cases import serve

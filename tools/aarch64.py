@@ -26,7 +26,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from nnapi import Device
-from nnapi.drivers.foreign.discovery import list_devices
+from nnapi.drivers.foreign.driver import list_devices
 from nnapi.testing.conformance import Status, run
 from nnapi.testing.corpus import PUBLISHED, Corpus, Entry
 from tests.drivers.foreign.agent_cases import is_listening

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from nnapi import Compilation, Device, compile
-from nnapi.drivers.foreign.discovery import list_devices
+from nnapi.drivers.foreign.driver import list_devices
 from nnapi.errors import DeadObjectError
 from tests.drivers.foreign.agent_cases import Relay, add_constant, serve
 from tests.drivers.foreign.library_cases import build_adder

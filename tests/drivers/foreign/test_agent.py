@@ -19,8 +19,7 @@ from nnapi.drivers.base import PrepareOptions, Request
 from nnapi.drivers.foreign.agent import Agent
 from nnapi.drivers.foreign.built_model import Built, Frame
 from nnapi.drivers.foreign.constants import KEPT, Constants
-from nnapi.drivers.foreign.discovery import list_devices
-from nnapi.drivers.foreign.driver import load_driver
+from nnapi.drivers.foreign.driver import list_devices, load_driver
 from nnapi.drivers.foreign.wire import MAGIC, Ask, pack_text
 from nnapi.drivers.isolated import Isolated
 from nnapi.errors import (

@@ -232,7 +232,7 @@ def test_objects_are_released_before_the_next_request(other: Other, agent: Agent
     other.answer(message(ANSWER), message(ANSWER))
     agent.release(7, 8)
     assert other.read() == [(9, struct.pack("<I", number), b"") for number in (7, 8)]
-    with agent.lock():
+    with agent._lock:
         agent.release(9)
     other.answer(message(ERROR, struct.pack("<i", 3) + b"no such object"), message(ANSWER, b"done"))
     assert agent.ask(Ask.BURST, b"head").head.content == b"done"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,17 +36,17 @@ class Agent:
         self.sent: list[list[Any]] = []
 
     def ask(
-        self, kind: Ask, head: bytes, data: Sequence[Any] = (), size: int = 0, deadline: int | None = None
+        self,
+        kind: Ask,
+        head: bytes | Callable[[], bytes],
+        data: Sequence[Any] = (),
+        size: int = 0,
+        deadline: int | None = None,
     ) -> Answer:
-        self.asked.append((kind, head))
+        self.asked.append((kind, head() if callable(head) else head))
         assert sum(len(memoryview(part).cast("B")) if len(part) else 0 for part in data) == size
         answer, content = self.answers.pop(0)
         return Answer(Told.ANSWER, Reader(answer), np.frombuffer(content, np.uint8))
-
-    ask_locked = ask
-
-    def lock(self) -> Any:
-        return nullcontext()
 
     def send_constants(self, arrays: Sequence[Array]) -> tuple[int, list[int]]:
         self.sent.append([array.tolist() for array in arrays])
@@ -326,6 +325,22 @@ def test_a_run_is_repeated_until_the_buffers_suffice(trials: int, is_possible: b
     sizes = [Reader(head[-8:]).read("Q")[0] for _, head in agent.asked]
     assert sizes == [4, 8, 12][: len(sizes)]
     assert prepared.direct([(5,)], False) is None
+
+
+def test_a_burst_outlives_the_compilation_of_which_it_was_opened() -> None:
+    agent = Agent(word(9), (struct.pack("<IQQ", 0, 1, 2), X.tobytes()))
+    compiled = Compiled(agent, 7, STATIC[:1], STATIC[:1])  # type: ignore[arg-type]
+    b = Builder("abs")
+    b.output(b.abs(b.input(STATIC[0])))
+    prepared = PreparedForeign(b.finish(), lambda: Live(compiled, lambda: agent.release(1)), spans.NOTHING)
+    session = prepared.session()
+    prepared.close()
+    with pytest.raises(OpFailedError, match="closed"):
+        prepared.execute(Request([X]))
+    assert session.execute(Request([X])).outputs[0].tolist() == X.tolist()
+    assert agent.released == []
+    session.close()
+    assert agent.released == [9, 7, 1]
 
 
 def test_a_block_counts_its_users() -> None:

@@ -11,8 +11,7 @@ from nnapi import Builder, Device, Model, OperationCode, compile, tensor
 from nnapi.capi import installation
 from nnapi.drivers.base import PrepareOptions, Request
 from nnapi.drivers.foreign import find_drivers
-from nnapi.drivers.foreign.discovery import list_devices
-from nnapi.drivers.foreign.driver import load_driver, read_level
+from nnapi.drivers.foreign.driver import list_devices, load_driver, read_level
 from nnapi.drivers.isolated.probing import Unusable
 from nnapi.errors import BadDataError, DeadObjectError, NnapiError, OpFailedError, UnavailableDeviceError
 from nnapi.testing.conformance import Status, match_name, run

@@ -6,7 +6,7 @@ import pytest
 
 from nnapi import Device
 from nnapi.capi import installation
-from nnapi.drivers.foreign.discovery import list_devices
+from nnapi.drivers.foreign.driver import list_devices
 from tests.drivers.driver_suite import DriverSuite
 from tests.drivers.foreign.agent_cases import needs_agent
 

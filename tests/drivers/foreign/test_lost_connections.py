@@ -15,8 +15,7 @@ from nnapi import Device, compile
 from nnapi.drivers.base import DriverDiedError, PrepareOptions, Request
 from nnapi.drivers.foreign.agent import Agent
 from nnapi.drivers.foreign.built_model import Built, Compiled
-from nnapi.drivers.foreign.discovery import list_devices
-from nnapi.drivers.foreign.driver import load_driver
+from nnapi.drivers.foreign.driver import list_devices, load_driver
 from nnapi.drivers.foreign.wire import Garbage, Reader
 from nnapi.errors import (
     BadDataError,
@@ -76,7 +75,7 @@ def test_a_library_that_ignores_its_time_limit_is_given_up(tmp_path: Path, monke
 def test_objects_are_released_although_a_run_is_under_way(taking: str) -> None:
     agent = Agent(taking)
     built = Built(agent, add_constant())
-    with agent.lock():
+    with agent._lock:
         built.close()
     assert len(agent.list_devices()) == 1
     with pytest.raises(BadDataError, match="no object has that number"):
@@ -105,7 +104,7 @@ def test_a_hanging_library_ends_with_its_client(tmp_path: Path) -> None:
         compiled = Built(agent, add_constant()).compile(0, PrepareOptions())
         hanging = threading.Thread(target=swallow, args=(compiled,), daemon=True)
         hanging.start()
-        assert comes_true(agent.lock().locked)
+        assert comes_true(agent._lock.locked)
         agent.close()
         hanging.join(60)
         assert not hanging.is_alive()

@@ -16,6 +16,6 @@ def find_drivers() -> "list[Driver | Unusable]":
     said = os.environ.get(VARIABLE)
     if not said:
         return []
-    from nnapi.drivers.foreign.discovery import list_drivers  # on demand: few programs need it
+    from nnapi.drivers.foreign.driver import list_drivers  # on demand: few programs need it
 
-    return list_drivers(said, VARIABLE)
+    return list_drivers(said)

@@ -5,7 +5,7 @@ import struct
 import time
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -88,20 +88,22 @@ class Agent:
         return not self._lost
 
     def ask(
-        self, kind: Ask, head: bytes, data: Sequence[Any] = (), size: int = 0, deadline: int | None = None
+        self,
+        kind: Ask,
+        head: bytes | Callable[[], bytes],
+        data: Sequence[Any] = (),
+        size: int = 0,
+        deadline: int | None = None,
     ) -> Answer:
         """Send a request and return the answer. Raises the error in it, and DriverDiedError once the connection is
-        lost, as it is if no answer comes until some seconds after a deadline."""
+        lost, as it is if no answer comes until some seconds after a deadline. A head with the rest of a time limit is
+        a function, called when its turn comes."""
         with self._lock:
-            return self.ask_locked(kind, head, data, size, deadline)
-
-    def ask_locked(
-        self, kind: Ask, head: bytes, data: Sequence[Any] = (), size: int = 0, deadline: int | None = None
-    ) -> Answer:
-        if self._released:
-            with suppress(NnapiError):
-                self._send_released()
-        return self._exchange(kind, head, data, size, deadline)
+            content = head() if callable(head) else head
+            if self._released:
+                with suppress(NnapiError):
+                    self._send_released()
+            return self._exchange(kind, content, data, size, deadline)
 
     def _send_released(self) -> None:
         with suppress(DeadObjectError):
@@ -140,9 +142,6 @@ class Agent:
             said = ResultCode(code).name if known else f"result code {code}, which NNAPI does not have"
             text = f"{text} of {self.path} gives {said}"
         raise (error_for(code) if known else OpFailedError)(text)
-
-    def lock(self) -> Any:
-        return self._lock
 
     def list_devices(self) -> list[DeviceFacts]:
         head = self.ask(Ask.DEVICES, b"").head

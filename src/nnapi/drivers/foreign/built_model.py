@@ -201,11 +201,12 @@ class Compiled:
         frame = Frame(self, [None if array is None else array.shape for array in request.inputs], shapes)
         parts = frame.lay_out(request.inputs)
         loop = 0 if request.loop_timeout == DEFAULT_LOOP_TIMEOUT else request.loop_timeout
-        with self.agent.lock():
+
+        def pack() -> bytes:
             rest = 0 if request.deadline is None else find_rest(request.deadline)
-            head = frame.pack(self._numbers, measure, rest, loop)
-            answer = self.agent.ask_locked(Ask.RUN, head, parts, frame.size, request.deadline)
-        return self._read(answer, frame)
+            return frame.pack(self._numbers, measure, rest, loop)
+
+        return self._read(self.agent.ask(Ask.RUN, pack, parts, frame.size, request.deadline), frame)
 
     def run_frame(self, frame: Frame, inputs: Sequence[Array]) -> list[Array]:
         """Compute once where no output has dynamic dimensions, and measure nothing."""

@@ -9,7 +9,7 @@ from nnapi.drivers.base import DriverDiedError, Inference, Outcome, Prepared, Re
 from nnapi.drivers.foreign.built_model import Compiled, Frame
 from nnapi.drivers.prepared import CLOSED, check_deadline
 from nnapi.drivers.wrapping import Borrowed
-from nnapi.errors import OpFailedError, need
+from nnapi.errors import OpFailedError, need, need_value
 from nnapi.locks import make_lock
 from nnapi.model.call import check_declared
 from nnapi.model.model import Model
@@ -27,8 +27,8 @@ class Live:
 
     def __init__(self, compiled: Compiled, needed: "Callable[[], None] | Live") -> None:
         self.compiled, self.needed = compiled, needed
-        self.free = weakref.finalize(self, _free, compiled, None if isinstance(needed, Live) else needed)
-        self.free.atexit = False
+        free = weakref.finalize(self, _free, compiled, None if isinstance(needed, Live) else needed)
+        free.atexit = False
 
 
 def _free(compiled: Compiled, needed: Callable[[], None] | None) -> None:
@@ -38,20 +38,18 @@ def _free(compiled: Compiled, needed: Callable[[], None] | None) -> None:
 
 
 class PreparedForeign:
-    """A compilation, or a burst of one, made again once its connection is lost. It is closed after its last run and its
-    last session."""
+    """A compilation, or a burst of one, made again once its connection is lost. It is freed after its last run and its
+    last session, which refer to it."""
 
-    def __init__(
-        self, model: Model, make: Callable[[], Live], section: Section, leave: Callable[[], None] | None = None
-    ) -> None:
-        """``section`` traces each run; ``leave`` is called once it is closed."""
-        self._model, self._make, self._section, self._leave_owner = model, make, section, leave
+    def __init__(self, model: Model, make: Callable[[], Live], section: Section) -> None:
+        """``section`` traces each run."""
+        self._model, self._make, self._section = model, make, section
         self._outputs = [model.operands[index].type for index in model.outputs]
         self._lock = make_lock()
         self._thread = threading.local()
         """The error of a thread's last run on the fast path, raised by its next run on the general path."""
-        self._users, self._is_closed = 0, False
-        self._live = make()
+        self._is_closed = False
+        self._live: Live | None = make()
 
     def execute(self, request: Request) -> Outcome:
         death: DriverDiedError | None = self._thread.__dict__.pop("death", None)
@@ -59,112 +57,81 @@ class PreparedForeign:
             raise death
         check_deadline(request)
         with self._section:
-            return self._execute(request, measure=True)
+            return self._run(self._need_open(), request, measure=True)
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
         """Return a run that measures nothing; None if an output has dynamic dimensions."""
         if not all(type.is_known for type in self._outputs):
             return None
-        frame = Frame(self._live.compiled, shapes, [type.dimensions for type in self._outputs])
+        compiled = need_value(self._live, CLOSED, OpFailedError).compiled
+        frame = Frame(compiled, shapes, [type.dimensions for type in self._outputs])
 
         def run(inputs: Sequence[Array]) -> list[Array]:
-            live = self._enter()
+            live = self._need_open()  # not freed before the end
             try:
                 return live.compiled.run_frame(frame, inputs)
             except DriverDiedError as death:
                 self._thread.death = death
                 raise
-            finally:
-                self._leave()
 
         return run
 
     def session(self) -> Prepared:
         """Return a burst; this itself if the library has none."""
-        live = self._enter()
-        if not live.compiled.agent.has_bursts:
-            self._leave()
+        if not self._need_open().compiled.agent.has_bursts:
             return Borrowed(self)
 
         def make() -> Live:
             live = self._find()
             return Live(live.compiled.open_burst(), live)
 
-        try:
-            return PreparedForeign(self._model, make, self._section, self._leave)
-        except BaseException:
-            self._leave()
-            raise
+        return PreparedForeign(self._model, make, self._section)
 
     def close(self) -> None:
         with self._lock:
-            is_free = not (self._is_closed or self._users)
-            self._is_closed = True
-        if is_free:
-            self._free()
+            self._is_closed, self._live = True, None
 
     def _find(self) -> Live:
-        """Return the compilation of a live connection."""
-        if not self._live.compiled.agent.is_alive:
-            with self._lock:
-                if not self._live.compiled.agent.is_alive:
-                    self._live = self._make()
-        return self._live
-
-    def _enter(self) -> Live:
+        """Return the compilation of a live connection, for the last sessions even once this is closed."""
+        live = self._live
+        if live is not None and live.compiled.agent.is_alive:
+            return live
         with self._lock:
-            need(not self._is_closed, CLOSED, OpFailedError)
-            self._users += 1
-        try:
-            return self._find()
-        except BaseException:
-            self._leave()
-            raise
+            live = self._live
+            if live is None or not live.compiled.agent.is_alive:
+                live = self._make()
+                self._live = None if self._is_closed else live
+            return live
 
-    def _leave(self) -> None:
-        with self._lock:
-            self._users -= 1
-            is_last = self._is_closed and not self._users
-        if is_last:
-            self._free()
-
-    def _free(self) -> None:
-        self._live.free()
-        if self._leave_owner:
-            self._leave_owner()
-
-    def _execute(self, request: Request, measure: bool) -> Outcome:
-        live = self._enter()
-        try:
-            return self._run(live, request, measure)
-        finally:
-            self._leave()
+    def _need_open(self) -> Live:
+        need(not self._is_closed, CLOSED, OpFailedError)
+        return self._find()
 
     def _run(self, live: Live, request: Request, measure: bool) -> Outcome:
+        path = live.compiled.agent.path
         shapes: list[Shape] = [tuple([n or GUESS for n in type.dimensions]) for type in self._outputs]
         for _ in range(TRIALS):
             result = live.compiled.run(request, shapes, measure)
             shapes = [
-                type.dimensions if shape is None else self._check(index, type, shape)
+                type.dimensions if shape is None else _check(path, index, type, shape)
                 for index, (type, shape) in enumerate(zip(self._outputs, result.shapes, strict=True))
             ]
             if result.is_complete:
-                outputs = [self._cut(*each) for each in zip(shapes, result.buffers, strict=True)]
+                outputs = [_cut(path, *each) for each in zip(shapes, result.buffers, strict=True)]
                 return Outcome(outputs, result.hardware_ns, result.driver_ns)
-        raise OpFailedError(f"{live.compiled.agent.path} asks for larger outputs than it has said that they are")
+        raise OpFailedError(f"{path} asks for larger outputs than it has said that they are")
 
-    def _check(self, index: int, declared: OperandType, shape: Shape) -> Shape:
-        try:
-            check_declared(declared.with_dimensions(shape), declared, is_model_output=True)
-        except OpFailedError as error:
-            raise OpFailedError(f"{self._live.compiled.agent.path}: output {index} {error}") from None
-        return shape
 
-    def _cut(self, shape: Shape, buffer: Array) -> Array:
-        count = math.prod(shape)
-        need(
-            count <= buffer.size,
-            f"{self._live.compiled.agent.path} says that it gave {count} elements, the buffer takes {buffer.size}",
-            OpFailedError,
-        )
-        return buffer[:count].reshape(shape)
+def _check(path: str, index: int, declared: OperandType, shape: Shape) -> Shape:
+    try:
+        check_declared(declared.with_dimensions(shape), declared, is_model_output=True)
+    except OpFailedError as error:
+        raise OpFailedError(f"{path}: output {index} {error}") from None
+    return shape
+
+
+def _cut(path: str, shape: Shape, buffer: Array) -> Array:
+    count = math.prod(shape)
+    takes = f"{path} says that it gave {count} elements, the buffer takes {buffer.size}"
+    need(count <= buffer.size, takes, OpFailedError)
+    return buffer[:count].reshape(shape)
