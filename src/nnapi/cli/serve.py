@@ -11,8 +11,7 @@ import nnapi
 from nnapi.cli.options import Names, device_option
 from nnapi.cli.text import console
 from nnapi.drivers.isolated.allowance import Allowance
-from nnapi.drivers.isolated.connection_rate import RATE
-from nnapi.drivers.isolated.service import APPLICATIONS, Service
+from nnapi.drivers.isolated.service import APPLICATIONS, RATE, Service
 from nnapi.errors import Mistake
 
 DEFAULT = Allowance()

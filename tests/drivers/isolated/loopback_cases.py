@@ -48,17 +48,14 @@ class Loopback:
         self.hello = body
         return self._driver
 
-    def end(self) -> tuple[str, bool]:
-        self.told.append("end")
+    def end(self, patience: float = 0) -> tuple[str, bool]:
+        self.told += ["end", patience] if patience else ["end"]
         with suppress(OSError):
             self.connection.shutdown(socket.SHUT_RDWR)
         return STATUS, self._by_itself
 
     def read_last_words(self) -> str:
         return self._said
-
-    def await_end(self, seconds: float) -> None:
-        self.told.append(seconds)
 
     def close(self) -> None:
         self.told.append("close")
@@ -69,10 +66,6 @@ class Loopback:
 
     def leave(self) -> None:
         self.told.append("leave")
-
-    def forget(self) -> None:
-        self.told.append("forget")
-        self.close()
 
 
 class Holding(Misbehaving):

@@ -17,11 +17,10 @@ from nnapi import Device, Model, device
 from nnapi.drivers.isolated import Isolated, plain_values
 from nnapi.drivers.isolated.allowance import Allowance
 from nnapi.drivers.isolated.channel import ANSWER, BINDING, REQUEST, SIZE
-from nnapi.drivers.isolated.connection_rate import RATE
 from nnapi.drivers.isolated.constants import lay_out
 from nnapi.drivers.isolated.descriptors import shared_file
 from nnapi.drivers.isolated.protocol import Body, Message, receive, send
-from nnapi.drivers.isolated.service import Service
+from nnapi.drivers.isolated.service import RATE, Service
 from tests.drivers.isolated.isolated_cases import Misbehaving, is_running
 
 OPTIONS = [1, 100, None, None, [], ""]

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nnapi.drivers.isolated.connection_rate import BURST, ConnectionRate
-from nnapi.drivers.isolated.service import Service
+from nnapi.drivers.isolated.service import BURST, ConnectionRate, Service
 from nnapi.errors import BadDataError
 from tests.drivers.isolated.service_cases import CONNECT, serving, workers
 from tests.waiting import comes_true

@@ -90,9 +90,6 @@ class Child:
         self.returncode, self._is_stuck = status, is_stuck
         self.done: list[Any] = []
 
-    def poll(self) -> int | None:
-        return self.returncode
-
     def kill(self) -> None:
         self.done.append("kill")
         if not self._is_stuck:
@@ -113,30 +110,21 @@ def start(monkeypatch: pytest.MonkeyPatch, child: Child) -> Process:
 @pytest.mark.parametrize(
     ("child", "end", "done"),
     [
-        (Child(None), ("its process was ended by SIGKILL", False), ["kill", 5.0]),
-        (Child(None, is_stuck=True), ("its process was ended by SIGKILL", False), ["kill", 5.0]),
-        (Child(0), ("its process ended with status 0", True), []),
-        (Child(-11), ("its process was ended by SIGSEGV", True), []),
+        (Child(None), ("its process was ended by SIGKILL", False), [0.5, "kill", 5.0]),
+        (Child(None, is_stuck=True), ("its process was ended by SIGKILL", False), [0.5, "kill", 5.0]),
+        (Child(0), ("its process ended with status 0", True), [0.5]),
+        (Child(-11), ("its process was ended by SIGSEGV", True), [0.5]),
     ],
 )
 def test_a_process_that_has_ended_is_not_killed(
     monkeypatch: pytest.MonkeyPatch, child: Child, end: tuple[str, bool], done: list[Any]
 ) -> None:
     process = start(monkeypatch, child)
-    assert process.end() == end
+    assert process.end(0.5) == end
     assert child.done == done
-    process.close()
-
-
-def test_an_end_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    child = Child(None)
-    process = start(monkeypatch, child)
-    process.await_end(0.5)
-    child.returncode = 7
-    process.await_end(0.25)
-    assert child.done == [0.5, 0.25]
-    process.forget()
+    process.leave()
     assert child.returncode == 0, "the system ends it"
+    process.close()
 
 
 def test_a_process_closes_what_it_opened(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,7 +230,7 @@ def test_a_peer_is_known_by_its_greeting(peer: tuple[Peer, socket.socket]) -> No
     assert (found.pid, found.descriptor, found.read_last_words()) == (0, None, "")
     found.leave()
     assert found.connection.fileno() >= 0
-    found.forget()
+    found.close()
     assert found.connection.fileno() == -1
     assert theirs.recv(1) == b""
 
@@ -303,7 +291,7 @@ def test_the_first_end_holds(peer: tuple[Peer, socket.socket]) -> None:
     found, theirs = peer
     for words in ("first", "second"):
         send(theirs, {"end": [words, True]})
-        found.await_end(60)
+        found._read_end(60)
         assert found._end == ("first", True)
     assert found.end() == ("first", True)
 

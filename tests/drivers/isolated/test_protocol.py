@@ -41,9 +41,7 @@ def test_descriptors_arrive(pair: Pair, length: int) -> None:
     assert message is not None
     assert len(message.descriptors) == 2
     assert not os.get_inheritable(message.descriptors[0])
-    assert message.read(11) == b"hello world"
-    with pytest.raises(ValueError, match="2 bytes are missing"):
-        message.read(13)
+    assert os.pread(message.descriptors[0], 13, 0) == b"hello world"
     message.close()
     message.close()
     assert message.descriptors == []
@@ -159,17 +157,6 @@ def test_a_message_has_at_most_64_descriptors_and_its_file(pair: Pair, count: in
         with pytest.raises(Violation, match="more descriptors than may be open"):
             receive(pair[1])
     assert count_descriptors() == before
-
-
-def test_a_file_is_read_from_its_beginning_in_pieces(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    inner = os.pread
-    monkeypatch.setattr(os, "pread", lambda file, length, at: inner(file, min(length, 4), at))
-    first, second = memory_file([b"hello world"]), memory_file([b"another one"])
-    message = protocol.Message({}, [first, second])
-    assert message.read(11) == b"hello world"
-    assert message.read(5) == b"hello"
-    assert message.read(0) == b""
-    message.close()
 
 
 def test_unknown_flags_are_ignored(pair: Pair) -> None:

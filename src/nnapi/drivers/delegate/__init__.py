@@ -15,6 +15,6 @@ def find_drivers() -> "list[Driver | Unusable]":
     if not has_settings():
         return []
     from nnapi.drivers.delegate.settings import list_settings  # on demand: few programs need it
-    from nnapi.drivers.isolated.probing import Unusable, probe_or_explain
+    from nnapi.drivers.isolated.probing import Unusable, probe
 
-    return [each if isinstance(each, Unusable) else probe_or_explain(each) for each in list_settings()]
+    return [each if isinstance(each, Unusable) else probe(each) for each in list_settings()]

@@ -4,6 +4,8 @@ of a library is loaded into the application."""
 import os
 from typing import TYPE_CHECKING
 
+from nnapi.errors import BadDataError, NnapiError, need
+
 if TYPE_CHECKING:
     from nnapi.drivers.base import Driver
     from nnapi.drivers.isolated.probing import Unusable
@@ -13,9 +15,19 @@ VARIABLE = "NNAPI_FOREIGN"
 
 def find_drivers() -> "list[Driver | Unusable]":
     """Return the drivers of all devices of the libraries that NNAPI_FOREIGN names, and the unusable ones."""
-    said = os.environ.get(VARIABLE)
-    if not said:
+    settings = [*filter(None, map(str.strip, os.environ.get(VARIABLE, "").split(",")))]
+    if not settings:
         return []
-    from nnapi.drivers.foreign.driver import list_drivers  # on demand: few programs need it
+    from nnapi.drivers.foreign.driver import list_devices  # on demand: few programs need it
+    from nnapi.drivers.isolated.probing import Unusable
 
-    return list_drivers(said)
+    found: list[Driver | Unusable] = []
+    for setting in settings:
+        name, _, path = setting.partition("=")
+        try:
+            need(name and path, f"{VARIABLE}: {setting!r} must be NAME=PATH or NAME=ADDRESS", BadDataError)
+            found += list_devices(name, path)
+        except NnapiError as error:
+            reason = str(error)
+            found.append(Unusable(name or VARIABLE, reason if path in reason else f"{path}: {reason}"))
+    return found

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from contextlib import closing
 
 from nnapi.codes import DeviceTypeCode
-from nnapi.drivers.base import ENGINE, Capabilities, DeviceInfo, Driver, PrepareOptions, Verdict
-from nnapi.drivers.foreign import VARIABLE
+from nnapi.drivers.base import ENGINE, Capabilities, DeviceInfo, PrepareOptions, Verdict
 from nnapi.drivers.foreign.agent import Agent
 from nnapi.drivers.foreign.built_model import Built
 from nnapi.drivers.foreign.prepared import Live, PreparedForeign
-from nnapi.drivers.isolated.probing import PATIENCE, Unusable
+from nnapi.drivers.isolated.probing import PATIENCE
 from nnapi.errors import BadDataError, DeadObjectError, NnapiError, OpFailedError, UnavailableDeviceError, need
 from nnapi.locks import make_lock
 from nnapi.model.model import Model, OperationCall
@@ -112,20 +111,6 @@ class ForeignDriver:
             need(call.match is not None, f"{call}: operations of extensions are not passed through", OpFailedError)
         with closing(Built(self.connect(), model, None if len(calls) == len(model.operations) else calls)) as built:
             return built.ask(self._index)
-
-
-def list_drivers(said: str) -> list[Driver | Unusable]:
-    """Return the drivers of all devices of the libraries in the value of NNAPI_FOREIGN, and the unusable ones."""
-    found: list[Driver | Unusable] = []
-    for setting in filter(None, map(str.strip, said.split(","))):
-        name, _, path = setting.partition("=")
-        try:
-            need(name and path, f"{VARIABLE}: {setting!r} must be NAME=PATH or NAME=ADDRESS", BadDataError)
-            found += list_devices(name, path)
-        except NnapiError as error:
-            reason = str(error)
-            found.append(Unusable(name or VARIABLE, reason if path in reason else f"{path}: {reason}"))
-    return found
 
 
 def list_devices(name: str, path: str, patience: float = PATIENCE) -> list[ForeignDriver]:

@@ -20,6 +20,7 @@ from nnapi.drivers.base import (
 )
 from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.connection import Connection
+from nnapi.drivers.isolated.constants import map_file
 from nnapi.drivers.isolated.descriptors import memory_file
 from nnapi.drivers.isolated.prepared import RemotePrepared, read_number
 from nnapi.drivers.isolated.process import Peer, Process
@@ -216,4 +217,6 @@ def _restore(connection: Connection, model: Model, entry: CacheEntry, options: P
 
 def _read_entry(answer: Message) -> bytes | None:
     length = answer.body["length"]
-    return None if length is None else answer.read(int(length))
+    if not length:
+        return None if length is None else b""
+    return bytes(map_file(length, answer.descriptors[0]).view(0, length).data)

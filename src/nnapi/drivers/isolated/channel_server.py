@@ -185,7 +185,7 @@ class ChannelServer:
             return {"length": None}, []
         if key:
             content = seal_entry(key, held.model, content)
-        return {"length": len(content)}, [memory_file([content] if content else [], "nnapi-cache-entry")]
+        return {"length": len(content)}, [memory_file([content], "nnapi-cache-entry")]
 
     def answer_session(self, body: Body, descriptors: Sequence[int]) -> Body:
         self._session.check_count(self._session.prepared)

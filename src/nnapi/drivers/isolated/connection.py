@@ -338,14 +338,14 @@ class Connection:
     def note_death(self) -> DriverDiedError:
         """Return the error to raise when the process has ended."""
         if self._end is None:
-            self._process.await_end(PATIENCE / 10)  # it may still be on its way
-            return self.end("")
+            return self.end("", PATIENCE / 10)  # it may still be on its way
         return self._error(*self._end, was_alone=False)
 
-    def end(self, reason: str) -> DriverDiedError:
-        """End the process and return the error to raise. The default reason is its exit status."""
+    def end(self, reason: str, patience: float = 0) -> DriverDiedError:
+        """End the process, unless it ends by itself within so many seconds, and return the error to raise. The default
+        reason is its exit status."""
         was_alone = len(self._active) <= 1
-        status, by_itself = self._process.end()
+        status, by_itself = self._process.end(patience)
         with self._lock:
             is_first = self._end is None
             if self._end is None:
@@ -384,7 +384,8 @@ class Connection:
         for channel in self._channels:
             channel.close()
         self._idle.clear()
-        self._process.forget()
+        self._process.leave()
+        self._process.close()
 
 
 def _abandon(process: Process | Peer, channels: list[ClientChannel]) -> None:

@@ -35,7 +35,7 @@ def lay_out(arrays: Sequence[Array]) -> tuple[dict[str, Any], list[int]]:
             size += data.nbytes + -data.nbytes % ALIGNED
         locations.append(found)
     if packed:
-        descriptors.append(memory_file([part for part in packed if len(part)], "nnapi-constants"))
+        descriptors.append(memory_file(packed, "nnapi-constants"))
     sizes = [os.fstat(descriptor).st_size for descriptor in descriptors]
     return {"sizes": sizes, "locations": locations}, descriptors
 

@@ -18,9 +18,8 @@ def memory_file(parts: Sequence[Any], name: str = "nnapi-message") -> int:
     """Return a descriptor of an immutable memory file with the concatenated parts."""
 
     def fill(file: int) -> None:
-        at = 0
-        for part in parts:
-            at = write_at(file, part, at)
+        with open(file, "wb", closefd=False) as stream:
+            stream.writelines(parts)
 
     return _sealed_file(name, SEALS | fcntl.F_SEAL_WRITE, fill)
 
@@ -39,15 +38,6 @@ def _sealed_file(name: str, seals: int, fill: Callable[[int], None]) -> int:
         os.close(file)
         raise
     return file
-
-
-def write_at(file: int, part: Any, at: int) -> int:
-    """Write contiguous bytes completely and return the offset behind them."""
-    rest = memoryview(part).cast("B")
-    while rest:
-        written = os.pwrite(file, rest, at)
-        rest, at = rest[written:], at + written
-    return at
 
 
 def is_sealed(file: int, seal: int = fcntl.F_SEAL_SHRINK) -> bool:

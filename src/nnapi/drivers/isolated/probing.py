@@ -21,16 +21,11 @@ class Unusable(NamedTuple):
         raise UnavailableDeviceError(self.reason)
 
 
-def probe(load: Any, patience: float = PATIENCE) -> Isolated:
-    """Return the isolated driver that ``load`` makes, after a first process has described it. Raises what ``load``
-    raises, and UnavailableDeviceError if the process ends or takes longer than ``patience`` seconds."""
-    driver = Isolated(load, patience=patience)
-    driver.describe()
-    return driver
-
-
-def probe_or_explain(setting: Any) -> Isolated | Unusable:
+def probe(setting: Any) -> Isolated | Unusable:
+    """Return the isolated driver of a picklable setting, after a first process has described it."""
+    driver = Isolated(setting, patience=PATIENCE)
     try:
-        return probe(setting)
+        driver.describe()
     except NnapiError as error:
         return Unusable(setting.name, str(error))
+    return driver

@@ -57,28 +57,22 @@ class Process:
         with suppress(OSError):
             self.descriptor = os.pidfd_open(self.pid)
 
-    def end(self) -> tuple[str, bool]:
-        """End it; return how it ended, and whether by itself."""
-        return describe_end(self._end())
+    def end(self, patience: float = 0) -> tuple[str, bool]:
+        """End it unless it ends by itself within so many seconds; return how it ended, and whether by itself."""
+        return describe_end(self._end(patience))
 
     def read_last_words(self) -> str:
         """Return the last line of the driver's output, if that was collected."""
         return "" if self._output is None else read_last_words(self._output)
 
-    def _end(self) -> int:
+    def _end(self, patience: float) -> int:
         with self._lock:
-            if self._process.poll() is None:
-                self._process.kill()
-                try:
-                    self._process.wait(PATIENCE)
-                except subprocess.TimeoutExpired:  # it is in the system's hands
-                    return -signal.SIGKILL
-            return self._process.returncode or 0
-
-    def await_end(self, seconds: float) -> None:
-        """Wait until the process ends by itself, at most so many seconds; :meth:`end` then describes the end."""
-        with self._lock, suppress(subprocess.TimeoutExpired):
-            self._process.wait(seconds)
+            with suppress(subprocess.TimeoutExpired):
+                return self._process.wait(patience)
+            self._process.kill()
+            with suppress(subprocess.TimeoutExpired):
+                return self._process.wait(PATIENCE)
+            return -signal.SIGKILL  # it is in the system's hands
 
     def close(self) -> None:
         self.connection.close()
@@ -90,10 +84,6 @@ class Process:
     def leave(self) -> None:
         """Let the system end it with this process."""
         self._process.returncode = 0
-
-    def forget(self) -> None:
-        self.leave()
-        self.close()
 
 
 class Peer:
@@ -119,9 +109,10 @@ class Peer:
             reason = f"it let nobody in for {patience:g} s" if is_late and patience is not None else error.strerror
             raise DeadObjectError(f"nobody serves devices at {path}: {reason}") from None
 
-    def end(self) -> tuple[str, bool]:
-        """Disconnect; return how the worker ended, and whether by itself."""
-        self.await_end(0)
+    def end(self, patience: float = 0) -> tuple[str, bool]:
+        """Disconnect; return how the worker ended, which the service reports within so many seconds, and whether by
+        itself."""
+        self._read_end(patience)
         with suppress(OSError):
             self.connection.shutdown(socket.SHUT_RDWR)
         return self._end or ("the service has ended the connection", False)
@@ -130,8 +121,7 @@ class Peer:
         """Return nothing: the service does not pass on what its engines write."""
         return ""
 
-    def await_end(self, seconds: float) -> None:
-        """Wait for the service's report of the worker's end, at most so many seconds."""
+    def _read_end(self, seconds: float) -> None:
         if self._end is None and self.connection.fileno() >= 0:
             poll = select.poll()
             poll.register(self.connection, select.POLLIN)
@@ -146,9 +136,6 @@ class Peer:
 
     def leave(self) -> None:
         """Do nothing: the service outlives this process."""
-
-    def forget(self) -> None:
-        self.close()
 
 
 def describe_end(status: int) -> tuple[str, bool]:

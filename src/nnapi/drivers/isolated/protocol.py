@@ -45,16 +45,6 @@ class Message(NamedTuple):
     body: Body
     descriptors: list[int]
 
-    def read(self, length: int) -> bytes:
-        """Return that many bytes of the message's file; ValueError if it is shorter."""
-        found = b""
-        while len(found) < length:
-            part = os.pread(self.descriptors[0], length - len(found), len(found))
-            if not part:
-                raise ValueError(f"{length - len(found)} bytes are missing")
-            found += part
-        return found
-
     def close(self) -> None:
         while self.descriptors:
             os.close(self.descriptors.pop())

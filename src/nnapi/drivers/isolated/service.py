@@ -22,7 +22,6 @@ from nnapi.drivers.base import Driver
 from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.allowance import Allowance
 from nnapi.drivers.isolated.child import end_with
-from nnapi.drivers.isolated.connection_rate import RATE, ConnectionRate
 from nnapi.drivers.isolated.process import describe_end
 from nnapi.drivers.isolated.process_limits import lower_priority
 from nnapi.drivers.isolated.process_limits import refuse as refuse_calls
@@ -58,6 +57,25 @@ TICK = 0.5
 """Seconds between two checks of how long runs take."""
 GRACE = 5.0
 """Seconds for a worker to end by itself after its application."""
+RATE = 4.0
+"""New connections of one process in a second: a worker costs some 15 ms of a processor."""
+BURST = 32
+"""Connections that a process may open at once after a pause."""
+
+
+class ConnectionRate:
+    """A token bucket for each process, so that one that comes and goes waits, without a worker."""
+
+    def __init__(self, per_second: float) -> None:
+        self._interval = 1 / per_second
+        self._full: dict[int, float] = {}
+        """When the bucket of a process will be full again."""
+
+    def book(self, process: int, now: float) -> float:
+        """Count a connection. Returns the time from which on it may be answered, ``now`` within the rate."""
+        self._full = {each: full for each, full in self._full.items() if full > now}
+        full = self._full[process] = self._full.get(process, now) + self._interval
+        return max(now, full - BURST * self._interval)
 
 
 @dataclass(eq=False)
