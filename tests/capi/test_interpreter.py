@@ -53,7 +53,7 @@ def client(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def library(package: Path) -> Path:
-    return package / installation.library().relative_to(installation.HEADERS.parent.parent)
+    return package / installation.library().relative_to(installation.include().parent.parent)
 
 
 def environment(package: Path, folder: Path, *options: str) -> Path:

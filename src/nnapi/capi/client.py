@@ -7,7 +7,7 @@ import ctypes
 import os
 import weakref
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partialmethod
 from typing import Any, Self
 
 import numpy as np
@@ -222,13 +222,9 @@ class Execution(Owner):
         self.kept: list[Any] = []
         super().__init__("Execution", make_handle("ANeuralNetworksExecution_create", compilation.handle))
 
-    def set_input(self, index: int, buffer: Any, type: OperandType | None = None, length: int | None = None) -> None:
-        self._bind("ANeuralNetworksExecution_setInput", index, buffer, type, length)
-
-    def set_output(self, index: int, buffer: Any, type: OperandType | None = None, length: int | None = None) -> None:
-        self._bind("ANeuralNetworksExecution_setOutput", index, buffer, type, length)
-
-    def _bind(self, name: str, index: int, buffer: Any, type: OperandType | None, length: int | None) -> None:
+    def _bind(
+        self, name: str, index: int, buffer: Any, type: OperandType | None = None, length: int | None = None
+    ) -> None:
         address, size, keeper = buffer_of(buffer)
         self.kept.append(keeper)
         given = self._complete_type(name, index, buffer) if type is None else type
@@ -242,16 +238,14 @@ class Execution(Owner):
             return None
         return declared.with_dimensions(buffer.shape)
 
-    def set_input_from_memory(self, index: int, memory: Memory, offset: int, length: int) -> None:
-        self._bind_memory("ANeuralNetworksExecution_setInputFromMemory", index, memory, offset, length)
-
-    def set_output_from_memory(self, index: int, memory: Memory, offset: int, length: int) -> None:
-        self._bind_memory("ANeuralNetworksExecution_setOutputFromMemory", index, memory, offset, length)
-
     def _bind_memory(self, name: str, index: int, memory: Memory, offset: int, length: int) -> None:
         self.kept.append(memory)
         call(name, self.handle, index, None, memory.handle, offset, length)
 
+    set_input = partialmethod(_bind, "ANeuralNetworksExecution_setInput")
+    set_output = partialmethod(_bind, "ANeuralNetworksExecution_setOutput")
+    set_input_from_memory = partialmethod(_bind_memory, "ANeuralNetworksExecution_setInputFromMemory")
+    set_output_from_memory = partialmethod(_bind_memory, "ANeuralNetworksExecution_setOutputFromMemory")
     set_loop_timeout = forward("Execution_setLoopTimeout")
     compute = forward("Execution_compute")
     burst_compute = forward("Execution_burstCompute")

@@ -15,7 +15,6 @@ from urllib.parse import unquote
 FOLDER = Path(__file__).resolve().parent / str(sysconfig.get_config_var("SOABI"))
 """The library's folder, one for each Python, because one checkout may be installed for several."""
 
-HEADERS = Path(__file__).resolve().parent / "include"
 NAME = "libneuralnetworks.so"
 SYSTEM = (Path("/lib"), Path("/usr/lib"), Path("/lib64"), Path("/usr/lib64"))
 
@@ -31,7 +30,8 @@ def delegate() -> Path:
 
 
 def include() -> Path:
-    return HEADERS
+    """Return the folder of the headers."""
+    return Path(__file__).resolve().parent / "include"
 
 
 def library_problem() -> str | None:

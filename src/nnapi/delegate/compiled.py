@@ -19,15 +19,16 @@ class Compiled:
     def bind(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
         """Return a run on these arrays; 64-bit values must fit in 32 bits."""
         memory, compute = self._burst.bind(*(array.shape for array in inputs))
-        if any(array.dtype == np.int64 for array in inputs):
-            return lambda: _run(inputs, memory, compute, outputs)
         pairs = list(zip(memory, inputs, strict=True))
-        if len(pairs) != 1 or len(outputs) != 1:
+        wide = [pair for pair in pairs if pair[1].dtype == np.int64]
+        if wide or len(pairs) != 1 or len(outputs) != 1:
 
             def run_several() -> None:
                 for place, array in pairs:
                     place[...] = array
-                for output, result in zip(outputs, compute(), strict=False):
+                for place, array in wide:
+                    need(np.array_equal(place, array), "an input exceeds 32 bits", BadDataError)
+                for output, result in zip(outputs, compute(), strict=True):
                     output[...] = result
 
             return run_several
@@ -42,17 +43,6 @@ class Compiled:
     def close(self) -> None:
         self._burst.close()
         self.compilation.close()
-
-
-def _run(
-    inputs: Sequence[Array], memory: Sequence[Array], compute: Callable[[], list[Array]], outputs: Sequence[Array]
-) -> None:
-    for array, place in zip(inputs, memory, strict=True):
-        np.copyto(place, array, casting="unsafe")
-        if array.dtype == np.int64:
-            need(np.array_equal(place, array), "an input exceeds 32 bits", BadDataError)
-    for output, result in zip(outputs, compute(), strict=True):
-        output[...] = result
 
 
 MARK = 0x5A

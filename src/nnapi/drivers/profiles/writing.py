@@ -6,7 +6,7 @@ from typing import Any
 
 from nnapi.codes import OperandCode
 from nnapi.drivers.base import Capabilities, Performance
-from nnapi.drivers.profiles.profile import PLAIN, OperandLimits, OperationLimits, Profile
+from nnapi.drivers.profiles.profile import ANYTHING, PLAIN, OperandLimits, OperationLimits, Profile
 
 
 def write_profile(profile: Profile) -> str:
@@ -48,17 +48,12 @@ def _list_limits(limits: OperationLimits) -> list[tuple[str, Any]]:
     return [*_limits(limits.first), *((f"operands.{name}", each) for name, each in below.items())]
 
 
-def _limits(limits: OperandLimits) -> Iterator[tuple[str, Any]]:
+def _limits(limits: OperandLimits) -> list[tuple[str, Any]]:
+    """List the fields that limit something, which are the keys of the file."""
+    given = {name: value for name, value in vars(limits).items() if value != getattr(ANYTHING, name)}
     if limits.types is not None:
-        yield "types", [OperandCode(code).name for code in limits.types]
-    if limits.ranks is not None:
-        yield "ranks", list(limits.ranks)
-    if limits.largest_dimension is not None:
-        yield "largest_dimension", limits.largest_dimension
-    if limits.constant:
-        yield "constant", True
-    if limits.values is not None:
-        yield "values", list(limits.values)
+        given["types"] = [OperandCode(code).name for code in limits.types]
+    return [*given.items()]
 
 
 def _table(entries: list[tuple[str, Any]]) -> str:

@@ -2,22 +2,15 @@
 
 import time
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from nnapi.drivers.base import DEFAULT_LOOP_TIMEOUT, LoopTimeoutError
+from nnapi.drivers.base import LoopTimeoutError, Request
 from nnapi.errors import OpFailedError, need
 from nnapi.model.operand import Array
 
 
-@dataclass(frozen=True)
-class Limits:
-    deadline: int | None = None
-    loop_timeout: int = DEFAULT_LOOP_TIMEOUT
-
-
 class Computable(Protocol):
-    def compute(self, inputs: Sequence[Array | None], limits: Limits) -> "Computation": ...
+    def compute(self, request: Request) -> "Computation": ...
 
 
 Wanted: TypeAlias = tuple[Computable, Sequence[Array | None]]
@@ -25,9 +18,9 @@ Wanted: TypeAlias = tuple[Computable, Sequence[Array | None]]
 Computation: TypeAlias = Generator[Wanted, Any, list[Array]]
 
 
-def run(computation: Computation, limits: Limits) -> list[Array]:
-    """Run a computation and its nested ones; return its result."""
-    waiting = [computation]  # models may be nested deeper than Python's calls
+def run(model: Computable, request: Request) -> list[Array]:
+    """Run a model and its nested ones within the limits of the request; return its result."""
+    waiting = [model.compute(request)]  # models may be nested deeper than Python's calls
     results: list[Array] | None = None
     error: BaseException | None = None
     while True:
@@ -46,12 +39,12 @@ def run(computation: Computation, limits: Limits) -> list[Array]:
                 raise
             error = raised
         else:
-            model, inputs = wanted
-            waiting.append(model.compute(inputs, limits))
+            nested, inputs = wanted
+            waiting.append(nested.compute(request._replace(inputs=inputs)))
             results = error = None
 
 
-def run_if(models: Sequence[Computable], arrays: Sequence[Array | None], outputs: int, limits: Limits) -> Computation:
+def run_if(models: Sequence[Computable], arrays: Sequence[Array | None], outputs: int, request: Request) -> Computation:
     """Run the first branch if the condition's byte is not zero, else the second."""
     then, otherwise = models
     results: list[Array] = yield (then if _truth(arrays[0]) else otherwise), arrays[1:]
@@ -59,7 +52,7 @@ def run_if(models: Sequence[Computable], arrays: Sequence[Array | None], outputs
 
 
 def run_while(
-    models: Sequence[Computable], arrays: Sequence[Array | None], outputs: int, limits: Limits
+    models: Sequence[Computable], arrays: Sequence[Array | None], outputs: int, request: Request
 ) -> Computation:
     """Run the body while the condition holds; return the first ``outputs`` of the state.
 
@@ -67,11 +60,11 @@ def run_while(
     purpose: as in the rule, they read the clock after each condition, whatever its result.
     """
     condition, body = models
-    end = time.monotonic_ns() + limits.loop_timeout
+    end = time.monotonic_ns() + request.loop_timeout
     state = list(arrays)
     while _truth((yield condition, state)[0]):
         if time.monotonic_ns() > end:
-            raise LoopTimeoutError(f"the loop ran longer than {limits.loop_timeout} ns, its limit by set_loop_timeout")
+            raise LoopTimeoutError(f"the loop ran longer than {request.loop_timeout} ns, its limit by set_loop_timeout")
         results = yield body, state
         state[: len(results)] = results
     need(all(array is not None for array in state[:outputs]), "an input that becomes an output is omitted")

@@ -13,7 +13,7 @@ import numpy as np
 from nnapi.codes import CONTROL_FLOW, OperationCode
 from nnapi.drivers.base import Outcome, Request
 from nnapi.drivers.prepared import PerShapes, Shapes, check_deadline
-from nnapi.drivers.reference.control_flow import Computation, Limits, Wanted, run, run_if, run_while
+from nnapi.drivers.reference.control_flow import Computation, Wanted, run, run_if, run_while
 from nnapi.errors import MissedDeadlineTransientError, NnapiError, need
 from nnapi.locks import make_lock
 from nnapi.lowering.lower import KnownTypes, check_results, normalize_call
@@ -89,21 +89,21 @@ class Program:
 
         return replace(step, run=run)
 
-    def compute(self, inputs: Sequence[Array | None], limits: Limits) -> Computation:
+    def compute(self, request: Request) -> Computation:
         need_whole(self._mapped)
-        values = self.constants.copy()
-        for index, array in zip(self.model.inputs, inputs, strict=True):
+        values, deadline = self.constants.copy(), request.deadline
+        for index, array in zip(self.model.inputs, request.inputs, strict=True):
             values[index] = array
         late: KnownTypes | None = None
         traced = spans.active
         for (call, step), dead in zip(self.steps, self.dead, strict=True):
-            if limits.deadline is not None and time.monotonic_ns() > limits.deadline:
+            if deadline is not None and time.monotonic_ns() > deadline:
                 raise MissedDeadlineTransientError(f"the time limit passed before {call}")
             try:
                 if step is None:
                     late = self.types.copy() if late is None else late
                     with self._section(call):
-                        results = yield from self._run_late(call, values, late, limits)
+                        results = yield from self._run_late(call, values, late, request)
                 elif traced:
                     with self._section(call):
                         results = step.run(*[values[index] for index in step.inputs])
@@ -128,11 +128,11 @@ class Program:
         return section
 
     def _run_late(
-        self, call: OperationCall, values: list[Array | None], types: KnownTypes, limits: Limits
+        self, call: OperationCall, values: list[Array | None], types: KnownTypes, request: Request
     ) -> Generator[Wanted, Any, Sequence[Array]]:
         operands = self.model.operands
         if call.code in CONTROL_FLOW:
-            return (yield from self._control_flow(call, values, limits))
+            return (yield from self._control_flow(call, values, request))
         for index in call.inputs:
             value, declared = values[index], operands[index].type
             if index not in types and value is not None:
@@ -143,7 +143,7 @@ class Program:
             types[index] = type.with_dimensions(() if type.is_scalar else array.shape)
         return results
 
-    def _control_flow(self, call: OperationCall, values: list[Array | None], limits: Limits) -> Computation:
+    def _control_flow(self, call: OperationCall, values: list[Array | None], request: Request) -> Computation:
         references = [
             self.prepared.prepare_nested(self.model.operands[i].value)
             for i in call.inputs
@@ -151,7 +151,7 @@ class Program:
         ]
         arrays = [values[i] for i in call.inputs if self.model.operands[i].lifetime != Lifetime.SUBGRAPH]
         run_it = run_if if call.code == OperationCode.IF else run_while
-        results = yield from run_it(references, arrays, len(call.outputs), limits)
+        results = yield from run_it(references, arrays, len(call.outputs), request)
         for index, array in zip(call.outputs, results, strict=True):
             operand = self.model.operands[index]
             if not operand.type.is_scalar:
@@ -194,17 +194,16 @@ class PreparedReference:
     def execute(self, request: Request) -> Outcome:
         check_deadline(request)
         with np.errstate(all="ignore"):
-            limits = Limits(request.deadline, request.loop_timeout)
-            outputs = run(self.compute(request.inputs, limits), limits)  # which may be views of inputs or constants
+            outputs = run(self, request)  # which may be views of inputs or constants
         taken = {id(array) for array in request.inputs}  # a loop that never ran gives back what it was given
         return Outcome([_take_or_copy(array, taken) for array in outputs])
 
-    def compute(self, inputs: Sequence[Array | None], limits: Limits) -> Computation:
+    def compute(self, request: Request) -> Computation:
         """Run as a computation, which yields nested models."""
-        program = self._programs.get(tuple(None if array is None else array.shape for array in inputs))
+        program = self._programs.get(tuple(None if array is None else array.shape for array in request.inputs))
         if isinstance(program, NnapiError):
             raise copy.copy(program)  # raised as it is, it would collect the frames of every run
-        return (yield from program.compute(inputs, limits))
+        return (yield from program.compute(request))
 
     def prepare_nested(self, model: Model) -> PreparedReference:
         with self._lock:
