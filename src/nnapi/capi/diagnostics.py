@@ -38,7 +38,7 @@ MODES = {
     "ANeuralNetworksExecution_startCompute": Mode.ASYNC,
     "ANeuralNetworksExecution_startComputeWithDependencies": Mode.ASYNC_WITH_DEPS,
 }
-FLOATS = {
+FLOATS: dict[int, DataClass] = {
     OperandCode.FLOAT32: DataClass.FLOAT32,
     OperandCode.TENSOR_FLOAT32: DataClass.FLOAT32,
     OperandCode.FLOAT16: DataClass.FLOAT16,
@@ -49,12 +49,8 @@ Call = Callable[..., int]
 
 
 def data_class(types: Iterable[OperandType]) -> DataClass:
-    classes = {
-        FLOATS.get(OperandCode(type.code), DataClass.QUANT if type.is_quantized else DataClass.OTHER)
-        if type.code in OperandCode.__members__.values()
-        else DataClass.OTHER
-        for type in types
-    }
+    others = {True: DataClass.QUANT, False: DataClass.OTHER}
+    classes = {FLOATS.get(type.code, others[type.is_quantized]) for type in types}
     return classes.pop() if len(classes) == 1 else DataClass.MIXED if classes else DataClass.UNKNOWN
 
 

@@ -60,10 +60,7 @@ def bind(number: int, context: Any) -> int:
 
 
 def run(number: int) -> int:
-    try:
-        _runs[number]()
-    except BaseException as error:
-        return _report(error)
+    _runs[number]()
     return 1
 
 
@@ -71,37 +68,22 @@ def _text(pointer: Any) -> str:
     return os.fsdecode(ffi.string(pointer))
 
 
-def _report(error: BaseException) -> int:
-    """Set the message of a failure and return 0."""
+def _report(kind: type[BaseException], error: BaseException, traceback: Any) -> None:
+    """Set the message of a failure; cffi then returns 0."""
     is_explained = isinstance(error, (NnapiError, NotClaimed))
-    message = str(error) if is_explained else f"{type(error).__name__}: {error}"
+    message = str(error) if is_explained else f"{kind.__name__}: {error}"
     lib.nnapi_bridge_say(f"nnapi: {message}".encode(errors="replace"))
-    return 0
 
 
-def _report_failures(answer: Callable[..., int]) -> Callable[..., int]:
-    def call_and_report(*arguments: Any) -> int:
-        try:
-            return answer(*arguments)
-        except BaseException as error:
-            return _report(error)
-
-    return call_and_report
-
-
-def _connect() -> None:
-    answers: dict[str, Callable[..., int]] = {
-        "open": open_delegate,
-        "open_part": open_part,
-        "choose": choose,
-        "prepare": prepare,
-        "bind": bind,
-    }
-    for name, answer in answers.items():
-        ffi.def_extern(name=f"py_delegate_{name}", error=0)(_report_failures(answer))
-    ffi.def_extern(name="py_delegate_run", error=0)(run)
-    ffi.def_extern(name="py_delegate_close")(close_delegate)
-    ffi.def_extern(name="py_delegate_close_part")(close_part)
-
-
-_connect()
+ANSWERS: dict[str, Callable[..., int]] = {
+    "open": open_delegate,
+    "open_part": open_part,
+    "choose": choose,
+    "prepare": prepare,
+    "bind": bind,
+    "run": run,
+}
+for name, answer in ANSWERS.items():
+    ffi.def_extern(name=f"py_delegate_{name}", error=0, onerror=_report)(answer)
+ffi.def_extern(name="py_delegate_close")(close_delegate)
+ffi.def_extern(name="py_delegate_close_part")(close_part)

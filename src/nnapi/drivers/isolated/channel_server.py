@@ -2,7 +2,6 @@
 
 import hmac
 import itertools
-import json
 import os
 import socket
 import time
@@ -33,6 +32,7 @@ from nnapi.drivers.isolated.plain_values import ATTRIBUTES, to_value
 from nnapi.drivers.isolated.protocol import Body, Message, receive, refuse, send
 from nnapi.drivers.isolated.session import PreparedModel, Session, free_memory
 from nnapi.errors import BadDataError, OpFailedError, need
+from nnapi.model.content_hash import hash_content
 from nnapi.model.model import Model
 from nnapi.model.operand import Shape
 from nnapi.trace import spans
@@ -274,9 +274,6 @@ def open_entry(key: bytes, model: Model, sealed: bytes) -> bytes:
 
 
 def _sign(key: bytes, model: Model, content: bytes) -> bytes:
-    described, arrays = plain_values.of_model(model)
-    digest = blake2b(json.dumps(described).encode(), key=key, digest_size=DIGEST_SIZE)
-    for part in (*(plain_values.of_bytes(array).tobytes() for array in arrays), content):
-        digest.update(len(part).to_bytes(8, "little"))
-        digest.update(part)
-    return digest.digest()
+    state = blake2b(hash_content(model), key=key, digest_size=DIGEST_SIZE)
+    state.update(content)
+    return state.digest()
