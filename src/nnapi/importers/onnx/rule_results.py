@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from nnapi.codes import OperandCode
 from nnapi.importers.graph import Value
 from nnapi.importers.onnx.folding import compute_constants
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
 from nnapi.importers.onnx.rules import RULES, Result
-from nnapi.importers.onnx.tensors import BYTES, CODES, ELEMS, FLOAT, INT64, Tensor
+from nnapi.importers.onnx.tensors import BYTES, CODES, ELEMS, FLOAT, FLOAT16, INT64, Tensor, constant
 from nnapi.importers.refusals import Refused
-from nnapi.model.operand import OperandType
+from nnapi.model.operand import Array, OperandType
+
+Operand: TypeAlias = "Tensor | float | Sequence[int] | Array | None"
+"""An input of a composed operator; numbers are constants, integers are int64."""
 
 
 def as_tensor(node: Node, name: str, result: Result | None) -> Tensor:
@@ -74,14 +79,28 @@ def apply_rule(node: Node, kind: str, tensors: Sequence[Tensor | None], wanted: 
     return found
 
 
-def compose(node: Node, kind: str, *tensors: Tensor | None, **attributes: Any) -> Tensor:
-    """Apply an operator of the default domain under a new name; fold constants."""
+def compose(node: Node, kind: str, *operands: Operand, **attributes: Any) -> Tensor:
+    """Apply an operator of the default domain under a new name; fold constants. A number has the type of the first
+    tensor."""
     from onnx import helper
 
     scope, name = node.conversion, f"{node.name}:{kind}{next(node.conversion.state.numbers)}"
+    leader = next((each for each in operands if isinstance(each, Tensor)), None)
+    tensors = [
+        each if each is None or isinstance(each, Tensor) else _constant(f"{name}:{i}", each, leader)
+        for i, each in enumerate(operands)
+    ]
     proto = helper.make_node(kind, [tensor.name if tensor else "" for tensor in tensors], [name], **attributes)
     known = compute_constants(scope.state.file, proto, scope.opsets[""], tensors)
     if known is not None and known[0] is not None:
         return known[0]
     inner = Node(scope, proto, tensors, scope.schema(kind))
     return as_tensor(inner, name, call_rule(inner, kind)[0])
+
+
+def _constant(name: str, value: float | Sequence[int] | Array, like: Tensor | None) -> Tensor:
+    if isinstance(value, float):
+        array = np.array(value, np.float16 if like is not None and like.elem == FLOAT16 else np.float32)
+    else:
+        array = value if isinstance(value, np.ndarray) else np.array(value, np.int64)
+    return constant(name, array)

@@ -10,7 +10,7 @@ import numpy as np
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rule_results import compose
 from nnapi.importers.onnx.rules import Result, rule
-from nnapi.importers.onnx.rules.composed import add, number
+from nnapi.importers.onnx.rules.composed import add
 from nnapi.importers.onnx.tensors import FLOAT, FLOAT16, INT32, Tensor, constant
 from nnapi.importers.refusals import expressible
 from nnapi.model.operand import Array
@@ -31,19 +31,13 @@ class Heads(NamedTuple):
         return self.key.dims[2] - self.query.dims[2]
 
 
-def _numbers(node: Node, values: Sequence[int] | Array) -> Tensor:
-    array = np.asarray(values, np.int64)
-    return constant(f"{node.name}:{array.tolist()}", array)
-
-
 def _reshape(node: Node, x: Tensor, *shape: int) -> Tensor:
-    return compose(node, "Reshape", x, _numbers(node, shape))
+    return compose(node, "Reshape", x, shape)
 
 
 def _part(node: Node, x: Tensor, begin: int, end: int, axis: int = -1, step: int = 1) -> Tensor:
     whole = (begin, end, step) == (0, x.dims[axis], 1)
-    bounds = [_numbers(node, [each]) for each in (begin, end, axis % x.rank, step)]
-    return x if whole else compose(node, "Slice", x, *bounds)
+    return x if whole else compose(node, "Slice", x, [begin], [end], [axis % x.rank], [step])
 
 
 def _swap(node: Node, x: Tensor) -> Tensor:
@@ -67,12 +61,6 @@ def _concatenate(node: Node, past: Tensor | None, now: Tensor) -> Tensor:
     return compose(node, "Concat", past, now, axis=2) if past is not None and past.dims[2] else now
 
 
-def _mask(node: Node, kept: Tensor, filter: float, like: Tensor) -> Tensor:
-    """Return scores to add for a mask of ones and zeros: 0 and ``filter``."""
-    kept = compose(node, "Cast", kept, to=like.elem)
-    return compose(node, "Mul", compose(node, "Sub", number(node, 1, like), kept), number(node, filter, like))
-
-
 def _padding(node: Node, i: int, heads: Heads) -> Tensor | None:
     """Return the mask in input ``i`` as scores: it holds lengths, or ones and zeros for keys or for pairs."""
     if not node.has(i):
@@ -81,12 +69,13 @@ def _padding(node: Node, i: int, heads: Heads) -> Tensor | None:
     shapes = {(batches, keys): (batches, 1, 1, keys), (batches, rows, keys): (batches, 1, rows, keys)}
     shapes[batches, 1, rows, keys] = batches, 1, rows, keys
     if mask.dims == (batches,):
-        line = constant(f"{node.name}:line", np.arange(keys, dtype=np.int32).reshape(1, 1, 1, keys))
+        line = np.arange(keys, dtype=np.int32).reshape(1, 1, 1, keys)
         kept = compose(node, "Less", line, compose(node, "Cast", _reshape(node, mask, batches, 1, 1, 1), to=INT32))
     else:
         expressible(mask.dims in shapes, f"its mask is {list(mask.dims)} for {batches} × {rows} rows and {keys} keys")
         kept = _reshape(node, mask, *shapes[mask.dims])
-    return _mask(node, kept, float(node.attribute("mask_filter_value", -10000.0)), heads.query)
+    dropped = compose(node, "Sub", 1.0, compose(node, "Cast", kept, to=heads.query.elem))
+    return compose(node, "Mul", dropped, float(node.attribute("mask_filter_value", -10000.0)))
 
 
 def _causal(node: Node, heads: Heads, window: int = -1) -> Tensor:
@@ -102,11 +91,11 @@ def _attend(node: Node, heads: Heads, masks: Sequence[Tensor | None]) -> Tensor:
     batches, count, rows, width = heads.query.dims
     scale = float(node.attribute("scale", 0.0)) or width**-0.5
     keys = compose(node, "Transpose", heads.key, perm=[0, 1, 3, 2])
-    query = compose(node, "Mul", heads.query, number(node, scale, heads.query))
+    query = compose(node, "Mul", heads.query, scale)
     scores, cap = compose(node, "MatMul", query, keys), float(node.attribute("softcap", 0.0))
     if cap:
-        inner = compose(node, "Tanh", compose(node, "Div", scores, number(node, cap, scores)))
-        scores = compose(node, "Mul", inner, number(node, cap, scores))
+        inner = compose(node, "Tanh", compose(node, "Div", scores, cap))
+        scores = compose(node, "Mul", inner, cap)
     for mask in masks:
         scores = add(node, scores, mask)
     found = compose(node, "MatMul", compose(node, "Softmax", scores, axis=3), heads.value)
@@ -185,11 +174,11 @@ def group_query_attention(node: Node) -> list[Result | None]:
     )
     if node.attribute("do_rotary", 0):
         given = np.arange(past, past + rows, dtype=np.int64)
-        positions = node.given(9) or _numbers(node, np.broadcast_to(given, (batches, rows)))
+        positions = node.given(9) or np.broadcast_to(given, (batches, rows))
         interleaved = bool(node.attribute("rotary_interleaved", 0))
         query, key = (_rotate(node, each, positions, (7, 8), interleaved) for each in (query, key))
     state = [_concatenate(node, node.given(i), each) for i, each in ((3, key), (4, value))]
-    order = _numbers(node, np.repeat(np.arange(shared), heads // shared))
+    order = np.repeat(np.arange(shared), heads // shared)
     spread = state if heads == shared else [compose(node, "Gather", each, order, axis=1) for each in state]
     window = int(node.attribute("local_window_size", -1))
     causal = _causal(node, Heads(query, *spread), window)
@@ -197,7 +186,7 @@ def group_query_attention(node: Node) -> list[Result | None]:
 
 
 def _rotate(
-    node: Node, x: Tensor, positions: Tensor, caches: tuple[int, int], interleaved: bool, size: int = 0
+    node: Node, x: Tensor, positions: Tensor | Array, caches: tuple[int, int], interleaved: bool, size: int = 0
 ) -> Tensor:
     """Rotate pairs of the first ``size`` numbers of each head by the angles of positions [batches, rows]."""
     batches, heads, rows, width = x.dims
@@ -232,7 +221,7 @@ def rotary_embedding(node: Node) -> Result:
     batches, _, rows, _ = x.dims
     positions = node.tensor(1)
     if positions.dims in ((), (1,)) and (batches, rows) != (1, 1):
-        line = _numbers(node, np.broadcast_to(np.arange(rows), (batches, rows)))
+        line = np.broadcast_to(np.arange(rows), (batches, rows))
         positions = compose(node, "Add", _reshape(node, positions, 1, 1), line)
     found = _rotate(node, x, positions, (2, 3), bool(node.attribute("interleaved", 0)), size)
     return found if len(shape) == 4 else _reshape(node, _swap(node, found), *shape)
@@ -242,7 +231,7 @@ def rotary_embedding(node: Node) -> Result:
 def embed_layer_normalization(node: Node) -> list[Result | None]:
     """Normalize the sum of the embeddings of words, positions and segments; count the mask's ones."""
     batches, rows = node.static_shape(0)
-    positions = node.given(8) or _numbers(node, np.arange(rows).reshape(1, rows))
+    positions = node.given(8) or np.arange(rows).reshape(1, rows)
     total = compose(node, "Gather", node.tensor(2), node.tensor(0), axis=0)
     total = add(node, total, compose(node, "Gather", node.tensor(3), positions, axis=0))
     if node.has(1):

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from nnapi.errors import BadDataError, need
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rule_results import apply_rule, apply_rules, compose
 from nnapi.importers.onnx.rules import Result, rule
@@ -28,11 +27,6 @@ FUSED_ATTRIBUTES = {
 """Attributes that fused operators share with the operator of the default domain."""
 
 
-def number(node: Node, value: float, like: Tensor) -> Tensor:
-    dtype = np.float16 if like.elem == 10 else np.float32
-    return constant(f"{node.name}:number", np.array(value, dtype))
-
-
 def add(node: Node, x: Tensor, y: Tensor | None) -> Tensor:
     return x if y is None else compose(node, "Add", x, y)
 
@@ -49,7 +43,7 @@ def fused_matmul(node: Node) -> Result:
         factors.append(tensor)
     found = compose(node, "MatMul", *factors)
     alpha = float(node.attribute("alpha", 1.0))
-    return found if alpha == 1 else compose(node, "Mul", found, number(node, alpha, found))
+    return found if alpha == 1 else compose(node, "Mul", found, alpha)
 
 
 @rule("com.microsoft:SkipLayerNormalization", "com.microsoft:SkipSimplifiedLayerNormalization")
@@ -74,7 +68,7 @@ def gelu(node: Node) -> Result:
 @rule("com.microsoft:QuickGelu")
 def quick_gelu(node: Node) -> Result:
     x = node.tensor(0)
-    inner = compose(node, "Mul", x, number(node, float(node.attribute("alpha", 1.702)), x))
+    inner = compose(node, "Mul", x, float(node.attribute("alpha", 1.702)))
     return compose(node, "Mul", x, compose(node, "Sigmoid", inner))
 
 
@@ -86,7 +80,7 @@ def fused(node: Node) -> Result:
     activation = str(node.attribute("activation") or "Identity")
     given = [float(each) for each in node.attribute("activation_params") or []]
     if activation == "Clip":
-        return compose(node, "Clip", found, *(number(node, each, found) for each in given))
+        return compose(node, "Clip", found, *given)
     if activation == "LeakyRelu":
         alpha = given[0] if given else float(node.attribute("activation_alpha", 0.01))
         return compose(node, "LeakyRelu", found, alpha=alpha)
@@ -113,10 +107,9 @@ def matmul_n_bits(node: Node) -> Result:
     blocks = -(-rows // size)
     node.graph.reserve(8 * columns * blocks * size)
     values = _unpack(node.array(1).reshape(columns, blocks, -1), bits)[..., :size]
-    need(
+    expressible(
         values.shape == (columns, blocks, size),
         f"its weights have shape {list(node.shape(1))}, its attributes need {columns} × {blocks} blocks",
-        BadDataError,
     )
     scales = node.array(2).astype(np.float32).reshape(columns, blocks, 1)
     points: Array = np.full((columns, blocks), 1 << (bits - 1), np.float32)
@@ -125,8 +118,7 @@ def matmul_n_bits(node: Node) -> Result:
         packed = _unpack(given.reshape(columns, -1), bits) if given.dtype == np.uint8 else given.reshape(columns, -1)
         points = packed[:, :blocks].astype(np.float32)
     weights = ((values.astype(np.float32) - points[..., None]) * scales).reshape(columns, -1)[:, :rows]
-    dtype = node.array(2).dtype
-    matrix = constant(f"{node.name}:weights", np.ascontiguousarray(weights.T.astype(dtype)))
+    matrix = np.ascontiguousarray(weights.T.astype(node.array(2).dtype))
     return add(node, compose(node, "MatMul", node.tensor(0), matrix), node.given(5))
 
 
@@ -153,7 +145,7 @@ def dynamic_quantize_conv(node: Node) -> Result:
     node.note(f"ConvInteger: {ROWS_OR_FLOAT}")
     scale, axis = node.array(2), 1 - node.tensor(1).rank
     expressible(scale.size in (1, *scale.shape[axis : axis + 1]), f"its scales are of shape {list(scale.shape)}")
-    scales = constant(f"{node.name}:scale", scale.reshape(-1 if scale.size > 1 else ()))
+    scales = scale.reshape(-1 if scale.size > 1 else ())
     filter = compose(node, "DequantizeLinear", node.tensor(1), scales, node.given(3), axis=0)
     node.conversion.state.dynamic_range = True
     return convolve_dynamic_range(node, filter) or compose(
@@ -193,17 +185,17 @@ def _as_float(node: Node) -> Tensor:
     return tensor if tensor.elem == FLOAT else compose(node, "Cast", tensor, to=FLOAT)
 
 
-def _constant(node: Node, name: str) -> Tensor:
-    return constant(f"{node.name}:{name}", np.array(node.attribute(name) or [], np.float32))
+def _floats(node: Node, name: str) -> Array:
+    return np.array(node.attribute(name) or [], np.float32)
 
 
 @rule("ai.onnx.ml:Scaler")
 def scaler(node: Node) -> Result:
     found = _as_float(node)
-    offset, scale = (_constant(node, name) for name in ("offset", "scale"))
-    if offset.constant.any():
+    offset, scale = _floats(node, "offset"), _floats(node, "scale")
+    if offset.any():
         found = compose(node, "Sub", found, offset)
-    return compose(node, "Mul", found, scale) if scale.constant.size else found
+    return compose(node, "Mul", found, scale) if scale.size else found
 
 
 @rule("ai.onnx.ml:Normalizer")
@@ -218,7 +210,7 @@ def normalizer(node: Node) -> Result:
 @rule("ai.onnx.ml:Binarizer")
 def binarizer(node: Node) -> Result:
     x = _as_float(node)
-    above = compose(node, "Greater", x, number(node, float(node.attribute("threshold", 0.0)), x))
+    above = compose(node, "Greater", x, float(node.attribute("threshold", 0.0)))
     return compose(node, "Cast", above, to=node.tensor(0).elem)
 
 
@@ -235,17 +227,15 @@ def linear_classifier(node: Node) -> Sequence[Result | None]:
     expressible(rows == len(labels), f"it has {rows} scores for {len(labels)} classes")
     scores = _linear(node, rows)
     indices = compose(node, "ArgMax", scores, axis=1, keepdims=0)
-    names = constant(f"{node.name}:labels", np.array(labels, np.int64))
-    return [compose(node, "Gather", names, indices, axis=0), _transform(node, scores)]
+    return [compose(node, "Gather", labels, indices, axis=0), _transform(node, scores)]
 
 
 def _linear(node: Node, rows: int) -> Tensor:
-    coefficients, bias = _constant(node, "coefficients"), _constant(node, "intercepts")
-    depth, size = node.shape(0)[-1], coefficients.constant.size
-    need(size == rows * depth, f"{size} coefficients for {rows} × {depth}", BadDataError)
-    matrix = constant(coefficients.name, np.ascontiguousarray(coefficients.constant.reshape(rows, depth).T))
-    found = compose(node, "MatMul", _as_float(node), matrix)
-    return compose(node, "Add", found, bias) if bias.constant.size else found
+    coefficients, bias = _floats(node, "coefficients"), _floats(node, "intercepts")
+    depth, size = node.shape(0)[-1], coefficients.size
+    expressible(size == rows * depth, f"{size} coefficients for {rows} × {depth}")
+    found = compose(node, "MatMul", _as_float(node), np.ascontiguousarray(coefficients.reshape(rows, depth).T))
+    return compose(node, "Add", found, bias) if bias.size else found
 
 
 def _transform(node: Node, scores: Tensor) -> Tensor:
