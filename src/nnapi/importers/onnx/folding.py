@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nnapi.errors import BadDataError, need
 from nnapi.importers.onnx.reader import File
 from nnapi.importers.onnx.tensors import ELEM_OF, Tensor, constant, words
 from nnapi.importers.refusals import Refused, expressible
@@ -114,7 +113,7 @@ def fold(proto: onnx.NodeProto, opset: int, tensors: Sequence[Tensor | None]) ->
 
 def _gather_elements(proto: onnx.NodeProto, data: Array, indices: Array) -> Array:
     axis = next((each.i for each in proto.attribute if each.name == "axis"), 0)
-    need(-data.ndim <= axis < data.ndim == indices.ndim, "its axis or indices do not fit its data", BadDataError)
+    expressible(-data.ndim <= axis < data.ndim == indices.ndim, "its axis or indices do not fit its data")
     own = [slice(None) if i == axis % data.ndim else slice(size) for i, size in enumerate(indices.shape)]
     found: Array = np.take_along_axis(data[tuple(own)], indices, axis)
     return found

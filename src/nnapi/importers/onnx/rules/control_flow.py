@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.errors import BadDataError, need
 from nnapi.importers.graph import Value
 from nnapi.importers.onnx.branches import Branch, inline_graph, loop_condition
 from nnapi.importers.onnx.layout import view_around
@@ -28,7 +27,7 @@ def if_(node: Node) -> Sequence[Result | None]:
     condition = node.tensor(0)
     branches = [node.attribute("then_branch"), node.attribute("else_branch")]
     if condition.array is not None:
-        need(condition.array.size == 1, "its condition is not one element", BadDataError)
+        expressible(condition.array.size == 1, "its condition is not one element")
         return inline_graph(node.conversion, branches[0 if condition.array.all() else 1], [])
     inner = _convert_branches(node, branches)
     captured = list(dict.fromkeys(tensor for each in inner for tensor in each.captured)) or [condition]
@@ -66,8 +65,8 @@ def loop(node: Node) -> Sequence[Result | None]:
     limit = node.tensor(0) if node.has(0) else None
     going = node.tensor(1) if node.has(1) else None
     carried = [node.tensor(i) for i in range(2, node.count)]
-    need(len(body.input) == len(carried) + 2, "its body takes other inputs", BadDataError)
-    need(len(body.output) > len(carried), "its body gives other results", BadDataError)
+    expressible(len(body.input) == len(carried) + 2, "its body takes other inputs")
+    expressible(len(body.output) > len(carried), "its body gives other results")
     if limit and limit.array is not None and (going is None or going.array is not None):
         steps = int(limit.array.reshape(())) if going is None or going.constant.all() else 0
         results = _unroll(node, body, steps, carried)
@@ -140,11 +139,7 @@ def _while(
 def scan(node: Node) -> Sequence[Result | None]:
     expressible(node.since >= 9, "opset 8 defines it differently")
     body, count = node.attribute("body"), int(node.attribute("num_scan_inputs", 1))
-    need(
-        0 < count <= node.count,
-        f"num_scan_inputs is {count}, must be 1 to {node.count}, its number of inputs",
-        BadDataError,
-    )
+    expressible(0 < count <= node.count, f"num_scan_inputs is {count}, must be 1 to {node.count}, its number of inputs")
     states = [node.tensor(i) for i in range(node.count - count)]
     axes = node.attribute("scan_input_axes") or [0] * count
     backwards = node.attribute("scan_input_directions") or [0] * count
@@ -152,7 +147,7 @@ def scan(node: Node) -> Sequence[Result | None]:
         _slices(node, len(states) + i, int(axis))[:: -1 if back else 1]
         for i, (axis, back) in enumerate(zip(axes, backwards, strict=True))
     ]
-    need(len({len(each) for each in pieces}) == 1, "its inputs have different lengths", BadDataError)
+    expressible(len({len(each) for each in pieces}) == 1, "its inputs have different lengths")
     expressible(len(pieces[0]) <= MOST_STEPS, f"its {len(pieces[0])} steps are too many to unroll")
     scanned: list[Sequence[Tensor]] = []
     for step in zip(*pieces, strict=True):

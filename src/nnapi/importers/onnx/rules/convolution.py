@@ -6,7 +6,6 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.errors import BadDataError, need
 from nnapi.importers.graph import QUANT8, Value
 from nnapi.importers.movement import transpose
 from nnapi.importers.onnx.layout import from_image, image, stored_image
@@ -55,8 +54,8 @@ def _read_windows(node: Node, kernel: Shape) -> tuple[list[int], list[int], list
     expressible(axes in (1, 2), f"NNAPI has images of two dimensions, its windows have {axes}")
     stride, dilation = (list(node.attribute(name) or [1] * axes) for name in ("strides", "dilations"))
     pads = list(node.attribute("pads") or [0] * (2 * axes))
-    need(len(stride) == len(dilation) == axes and len(pads) == 2 * axes, "its strides or pads do not fit", BadDataError)
-    need(min(*stride, *dilation, *kernel) > 0, "a stride, dilation or size is not above 0", BadDataError)
+    expressible(len(stride) == len(dilation) == axes and len(pads) == 2 * axes, "its strides or pads do not fit")
+    expressible(min(*stride, *dilation, *kernel) > 0, "a stride, dilation or size is not above 0")
     return stride, dilation, list(zip(pads[:axes], pads[axes:], strict=True))
 
 
@@ -102,7 +101,7 @@ def convolve(node: Node, x: Value, filter: Value, bias: Value | None, type: Oper
         operands = (x, filter, bias, *pads, node.i32(groups), act, flag)
         result = node.apply(OperationCode.GROUPED_CONV_2D, *operands, type=type)
     else:
-        need(groups > 0 and units % groups == 0 and channels % groups == 0, f"{groups} groups", BadDataError)
+        expressible(groups > 0 and units % groups == 0 and channels % groups == 0, f"{groups} groups")
         sides = ((x, 3, channels), (filter, 0, units), (bias, 0, units))
         parts = (cut(node, value, axis, [size // groups] * groups) for value, axis, size in sides)
         results = [
@@ -143,7 +142,7 @@ def _filter(node: Node, i: int) -> Value:
 def depthwise_filter(node: Node, filter: Value) -> Value:
     """Transpose [out, height, width, 1] to [1, height, width, out]."""
     depth = filter.shape[3]
-    need(depth == 1, f"its filter takes {depth} channels for each group of one", BadDataError)
+    expressible(depth == 1, f"its filter takes {depth} channels for each group of one")
     if filter.array is not None:
         return rearrange(filter, filter.shape, (3, 1, 2, 0))
     return transpose(node, filter, (3, 1, 2, 0))
@@ -169,10 +168,9 @@ def conv_transpose(node: Node) -> Tensor:
     groups, weights = node.attribute("group"), node.array(1)
     weights = _dilate(weights if weights.ndim == 4 else weights[:, :, None, :], window.dilation)
     units = weights.shape[1] * groups
-    need(
+    expressible(
         groups > 0 and weights.shape[0] % groups == 0,
         f"group is {groups}, must divide the {weights.shape[0]} input channels",
-        BadDataError,
     )
     bias = _bias_array(node) or _zeros(node, x, units)
     node.graph.reserve(weights.nbytes)

@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.errors import BadDataError, need
 from nnapi.importers.arithmetic import broadcast_shape
 from nnapi.importers.formulas import Term, choose, select
 from nnapi.importers.graph import BOOL8, INT32, Value
@@ -49,10 +48,10 @@ def _parts(node: Node, rank: int) -> dict[int, slice]:
     starts, ends = node.integers(1, "starts") or [], node.integers(2, "ends") or []
     axes = node.integers(3, "axes") or list(range(len(starts)))
     steps = node.integers(4, "steps") or [1] * len(starts)
-    need(len(starts) == len(ends) == len(axes) == len(steps), "its bounds are of different lengths", BadDataError)
+    expressible(len(starts) == len(ends) == len(axes) == len(steps), "its bounds are of different lengths")
     parts = {}
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        need(step, "its step is 0", BadDataError)
+        expressible(step, "its step is 0")
         is_to_end = end >= 2**31 - 1 and step > 0
         parts[node.axis(axis, rank)] = slice(start, None if is_to_end else end, step)
     return parts
@@ -94,7 +93,7 @@ def normalize_indices(node: Node, i: int, size: int) -> Value:
     """Return input ``i``, indices, with negative ones counted from the end."""
     if node.tensor(i).array is not None:
         array = node.array(i)
-        need(not array.size or array.min() >= 0 or size != DYNAMIC, "indices count from a dynamic end", BadDataError)
+        expressible(not array.size or array.min() >= 0 or size != DYNAMIC, "indices count from a dynamic end")
         return node.constant((array if size == DYNAMIC else count_from_start(array, size)).astype(np.int32))
     value = node.input(i)
     if size == DYNAMIC or not value.type.is_known:
@@ -105,9 +104,9 @@ def normalize_indices(node: Node, i: int, size: int) -> Value:
 
 
 def count_from_start(indices: Array, size: int) -> Array:
-    """Count negative constant indices from the end; raise BadDataError outside."""
+    """Count negative constant indices from the end; raise Refused outside."""
     found: Array = indices + (indices < 0) * size
-    need(bool(((found >= 0) & (found < size)).all()), f"an index is outside {size}", BadDataError)
+    expressible(bool(((found >= 0) & (found < size)).all()), f"an index is outside {size}")
     return found
 
 
@@ -146,7 +145,7 @@ def flatten_constants(indices: Array, own: Shape) -> Array:
 def gather_nd(node: Node) -> Tensor:
     tensor, own, indices = node.tensor(0), node.static_shape(0), node.tensor(1)
     batch, (*outer, depth) = int(node.attribute("batch_dims", 0)), node.static_shape(1)
-    need(0 < depth <= tensor.rank - batch, f"it has {depth} indices for rank {tensor.rank}", BadDataError)
+    expressible(0 < depth <= tensor.rank - batch, f"it has {depth} indices for rank {tensor.rank}")
     span, batches = own[batch : batch + depth], math.prod(own[:batch])
     positions: Value | Array
     if indices.array is None and not batch:

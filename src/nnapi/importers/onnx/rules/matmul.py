@@ -6,7 +6,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from nnapi.codes import OperationCode, PaddingCode
-from nnapi.errors import BadDataError, need
 from nnapi.importers.arithmetic import add, broadcast, broadcast_shape, multiply, times
 from nnapi.importers.graph import QUANT8, Value
 from nnapi.importers.onnx.node import HIGHEST_RANK, Node
@@ -28,9 +27,9 @@ def matmul(node: Node) -> Tensor:
     """Lower MatMul, to FULLY_CONNECTED if the right matrix is constant; vectors get a second axis."""
     a, b = node.shape(0), node.shape(1)
     expressible(node.tensor(0).elem not in BYTES, "NNAPI multiplies no matrices of bytes without a scale")
-    need(a and b, "one of its inputs is a scalar", BadDataError)
+    expressible(a and b, "one of its inputs is a scalar")
     wide_a, wide_b = ((1, *a) if len(a) == 1 else a), ((*b, 1) if len(b) == 1 else b)
-    need(DYNAMIC in (wide_a[-1], wide_b[-2]) or wide_a[-1] == wide_b[-2], f"{list(a)} times {list(b)}", BadDataError)
+    expressible(DYNAMIC in (wide_a[-1], wide_b[-2]) or wide_a[-1] == wide_b[-2], f"{list(a)} times {list(b)}")
     weights = node.tensor(1).array
     batches = broadcast_shape([wide_a[:-2], wide_b[:-2]])
     shape = (*batches, *(a[-2:-1]), *(b[-1:] if len(b) > 1 else ()))
@@ -136,7 +135,7 @@ def _repeat(node: Node, value: Value, own: Shape, batches: Shape, matrix: Shape)
 @rule("Gemm")
 def gemm(node: Node) -> Tensor:
     a, b = node.shape(0), node.shape(1)
-    need(len(a) == len(b) == 2, "its matrices are not of rank 2", BadDataError)
+    expressible(len(a) == len(b) == 2, "its matrices are not of rank 2")
     alpha, beta = float(node.attribute("alpha", 1.0)), float(node.attribute("beta", 1.0))
     transposes_a, transposes_b = bool(node.attribute("transA", 0)), bool(node.attribute("transB", 0))
     shape = (a[1] if transposes_a else a[0], b[0] if transposes_b else b[1])
@@ -187,23 +186,19 @@ def einsum(node: Node) -> Tensor:
     inputs = left.split(",")
     if "->" not in equation:
         right = "".join(sorted(each for each in set(left) - {","} if left.count(each) == 1))
-    need(len(inputs) == node.count, f"{len(inputs)} terms for {node.count} inputs", BadDataError)
+    expressible(len(inputs) == node.count, f"{len(inputs)} terms for {node.count} inputs")
     expressible(len(inputs) <= 2, "it multiplies more than two inputs")
     sizes: dict[str, int] = {}
     values = []
     for i, letters in enumerate(inputs):
         shape = node.static_shape(i)
-        need(len(letters) == len(shape), f"{letters} for {list(shape)}", BadDataError)
+        expressible(len(letters) == len(shape), f"{letters} for {list(shape)}")
         expressible(len(set(letters)) == len(letters), "it takes a diagonal")
         sizes.update(zip(letters, shape, strict=True))
         kept = {*right, *(each for k, other in enumerate(inputs) if k != i for each in other)}
         values.append(_sum_others(node, node.input(i), letters, kept))
     value, letters = values[0] if len(values) == 1 else _contract(node, values, right, sizes)
-    need(
-        sorted(letters) == sorted(right),
-        f"its equation {equation} repeats or lacks a letter of its inputs",
-        BadDataError,
-    )
+    expressible(sorted(letters) == sorted(right), f"its equation {equation} repeats or lacks a letter of its inputs")
     return node.result(_lay(node, value, letters, sizes, *right), tuple(sizes[each] for each in right))
 
 

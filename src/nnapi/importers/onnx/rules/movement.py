@@ -6,7 +6,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.errors import BadDataError, need
 from nnapi.importers.arithmetic import broadcast
 from nnapi.importers.formulas import select
 from nnapi.importers.graph import FLOATS, INT32, Value
@@ -32,13 +31,13 @@ def reshape(node: Node) -> Tensor:
     tensor = node.tensor(0)
     shape = [int(each) for each in node.tensor(1).constant.reshape(-1)]
     if not node.attribute("allowzero"):
-        need(all(each or i < tensor.rank for i, each in enumerate(shape)), "a 0 beyond the input's rank", BadDataError)
+        expressible(all(each or i < tensor.rank for i, each in enumerate(shape)), "a 0 beyond the input's rank")
         shape = [each or (tensor.dims[i] or -1) for i, each in enumerate(shape)]
     expressible(0 not in shape, "its result has no elements")
     if tensor.is_known and shape.count(-1) == 1:
         rest = -math.prod(shape)
         count = math.prod(tensor.dims)
-        need(rest > 0 and count % rest == 0, f"{list(tensor.dims)} does not reshape to {shape}", BadDataError)
+        expressible(rest > 0 and count % rest == 0, f"{list(tensor.dims)} does not reshape to {shape}")
         shape[shape.index(-1)] = count // rest
     return reshape_input(node, tuple(max(each, DYNAMIC) for each in shape))
 
@@ -56,10 +55,8 @@ def squeeze(node: Node) -> Tensor:
         dropped = {axis for axis, size in enumerate(shape) if size == 1}
     else:
         dropped = {node.axis(axis, len(shape)) for axis in axes}
-    need(
-        all(shape[axis] in (1, DYNAMIC) for axis in dropped),
-        f"it drops axes of {list(shape)} whose size is not 1",
-        BadDataError,
+    expressible(
+        all(shape[axis] in (1, DYNAMIC) for axis in dropped), f"it drops axes of {list(shape)} whose size is not 1"
     )
     return reshape_input(node, tuple(size for axis, size in enumerate(shape) if axis not in dropped))
 
@@ -79,7 +76,7 @@ def transpose_axes(node: Node) -> Tensor:
     tensor = node.tensor(0)
     shape = tensor.dims
     order = node.attribute("perm") or list(range(len(shape)))[::-1]
-    need(sorted(order) == list(range(len(shape))), f"{order} is not an order of {len(shape)} axes", BadDataError)
+    expressible(sorted(order) == list(range(len(shape))), f"{order} is not an order of {len(shape)} axes")
     result = tuple(shape[axis] for axis in order)
     value, axis_of, is_nhwc = read_as_stored(node, 0)
     if tuple(order) == TO_FIRST and not is_nhwc:
@@ -157,7 +154,7 @@ def split_axis(node: Node) -> list[Tensor]:
     each = -(-dimension // count)
     sizes = list(given or [each] * (count - 1) + [dimension - each * (count - 1)])
     fits = sum(sizes) == dimension and len(sizes) == count
-    need(fits, f"sizes {sizes} of {dimension} in {count} outputs", BadDataError)
+    expressible(fits, f"sizes {sizes} of {dimension} in {count} outputs")
     value, axis_of, is_nhwc = read_as_stored(node, 0)
     along = axis_of[axis]
     if tensor.rank > HIGHEST_RANK:
@@ -202,7 +199,7 @@ def expand(node: Node) -> Tensor:
 @rule("Tile")
 def tile(node: Node) -> Tensor:
     tensor, counts = node.tensor(0), [int(each) for each in node.array(1).reshape(-1)]
-    need(len(counts) == tensor.rank, f"{len(counts)} repeats for rank {tensor.rank}", BadDataError)
+    expressible(len(counts) == tensor.rank, f"{len(counts)} repeats for rank {tensor.rank}")
     expressible(all(count > 0 for count in counts), "its result has no elements")
     shape = tuple(size * count for size, count in zip(tensor.dims, counts, strict=True))
     value = node.stored(0)
@@ -255,7 +252,7 @@ def reverse_sequence(node: Node) -> Tensor:
     shape, lengths = node.static_shape(0), node.array(1).reshape(-1)
     time, batch = int(node.attribute("time_axis", 0)), int(node.attribute("batch_axis", 1))
     expressible({time, batch} == {0, 1} and len(shape) >= 2, "its axes are not the first two")
-    need(len(lengths) == shape[batch], f"{len(lengths)} lengths for {shape[batch]} rows", BadDataError)
+    expressible(len(lengths) == shape[batch], f"{len(lengths)} lengths for {shape[batch]} rows")
     node.graph.reserve(4 * shape[0] * shape[1])
     positions = np.arange(shape[0] * shape[1]).reshape(shape[:2])
     for row, length in enumerate(lengths.tolist()):
@@ -270,7 +267,7 @@ def depth_to_space(node: Node) -> Tensor:
     """Lower DepthToSpace; NNAPI has DCR, the channels of CRD are reordered."""
     x, size = stored_image(node, 0), int(node.attribute("blocksize"))
     channels = node.shape(0)[1]
-    need(size > 0 and channels % (size * size) == 0, f"blocks of {size} from {channels} channels", BadDataError)
+    expressible(size > 0 and channels % (size * size) == 0, f"blocks of {size} from {channels} channels")
     if node.attribute("mode") == "CRD":
         order = np.arange(channels).reshape(-1, size * size).T.reshape(-1)
         x = node.apply(OperationCode.GATHER, x, node.i32(3), node.graph.ints(order))
@@ -291,10 +288,8 @@ def space_to_depth(node: Node) -> Tensor:
 @rule("Pad")
 def pad(node: Node) -> Tensor:
     tensor, mode = node.tensor(0), node.attribute("mode")
-    need(
-        mode in ("constant", "reflect", "edge", "wrap"),
-        f"its mode is {mode}, must be constant, reflect, edge or wrap",
-        BadDataError,
+    expressible(
+        mode in ("constant", "reflect", "edge", "wrap"), f"its mode is {mode}, must be constant, reflect, edge or wrap"
     )
     expressible(tensor.rank <= HIGHEST_RANK, f"NNAPI does not pad tensors of rank {tensor.rank}")
     widths = _widths(node, tensor.rank)
@@ -319,7 +314,7 @@ def _widths(node: Node, rank: int) -> Widths:
     """Return the elements to add, or remove if negative, before and behind each axis."""
     pads = node.integers(1, "pads") or []
     axes = [node.axis(int(axis), rank) for axis in node.array(3).reshape(-1)] if node.has(3) else list(range(rank))
-    need(len(pads) == 2 * len(axes), f"{len(pads)} pads for {len(axes)} axes", BadDataError)
+    expressible(len(pads) == 2 * len(axes), f"{len(pads)} pads for {len(axes)} axes")
     widths = [(0, 0)] * rank
     for axis, low, high in zip(axes, pads[: len(axes)], pads[len(axes) :], strict=True):
         widths[axis] = (low, high)

@@ -3,7 +3,6 @@
 import numpy as np
 
 from nnapi.codes import OperandCode, OperationCode
-from nnapi.errors import BadDataError, need
 from nnapi.importers.arithmetic import multiply, subtract
 from nnapi.importers.formulas import SIGNED, Term, as_bytes, nearest_integer
 from nnapi.importers.graph import BOOL8, FLOAT32, INT32, QUANT8, Value
@@ -95,10 +94,8 @@ def _along(node: Node, i: int, shape: Shape) -> Value:
     value = node.stored(i)
     if len(own) == 1 and own != (1,):
         axis = node.axis(int(node.attribute("axis", 1)), len(shape))
-        need(
-            own[0] == shape[axis],
-            f"it has {own[0]} scales, axis {axis} of shape {list(shape)} needs {shape[axis]}",
-            BadDataError,
+        expressible(
+            own[0] == shape[axis], f"it has {own[0]} scales, axis {axis} of shape {list(shape)} needs {shape[axis]}"
         )
         return node.view(value, [own[0] if k == axis else 1 for k in range(len(shape))])
     expressible(len(own) <= 1, "its scales have several axes")
@@ -152,7 +149,7 @@ def _dequantize_constant(node: Node, values: Array, point: Tensor | None) -> Ten
     lying = [1] * values.ndim
     if scales.size > 1:
         axis = node.axis(int(node.attribute("axis", 1)), values.ndim)
-        need(scales.size == values.shape[axis], f"{scales.size} scales for {list(values.shape)}", BadDataError)
+        expressible(scales.size == values.shape[axis], f"{scales.size} scales for {list(values.shape)}")
         lying[axis] = -1
     points = node.array(2) if point else np.zeros(1, values.dtype)
     whole = values.astype(np.int64) - points.astype(np.int64).reshape(lying)

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nnapi.errors import BadDataError, need
 from nnapi.importers.arithmetic import subtract
 from nnapi.importers.graph import FLOAT32, INT32, QUANT8, Value
 from nnapi.importers.onnx.fusion import quantized_type
@@ -74,7 +73,7 @@ def qlinear_of_one(node: Node) -> Result:
 
 @rule("com.microsoft:QLinearConcat")
 def qlinear_concat(node: Node) -> Result:
-    need(node.count % 3 == 2, f"it has {node.count} inputs", BadDataError)
+    expressible(node.count % 3 == 2, f"it has {node.count} inputs")
     return _requantize(node, "Concat", [_dequantize(node, i) for i in range(2, node.count, 3)], 0)
 
 

@@ -6,7 +6,6 @@ from functools import partial
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.errors import BadDataError, need
 from nnapi.importers.formulas import Term, tanh
 from nnapi.importers.graph import FLOATS, Value
 from nnapi.importers.onnx.node import Node
@@ -45,7 +44,7 @@ def _lstm_run(node: Node, k: int, x: Value) -> list[Value]:
     """Return all outputs, the last output and the last state. ONNX's gates are input, output, forget, cell."""
     weights, recurrent = node.array(1)[k], node.array(2)[k]
     units = recurrent.shape[1]
-    need(weights.shape[0] == recurrent.shape[0] == 4 * units, "its weights are not of four gates", BadDataError)
+    expressible(weights.shape[0] == recurrent.shape[0] == 4 * units, "its weights are not of four gates")
     bias = _biases(node, k, 8 * units)
     gates = [np.split(each, 4) for each in (weights, recurrent, bias[: 4 * units] + bias[4 * units :])]
     none = node.graph.no_value(x.type.code)
@@ -101,7 +100,7 @@ def rnn(node: Node) -> Sequence[Tensor | None]:
 def _recurrent(node: Node, k: int, gates: int, sizes: Sequence[int], x: Value) -> list[Callable[[Term], Term]]:
     """Return the products with the last output, by the rows of their weights."""
     weights, units = node.array(2)[k], node.array(2).shape[2]
-    need(weights.shape == (gates * units, units), f"its weights are {list(weights.shape)}", BadDataError)
+    expressible(weights.shape == (gates * units, units), f"its weights are {list(weights.shape)}")
     bias, ends = _biases(node, k, 2 * gates * units)[gates * units :], np.cumsum(sizes)[:-1]
     return [_product(node, *each, x) for each in zip(np.split(weights, ends), np.split(bias, ends), strict=True)]
 
@@ -122,7 +121,7 @@ def _unroll_steps(node: Node, sizes: Sequence[int], cell: Callable[[int, Value],
 
     def run(k: int, value: Value) -> list[Value]:
         weights = node.array(1)[k]
-        need(weights.shape == (rows, depth), f"its weights are {list(weights.shape)}", BadDataError)
+        expressible(weights.shape == (rows, depth), f"its weights are {list(weights.shape)}")
         product = _product(node, weights, _biases(node, k, 2 * rows)[:rows], x)
         whole = product(Term(node, node.view(value, (steps * batch, depth)))).value
         pieces = [cut(node, part, 0, [batch] * steps) for part in cut(node, whole, 1, sizes)]

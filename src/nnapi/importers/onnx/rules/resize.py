@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.errors import BadDataError, need
 from nnapi.importers.formulas import Term, floor, nearest_integer
 from nnapi.importers.graph import FLOAT32, FLOATS, INT32, Value
 from nnapi.importers.onnx.folding import fold
@@ -76,7 +75,7 @@ def _read_arguments(node: Node) -> Arguments:
     for i, name in enumerate(names, 1):
         if node.has(i) and node.array(i).size:
             count = len(axes) * (2 if name == "roi" else 1)
-            need(node.array(i).size == count, f"{node.array(i).size} {name} for {len(axes)} axes", BadDataError)
+            expressible(node.array(i).size == count, f"{node.array(i).size} {name} for {len(axes)} axes")
             found[name] = node.array(i)
     policy = node.attribute("keep_aspect_ratio_policy", "stretch")
     if policy != "stretch" and "sizes" in found:
@@ -169,10 +168,9 @@ def grid_sample(node: Node) -> Tensor:
     rank = node.tensor(0).rank
     expressible(rank == 4, f"NNAPI has images of two dimensions, the input is of rank {rank}")
     (count, depth, *sizes), grid = node.static_shape(0), node.static_shape(1)
-    need(
+    expressible(
         len(grid) == 4 and (grid[0], grid[3]) == (count, 2),
         f"its grid has shape {list(grid)}, must be [{count}, height, width, 2]",
-        BadDataError,
     )
     mode, padding = str(node.attribute("mode", "linear")), node.attribute("padding_mode", "zeros")
     edge = int(padding == "zeros")  # around the image, picked where a location lies outside

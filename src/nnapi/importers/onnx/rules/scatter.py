@@ -5,7 +5,6 @@ import math
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.errors import BadDataError, need
 from nnapi.importers.formulas import Term, choose
 from nnapi.importers.graph import INT32, Value
 from nnapi.importers.movement import pick_rows
@@ -39,7 +38,7 @@ def scatter_elements(node: Node) -> Tensor:
     fits = indices.ndim == len(own) and all(
         here <= there for i, (here, there) in enumerate(zip(indices.shape, own, strict=True)) if i != axis
     )
-    need(fits, f"indices of {list(indices.shape)} for {list(own)}", BadDataError)
+    expressible(fits, f"indices of {list(indices.shape)} for {list(own)}")
     node.graph.reserve(8 * (indices.ndim + 1) * indices.size)
     grid = np.indices(indices.shape)
     grid[axis] = indices
@@ -50,7 +49,7 @@ def scatter_elements(node: Node) -> Tensor:
 def scatter_nd(node: Node) -> Tensor:
     own = node.static_shape(0)
     depth = node.static_shape(1)[-1]
-    need(0 < depth <= len(own), f"it has {depth} indices for rank {len(own)}", BadDataError)
+    expressible(0 < depth <= len(own), f"it has {depth} indices for rank {len(own)}")
     rows, width = math.prod(own[:depth]), math.prod(own[depth:])
     if node.tensor(1).array is not None:
         return _write_rows(node, flatten_constants(node.array(1), own[:depth]).reshape(-1), (rows, width))
