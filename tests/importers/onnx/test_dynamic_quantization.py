@@ -163,7 +163,11 @@ def test_a_convolution_is_joined_if_its_filter_and_scale_are_constants() -> None
 def test_nodes_that_others_read_stay(read: str, kept: list[str]) -> None:
     nodes = list(product_nodes().values())
     assert joined(nodes, ["y", read]) == kept
-    assert joined([*nodes, helper.make_node("Neg", [read], ["n"])], ["y", "n"]) == [*kept, "Neg"]
+    reader = helper.make_node("Neg", [read], ["n"])
+    assert joined([*nodes, reader], ["y", "n"]) == [*kept, "Neg"]
+    branch = helper.make_graph([reader], "branch", [], [onnx.ValueInfoProto(name="n")])
+    chosen = helper.make_node("If", ["c"], ["m"], then_branch=branch, else_branch=branch)
+    assert joined([*nodes, chosen], ["y", "m"]) == [*kept, "If"]
 
 
 def test_products_of_the_input_by_itself_are_not_joined() -> None:

@@ -6,10 +6,10 @@ ConvInteger they become DynamicQuantizeConv, an operator of the importer.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from nnapi.importers.onnx.fusion import Readers
 from nnapi.importers.onnx.reader import DEFAULT
 from nnapi.importers.onnx.tensors import FLOAT
 
@@ -46,26 +46,19 @@ def join_products(nodes: Sequence[onnx.NodeProto], outputs: Iterable[str]) -> Se
     if not any(node.op_type in JOINED for node in nodes):
         return nodes
     makers = {name: node for node in nodes for name in node.output}
-    readers: dict[str, list[onnx.NodeProto | None]] = defaultdict(list)
-    for name in outputs:
-        readers[name].append(None)
-    for node in nodes:
-        for name in node.input:
-            readers[name].append(node)
+    readers = Readers(nodes, outputs)
     found = [product for node in nodes if (product := _find(node, makers, readers))]
     joined = {id(each.scaling): each.join() for each in found}
     replaced = {id(node) for each in found for node in (each.product, each.cast)}
     kept = [joined.get(id(node), node) for node in nodes if id(node) not in replaced]
     for kind in ("scales", "quantization"):
         candidates = {id(getattr(each, kind)) for each in found}
-        read = {name for node in kept for name in node.input}.union(outputs)
-        kept = [node for node in kept if id(node) not in candidates or not read.isdisjoint(node.output)]
+        readers = Readers(kept, outputs)
+        kept = [node for node in kept if id(node) not in candidates or any(map(readers.reads, node.output))]
     return kept
 
 
-def _find(
-    product: onnx.NodeProto, makers: dict[str, onnx.NodeProto], readers: dict[str, list[onnx.NodeProto | None]]
-) -> Product | None:
+def _find(product: onnx.NodeProto, makers: dict[str, onnx.NodeProto], readers: Readers) -> Product | None:
     if product.op_type not in JOINED or len(product.input) < 3:
         return None
     quantization = makers.get(product.input[0])
@@ -73,10 +66,10 @@ def _find(
         return None
     if product.input[2] != quantization.output[2] or product.input[1] in quantization.output:
         return None
-    cast = _only_reader(readers, product)
+    cast = readers.only(product.output[0])
     if cast is None or not _is(cast, "Cast") or [each.i for each in cast.attribute if each.name == "to"] != [FLOAT]:
         return None
-    scaling = _only_reader(readers, cast)
+    scaling = readers.only(cast.output[0])
     if scaling is None or not _is(scaling, "Mul"):
         return None
     scales = makers.get(_other(scaling, cast.output[0]))
@@ -90,11 +83,6 @@ def _find(
 
 def _is(node: onnx.NodeProto, kind: str) -> bool:
     return node.op_type == kind and node.domain in DEFAULT
-
-
-def _only_reader(readers: dict[str, list[onnx.NodeProto | None]], node: onnx.NodeProto) -> onnx.NodeProto | None:
-    found = readers[node.output[0]]
-    return found[0] if len(found) == 1 else None
 
 
 def _other(node: onnx.NodeProto, name: str) -> str:

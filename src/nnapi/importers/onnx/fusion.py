@@ -37,13 +37,17 @@ class Readers:
 
     def fusion(self, name: str, tensors: Mapping[str, Tensor]) -> Fusion:
         """Return the activation and quantization after a name, each only where it is the single reader."""
-        node = self._only(name)
+        node = self.only(name)
         activation = FuseCode.FUSED_NONE if node is None else _activation(node, tensors)
         if node is not None and activation != FuseCode.FUSED_NONE:
-            node = self._only(node.output[0])
+            node = self.only(node.output[0])
         return Fusion(activation, None if node is None else _find_quantized_type(node, tensors))
 
-    def _only(self, name: str) -> onnx.NodeProto | None:
+    def reads(self, name: str) -> bool:
+        return name in self._readers
+
+    def only(self, name: str) -> onnx.NodeProto | None:
+        """Return the single reader of a name; None where there are others, or reads from outside or a subgraph."""
         readers = self._readers.get(name, [])
         return readers[0] if len(readers) == 1 else None
 
