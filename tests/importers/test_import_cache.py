@@ -13,8 +13,8 @@ import pytest
 import nnapi
 from nnapi.errors import BadDataError
 from nnapi.importers import import_cache
-from nnapi.importers.import_cache import SETTLED, make_key
-from nnapi.importers.source_files import SeveralFiles, identify
+from nnapi.importers.import_cache import SETTLED, Origin, make_key
+from nnapi.importers.source_files import identify
 from nnapi.model.content_hash import hash_content
 from nnapi.model.dynamic_model import DynamicModel, Shapes
 from nnapi.model.lazy_model import LazyModel
@@ -200,7 +200,7 @@ def test_a_model_of_several_files_is_known_while_all_are_the_same(beside: tuple[
     np.testing.assert_allclose(
         nnapi.compile(found, "nnapi-reference").run(np.ones((2, 8), np.float32))[0], expected, 1e-5
     )
-    assert not isinstance(read.origin, SeveralFiles)
+    assert isinstance(read.origin, Origin)
     assert hash_content(pickle.loads(pickle.dumps(found))) == hash_content(read)
     rewritten(data)
     assert not is_known(model)

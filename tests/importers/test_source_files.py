@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from nnapi.errors import BadDataError
-from nnapi.importers.source_files import Identity, SeveralFiles, SourceFile, identify
+from nnapi.importers.source_files import Identity, SourceFile, identify
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 
@@ -67,11 +67,13 @@ def test_a_file_that_was_replaced_or_is_gone_is_still_mapped(path: Path) -> None
 def test_each_of_several_files_counts(path: Path) -> None:
     weights = path.with_name("weights.bin")
     weights.write_bytes(bytes(10))
-    files = SeveralFiles(str(path), [str(weights)])
-    assert (files.first.path, [each.path for each in files.others]) == (str(path), [str(weights)])
+    files = SourceFile.at(str(path), [str(weights)])
+    assert (files.path, [each.path for each in files.others]) == (str(path), [str(weights)])
     files.need_unchanged()
+    assert files.is_same
     assert files.reduce(Model("m")) is None
     weights.write_bytes(bytes(11))
+    assert not files.is_same
     with pytest.raises(BadDataError, match="weights.bin has changed"):
         files.need_unchanged()
     path.write_bytes(bytes(11))

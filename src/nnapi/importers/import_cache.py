@@ -10,7 +10,7 @@ from nnapi.codes import OperandCode
 from nnapi.errors import BadDataError, need
 from nnapi.importers import file_formats
 from nnapi.importers.file_formats import NO_OPTIONS, ImportOptions
-from nnapi.importers.source_files import Identity, SeveralFiles, SourceFile, identify
+from nnapi.importers.source_files import Identity, SourceFile, identify
 from nnapi.model.content_hash import hash_content, set_content_hash
 from nnapi.model.dynamic_model import DynamicModel
 from nnapi.model.lazy_model import LazyModel
@@ -27,6 +27,9 @@ SETTLED = 2_000_000_000
 
 
 class Origin(SourceFile):
+    """An origin of one file, read for a ``purpose``: options and shapes. It pickles its model by path, and caches the
+    model's facts unless ``is_cached``."""
+
     def __init__(
         self,
         file: Identity,
@@ -36,18 +39,8 @@ class Origin(SourceFile):
         *,
         is_cached: bool = False,
     ) -> None:
-        super().__init__(file, path)
-        self.others, self.purpose = others, purpose
-        self._is_kept = is_cached
-
-    def need_unchanged(self) -> None:
-        super().need_unchanged()
-        for other in self.others:
-            other.need_unchanged()
-
-    @property
-    def is_same(self) -> bool:
-        return super().is_same and all(other.is_same for other in self.others)
+        super().__init__(file, path, others)
+        self.purpose, self.is_cached = purpose, is_cached
 
     def reduce(self, model: Model) -> tuple[Any, ...] | None:
         """Pickle the path and the digest if the file is unchanged and was read without options."""
@@ -55,7 +48,7 @@ class Origin(SourceFile):
 
     def keep(self, model: Model) -> None:
         """Cache the facts of the model, unless the file was changed a moment ago."""
-        if self._is_kept:
+        if self.is_cached:
             return
         file, others = self.file, [other.file for other in self.others]
         if any(time.time_ns() - max(each.changed, each.modified) < SETTLED for each in (file, *others)):
@@ -140,7 +133,7 @@ def _read(origin: Origin, memory: Memory, digest: bytes, read: Callable[[], Mode
 
 
 def _list_others(model: Model) -> Sequence[SourceFile]:
-    return model.origin.others if isinstance(model.origin, SeveralFiles) else ()
+    return model.origin.others if isinstance(model.origin, SourceFile) else ()
 
 
 def _as_data(operand: Operand) -> list[Any]:

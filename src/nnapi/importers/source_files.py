@@ -1,8 +1,8 @@
 """The files that models are imported from; device, inode, size and modification time identify a file."""
 
 import os
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Self
 
 from nnapi.errors import BadDataError
 from nnapi.model.memory import Memory
@@ -34,18 +34,26 @@ def _identify(stat: os.stat_result) -> Identity:
 
 
 class SourceFile:
-    def __init__(self, file: Identity, path: str | os.PathLike[str]) -> None:
-        self.file, self.path = file, os.path.abspath(path)
+    """A file, with the ``others`` whose data its model uses; an origin of models that no cache knows."""
+
+    def __init__(self, file: Identity, path: str | os.PathLike[str], others: Sequence["SourceFile"] = ()) -> None:
+        self.file, self.path, self.others = file, os.path.abspath(path), others
+
+    @classmethod
+    def at(cls, path: str, others: Iterable[str] = ()) -> Self:
+        return cls(_identify(os.stat(path)), path, [cls.at(each) for each in others])
 
     def need_unchanged(self) -> None:
-        """Raise BadDataError where the file was changed in place; writes through a mapping may go undetected."""
+        """Raise BadDataError where a file was changed in place; writes through a mapping may go undetected."""
         now = self.identify()
         if now and now[:2] == self.file[:2] and (now.size, now.modified) != (self.file.size, self.file.modified):
             raise BadDataError(f"{self.path} has changed since it was loaded: load it again")
+        for other in self.others:
+            other.need_unchanged()
 
     @property
     def is_same(self) -> bool:
-        return self.identify() == self.file
+        return self.identify() == self.file and all(other.is_same for other in self.others)
 
     def identify(self) -> Identity | None:
         try:
@@ -53,16 +61,7 @@ class SourceFile:
         except OSError:
             return None
 
-
-class SeveralFiles:
-    def __init__(self, path: str, others: Sequence[str]) -> None:
-        self.first, *self.others = [SourceFile(_identify(os.stat(each)), each) for each in (path, *others)]
-
-    def need_unchanged(self) -> None:
-        for file in (self.first, *self.others):
-            file.need_unchanged()
-
-    def reduce(self, model: Model) -> None:
+    def reduce(self, model: Model) -> tuple[Any, ...] | None:
         return None
 
     def keep(self, model: Model) -> None:

@@ -29,7 +29,7 @@ from nnapi.importers.onnx.tensors import (
     placeholder,
 )
 from nnapi.importers.refusals import UnsupportedOperationsError, expressible
-from nnapi.importers.source_files import SeveralFiles
+from nnapi.importers.source_files import SourceFile
 from nnapi.model.model import Model
 from nnapi.model.operand import type_name
 
@@ -45,7 +45,7 @@ def read_file(file: File, path: str, shapes: Shapes | None = None) -> Model:
     except INCONSISTENT as error:  # names that are not UTF-8 are bytes, for example
         raise BadDataError(f"it is damaged ({type(error).__name__}: {error})") from None
     if file.mapped:
-        model.origin = SeveralFiles(path, list(file.mapped))
+        model.origin = SourceFile.at(path, file.mapped)
     return model
 
 
