@@ -13,10 +13,7 @@ def build(graph: Graph, model: Model, inputs: Sequence[Value], outputs: Sequence
     outputs = _write_outputs(graph, inputs, outputs)
     indices = {value: model.add_operand(value.type, value.name) for value in inputs}
     for step in _select_needed(graph, outputs):
-        for value in step.inputs:
-            if value not in indices:
-                indices[value] = _describe(model, value)
-        for value in step.outputs:
+        for value in (*step.inputs, *step.outputs):
             if value not in indices:
                 indices[value] = _describe(model, value)
         reads, writes = [indices[value] for value in step.inputs], [indices[value] for value in step.outputs]

@@ -13,7 +13,7 @@ import numpy as np
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.errors import BadDataError, NnapiError
 from nnapi.importers.refusals import Refused, expressible
-from nnapi.model.call import UNKNOWN, NotYetKnown, normalize, output_slot
+from nnapi.model.call import UNKNOWN, Call, NotYetKnown, find_fixed_quantization, normalize, output_slot
 from nnapi.model.facts import Trait
 from nnapi.model.matching import KnownMatch, Match
 from nnapi.model.model import Model
@@ -206,18 +206,8 @@ class Graph:
     ) -> list[OperandType]:
         """Compute the results' dimensions, and the results themselves where all inputs are constants."""
         arrays = [value.array for value in inputs]
-        types = [None if value.omitted else value.type for value in inputs]
-        count = len(inputs)
         try:
-            call = normalize(
-                operation,
-                match,
-                tuple(range(count)),
-                tuple(range(count, count + len(outputs))),
-                tuple(declared),
-                types.__getitem__,
-                arrays.__getitem__,
-            )
+            call = normalize_call(operation, match, [value.type for value in inputs], inputs, declared)
         except NotYetKnown:
             self.undetermined.update(outputs)
             return declared
@@ -318,6 +308,21 @@ class Graph:
         return result
 
 
+def normalize_call(
+    operation: Operation,
+    match: Match,
+    types: Sequence[OperandType],
+    inputs: Sequence[Value],
+    declared: Sequence[OperandType],
+) -> Call:
+    """Return the normalized call for these types of the inputs; raise NotYetKnown as :func:`normalize`."""
+    count = len(inputs)
+    positions = tuple(range(count)), tuple(range(count, count + len(declared)))
+    given = [None if value.omitted else type for value, type in zip(inputs, types, strict=True)]
+    arrays = [value.array for value in inputs]
+    return normalize(operation, match, *positions, tuple(declared), given.__getitem__, arrays.__getitem__)
+
+
 def _passes(operation: Operation, match: Match, inputs: Sequence[Value], outputs: Sequence[Value]) -> bool:
     """Return whether dynamic dimensions pass through: at run time only values, or a shape, depend on them."""
     moved = match.inputs.get(output_slot(operation, 0).like or "", ())
@@ -332,13 +337,10 @@ def _settle(
     """Return the output types with the quantization that the operation fixes; raise BadDataError where they differ."""
     settled = []
     for position, type in enumerate(outputs):
-        slot = output_slot(operation, position)
-        quant = slot.quant if type.code in ZERO_POINTS else None
-        if isinstance(quant, str):
-            leader = inputs[match.inputs[quant][0]]
-            type = _same_quantization(type, leader.scale, leader.zero_point)
-        elif quant and type.code in quant:
-            type = _same_quantization(type, *quant[type.code])
+        if type.code in ZERO_POINTS:
+            named = {name: inputs[rows[0]] for name, rows in match.inputs.items() if rows}
+            fixed = find_fixed_quantization(output_slot(operation, position), type.code, named)
+            type = _same_quantization(type, *fixed) if fixed else type
         settled.append(type)
     return settled
 

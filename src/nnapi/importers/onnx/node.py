@@ -8,14 +8,14 @@ import numpy as np
 
 from nnapi.codes import FuseCode, OperationCode
 from nnapi.errors import NnapiError
-from nnapi.importers.graph import BOOL8, QUANT8, Value
+from nnapi.importers.graph import BOOL8, QUANT8, Value, normalize_call
 from nnapi.importers.node import Node as AnyNode
 from nnapi.importers.onnx.fusion import Fusion
 from nnapi.importers.onnx.images import to_nchw
 from nnapi.importers.onnx.scope import Scope
 from nnapi.importers.onnx.tensors import BYTES, DYNAMIC, Tensor, constant, describe_shape
 from nnapi.importers.refusals import Refused, expressible
-from nnapi.model.call import UNKNOWN, NotYetKnown, normalize
+from nnapi.model.call import UNKNOWN, NotYetKnown
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import REGISTRY
 
@@ -285,32 +285,27 @@ SIZES = (720, 1680)
 
 def shapes_of(code: OperationCode, inputs: Sequence[Value], outputs: Sequence[OperandType]) -> list[Shape]:
     """Return the dimensions of an operation's results, () where they cannot be inferred."""
-    tried = [_with_size(code, inputs, outputs, size) for size in SIZES]
-    if None in tried:
-        return [()] * len(outputs)
-    found = []
-    for first, second in zip(*(each or [] for each in tried), strict=True):
-        same = len(first) == len(second)
-        found.append(
-            tuple(a if a == b != UNKNOWN else DYNAMIC for a, b in zip(first, second, strict=True)) if same else ()
-        )
-    return found
-
-
-def _with_size(
-    code: OperationCode, inputs: Sequence[Value], outputs: Sequence[OperandType], size: int
-) -> list[Shape] | None:
-    operation, count = REGISTRY[code], len(inputs)
-    types: list[OperandType | None] = []
-    for value in inputs:
-        shape = tuple(dimension or size for dimension in value.shape)
-        types.append(None if value.omitted else value.type.with_dimensions(shape))
-        if not shape and not value.type.is_scalar and not value.omitted:
-            return None
     try:
-        match = operation.match([value.type for value in inputs], list(outputs), [value.model for value in inputs])
-        ends = tuple(range(count)), tuple(range(count, count + len(outputs)))
-        call = normalize(operation, match, *ends, tuple(outputs), types.__getitem__, lambda index: inputs[index].array)
+        tried = [_infer_shapes(code, inputs, outputs, size) for size in SIZES]
     except (NnapiError, NotYetKnown):
-        return None
+        return [()] * len(outputs)
+    return [_common_shape(first, second) for first, second in zip(*tried, strict=True)]
+
+
+def _infer_shapes(
+    code: OperationCode, inputs: Sequence[Value], outputs: Sequence[OperandType], size: int
+) -> list[Shape]:
+    types = [value.type.with_dimensions(tuple(each or size for each in value.shape)) for value in inputs]
+    for i, value in enumerate(inputs):
+        if not (types[i].is_known or value.omitted):
+            raise NotYetKnown("the rank", i)
+    operation = REGISTRY[code]
+    match = operation.match([value.type for value in inputs], list(outputs), [value.model for value in inputs])
+    call = normalize_call(operation, match, types, inputs, outputs)
     return [type.dimensions for type in call.stored_results()]
+
+
+def _common_shape(first: Shape, second: Shape) -> Shape:
+    if len(first) != len(second):
+        return ()
+    return tuple(a if a == b != UNKNOWN else DYNAMIC for a, b in zip(first, second, strict=True))
