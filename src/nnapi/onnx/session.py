@@ -45,11 +45,11 @@ class InferenceSession:
         stored = self._file.metadata.custom_metadata_map.get("ort_config")
         if stored and os.environ.get("ORT_LOAD_CONFIG_FROM_MODEL") == "1":
             self._options = read_stored_options(stored)
-        declared = tuple(dynamic_shape(argument) for argument in self._file.inputs)
+        declared = tuple(shape_of(argument) for argument in self._file.inputs)
         self._specializations = Specializations(self._compile, declared if dynamic == "bucket" else None)
         if all(is_static(argument) for argument in self._file.inputs):
             try:
-                self._specializations.at(tuple(static_shape(argument) for argument in self._file.inputs))
+                self._specializations.at(declared)
             except NnapiError as error:
                 raise Fail(str(error)) from error
         if self._options.optimized_model_filepath:
@@ -242,13 +242,8 @@ def check_input(argument: NodeArg, value: Any) -> Array:
     return array
 
 
-def static_shape(argument: NodeArg) -> Shape:
-    """Return the shape in NNAPI, where a scalar is one element."""
-    return tuple(size for size in argument.shape if isinstance(size, int)) or (1,)
-
-
-def dynamic_shape(argument: NodeArg) -> Shape:
-    """Return the shape in NNAPI, with 0 for dynamic dimensions."""
+def shape_of(argument: NodeArg) -> Shape:
+    """Return the shape in NNAPI, with 0 for dynamic dimensions; a scalar is one element."""
     return tuple(size if isinstance(size, int) else 0 for size in argument.shape) or (1,)
 
 

@@ -35,14 +35,6 @@ def concatenation(context: Context, inputs: Sequence[Value], axis: int) -> Value
     return context.move("Concat", context.in_one_scale(inputs), axis=axis_of(axis, len(inputs[0].shape)))
 
 
-@lower(Op.PACK)
-def pack(context: Context, inputs: Sequence[Value], axis: int) -> Value:
-    axis = axis_of(axis, len(inputs[0].shape) + 1)
-    shape = inputs[0].shape
-    given = [context.reshape(x, (*shape[:axis], 1, *shape[axis:])) for x in context.in_one_scale(inputs)]
-    return context.move("Concat", given, axis=axis)
-
-
 @lower(Op.SPLIT)
 def split(context: Context, input: Value, axis: int, num_splits: int) -> list[Value]:
     parts = [context.result(position) for position in range(num_splits)]
