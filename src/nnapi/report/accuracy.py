@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nnapi.model.operand import Array, OperandType
+from nnapi.ops.boxes import iou
 from nnapi.report.result import Agreement
 
 IOU_THRESHOLDS = tuple(round(0.5 + 0.05 * step, 2) for step in range(10))
@@ -118,10 +119,5 @@ def _match(boxes: Array, truth: Array, iou: float) -> Array:
 
 def overlap(a: Array, b: Array) -> Array:
     """Return the intersection over union of every box of ``a`` [N, 4] with every one of ``b`` [M, 4], as [N, M]."""
-    top_left = np.maximum(a[:, None, :2], b[None, :, :2])
-    bottom_right = np.minimum(a[:, None, 2:], b[None, :, 2:])
-    shared = np.clip(bottom_right - top_left, 0, None).prod(-1)
-    areas_a, areas_b = ((boxes[:, 2:] - boxes[:, :2]).prod(-1) for boxes in (a, b))
-    union = areas_a[:, None] + areas_b[None, :] - shared
-    result: Array = np.divide(shared, union, out=np.zeros_like(shared), where=union > 0)
-    return result
+    with np.errstate(invalid="ignore"):
+        return np.nan_to_num(iou(a[:, None], b[None]))  # boxes without area overlap nothing

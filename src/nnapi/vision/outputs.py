@@ -11,6 +11,7 @@ from nnapi.model.model import Model, Operand
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.operation import REGISTRY
 from nnapi.ops.quantization import dequantize
+from nnapi.ops.softmax import softmax
 from nnapi.vision.view import percent
 
 TOP = 3
@@ -84,7 +85,7 @@ def producer(model: Model, output: int = 0) -> int | None:
 def rank(model: Model, output: Array, labels: Sequence[str] | None, top: int) -> list[Rank]:
     values = to_floats(output_operands(model)[0].type, output).reshape(-1).astype(np.float64)
     code = producer(model)
-    shares = values if code in PROBABILITIES else _softmax(values)
+    shares = values if code in PROBABILITIES else softmax(values, 1.0, -1)
     has_scores = code not in PROBABILITIES and code != OperationCode.LOG_SOFTMAX
     return [
         Rank(i, labels[i] if labels else None, float(shares[i]), float(values[i]) if has_scores else None)
@@ -96,9 +97,7 @@ def to_shares(model: Model, output: Array) -> Array:
     """Return probabilities (rows, classes) from the first output, whose last dimension is classes."""
     values = to_floats(output_operands(model)[0].type, output).astype(np.float64)
     values = values.reshape(-1, values.shape[-1])
-    if producer(model) in PROBABILITIES:
-        return values
-    return np.apply_along_axis(_softmax, 1, values)
+    return values if producer(model) in PROBABILITIES else softmax(values, 1.0, -1)
 
 
 def summaries(model: Model, outputs: Sequence[Array]) -> list[Summary]:
@@ -124,9 +123,3 @@ def _top(values: Array) -> tuple[tuple[tuple[int, ...], float], ...]:
 
 def to_floats(type: OperandType, array: Array) -> Array:
     return dequantize(type, array) if type.is_quantized else array
-
-
-def _softmax(values: Array) -> Array:
-    powers = np.exp(values - values.max())
-    shares: Array = powers / powers.sum()
-    return shares
