@@ -1,13 +1,12 @@
 """Models built from examples, through the public calls of a model."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.compiling import compile
-from nnapi.errors import BadDataError, need
+from nnapi.errors import BadDataError, need_value
 from nnapi.model.memory import Memory
 from nnapi.model.model import Model
 from nnapi.model.nesting import inner_first
@@ -37,22 +36,12 @@ def run_example(example: Example, device: Device) -> list[Array]:
 
 def describe(example: Example, classes: Any = runtime_classes) -> Model:
     """Build the model of an example as :func:`build` does, but do not finish the main model."""
-    pool = _Pool(example, classes)
-    made: dict[int, Model] = {}
-
-    def find_graph(index: int) -> Model:
-        need(index in made, f"{example.name}: referenced graph {index} refers to itself", BadDataError)
-        return made[index]
-
-    *inner, _ = inner_first(MAIN, lambda number: _list_references(_graph(example, number)))
+    builder = _Builder(example, classes)
+    *inner, main = inner_first(MAIN, lambda number: _list_references(builder.graph(number)))
     for number in inner:
-        made[number] = _describe_model(_graph(example, number), example, pool, find_graph, classes)
-        made[number].finish()
-    return _describe_model(example.main, example, pool, find_graph, classes)
-
-
-def _graph(example: Example, number: int) -> Graph:
-    return example.main if number == MAIN else example.referenced[number]
+        builder.made[number] = builder.describe(number)
+        builder.made[number].finish()
+    return builder.describe(main)
 
 
 def _list_references(graph: Graph) -> list[int]:
@@ -60,40 +49,47 @@ def _list_references(graph: Graph) -> list[int]:
     return [number for number in found if number is not None]
 
 
-class _Pool:
-    """One memory of every CONSTANT_REFERENCE of an example."""
+class _Builder:
+    """Builds the graphs of an example by number; every CONSTANT_REFERENCE lies in one memory."""
 
     def __init__(self, example: Example, classes: Any) -> None:
-        self.offsets: dict[int, int] = {}
+        self.example, self.classes = example, classes
+        self.made: dict[int, Model] = {}
+        self._offsets: dict[int, int] = {}
         content = bytearray()
         for operand in (operand for graph in example.graphs for operand in graph.operands):
             if operand.lifetime == Source.CONSTANT_REFERENCE and operand.data is not None:
-                self.offsets[id(operand)] = len(content)
+                self._offsets[id(operand)] = len(content)
                 content += operand.data.tobytes()
                 content += bytes(-len(content) % ALIGNMENT)
-        self.memory: Memory = classes.Memory.from_array(np.frombuffer(content, np.uint8))
+        self._memory: Memory = classes.Memory.from_array(np.frombuffer(content, np.uint8))
 
+    def graph(self, number: int) -> Graph:
+        return self.example.main if number == MAIN else self.example.referenced[number]
 
-def _describe_model(
-    graph: Graph, example: Example, pool: _Pool, referenced: Callable[[int], Model], classes: Any
-) -> Model:
-    model: Model = classes.Model(graph.name or example.name)
-    for operand in graph.operands:
-        index = model.add_operand(operand.operand_type, operand.name)
-        quant = operand.channel_quant
-        if quant and not quant.hide:
-            model.set_operand_symm_per_channel_quant_params(index, quant.channel_dim, quant.scales)
-        if operand.lifetime == Source.CONSTANT_COPY:
-            model.set_operand_value(index, operand.data)
-        elif operand.lifetime == Source.CONSTANT_REFERENCE and operand.data is not None:
-            offset = pool.offsets[id(operand)]
-            model.set_operand_value_from_memory(index, pool.memory, offset, operand.data.nbytes)
-        elif operand.lifetime == Source.NO_VALUE:
-            model.set_operand_value(index, None)
-        elif operand.lifetime == Source.SUBGRAPH and operand.subgraph is not None:
-            model.set_operand_value_from_model(index, referenced(operand.subgraph))
-    for operation in graph.operations:
-        model.add_operation(OperationCode[operation.type], operation.inputs, operation.outputs)
-    model.identify_inputs_and_outputs(graph.inputs, graph.outputs)
-    model.relax_computation_float32_to_float16(example.relaxed)
-    return model
+    def describe(self, number: int) -> Model:
+        graph = self.graph(number)
+        model: Model = self.classes.Model(graph.name or self.example.name)
+        for operand in graph.operands:
+            index = model.add_operand(operand.operand_type, operand.name)
+            quant = operand.channel_quant
+            if quant and not quant.hide:
+                model.set_operand_symm_per_channel_quant_params(index, quant.channel_dim, quant.scales)
+            if operand.lifetime == Source.CONSTANT_COPY:
+                model.set_operand_value(index, operand.data)
+            elif operand.lifetime == Source.CONSTANT_REFERENCE and operand.data is not None:
+                offset = self._offsets[id(operand)]
+                model.set_operand_value_from_memory(index, self._memory, offset, operand.data.nbytes)
+            elif operand.lifetime == Source.NO_VALUE:
+                model.set_operand_value(index, None)
+            elif operand.lifetime == Source.SUBGRAPH and operand.subgraph is not None:
+                model.set_operand_value_from_model(index, self._find(operand.subgraph))
+        for operation in graph.operations:
+            model.add_operation(OperationCode[operation.type], operation.inputs, operation.outputs)
+        model.identify_inputs_and_outputs(graph.inputs, graph.outputs)
+        model.relax_computation_float32_to_float16(self.example.relaxed)
+        return model
+
+    def _find(self, number: int) -> Model:
+        message = f"{self.example.name}: referenced graph {number} refers to itself"
+        return need_value(self.made.get(number), message, BadDataError)

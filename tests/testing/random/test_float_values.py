@@ -3,9 +3,10 @@
 import numpy as np
 
 from nnapi.model.operand import Array
+from nnapi.ops.quantization import dequantize
 from nnapi.testing.example import ChannelSpec, Example, Graph, OperationSpec
 from nnapi.testing.random.deviation import Computation
-from nnapi.testing.random.float_values import dequantize, on_float_values
+from nnapi.testing.random.float_values import on_float_values
 from nnapi.testing.random.subgraphs import part_of
 from tests.testing.testing_cases import Q8, constant, given, relu, taken, tensor
 
@@ -26,7 +27,10 @@ def test_numbers_take_the_place_of_codes() -> None:
 
 
 def test_a_code_is_worth_its_scale() -> None:
-    assert dequantize(tensor(Q8, 2, scale=0.25, zero_point=2), np.array([0, 6], np.uint8)).tolist() == [-0.5, 1.0]
+    assert dequantize(tensor(Q8, 2, scale=0.25, zero_point=2).full_type, np.array([0, 6], np.uint8)).tolist() == [
+        -0.5,
+        1.0,
+    ]
 
 
 def test_a_bias_beside_scales_by_channel_has_none_of_its_own() -> None:

@@ -17,12 +17,13 @@ import numpy as np
 
 from nnapi.errors import NnapiError, need_value
 from nnapi.model.operand import DTYPES, Array
+from nnapi.ops.quantization import dequantize
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.device import device
 from nnapi.testing.build import build, run_example
 from nnapi.testing.compare import as_double, tolerance_for
 from nnapi.testing.example import Example, dynamic
-from nnapi.testing.random.float_values import dequantize, on_float_values
+from nnapi.testing.random.float_values import on_float_values
 from nnapi.testing.random.operation_sets import (
     CHOOSING,
     KEEPING,
@@ -71,20 +72,22 @@ class Computation:
 
     def __init__(self, example: Example, *, special: bool = False, rounds: int = ROUNDS) -> None:
         self.example, self.special = example, special
+        self.operations, self.operands = example.main.operations, example.main.operands
         self._doubtful: set[int] = set()
         self._lost: dict[int, Array] = {}
-        self._fed_back = {i for call in example.main.operations if call.type in SEQUENCES for i in call.outputs}
-        calls = enumerate(example.main.operations)
-        chosen = [call for number, call in calls if call.type in CHOOSING and not self.rescales(number)]
+        self._fed_back = {i for call in self.operations if call.type in SEQUENCES for i in call.outputs}
+        chosen = [
+            call for number, call in enumerate(self.operations) if call.type in CHOOSING and not self.rescales(number)
+        ]
         self._chosen = {index for call in chosen for index in call.outputs}
         self._rng = np.random.default_rng(0)  # the same for each way of looking at an example
-        self.values: Values = {i: find_given(example, i) for i in range(len(example.main.operands))}
+        self.values: Values = {i: find_given(example, i) for i in range(len(self.operands))}
         self.others: list[Values] = [dict(self.values) for _ in range(rounds)]
-        self._parts = [_Runner(part_of(example, number)) for number in range(len(example.main.operations))]
+        self._parts = [_Runner(part_of(example, number)) for number in range(len(self.operations))]
 
     def run(self, number: int) -> None:
         """Compute an operation from the known values; raises what the reference raises."""
-        runner, name = self._parts[number], self.example.main.operations[number].type
+        runner, name = self._parts[number], self.operations[number].type
         inputs, outputs = runner.part.inputs, runner.part.outputs
         uncertain = [index for index in inputs if self._is_uncertain(index)]
         if self._is_beyond_judging(name, inputs) or (name in ORDERING and uncertain) or self._is_root(name, inputs):
@@ -102,15 +105,15 @@ class Computation:
         else:
             self._repeat(runner, name, bounds)
         if name == "DIV":
-            self._note_poles(self.example.main.operations[number].inputs[1], outputs[0])
+            self._note_poles(self.operations[number].inputs[1], outputs[0])
         if name in SEQUENCES and any(self._is_special(index) for index in outputs):
             self._doubtful.update(outputs)
 
     @property
     def has_doubtful_index(self) -> bool:
         """Whether an operation reads integers that are not defined: a device may find them outside of the tensor."""
-        integers = {i for i in self._doubtful if self.example.main.operands[i].type == "TENSOR_INT32"}
-        return any(not integers.isdisjoint(call.inputs) for call in self.example.main.operations)
+        integers = {i for i in self._doubtful if self.operands[i].type == "TENSOR_INT32"}
+        return any(not integers.isdisjoint(call.inputs) for call in self.operations)
 
     def _repeat(self, runner: "_Runner", name: str, bounds: Mapping[int, Array]) -> None:
         """Compute with perturbed operands, and with values at both sides of their ``bounds``."""
@@ -143,8 +146,10 @@ class Computation:
         """Give both answers of a comparison where the two may be equal: all true first, then all false, then random."""
         numbers, off = [], np.zeros(())
         for index in pair:
-            operand, value = self.example.main.operands[index], self._value(index)
-            numbers.append(dequantize(operand, value).astype(np.float64) if operand.scale else as_double(value))
+            operand, value = self.operands[index], self._value(index)
+            numbers.append(
+                dequantize(operand.full_type, value).astype(np.float64) if operand.scale else as_double(value)
+            )
             off = off + bounds.get(index, 0) * (operand.scale or 1.0)
         right = self._value(output)
         with np.errstate(invalid="ignore"):
@@ -178,7 +183,7 @@ class Computation:
         return array is not None and array.dtype in LARGE and bool((np.abs(array) > LARGE[array.dtype]).any())
 
     def _note_losses(self, number: int) -> None:
-        operation = self.example.main.operations[number]
+        operation = self.operations[number]
         given, made = ([self.values[i] for i in indices] for indices in (operation.inputs, operation.outputs))
         found = estimate_losses(operation.type, given, made, self.example.tolerance.float)
         self._lost |= dict(zip(operation.outputs, found, strict=False))
@@ -215,7 +220,7 @@ class Computation:
 
     def expect(self, index: int) -> Expectation:
         """Return a result and the permitted distance of a device's."""
-        operand, value = self.example.main.operands[index], self._value(index)
+        operand, value = self.operands[index], self._value(index)
         if index in self._doubtful:
             return Expectation(value, np.full(value.shape, np.inf))
         tolerance = need_value(
@@ -255,7 +260,7 @@ class Computation:
 
     def blur(self, number: int) -> None:
         """Perturb hidden results: quantized values by one step, floats in their last digits."""
-        name, outputs = self.example.main.operations[number].type, self.example.main.operations[number].outputs
+        name, outputs = self.operations[number].type, self.operations[number].outputs
         if name in CHOOSING and name not in REQUANTIZING and not self.rescales(number):
             if self._rounds_to_float16(number):
                 for turn, other in enumerate(self.others):
@@ -273,13 +278,13 @@ class Computation:
 
     def _rounds_to_float16(self, number: int) -> bool:
         """Whether only the type of the result loses digits, which a hidden value need not lose."""
-        operation, operands = self.example.main.operations[number], self.example.main.operands
+        operation, operands = self.operations[number], self.operands
         given, made = operands[operation.inputs[0]].type, operands[operation.outputs[0]].type
         return made == "TENSOR_FLOAT16" and given != made
 
     def rescales(self, number: int) -> bool:
         """Whether an operation rounds some of its quantized values to another scale."""
-        operation, operands = self.example.main.operations[number], self.example.main.operands
+        operation, operands = self.operations[number], self.operands
         used = [operands[i] for i in (*operation.inputs, *operation.outputs)]
         return len({(each.scale, each.zero_point) for each in used if each.scale}) > 1
 
@@ -291,7 +296,7 @@ class Computation:
             return np.asarray(
                 self._nudge(array, turn) + array.dtype.type(0 if stays else HIDDEN * (1 - 2 * (turn % 2)))
             )
-        if not self.example.main.operands[index].scale or array.dtype == np.int32:
+        if not self.operands[index].scale or array.dtype == np.int32:
             return array
         limits = np.iinfo(array.dtype)
         steps = np.full(array.shape, 1 - 2 * turn) if turn < 2 else self._rng.integers(-1, 2, array.shape)
@@ -309,7 +314,7 @@ class Computation:
             return {}
         found = {}
         for index, position, numbers in zip(part.outputs, twin.main.outputs, results, strict=True):
-            operand = self.example.main.operands[index]
+            operand = self.operands[index]
             if operand.scale and twin.main.operands[position].type == "TENSOR_FLOAT32":
                 limits = np.iinfo(DTYPES[operand.code])
                 codes = numbers.astype(np.float64) / np.float64(operand.scale) + operand.zero_point

@@ -2,13 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
-
-import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.model.operand import Array
 from nnapi.model.operation import REGISTRY
+from nnapi.ops.quantization import dequantize
 from nnapi.testing.example import Example, Graph, OperandSpec
 from nnapi.testing.random.subgraphs import CONSTANTS, Part
 
@@ -26,7 +24,7 @@ def on_float_values(part: Part, values: Mapping[int, Array | None]) -> Example |
             operands.append(operand)
             continue
         data = inputs.get(position) if position in inputs else operand.data
-        numbers = None if data is None else dequantize(operand, data)
+        numbers = None if data is None else dequantize(operand.full_type, data)
         data = numbers if operand.lifetime in CONSTANTS else None
         plain = OperandSpec("TENSOR_FLOAT32", operand.dimensions, lifetime=operand.lifetime, data=data)
         operands.append(replace(plain, is_ignored=operand.is_ignored, name=operand.name))
@@ -43,12 +41,3 @@ def _with_scaled_bias(main: Graph) -> list[OperandSpec]:
         scales = tuple(float(scale) * operands[inputs[0]].scale for scale in quant.scales)
         operands[inputs[2]] = replace(operands[inputs[2]], channel_quant=replace(quant, channel_dim=0, scales=scales))
     return operands
-
-
-def dequantize(operand: OperandSpec, codes: Array) -> Array:
-    scale: Any = np.float64(operand.scale)
-    if operand.channel_quant:
-        shape = [1] * codes.ndim
-        shape[operand.channel_quant.channel_dim] = -1
-        scale = np.array(operand.channel_quant.scales, np.float64).reshape(shape)
-    return np.asarray((codes.astype(np.float64) - operand.zero_point) * scale, np.float32)

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from nnapi.codes import OperationCode
 from nnapi.errors import NnapiError
 from nnapi.model.facts import Trait
 from nnapi.model.operand import Array
@@ -42,6 +43,7 @@ CALLABLE = tuple(sorted(REGISTRY.values(), key=lambda operation: operation.name)
 JOINABLE = tuple(each for each in CALLABLE if not is_control_flow(each) and each.name not in UNSURE)
 VIEWS = tuple(each for each in JOINABLE if each.name in ("EXPAND_DIMS", "RESHAPE", "SQUEEZE"))
 """Operations that an engine may answer with the memory of their input."""
+DEQUANTIZE, QUANTIZE = REGISTRY[OperationCode.DEQUANTIZE], REGISTRY[OperationCode.QUANTIZE]
 IMAGES = tuple(
     each for each in JOINABLE if any(slot.name == "layout" for call in each.overloads for slot in call.inputs)
 )
@@ -100,20 +102,18 @@ def find_readers(turn: int) -> tuple[Operation, tuple[Operation, ...]]:
 
 def find_image_readers(turn: int) -> tuple[Operation, tuple[Operation, ...]]:
     """Return an operation, and the operations on images, which read its result beside a QUANTIZE."""
-    (beside,) = (each for each in JOINABLE if each.name == "QUANTIZE")
-    return JOINABLE[turn % len(JOINABLE)], (*IMAGES, beside)
+    return JOINABLE[turn % len(JOINABLE)], (*IMAGES, QUANTIZE)
 
 
 def random_readers(
     rng: np.random.Generator, first: Operation, readers: Sequence[Operation], special: float = 0.0
 ) -> Example:
     """Draw an operation and others that read its result, mostly beside a visible view of it. Raises NoCall."""
-    (before,), (beside,) = ([each for each in JOINABLE if each.name == name] for name in ("DEQUANTIZE", "QUANTIZE"))
-    chain = (before, first) if rng.random() < QUANTIZED else (first,)
-    readers = (*readers, beside) if rng.random() < QUANTIZED else readers
+    chain = (DEQUANTIZE, first) if rng.random() < QUANTIZED else (first,)
+    readers = (*readers, QUANTIZE) if rng.random() < QUANTIZED else readers
     for _ in range(PAIR_TRIES):
-        grown = _Grown(rng)
-        if grown.begin(chain, special) and grown.read_last(readers, special):
+        grown = _Grown(rng, special)
+        if grown.begin(chain) and grown.read_last(readers):
             return _vary(_relax(grown.finish(), rng), rng)
     raise NoCall(f"none of {PAIR_TRIES} results of {first.name} is taken by {', '.join(each.name for each in readers)}")
 
@@ -146,30 +146,29 @@ def random_graph(
     usable = tuple(each for each in operations if each in JOINABLE)
     if not usable:
         raise NoCall("graphs do not contain operations that refer to other models")
-    grown = _Grown(rng)
-    converting = [each for each in usable if each.name == "DEQUANTIZE"]
+    grown = _Grown(rng, special)
     bent = [each for each in usable if each.name in AT_ZERO]
-    if converting and bent and rng.random() < CONVERTED:
-        grown.add(random_call(converting[0], rng, special=special))
-        grown.extend(pick(rng, bent), special)
+    if DEQUANTIZE in usable and bent and rng.random() < CONVERTED:
+        grown.add(random_call(DEQUANTIZE, rng, special=special))
+        grown.extend(pick(rng, bent))
     else:
         grown.add(random_call(_pick_operation(rng, usable), rng, special=special))
     while len(grown.calls) < count:
         for _ in range(TRIES):
-            if grown.extend(_pick_operation(rng, usable) if rng.random() < 0.5 else pick(rng, usable), special):
+            if grown.extend(_pick_operation(rng, usable) if rng.random() < 0.5 else pick(rng, usable)):
                 break
         else:
             break
     if rng.random() < VIEWED:
-        grown.show_view(special)
+        grown.show_view()
     return _relax(grown.finish(), rng)
 
 
 class _Grown:
     """A growing graph. Operands are named by their indices."""
 
-    def __init__(self, rng: np.random.Generator) -> None:
-        self.rng = rng
+    def __init__(self, rng: np.random.Generator, special: float) -> None:
+        self.rng, self.special = rng, special
         self.operands: list[OperandSpec] = []
         self.inputs: dict[int, np.ndarray] = {}
         self.calls: list[OperationSpec] = []
@@ -180,51 +179,51 @@ class _Grown:
         usable = [o for o in self.operands if o.lifetime in lifetimes and o.type.startswith("TENSOR")]
         return [o for o in reversed(usable) if o.dimensions and 0 not in o.dimensions and not o.is_ignored]
 
-    def extend(self, operation: Operation, special: float) -> bool:
+    def extend(self, operation: Operation) -> bool:
         """Add a call that takes a value of the graph, if one draw finds one that fits."""
         values = self._values()
         if not values:
             return False
-        return self._read(operation, values[0] if self.rng.random() < LAST else pick(self.rng, values), special)
+        return self._read(operation, values[0] if self.rng.random() < LAST else pick(self.rng, values))
 
-    def _read(self, operation: Operation, first: OperandSpec, special: float) -> bool:
+    def _read(self, operation: Operation, first: OperandSpec) -> bool:
         """Add a call whose first tensor is that value, if one draw fits."""
         others = [value for value in self._values() if value is not first]
         try:
-            self.add(random_call(operation, self.rng, 1, given=[first, *others], special=special))
+            self.add(random_call(operation, self.rng, 1, given=[first, *others], special=self.special))
         except (NnapiError, NoCall):
             return False
         return True
 
-    def begin(self, operations: Sequence[Operation], special: float) -> bool:
+    def begin(self, operations: Sequence[Operation]) -> bool:
         """Add a chain of calls; return whether a draw fits."""
         first, *others = operations
         try:
-            self.add(random_call(first, self.rng, special=special))
+            self.add(random_call(first, self.rng, special=self.special))
         except NoCall:
             return False
-        return all(self._read(operation, self._values()[0], special) for operation in others)
+        return all(self._read(operation, self._values()[0]) for operation in others)
 
-    def read_last(self, operations: Sequence[Operation], special: float) -> bool:
+    def read_last(self, operations: Sequence[Operation]) -> bool:
         """Add readers of a result of the last call; return whether any fits."""
         results = [value for value in self._values() if int(value.name[1:]) in self.calls[-1].outputs]
         if not results:
             return False
         shared = pick(self.rng, results)
-        fitting = [each for each in operations if any(self._read(each, shared, special) for _ in range(READS))]
+        fitting = [each for each in operations if any(self._read(each, shared) for _ in range(READS))]
         if fitting and self.rng.random() < SHOWN:
-            self._view(shared, special)
+            self._view(shared)
         return bool(fitting)
 
-    def show_view(self, special: float) -> None:
+    def show_view(self) -> None:
         """Add an unread view of a value that a call reads, so that it is an output."""
         read = {i for call in self.calls for i in call.inputs}
         shared = [value for value in self._values() if int(value.name[1:]) in read]
         if shared:
-            self._view(pick(self.rng, shared), special)
+            self._view(pick(self.rng, shared))
 
-    def _view(self, shared: OperandSpec, special: float) -> bool:
-        return any(self._read(pick(self.rng, VIEWS), shared, special) for _ in range(TRIES))
+    def _view(self, shared: OperandSpec) -> bool:
+        return any(self._read(pick(self.rng, VIEWS), shared) for _ in range(TRIES))
 
     def add(self, example: Example) -> None:
         """Add a call; its operands that are named by an index belong to the graph already."""

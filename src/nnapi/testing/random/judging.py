@@ -80,9 +80,9 @@ def judge(example: Example, device: Device, *, special: bool = False) -> Judgeme
 
 
 def _refusal(computation: Computation) -> NnapiError | None:
-    operands = computation.example.main.operands
+    operands = computation.operands
     try:
-        for number, operation in enumerate(computation.example.main.operations):
+        for number, operation in enumerate(computation.operations):
             computation.run(number)
             for index in operation.outputs:
                 value, declared = computation.values[index], operands[index].dimensions
@@ -184,7 +184,7 @@ def _is_near(actual: Array, expected: Expectation, real: Array, loss: float) -> 
 def _contradiction(computation: Computation, number: int) -> str | None:
     """Describe where the reference's own quantized values are far from the float values."""
     for index, real in computation.real(number).items():
-        operand = computation.example.main.operands[index]
+        operand = computation.operands[index]
         value = computation.values[index]
         if operand.is_ignored or value is None or value.shape != real.shape:
             continue
@@ -202,7 +202,7 @@ def _contradiction(computation: Computation, number: int) -> str | None:
 
 def _find_rounding_loss(computation: Computation, number: int, index: int) -> float:
     """Return the loss in steps of a result that is rounded to its input's scale, then to another one."""
-    operation, operands = computation.example.main.operations[number], computation.example.main.operands
+    operation, operands = computation.operations[number], computation.operands
     first, result = operands[operation.inputs[0]], operands[index]
     same = (first.scale, first.zero_point) == (result.scale, result.zero_point)
     if operation.type not in ROUNDED_FIRST or first.type != result.type or same:
@@ -212,7 +212,7 @@ def _find_rounding_loss(computation: Computation, number: int, index: int) -> fl
 
 def _find_sum_loss(computation: Computation, number: int, index: int) -> float:
     """Return the loss in steps of a float32 sum of products that may be far larger than the result."""
-    operation, operands = computation.example.main.operations[number], computation.example.main.operands
+    operation, operands = computation.operations[number], computation.operands
     if not operation.type.endswith(("CONV_2D", "FULLY_CONNECTED")):
         return 0.0
     x, weights = (operands[i] for i in operation.inputs[:2])
