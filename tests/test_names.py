@@ -1,14 +1,16 @@
 """Where the tests of a module are: found by its name, or said here.
 
 The tests of ``src/nnapi/PACKAGE/…/MODULE.py`` are ``tests/PACKAGE/…/test_MODULE.py``, with the engine's or importer's
-name in front where several have such a module (``test_xnnpack_cache.py``). A file that tests several modules together
-lies in their package's folder and imports them by name. The table below lists modules that only others reach.
+name in front where several have such a module (``test_xnnpack_cache.py``); those of an operation have its name. A file
+that tests several modules together lies in their package's folder and imports them by name. The table below lists
+modules that only others reach.
 """
 
 import re
 from functools import cache
 from pathlib import Path
 
+from nnapi.operation_codes import MODULES as OPERATIONS
 from tools import size
 
 SRC, TESTS = size.REPOSITORY / "src" / "nnapi", size.REPOSITORY / "tests"
@@ -99,13 +101,15 @@ def import_of(module: Path) -> re.Pattern[str]:
 
 
 def named_after(module: Path) -> list[Path]:
-    """The files that have the module's name in their own, or in what they import."""
+    """The files that have the name of the module, or of an operation in it, in their own or in what they import."""
     imported = import_of(module)
+    declared = OPERATIONS.get(module.stem, ()) if module.parent == Path("ops") else ()
+    names = "|".join((module.stem, *map(str.lower, declared)))
     folders = (TESTS.joinpath(*module.parent.parts[:depth]) for depth in (2, 1, 0))
     return [
         path
         for path, text in sources(next(folder for folder in folders if folder.is_dir())).items()
-        if re.fullmatch(rf"test_(\w+_)?{module.stem}", path.stem) or imported.search(text)
+        if re.fullmatch(rf"test_(\w+_)?({names})", path.stem) or imported.search(text)
     ]
 
 

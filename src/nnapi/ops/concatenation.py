@@ -1,18 +1,24 @@
-"""CONCATENATION: tensors concatenated along an axis."""
+"""Tensors side by side, and parted again.
+
+CONCATENATION: tensors concatenated along an axis.
+PACK: tensors joined along a new axis.
+SPLIT: equal parts of the tensor along an axis.
+"""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from nnapi.codes import FuseCode, OperandCode, OperationCode
-from nnapi.errors import need
+from nnapi.errors import BadDataError, need
 from nnapi.model.call import Call
 from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Facet, Operation
-from nnapi.model.parameter import Scalar, Several, Tensor, not_negative, upto
+from nnapi.model.parameter import Scalar, Several, Tensor, not_negative, positive, upto
 from nnapi.ops.quantization import offset, requantizer, same_quantization
-from nnapi.ops.types import QUANT8, reals
+from nnapi.ops.shapes import axis_of
+from nnapi.ops.types import QUANT8, numbers, reals
 
 CONCATENATION = Operation(
     OperationCode.CONCATENATION,
@@ -32,7 +38,7 @@ def mixed_quantization(inputs: Sequence[OperandType], out: OperandType) -> list[
 
 
 @CONCATENATION.shape
-def infer_shape(inputs: Sequence[OperandType], axis: int) -> Shape:
+def infer_concatenation_shape(inputs: Sequence[OperandType], axis: int) -> Shape:
     first = inputs[0].shape
     need(axis < len(first), f"axis is {axis}, must be in [0, {len(first)})")
     for position, type in enumerate(inputs):
@@ -53,3 +59,70 @@ def _in_units_of(out: OperandType, type: OperandType, values: Array) -> Array:
     if same_quantization(type, out):
         return values
     return requantizer(out, FuseCode.FUSED_NONE, type.scale)(offset(type, values))
+
+
+PACK = Operation(
+    OperationCode.PACK,
+    facts=Facts(Kind.MOVEMENT, Trait.FOLDS | Trait.MOVES),
+    inputs=(
+        Scalar("axis", OperandCode.INT32, since=6, check=not_negative),
+        Several(Tensor("inputs", numbers(6, int32=6))),
+    ),
+    outputs=(Tensor("out", like="inputs", quant="inputs", since=6),),
+)
+
+
+@PACK.check
+def alike(inputs: Sequence[OperandType], out: OperandType) -> None:
+    rank = next((type.rank for type in inputs if type.rank), out.rank - 1)
+    need(not out.rank or out.rank == rank + 1, f"out has rank {out.rank}, must have rank {rank + 1}", BadDataError)
+    for position, type in enumerate(inputs):
+        need(
+            same_quantization(type, out),
+            f"inputs {position} is {type}, must have the scale and zero point of out, {out}",
+            BadDataError,
+        )
+        need(type.rank in (0, rank), f"inputs {position} has rank {type.rank}, must have rank {rank}", BadDataError)
+
+
+@PACK.shape
+def infer_pack_shape(axis: int, inputs: Sequence[OperandType]) -> Shape:
+    first = inputs[0].shape
+    need(axis <= len(first), f"axis is {axis}, must be in [0, {len(first)}]")
+    for position, type in enumerate(inputs):
+        need(type.shape == first, f"inputs {position} has shape {list(type.shape)}, must be {list(first)}")
+    return (*first[:axis], len(inputs), *first[axis:])
+
+
+@PACK.kernel(kind="raw")
+def pack(axis: int, inputs: Sequence[Array]) -> Array:
+    return np.stack(inputs, axis)
+
+
+SPLIT = Operation(
+    OperationCode.SPLIT,
+    facts=Facts(Kind.MOVEMENT, Trait.FOLDS | Trait.MOVES),
+    inputs=(
+        Tensor("input", numbers(3, int32=3)),
+        Scalar("axis", OperandCode.INT32, since=3),
+        Scalar("num_splits", OperandCode.INT32, since=3, check=positive),
+    ),
+    outputs=(Several(Tensor("out", like="input", quant="input")),),
+    failure=BadDataError,
+)
+
+
+@SPLIT.shape
+def infer_split_shapes(input: OperandType, axis: int, num_splits: int) -> list[Shape]:
+    axis = axis_of(axis, input.rank)
+    dimension = input.shape[axis]
+    need(
+        dimension % num_splits == 0,
+        f"axis {axis} of input has dimension {dimension}, must be a multiple of {num_splits}",
+    )
+    return [(*input.shape[:axis], dimension // num_splits, *input.shape[axis + 1 :])] * num_splits
+
+
+@SPLIT.kernel(kind="raw")
+def split(input: Array, axis: int, num_splits: int) -> list[Array]:
+    return np.split(input, num_splits, axis)

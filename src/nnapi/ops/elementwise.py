@@ -1,5 +1,12 @@
-"""Elementwise functions.
+"""Functions of each element of a tensor.
 
+LOGISTIC: 1 / (1 + exp(-x)) of each element.
+RELU: max(x, 0) of each element.
+RELU1: each element clamped to -1 to 1.
+RELU6: each element clamped to 0 to 6.
+TANH: the hyperbolic tangent of each element.
+ELU: x above 0, alpha · (exp(x) - 1) below.
+HARD_SWISH: x · min(max(x + 3, 0), 6) / 6.
 FLOOR: each element rounded down.
 ABS: the absolute value of each element.
 EXP: e to the power of each element.
@@ -8,55 +15,124 @@ NEG: the negative of each element.
 RSQRT: 1 / √x of each element.
 SIN: the sine of each element.
 SQRT: the square root of each element.
+LOGICAL_NOT: not x, element by element.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.model.facts import Facts, Kind, Trait
-from nnapi.model.operand import Array
+from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
-from nnapi.model.parameter import Levels, Ranks, Tensor, upto
+from nnapi.model.parameter import Levels, Quantization, Ranks, Scalar, Slot, Tensor, upto
 from nnapi.ops.shapes import same_shape
-from nnapi.ops.types import INT32, QUANT8, QUANT8_SIGNED, floats
+from nnapi.ops.types import (
+    BOOL8,
+    FLOAT_SCALAR,
+    INT32,
+    QUANT8,
+    QUANT8_SIGNED,
+    SIGNED_UNIT,
+    UNIT_INTERVAL,
+    floats,
+    reals,
+)
 
 
-def _elementwise(
-    code: OperationCode, facts: Facts, function: Callable[[Array], Array], types: Levels, rank: Ranks = None
+def _function(
+    code: OperationCode,
+    facts: Facts,
+    function: Callable[..., Array],
+    types: Levels,
+    *scalars: Slot,
+    rank: Ranks = None,
+    quant: Quantization = None,
+    zero_sized: bool = False,
 ) -> Operation:
+    """Declare an operation by a function of ``input`` and the ``scalars``."""
     operation = Operation(
-        code, facts=facts, inputs=(Tensor("input", types, rank=rank),), outputs=(Tensor("out", like="input"),)
+        code,
+        facts=facts,
+        inputs=(Tensor("input", types, rank=rank), *scalars),
+        outputs=(Tensor("out", like="input", quant=quant),),
+        zero_sized=zero_sized,
     )
     operation.shape(same_shape)
 
     @operation.kernel(kind="pointwise")
-    def each(input: Array) -> Array:
-        return function(input)
+    def each(input: Array, **scalars: Any) -> Array:
+        return function(input, **scalars)
 
     return operation
 
 
 CHOOSING = Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.CHOOSES)
-CURVED = Facts(Kind.TRANSCENDENTAL, Trait.FOLDS | Trait.PAIRS)
+STEPPING = Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.CHOOSES | Trait.STEPS)
+CLAMPING = Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.REQUANTIZES)
+CURVED = Facts(Kind.TRANSCENDENTAL, Trait.PAIRS)
+CURVED_AND_FOLDED = Facts(Kind.TRANSCENDENTAL, Trait.FOLDS | Trait.PAIRS)
 
-ABS = _elementwise(OperationCode.ABS, CHOOSING, np.abs, floats(3) | {INT32: 4})
-EXP = _elementwise(OperationCode.EXP, CURVED, np.exp, floats(3))
-FLOOR = _elementwise(
-    OperationCode.FLOOR,
-    Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.CHOOSES | Trait.STEPS),
-    np.floor,
-    floats(),
-    rank=upto(4),
+
+def _activation(
+    code: OperationCode, facts: Facts, function: Callable[[Array], Array], types: Levels, quant: Quantization
+) -> Operation:
+    return _function(code, facts, function, types, rank=upto(4), quant=quant, zero_sized=True)
+
+
+def _clamp(code: OperationCode, low: float, high: float) -> Operation:
+    return _activation(code, CLAMPING, lambda input: np.clip(input, low, high), reals(), "input")
+
+
+def _logistic(input: Array) -> Array:
+    return 1 / (1 + np.exp(-input))
+
+
+def _elu(input: Array, alpha: float) -> Array:
+    return np.maximum(input, 0) + np.minimum(np.float32(alpha) * np.expm1(input), 0)
+
+
+def _hard_swish(input: Array) -> Array:
+    return input * (np.clip(input + 3, 0, 6) / 6)  # in this order nothing finite becomes infinite
+
+
+RELU = _clamp(OperationCode.RELU, 0, np.inf)
+RELU1 = _clamp(OperationCode.RELU1, -1, 1)
+RELU6 = _clamp(OperationCode.RELU6, 0, 6)
+TANH = _activation(OperationCode.TANH, CURVED, np.tanh, reals(quant8=3), SIGNED_UNIT)
+LOGISTIC = _activation(OperationCode.LOGISTIC, CURVED, _logistic, reals(), UNIT_INTERVAL)
+ELU = _function(OperationCode.ELU, CURVED, _elu, floats(4), Scalar("alpha", like="input", via=FLOAT_SCALAR))
+HARD_SWISH = _function(OperationCode.HARD_SWISH, CURVED, _hard_swish, reals(4), zero_sized=True)
+
+ABS = _function(OperationCode.ABS, CHOOSING, np.abs, floats(3) | {INT32: 4})
+EXP = _function(OperationCode.EXP, CURVED_AND_FOLDED, np.exp, floats(3))
+FLOOR = _function(OperationCode.FLOOR, STEPPING, np.floor, floats(), rank=upto(4))
+LOG = _function(OperationCode.LOG, CURVED_AND_FOLDED, np.log, floats(3))
+NEG = _function(OperationCode.NEG, CHOOSING, np.negative, floats(3) | {INT32: 3})
+SIN = _function(OperationCode.SIN, CURVED, np.sin, floats(3))
+SQRT = _function(OperationCode.SQRT, CURVED_AND_FOLDED, np.sqrt, floats(3))
+RSQRT = _function(
+    OperationCode.RSQRT, CURVED_AND_FOLDED, lambda input: 1 / np.sqrt(input), floats(3) | {QUANT8: 7, QUANT8_SIGNED: 7}
 )
-LOG = _elementwise(OperationCode.LOG, CURVED, np.log, floats(3))
-NEG = _elementwise(OperationCode.NEG, CHOOSING, np.negative, floats(3) | {INT32: 3})
-RSQRT = _elementwise(OperationCode.RSQRT, CURVED, lambda x: 1 / np.sqrt(x), floats(3) | {QUANT8: 7, QUANT8_SIGNED: 7})
-SIN = _elementwise(OperationCode.SIN, Facts(Kind.TRANSCENDENTAL, Trait.PAIRS), np.sin, floats(3))
-SQRT = _elementwise(OperationCode.SQRT, CURVED, np.sqrt, floats(3))
 
 
 @RSQRT.kernel(kind="pointwise", types=(QUANT8, QUANT8_SIGNED))
 def rsqrt_saturated(input: Array) -> Array:
     return 1 / np.sqrt(np.maximum(input, 0))  # quantized values have no NaN: values below 0 give the highest, as 0 does
+
+
+LOGICAL_NOT = Operation(
+    OperationCode.LOGICAL_NOT, facts=CHOOSING, inputs=(Tensor("x", BOOL8, since=3),), outputs=(Tensor("out", like="x"),)
+)
+
+
+@LOGICAL_NOT.shape
+def infer_logical_not_shape(x: OperandType) -> Shape:
+    return x.shape
+
+
+@LOGICAL_NOT.kernel
+def logical_not(x: Array) -> Array:
+    return np.logical_not(x)

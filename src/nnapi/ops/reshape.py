@@ -1,8 +1,9 @@
-"""The same elements under other dimensions.
+"""The same elements under other dimensions, and their number.
 
 RESHAPE: the same elements under another shape.
 SQUEEZE: the tensor without axes of size 1.
 EXPAND_DIMS: the tensor with an axis of size 1 inserted.
+RANK: the number of dimensions.
 """
 
 import math
@@ -16,7 +17,7 @@ from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, Values, upto
 from nnapi.ops.shapes import axis_of
-from nnapi.ops.types import numbers, reals
+from nnapi.ops.types import BOOL8, PER_CHANNEL, QUANT8_SYMM, QUANT16, QUANT16_SYMM, numbers, reals
 
 RESHAPE = Operation(
     OperationCode.RESHAPE,
@@ -87,3 +88,23 @@ def _find_dropped(shape: Shape, dims: Array | None) -> tuple[int, ...]:
     drop = tuple({axis_of(int(axis), len(shape), "dims") for axis in dims})
     need(all(shape[axis] == 1 for axis in drop), f"dims {sorted(drop)} of {list(shape)} are not all of dimension 1")
     return drop
+
+
+TYPES = (*numbers(), BOOL8, PER_CHANNEL, QUANT8_SYMM, QUANT16, QUANT16_SYMM)
+
+RANK = Operation(
+    OperationCode.RANK,
+    facts=Facts(traits=Trait.CHOOSES),
+    inputs=(Tensor("input", dict.fromkeys(TYPES, 4)),),
+    outputs=(Scalar("rank", OperandCode.INT32, since=4),),
+)
+
+
+@RANK.shape
+def infer_rank_shape(input: OperandType) -> Shape:
+    return ()
+
+
+@RANK.kernel(kind="raw")
+def rank(input: Array) -> Array:
+    return np.array(input.ndim, np.int32)

@@ -1,0 +1,177 @@
+"""Elements by their position, their order or their key.
+
+GATHER: slices along an axis at the given indices.
+SELECT: the elements of one of two tensors, chosen by a condition for each.
+ARGMAX: the index of the largest element along an axis.
+ARGMIN: the index of the smallest element along an axis.
+TOPK_V2: the k largest elements of each row, and their indices.
+EMBEDDING_LOOKUP: the rows of a table at the given indices.
+HASHTABLE_LOOKUP: the rows of a table at the given keys, and which keys were found.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.errors import BadDataError, need
+from nnapi.model.facts import Facts, Kind, Trait
+from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operation import Operation
+from nnapi.model.parameter import Scalar, Tensor, positive
+from nnapi.ops.shapes import axis_of
+from nnapi.ops.types import BOOL8, FLOAT16, FLOAT32, INT32, QUANT8, QUANT8_SIGNED, numbers
+
+GATHER = Operation(
+    OperationCode.GATHER,
+    facts=Facts(Kind.MOVEMENT, Trait.FOLDS | Trait.MOVES),
+    inputs=(
+        Tensor("input", numbers(3, int32=3)),
+        Scalar("axis", OperandCode.INT32, since=3),
+        Tensor("indices", INT32, since=3),
+    ),
+    outputs=(Tensor("out", like="input", quant="input"),),
+)
+
+
+@GATHER.shape
+def infer_gather_shape(input: OperandType, axis: int, indices: OperandType) -> Shape:
+    axis = axis_of(axis, input.rank)
+    return (*input.shape[:axis], *indices.shape, *input.shape[axis + 1 :])
+
+
+@GATHER.kernel(kind="raw")
+def gather(input: Array, axis: int, indices: Array) -> Array:
+    dimension, low, high = input.shape[axis], indices.min(), indices.max()
+    need(low >= 0 and high < dimension, f"indices are in {low}..{high}, must be in 0..{dimension - 1}")
+    return np.take(input, indices, axis)
+
+
+SELECT = Operation(
+    OperationCode.SELECT,
+    facts=Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.CHOOSES),
+    inputs=(Tensor("condition", BOOL8, since=3), Tensor("a", numbers(3, int32=3)), Tensor("b", like="a")),
+    outputs=(Tensor("out", like="a"),),
+)
+
+
+@SELECT.shape
+def infer_select_shape(condition: OperandType, a: OperandType, b: OperandType) -> Shape:
+    need(
+        condition.shape == a.shape == b.shape,
+        f"condition, a and b have shapes {list(condition.shape)}, {list(a.shape)}, {list(b.shape)}, must be the same",
+    )
+    return a.shape
+
+
+@SELECT.kernel
+def select(condition: Array, a: Array, b: Array) -> Array:
+    return np.where(condition, a, b)
+
+
+def _position(code: OperationCode, function: Callable[..., Any]) -> Operation:
+    operation = Operation(
+        code,
+        facts=Facts(Kind.REDUCTION, Trait.CHOOSES | Trait.ORDERS),
+        inputs=(Tensor("input", numbers(3, int32=3)), Scalar("axis", OperandCode.INT32, since=3)),
+        outputs=(Tensor("out", INT32, since=3),),
+        failure=BadDataError,
+    )
+
+    @operation.shape
+    def infer_shape(input: OperandType, axis: int) -> Shape:
+        axis = axis_of(axis, input.rank)
+        return (*input.shape[:axis], *input.shape[axis + 1 :]) or (1,)
+
+    @operation.kernel(kind="raw")
+    def position(input: Array, axis: int) -> Array:
+        out = np.asarray(function(input, axis), np.int32)
+        return out.reshape(out.shape or (1,))
+
+    return operation
+
+
+ARGMAX = _position(OperationCode.ARGMAX, np.argmax)
+ARGMIN = _position(OperationCode.ARGMIN, np.argmin)
+
+
+TOPK_V2 = Operation(
+    OperationCode.TOPK_V2,
+    facts=Facts(traits=Trait.CHOOSES | Trait.ORDERS),
+    inputs=(Tensor("input", numbers(3, int32=3)), Scalar("k", OperandCode.INT32, since=3, check=positive)),
+    outputs=(Tensor("values", like="input", quant="input"), Tensor("indices", INT32, since=3)),
+)
+
+
+@TOPK_V2.shape
+def infer_top_k_shapes(input: OperandType, k: int) -> list[Shape]:
+    *rows, dimension = input.shape
+    need(k <= dimension, f"k is {k}, must not be above {dimension}, the last dimension of input")
+    return [(*rows, k)] * 2
+
+
+@TOPK_V2.kernel(kind="raw")
+def top_k(input: Array, k: int) -> tuple[Array, Array]:
+    ascending = np.argsort(input, axis=-1, kind="stable")
+    indices = ascending[..., : -k - 1 : -1]  # reversed, so of equal values the one with the larger index comes first
+    return np.take_along_axis(input, indices, -1), indices.astype(np.int32)
+
+
+EMBEDDING_LOOKUP = Operation(
+    OperationCode.EMBEDDING_LOOKUP,
+    facts=Facts(Kind.MOVEMENT, Trait.MOVES),
+    inputs=(
+        Tensor("lookups", INT32, rank=1, late_rank=True),
+        Tensor("values", {FLOAT32: 1, FLOAT16: 4, INT32: 3, QUANT8: 3, QUANT8_SIGNED: 4}),
+    ),
+    outputs=(Tensor("out", like="values", quant="values"),),
+    failure=BadDataError,
+)
+
+
+@EMBEDDING_LOOKUP.shape
+def infer_embedding_lookup_shape(lookups: OperandType, values: OperandType) -> Shape:
+    need(values.rank >= 2, f"values has rank {values.rank}, must have at least rank 2")
+    return (*lookups.shape, *values.shape[1:])
+
+
+@EMBEDDING_LOOKUP.kernel(kind="raw")
+def embedding_lookup(lookups: Array, values: Array) -> Array:
+    bad = lookups[(lookups < 0) | (lookups >= len(values))]
+    need(not bad.size, f"lookups holds {bad[:1]}, values has rows 0 to {len(values) - 1}")
+    return values[lookups]
+
+
+HASHTABLE_LOOKUP = Operation(
+    OperationCode.HASHTABLE_LOOKUP,
+    facts=Facts(traits=Trait.MOVES),
+    inputs=(
+        Tensor("lookups", INT32, rank=1, late_rank=True),
+        Tensor("keys", INT32, rank=1, late_rank=True),
+        Tensor("values", {FLOAT32: 1, INT32: 1, QUANT8: 1}),
+    ),
+    outputs=(
+        Tensor("out", like="values", quant="values"),
+        Tensor("hits", QUANT8, quant={QUANT8: (1.0, 0)}),
+    ),
+    failure=BadDataError,
+)
+
+
+@HASHTABLE_LOOKUP.shape
+def infer_hashtable_lookup_shapes(lookups: OperandType, keys: OperandType, values: OperandType) -> list[Shape]:
+    need(
+        keys.shape[0] == values.shape[0],
+        f"keys has {keys.shape[0]} elements, values has {values.shape[0]} rows, must be as many",
+    )
+    return [(*lookups.shape, *values.shape[1:]), lookups.shape]
+
+
+@HASHTABLE_LOOKUP.kernel(kind="raw")
+def hashtable_lookup(lookups: Array, keys: Array, values: Array) -> list[Array]:
+    rows = np.minimum(np.searchsorted(keys, lookups), len(keys) - 1)
+    hits = keys[rows] == lookups
+    found = hits.reshape(-1, *[1] * (values.ndim - 1))
+    # A miss is a row of zero bytes, whatever the zero point.
+    return [np.where(found, values[rows], values.dtype.type(0)), hits.view(np.uint8)]

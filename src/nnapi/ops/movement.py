@@ -1,0 +1,106 @@
+"""A tensor with its elements in another order, repeated, or all the same.
+
+TRANSPOSE: the tensor with its axes in another order.
+REVERSE: the elements along an axis in reverse order.
+TILE: the tensor repeated along each axis.
+FILL: a tensor of the given shape with one value.
+"""
+
+import numpy as np
+
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.errors import BadDataError, need
+from nnapi.model.call import Call
+from nnapi.model.facts import Facts, Kind, Trait
+from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operation import Operation
+from nnapi.model.parameter import Levels, Scalar, Tensor, Values, upto
+from nnapi.ops.quantization import need_alike
+from nnapi.ops.types import FLOAT16, FLOAT32, INT32, numbers, reals
+
+TRANSPOSE = Operation(
+    OperationCode.TRANSPOSE,
+    facts=Facts(Kind.MOVEMENT, Trait.FOLDS | Trait.MOVES),
+    inputs=(Tensor("input", reals(2), rank=upto(4)), Values("perm", optional=True, since=2)),
+    outputs=(Tensor("out", like="input", quant="input"),),
+    zero_sized=True,
+)
+
+
+@TRANSPOSE.shape
+def infer_transpose_shape(input: OperandType, perm: Array | None) -> Shape:
+    if perm is None:
+        return input.shape[::-1]
+    need(
+        sorted(perm.tolist()) == list(range(input.rank)),
+        f"perm is {perm.tolist()}, must be a permutation of 0..{input.rank - 1}",
+    )
+    return tuple(input.shape[axis] for axis in perm)
+
+
+@TRANSPOSE.kernel(kind="raw")
+def transpose(input: Array, perm: Array | None) -> Array:
+    return np.transpose(input, perm)
+
+
+REVERSE = Operation(
+    OperationCode.REVERSE,
+    facts=Facts(Kind.MOVEMENT, Trait.FOLDS | Trait.MOVES),
+    inputs=(Tensor("input", numbers(7, int32=7), rank=upto(8)), Values("axis", late_rank=False, since=7)),
+    outputs=(Tensor("out", like="input", quant="input", since=7),),
+)
+REVERSE.check(need_alike)
+
+
+@REVERSE.shape
+def infer_reverse_shape(input: OperandType, axis: Array) -> Shape:
+    need(len(axis) == 1, f"axis holds {len(axis)} values, must hold 1")
+    need(0 <= axis[0] < input.rank, f"axis is {axis[0]}, must be in [0, {input.rank})")
+    return input.shape
+
+
+@REVERSE.kernel(kind="raw")
+def reverse(input: Array, axis: Array) -> Array:
+    return np.flip(input, axis[0])
+
+
+TILE = Operation(
+    OperationCode.TILE,
+    facts=Facts(Kind.MOVEMENT, Trait.FOLDS | Trait.MOVES),
+    inputs=(Tensor("input", numbers(3, int32=3)), Values("multiples", since=3)),
+    outputs=(Tensor("out", like="input", quant="input"),),
+    failure=BadDataError,
+)
+
+
+@TILE.shape
+def infer_tile_shape(input: OperandType, multiples: Array) -> Shape:
+    need(len(multiples) == input.rank, f"multiples holds {len(multiples)} values, must hold {input.rank}")
+    need(bool((multiples >= 0).all()), f"multiples {multiples.tolist()} must not be negative")
+    return tuple(dimension * int(times) for dimension, times in zip(input.shape, multiples, strict=True))
+
+
+@TILE.kernel(kind="raw")
+def tile(input: Array, multiples: Array) -> Array:
+    return np.tile(input, multiples)
+
+
+FILLED: dict[int, int | Levels] = {OperandCode.FLOAT32: FLOAT32, OperandCode.FLOAT16: FLOAT16, OperandCode.INT32: INT32}
+
+FILL = Operation(
+    OperationCode.FILL,
+    facts=Facts(Kind.MOVEMENT, Trait.FOLDS | Trait.MOVES),
+    inputs=(Values("dims", since=4), Scalar("value", dict.fromkeys(FILLED, 4))),
+    outputs=(Tensor("out", like="value", via=FILLED, since=4),),
+)
+
+
+@FILL.shape
+def infer_fill_shape(dims: Array, value: float) -> Shape:
+    need(bool((dims >= 0).all()), f"dims {dims.tolist()} must not be negative")
+    return tuple(dims.tolist())
+
+
+@FILL.kernel(kind="exact")
+def fill(call: Call, dims: Array, value: float) -> Array:
+    return np.full(dims, value, call.results[0].dtype)
