@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from nnapi.ops.lstm_cell import ACTIVATIONS, Options, clip, lstm_step, normalize
+from nnapi.ops.lstm_cell import ACTIVATIONS, clip, lstm_step, normalize
 from nnapi.ops.lstm_parameters import Cell
 
 
@@ -66,12 +66,14 @@ def test_one_step_of_one_unit(extra: str, coupled: bool) -> None:
         each(BIAS, 1),
         np.full((1, 1), 2.0) if extra.startswith("projection") else None,
         np.full(1, 0.125) if extra.endswith("bias") else None,
+        activation=4,
+        cell_clip=0.7 if extra == "clips" else 0.0,
+        proj_clip=0.2 if extra == "projection" else 0.0,
     )
-    clips = (0.7, 0.0) if extra == "clips" else (0.0, 0.2 if extra == "projection" else 0.0)
     x, h, c, a = 0.7, -0.3, 1.9, 0.2
     given_x, given_a, given_h, given_c = (np.full((1, 1), value) for value in (x, a, h, c))
     aux = given_a if extra == "aux" else None
-    found_h, found_c = lstm_step(cell, Options(4, *clips), given_x, aux, given_h, given_c)
+    found_h, found_c = lstm_step(cell, given_x, aux, given_h, given_c)
 
     def z(gate: str, state: float) -> float:
         more = AUX[gate] * a if extra == "aux" else PEEPHOLE.get(gate, 0) * state if extra == "peephole" else 0

@@ -9,7 +9,7 @@ from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation, Overload
 from nnapi.model.parameter import Tensor
-from nnapi.ops.lstm_cell import Options, lstm_step
+from nnapi.ops.lstm_cell import lstm_step
 from nnapi.ops.lstm_parameters import (
     cell_of,
     cell_parameters,
@@ -52,17 +52,8 @@ def infer_shapes(input: OperandType, **operands: Any) -> list[Shape]:
 
 
 @LSTM.kernel
-def lstm(
-    input: Array,
-    output_state_in: Array,
-    cell_state_in: Array,
-    activation: int,
-    cell_clip: float,
-    proj_clip: float,
-    **operands: Any,
-) -> list[Array]:
+def lstm(input: Array, output_state_in: Array, cell_state_in: Array, **operands: Any) -> list[Array]:
     cell = cell_of(operands)
-    options = Options(activation, cell_clip, proj_clip)
-    h, c = lstm_step(cell, options, input, None, output_state_in, cell_state_in)
+    h, c = lstm_step(cell, input, None, output_state_in, cell_state_in)
     scratch = np.zeros((len(input), (3 if cell.is_coupled else 4) * c.shape[1]), np.float32)
     return [scratch, h, c, h]

@@ -1,7 +1,6 @@
 """One step of an LSTM cell on float values."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -26,27 +25,18 @@ ACTIVATIONS: Mapping[int, Callable[[Array], Array]] = {
 }
 
 
-@dataclass(frozen=True)
-class Options:
-    activation: int
-    cell_clip: float
-    proj_clip: float
-
-
-def lstm_step(
-    cell: Cell[Array], options: Options, x: Array, aux: Array | None, h: Array, c: Array
-) -> tuple[Array, Array]:
+def lstm_step(cell: Cell[Array], x: Array, aux: Array | None, h: Array, c: Array) -> tuple[Array, Array]:
     """Return the next output [batch, output_size] and cell state [batch, units]."""
-    activate = ACTIVATIONS[options.activation]
+    activate = ACTIVATIONS[cell.activation]
     forget = gate(cell, "forget", sigmoid, x, aux, h, c)
     input = 1 - forget if cell.is_coupled else gate(cell, "input", sigmoid, x, aux, h, c)
-    c = clip(forget * c + input * gate(cell, "cell", activate, x, aux, h, c), options.cell_clip)
+    c = clip(forget * c + input * gate(cell, "cell", activate, x, aux, h, c), cell.cell_clip)
     h = gate(cell, "output", sigmoid, x, aux, h, c) * activate(c)
     if cell.projection is not None:
         h = h @ cell.projection.T
         if cell.projection_bias is not None:
             h += cell.projection_bias
-        h = clip(h, options.proj_clip)
+        h = clip(h, cell.proj_clip)
     return h, c
 
 

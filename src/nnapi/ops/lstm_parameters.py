@@ -19,11 +19,12 @@ T = TypeVar("T")
 GATES = ("input", "forget", "cell", "output")
 SQUASHED = ("input", "forget", "output")
 """The gates between 0 and 1, which may have a peephole."""
+OPTIONS = ("activation", "cell_clip", "proj_clip")
 
 
 @dataclass(frozen=True)
 class Cell(Generic[T]):
-    """The weights and biases of one cell, by role and gate, without omitted ones.
+    """The weights and biases of one cell, by role and gate, without omitted ones, and its options.
 
     ``input`` [units, input_size], ``recurrent`` [units, output_size], ``aux`` [units, aux_size], ``peephole``, ``norm``
     and ``bias`` [units], ``projection`` [output_size, units], ``projection_bias`` [output_size].
@@ -37,6 +38,9 @@ class Cell(Generic[T]):
     bias: dict[str, T]
     projection: T | None
     projection_bias: T | None
+    activation: int = 0
+    cell_clip: float = 0.0
+    proj_clip: float = 0.0
 
     @property
     def is_coupled(self) -> bool:
@@ -60,6 +64,8 @@ def operand_name(role: str, gate: str) -> str:
 
 
 def cell_of(operands: Mapping[str, Any], prefix: str = "") -> Cell[Any]:
+    """Return the cell of the operands with a prefix; both directions have the same options."""
+
     def role(name: str) -> dict[str, Any]:
         found = [(gate, operands.get(prefix + operand_name(name, gate))) for gate in GATES]
         return {gate: operand for gate, operand in found if operand is not None}
@@ -73,6 +79,7 @@ def cell_of(operands: Mapping[str, Any], prefix: str = "") -> Cell[Any]:
         bias=role("bias"),
         projection=operands.get(f"{prefix}projection_weights"),
         projection_bias=operands.get(f"{prefix}projection_bias"),
+        **{name: operands[name] for name in OPTIONS if name in operands},
     )
 
 

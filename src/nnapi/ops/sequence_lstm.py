@@ -12,7 +12,7 @@ from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor
-from nnapi.ops.lstm_cell import Options, lstm_step
+from nnapi.ops.lstm_cell import lstm_step
 from nnapi.ops.lstm_parameters import (
     aux_parameters,
     cell_of,
@@ -83,16 +83,9 @@ def infer_unidirectional_sequence_lstm_shapes(input: OperandType, time_major: bo
 
 @UNIDIRECTIONAL_SEQUENCE_LSTM.kernel
 def unidirectional_sequence_lstm(
-    input: Array,
-    output_state_in: Array,
-    cell_state_in: Array,
-    activation: int,
-    cell_clip: float,
-    proj_clip: float,
-    time_major: bool,
-    **operands: Any,
+    input: Array, output_state_in: Array, cell_state_in: Array, time_major: bool, **operands: Any
 ) -> list[Array]:
-    step = partial(lstm_step, cell_of(operands), Options(activation, cell_clip, proj_clip))
+    step = partial(lstm_step, cell_of(operands))
     outputs, (h, c) = over_time(step, by_time(input, time_major), None, (output_state_in, cell_state_in))
     return [by_time(outputs, time_major), h, c]
 
@@ -119,17 +112,9 @@ def infer_bidirectional_sequence_lstm_shapes(
 
 @BIDIRECTIONAL_SEQUENCE_LSTM.kernel
 def bidirectional_sequence_lstm(
-    input: Array,
-    aux_input: Array | None,
-    activation: int,
-    cell_clip: float,
-    proj_clip: float,
-    merge_outputs: bool,
-    time_major: bool,
-    **operands: Any,
+    input: Array, aux_input: Array | None, merge_outputs: bool, time_major: bool, **operands: Any
 ) -> list[Array]:
-    options = Options(activation, cell_clip, proj_clip)
     fw, bw = cell_of(operands, "fw_"), cell_of(operands, "bw_")
-    cells = partial(lstm_step, fw, options), partial(lstm_step, bw, options)
+    cells = partial(lstm_step, fw), partial(lstm_step, bw)
     fw_states, bw_states = (tuple(operands[f"{name}_in"] for name in names) for names in (FW_STATES, BW_STATES))
     return run_both(cells, (fw_states, bw_states), input, aux_input, bool(fw.aux), time_major, merge_outputs)

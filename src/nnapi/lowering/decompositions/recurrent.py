@@ -10,7 +10,7 @@ from nnapi.lowering.decomposition import CLAMPS, Decomposition, decomposition
 from nnapi.lowering.decompositions.activation import clamp
 from nnapi.lowering.lower import require
 from nnapi.model.builder import Tensor
-from nnapi.ops.lstm_cell import EPSILON, Options
+from nnapi.ops.lstm_cell import EPSILON
 from nnapi.ops.lstm_parameters import Cell, cell_of
 
 MOST_STEPS = 256
@@ -40,9 +40,9 @@ def product(b: Decomposition, x: Tensor, weights: Tensor, bias: Tensor | None = 
 # One step
 
 
-def lstm_step(b: Decomposition, cell: Cell[Tensor], options: Options, x: Tensor, states: States) -> States:
+def lstm_step(b: Decomposition, cell: Cell[Tensor], x: Tensor, states: States) -> States:
     h, c = states
-    squash = SQUASHED_BY[options.activation]
+    squash = SQUASHED_BY[cell.activation]
     forget = _gate(b, cell, "forget", "logistic", x, h, c)
     if cell.is_coupled:
         entry = b.sub(b.number(forget, 1), forget, 0)
@@ -50,13 +50,13 @@ def lstm_step(b: Decomposition, cell: Cell[Tensor], options: Options, x: Tensor,
         entry = _gate(b, cell, "input", "logistic", x, h, c)
     candidate = _gate(b, cell, "cell", squash, x, h, c)
     c = b.add(b.mul(forget, c, 0), b.mul(entry, candidate, 0), 0)
-    if options.cell_clip:
-        c = clamp(b, c, -options.cell_clip, options.cell_clip)
+    if cell.cell_clip:
+        c = clamp(b, c, -cell.cell_clip, cell.cell_clip)
     h = b.mul(_gate(b, cell, "output", "logistic", x, h, c), apply(b, squash, c), 0)
     if cell.projection is not None:
         h = product(b, h, cell.projection, cell.projection_bias)
-        if options.proj_clip:
-            h = clamp(b, h, -options.proj_clip, options.proj_clip)
+        if cell.proj_clip:
+            h = clamp(b, h, -cell.proj_clip, cell.proj_clip)
     return h, c
 
 
@@ -104,17 +104,13 @@ def over_time(b: Decomposition, step: Step, x: Tensor, states: States, time_majo
 # Operations
 
 
-def _options(arguments: Mapping[str, Any]) -> Options:
-    return Options(arguments["activation"], arguments["cell_clip"], arguments["proj_clip"])
-
-
 @decomposition(Op.LSTM)
 def lstm(
     b: Decomposition, input: Tensor, output_state_in: Tensor, cell_state_in: Tensor, **operands: Any
 ) -> Sequence[Tensor]:
     """The scratch buffer is unspecified; here it is zeros."""
     states = output_state_in, cell_state_in
-    h, c = lstm_step(b, cell_of(operands), _options(operands), input, states)
+    h, c = lstm_step(b, cell_of(operands), input, states)
     gates = b.call.results[0].dimensions[1] // c.shape[1]
     nothing = b.mul(c, b.number(c, 0), 0)
     return b.join([nothing] * gates, 1), h, c, h
@@ -124,7 +120,7 @@ def lstm(
 def sequence_lstm(
     b: Decomposition, input: Tensor, output_state_in: Tensor, cell_state_in: Tensor, time_major: bool, **operands: Any
 ) -> Sequence[Tensor]:
-    step = partial(lstm_step, b, cell_of(operands), _options(operands))
+    step = partial(lstm_step, b, cell_of(operands))
     out, states = over_time(b, step, input, (output_state_in, cell_state_in), time_major)
     return (out, *states)[: len(b.call.results)]
 

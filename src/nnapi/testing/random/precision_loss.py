@@ -8,7 +8,7 @@ import numpy as np
 from nnapi.codes import OperationCode
 from nnapi.model.operand import Array
 from nnapi.model.operation import REGISTRY
-from nnapi.ops.lstm_cell import ACTIVATIONS, Options, gate, lstm_step
+from nnapi.ops.lstm_cell import ACTIVATIONS, gate, lstm_step
 from nnapi.ops.lstm_parameters import Cell, cell_of
 from nnapi.ops.sequence import by_time, link, over_time
 
@@ -112,25 +112,24 @@ def _in_float64(cell: Cell[Array]) -> Cell[Array]:
     def convert(role: Any) -> Any:
         if isinstance(role, dict):
             return {name: array.astype(np.float64) for name, array in role.items()}
-        return None if role is None else role.astype(np.float64)
+        return role.astype(np.float64) if isinstance(role, np.ndarray) else role
 
     return Cell(**{name: convert(role) for name, role in vars(cell).items()})
 
 
 def _lose(cell: Cell[Array], direction: str, given: Mapping[str, Any], rounding: float) -> tuple[float, float]:
     """Return the largest losses of an element of a cell's state and of its output."""
-    options = Options(int(given["activation"]), float(given["cell_clip"]), float(given["proj_clip"]))
 
     def step(x: Array, aux: Array | None, h: Array, c: Array, lost: Array) -> tuple[Array, ...]:
-        lets_in = gate(cell, "cell", ACTIVATIONS[options.activation], x, aux, h, c)
-        return *lstm_step(cell, options, x, aux, h, c), lost + APART * rounding * np.abs(lets_in)
+        lets_in = gate(cell, "cell", ACTIVATIONS[cell.activation], x, aux, h, c)
+        return *lstm_step(cell, x, aux, h, c), lost + APART * rounding * np.abs(lets_in)
 
     x, aux = _inputs(cell, direction, given)
     output_state = f"{direction}activation_state_in" if direction else "output_state_in"
     h, c = (given[name].astype(np.float64) for name in (output_state, f"{direction}cell_state_in"))
     _, (_, _, lost) = over_time(step, x, aux, (h, c, np.zeros_like(c)))
-    state = _clip(lost, options.cell_clip)
-    output = state if cell.projection is None else _clip(state @ np.abs(cell.projection).T, options.proj_clip)
+    state = _clip(lost, cell.cell_clip)
+    output = state if cell.projection is None else _clip(state @ np.abs(cell.projection).T, cell.proj_clip)
     return float(state.max(initial=0)), float(output.max(initial=0))
 
 
