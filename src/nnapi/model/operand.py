@@ -17,69 +17,52 @@ from nnapi.model.extension import EXTENSIONS
 Array: TypeAlias = np.ndarray[Any, Any]
 Shape: TypeAlias = tuple[int, ...]
 
-DTYPES: dict[int, np.dtype[Any]] = {
-    code: np.dtype(dtype)
-    for code, dtype in {
-        OperandCode.FLOAT32: np.float32,
-        OperandCode.INT32: np.int32,
-        OperandCode.UINT32: np.uint32,
-        OperandCode.TENSOR_FLOAT32: np.float32,
-        OperandCode.TENSOR_INT32: np.int32,
-        OperandCode.TENSOR_QUANT8_ASYMM: np.uint8,
-        OperandCode.BOOL: np.uint8,
-        OperandCode.TENSOR_QUANT16_SYMM: np.int16,
-        OperandCode.TENSOR_FLOAT16: np.float16,
-        OperandCode.TENSOR_BOOL8: np.uint8,
-        OperandCode.FLOAT16: np.float16,
-        OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL: np.int8,
-        OperandCode.TENSOR_QUANT16_ASYMM: np.uint16,
-        OperandCode.TENSOR_QUANT8_SYMM: np.int8,
-        OperandCode.TENSOR_QUANT8_ASYMM_SIGNED: np.int8,
-        TENSOR_OEM_BYTE: np.uint8,
-    }.items()
+_NAMES = {int(code): code.name for code in OperandCode}
+_NAMES |= {OEM_SCALAR: "OEM_SCALAR", TENSOR_OEM_BYTE: "TENSOR_OEM_BYTE"}
+
+
+def type_name(code: int) -> str:
+    return _NAMES.get(code) or f"extension type {code:#x}"
+
+
+class _BuiltIn(NamedTuple):
+    """Storage type, first feature level, legal zero points of a type with a scale, and names for :func:`tensor`."""
+
+    dtype: type[np.generic] | None
+    level: int = 1
+    zero_points: tuple[int, int] | None = None
+    names: tuple[str, ...] = ()
+
+
+_BUILT_IN: Mapping[int, _BuiltIn] = {
+    OperandCode.FLOAT32: _BuiltIn(np.float32),
+    OperandCode.INT32: _BuiltIn(np.int32),
+    OperandCode.UINT32: _BuiltIn(np.uint32),
+    OperandCode.BOOL: _BuiltIn(np.uint8, 3),
+    OperandCode.FLOAT16: _BuiltIn(np.float16, 3),
+    OperandCode.MODEL: _BuiltIn(None, 4),
+    OEM_SCALAR: _BuiltIn(None),
+    TENSOR_OEM_BYTE: _BuiltIn(np.uint8),
+    OperandCode.TENSOR_FLOAT32: _BuiltIn(np.float32, names=("float32",)),
+    OperandCode.TENSOR_FLOAT16: _BuiltIn(np.float16, 3, names=("float16",)),
+    OperandCode.TENSOR_INT32: _BuiltIn(np.int32, names=("int32",)),
+    OperandCode.TENSOR_BOOL8: _BuiltIn(np.uint8, 3, names=("bool8", "bool")),
+    OperandCode.TENSOR_QUANT8_ASYMM: _BuiltIn(np.uint8, 1, (0, 255), ("quant8_asymm", "uint8")),
+    OperandCode.TENSOR_QUANT8_ASYMM_SIGNED: _BuiltIn(np.int8, 4, (-128, 127), ("quant8_asymm_signed", "int8")),
+    OperandCode.TENSOR_QUANT8_SYMM: _BuiltIn(np.int8, 3, (0, 0), ("quant8_symm",)),
+    OperandCode.TENSOR_QUANT16_SYMM: _BuiltIn(np.int16, 3, (0, 0), ("quant16_symm", "int16")),
+    OperandCode.TENSOR_QUANT16_ASYMM: _BuiltIn(np.uint16, 3, (0, 65535), ("quant16_asymm", "uint16")),
+    OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL: _BuiltIn(np.int8, 3, names=("quant8_symm_per_channel",)),
 }
+DTYPES: dict[int, np.dtype[Any]] = {code: np.dtype(each.dtype) for code, each in _BUILT_IN.items() if each.dtype}
 """Storage type of one element, by operand code. Extension types are added at first use as ``np.void`` bytes."""
-
-SCALARS = {
-    OperandCode.FLOAT32,
-    OperandCode.INT32,
-    OperandCode.UINT32,
-    OperandCode.BOOL,
-    OperandCode.FLOAT16,
-    OperandCode.MODEL,
-    OEM_SCALAR,
-}
+SCALARS = {code for code in _BUILT_IN if not type_name(code).startswith("TENSOR_")}
 """Codes of scalars; extension types are added at first use."""
-
 PER_CHANNEL = OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL
-ZERO_POINTS: Mapping[int, tuple[int, int]] = {
-    OperandCode.TENSOR_QUANT8_ASYMM: (0, 255),
-    OperandCode.TENSOR_QUANT8_ASYMM_SIGNED: (-128, 127),
-    OperandCode.TENSOR_QUANT8_SYMM: (0, 0),
-    OperandCode.TENSOR_QUANT16_SYMM: (0, 0),
-    OperandCode.TENSOR_QUANT16_ASYMM: (0, 65535),
-}
-"""Legal zero points of the types with a scale."""
-
-TYPE_LEVELS: Mapping[int, int] = {
-    **dict.fromkeys(
-        (
-            OperandCode.BOOL,
-            OperandCode.FLOAT16,
-            OperandCode.TENSOR_FLOAT16,
-            OperandCode.TENSOR_BOOL8,
-            OperandCode.TENSOR_QUANT16_SYMM,
-            OperandCode.TENSOR_QUANT16_ASYMM,
-            OperandCode.TENSOR_QUANT8_SYMM,
-            OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL,
-        ),
-        3,
-    ),
-    OperandCode.TENSOR_QUANT8_ASYMM_SIGNED: 4,
-    OperandCode.MODEL: 4,
-}
-"""First feature level of an operand type; by default 1, for extensions 3."""
-
+ZERO_POINTS = {code: each.zero_points for code, each in _BUILT_IN.items() if each.zero_points}
+TYPE_LEVELS = {code: each.level for code, each in _BUILT_IN.items()}
+"""First feature level of a built-in operand type; that of extensions is 3."""
+_SHORT_NAMES = {name: code for code, each in _BUILT_IN.items() for name in each.names}
 SCALED_LATER = {OperandCode.TENSOR_INT32, OEM_SCALAR, TENSOR_OEM_BYTE}
 """Types whose scale is checked at finish, because biases have one."""
 
@@ -235,31 +218,6 @@ def as_float32(value: float) -> float:
 
 
 _FLOAT32 = struct.Struct("f")
-_NAMES = {int(code): code.name for code in OperandCode}
-_NAMES |= {OEM_SCALAR: "OEM_SCALAR", TENSOR_OEM_BYTE: "TENSOR_OEM_BYTE"}
-
-
-def type_name(code: int) -> str:
-    return _NAMES.get(code) or f"extension type {code:#x}"
-
-
-_SHORT_NAMES = {
-    "float32": OperandCode.TENSOR_FLOAT32,
-    "float16": OperandCode.TENSOR_FLOAT16,
-    "int32": OperandCode.TENSOR_INT32,
-    "bool8": OperandCode.TENSOR_BOOL8,
-    "bool": OperandCode.TENSOR_BOOL8,
-    "quant8_asymm": OperandCode.TENSOR_QUANT8_ASYMM,
-    "uint8": OperandCode.TENSOR_QUANT8_ASYMM,
-    "quant8_asymm_signed": OperandCode.TENSOR_QUANT8_ASYMM_SIGNED,
-    "int8": OperandCode.TENSOR_QUANT8_ASYMM_SIGNED,
-    "quant8_symm": OperandCode.TENSOR_QUANT8_SYMM,
-    "quant16_symm": OperandCode.TENSOR_QUANT16_SYMM,
-    "int16": OperandCode.TENSOR_QUANT16_SYMM,
-    "quant16_asymm": OperandCode.TENSOR_QUANT16_ASYMM,
-    "uint16": OperandCode.TENSOR_QUANT16_ASYMM,
-    "quant8_symm_per_channel": OperandCode.TENSOR_QUANT8_SYMM_PER_CHANNEL,
-}
 
 
 def tensor(
@@ -275,19 +233,18 @@ def tensor(
     None is unspecified; no dimensions mean an unspecified rank. ``scale``, ``zero_point`` and ``channel`` are as of
     :class:`OperandType`. Raises BadDataError for an unknown dtype.
     """
-    if not isinstance(dtype, int):
-        name = dtype.lower() if isinstance(dtype, str) else _name_dtype(dtype)
-        if name not in _SHORT_NAMES:
-            raise BadDataError(f"{dtype!r} is not a tensor type; known: {', '.join(_SHORT_NAMES)}")
-        dtype = _SHORT_NAMES[name]
-    return OperandType(dtype, [size or 0 for size in dimensions or ()], scale, zero_point, channel)
+    code = dtype if isinstance(dtype, int) else _read_dtype(dtype)
+    return OperandType(code, [size or 0 for size in dimensions or ()], scale, zero_point, channel)
 
 
-def _name_dtype(dtype: DTypeLike) -> str:
+def _read_dtype(dtype: DTypeLike) -> int:
     try:
-        return np.dtype(dtype).name
+        name = dtype.lower() if isinstance(dtype, str) else np.dtype(dtype).name
     except TypeError:
-        return ""
+        name = ""
+    if name not in _SHORT_NAMES:
+        raise BadDataError(f"{dtype!r} is not a tensor type; known: {', '.join(_SHORT_NAMES)}")
+    return _SHORT_NAMES[name]
 
 
 def check_type(type: OperandType) -> None:

@@ -153,7 +153,7 @@ def call_facets(model: Graph, call: OperationCall) -> list[Facet]:
 
 
 def _operand_facets(operand: Operand) -> list[Facet]:
-    level = 3 if operand.type.is_extension else TYPE_LEVELS.get(operand.type.code, 1)
+    level = 3 if operand.type.is_extension else TYPE_LEVELS[operand.type.code]
     facets = [Facet(level, f"{operand} is of this type")]
     if not operand.type.is_scalar and not operand.type.rank and operand.value is None:
         facets.append(Facet(3, f"{operand} is of unknown rank"))
