@@ -2,18 +2,18 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import NoReturn
 
 from nnapi.errors import BadDataError
-from nnapi.model.lazy_model import LazyOperands
+from nnapi.model.lazy_model import LazyModel
 from nnapi.model.model import Lifetime, Model, Operand
 from nnapi.model.operand import OperandType, Shape
+from nnapi.model.precision import Precision
 
 Shapes = tuple[Shape, ...]
-UNKNOWN = ("operations", "signature")
 
 
-class DynamicModel(Model):
+class DynamicModel(LazyModel):
     """A finished model whose operations depend on the shapes of its inputs.
 
     ``describe`` returns the model for given shapes. :func:`nnapi.compile` accepts a dynamic model; reading its
@@ -27,34 +27,27 @@ class DynamicModel(Model):
         outputs: Sequence[tuple[str, OperandType]],
         describe: Callable[[Shapes], Model],
     ) -> None:
-        super().__init__(name)
-        operands = [
+        ends = [
             Operand(index, type, each, Lifetime.INPUT if index < len(inputs) else Lifetime.OUTPUT)
             for index, (each, type) in enumerate((*inputs, *outputs))
         ]
-        self.inputs = tuple(range(len(inputs)))
-        self.outputs = tuple(range(len(inputs), len(operands)))
-        self.operands = LazyOperands(operands, self._refuse)
-        self.state.value = "finished"
+        super().__init__(name, ends[: len(inputs)], ends[len(inputs) :], self._refuse)
+        self.precision = Precision.FLOAT32
         self.notes = ("it is compiled for the shapes of each run; load(shapes=…) or --shape fixes them",)
-        self._describe = describe
+        self._describe_for = describe
         self.load_for: Callable[[Shapes, Callable[[], Model]], Model] = lambda shapes, read: read()
         """Gives the model for shapes from a cache, else by the function."""
-        for attribute in UNKNOWN:
-            del self.__dict__[attribute]
 
-    def __getattr__(self, name: str) -> Any:
-        if name in UNKNOWN:
-            self._refuse()
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    def need_mapped(self) -> None:
+        self._refuse()
 
     def specialize(self, shapes: Shapes, *, is_cached: bool = True) -> Model:
         """Return the model for inputs of these shapes, from the cache if it ``is_cached`` there; raises the errors of
         the import."""
-        describe = partial(self._describe, shapes)
+        describe = partial(self._describe_for, shapes)
         return self.load_for(shapes, describe) if is_cached else describe()
 
-    def _refuse(self) -> Sequence[Operand]:
+    def _refuse(self) -> NoReturn:
         given = ", ".join(
             f"{each.name} [{', '.join(str(size or '?') for size in each.type.dimensions)}]"
             for each in map(self.operands.__getitem__, self.inputs)
