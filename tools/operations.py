@@ -72,7 +72,7 @@ def section(operation: Operation) -> str:
     if failure != ResultCode.OP_FAILED:
         summary += f" An input that is omitted or without elements where it must not be gives {failure.name}."
     parts = [f"## {operation.name}\n", f"{summary}\n"]
-    notes = [function.__doc__ for function in (*operation.checks, *operation.facet_functions) if function.__doc__]
+    notes = [function.__doc__ for function in operation.checks if function.__doc__]
     parts += ["".join(f"- {note.splitlines()[0]}\n" for note in notes)] if notes else []
     for form in operation.overloads:
         title = "Inputs" if len(operation.overloads) == 1 else f"Inputs, {form.name.replace('_', ' ')}"

@@ -1,6 +1,6 @@
 """Operations: signature, shape function and reference kernels, from which all else is derived."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -68,8 +68,7 @@ class Operation:
     doc: str = ""
     kernels: list[Kernel] = field(default_factory=list)
     shape_function: Callable[..., Any] | None = None
-    checks: list[Callable[..., None]] = field(default_factory=list)
-    facet_functions: list[Callable[..., Iterable[Facet]]] = field(default_factory=list)
+    checks: list[Callable[..., Facet | None]] = field(default_factory=list)
     _matches: dict[tuple[tuple[OperandKind, ...], tuple[OperandKind, ...]], list[MatchedOverload | Mismatch]] = field(
         default_factory=dict, init=False
     )
@@ -114,11 +113,8 @@ class Operation:
         return register(function) if function else register
 
     def check(self, function: F) -> F:
+        """Register a function of the types, which raises BadDataError or returns a facet of the call."""
         self.checks.append(function)
-        return function
-
-    def facets(self, function: F) -> F:
-        self.facet_functions.append(function)
         return function
 
     def kernel_for(self, code: int) -> Kernel:
@@ -174,12 +170,11 @@ class Operation:
         references: Sequence[Any],
     ) -> Match:
         match = matched.match
-        facets: list[Facet] = []
         for check in self.checks:
-            check(**matched.name_types(_argument_names(check), inputs, outputs, references))
-        for function in self.facet_functions:
-            facets += function(**matched.name_types(_argument_names(function), inputs, outputs, references))
-        return Match(match.overload, match.inputs, match.codes, (*match.facets, *facets)) if facets else match
+            facet = check(**matched.name_types(_argument_names(check), inputs, outputs, references))
+            if facet:
+                match = match._replace(facets=(*match.facets, facet))
+        return match
 
 
 class Registry(Mapping[int, Operation]):

@@ -89,7 +89,7 @@ def _batches(code: OperationCode, *more: Any) -> Operation:
 
 BATCH_TO_SPACE_ND = _batches(OperationCode.BATCH_TO_SPACE_ND)
 SPACE_TO_BATCH_ND = _batches(OperationCode.SPACE_TO_BATCH_ND, Values("paddings", rank=2, since=2))
-SPACE_TO_BATCH_ND.facets(zero_point_facet)
+SPACE_TO_BATCH_ND.check(zero_point_facet)
 
 
 def _block(block_shape: Array) -> tuple[int, int]:

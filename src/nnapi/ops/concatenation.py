@@ -29,12 +29,12 @@ CONCATENATION = Operation(
 )
 
 
-@CONCATENATION.facets
-def mixed_quantization(inputs: Sequence[OperandType], out: OperandType) -> list[Facet]:
+@CONCATENATION.check
+def mixed_quantization(inputs: Sequence[OperandType], out: OperandType) -> Facet | None:
     """Before level 3 every input had to have the output's scale and zero point."""
     if out.code == QUANT8 and not all(same_quantization(type, out) for type in inputs):
-        return [Facet(3, "inputs and out differ in scale or zero point")]
-    return []
+        return Facet(3, "inputs and out differ in scale or zero point")
+    return None
 
 
 @CONCATENATION.shape

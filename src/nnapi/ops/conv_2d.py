@@ -32,7 +32,7 @@ CONV_2D = Operation(
     outputs=(Tensor("out", like="input", image=True),),
     zero_sized=True,
 )
-CONV_2D.facets(scale_facet)
+CONV_2D.check(scale_facet)
 
 
 @CONV_2D.shape

@@ -74,11 +74,11 @@ def check_bias(
             )
 
 
-def scale_facet(input: OperandType, filter: OperandType, out: OperandType) -> list[Facet]:
+def scale_facet(input: OperandType, filter: OperandType, out: OperandType) -> Facet | None:
     """Before level 3 the output scale had to be above the product of the input scales."""
     if input.code == QUANT8 and not filter.channel and out.scale <= as_float32(input.scale * filter.scale):
-        return [Facet(3, "out has a scale not above input scale × filter scale")]
-    return []
+        return Facet(3, "out has a scale not above input scale × filter scale")
+    return None
 
 
 def pad_image(x: Array, padding: Padding) -> Array:

@@ -31,7 +31,7 @@ DEPTHWISE_CONV_2D = Operation(
     outputs=(Tensor("out", like="input", image=True),),
     zero_sized=True,
 )
-DEPTHWISE_CONV_2D.facets(scale_facet)
+DEPTHWISE_CONV_2D.check(scale_facet)
 
 
 @DEPTHWISE_CONV_2D.shape

@@ -41,8 +41,8 @@ def shapes_agree(input: OperandType, weights: OperandType, bias: OperandType) ->
     need(0 in (units, length) or units == length, f"bias has length {length}, weights has {units} rows", BadDataError)
 
 
-@FULLY_CONNECTED.facets
-def output_scale(input: OperandType, weights: OperandType, out: OperandType) -> list[Facet]:
+@FULLY_CONNECTED.check
+def output_scale(input: OperandType, weights: OperandType, out: OperandType) -> Facet | None:
     return scale_facet(input, weights, out)
 
 

@@ -60,11 +60,11 @@ MIRROR_PAD = Operation(
 )
 
 
-def zero_point_facet(input: OperandType) -> list[Facet]:
+def zero_point_facet(input: OperandType) -> Facet | None:
     """Before level 3 the padding of quantized tensors was specified for zero point 0 only."""
     if input.code == QUANT8 and input.zero_point:
-        return [Facet(3, "input has a zero point other than 0")]
-    return []
+        return Facet(3, "input has a zero point other than 0")
+    return None
 
 
 def add_paddings(shape: Shape, paddings: Array) -> Shape:
@@ -74,7 +74,7 @@ def add_paddings(shape: Shape, paddings: Array) -> Shape:
     return tuple(dimension + sum(around) for dimension, around in zip(shape, paddings.tolist(), strict=True))
 
 
-PAD.facets(zero_point_facet)
+PAD.check(zero_point_facet)
 
 
 @PAD.shape
