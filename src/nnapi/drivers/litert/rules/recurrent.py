@@ -7,7 +7,7 @@ import numpy as np
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert.context import Context, lower
-from nnapi.drivers.litert.rules.recurrent_directions import both_outputs, link, step_of
+from nnapi.drivers.litert.rules.recurrent_directions import run_both, step_of
 from nnapi.formats.tflite.graph import Tensor, constant
 from nnapi.model.operand import OperandType
 
@@ -42,28 +42,20 @@ def both_directions_rnn(
     activation: int,
     time_major: bool,
     merge_outputs: bool,
-    fw_weights: Tensor,
-    bw_weights: Tensor,
-    fw_hidden_in: Tensor,
-    bw_hidden_in: Tensor,
-    **operands: Tensor | None,
+    **operands: Any,
 ) -> Sequence[Tensor]:
-    ways = (("fw", fw_weights, fw_hidden_in), ("bw", bw_weights, bw_hidden_in))
-    inputs = link(context, input, aux_input, operands["fw_aux_weights"] is not None, time_major)
-    outputs, states = [], []
-    for (way, weights, hidden), x in zip(ways, inputs, strict=True):
-        aux_weights, recurrent_weights, bias = (
-            operands[f"{way}_{role}"] for role in ("aux_weights", "recurrent_weights", "bias")
-        )
+    def compute(prefix: str, x: Tensor) -> Sequence[Tensor]:
+        roles = ("weights", "recurrent_weights", "bias", "hidden_in", "aux_weights")
+        weights, recurrent_weights, bias, hidden, aux_weights = (operands[prefix + role] for role in roles)
         if aux_weights is not None:
             weights = context.join([weights, aux_weights], 1)
         out = input.like(shape=(*input.shape[:2], hidden.shape[1]))
         known = [x, weights, recurrent_weights, bias, hidden]
         context.emit("UNIDIRECTIONAL_SEQUENCE_RNN", known, out, time_major=time_major, activation=activation)
-        outputs.append(out)
-        states.append(step_of(context, out, time_major))
-    results = both_outputs(context, outputs, merge_outputs, time_major)
-    return results if len(context.call.results) == len(results) else [*results, *states]
+        return (out,)
+
+    is_weighted = operands["fw_aux_weights"] is not None
+    return run_both(context, input, aux_input, is_weighted, time_major, merge_outputs, compute)
 
 
 @lower(Op.SVDF)

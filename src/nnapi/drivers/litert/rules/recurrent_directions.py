@@ -3,7 +3,7 @@
 The engine's bidirectional operators are avoided: they overwrite rows when merging, and read the wrong backward input.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from nnapi.drivers.litert.context import Context
 from nnapi.formats.tflite.graph import Tensor, constant
@@ -18,31 +18,36 @@ def step_of(context: Context, sequence: Tensor, time_major: bool) -> Tensor:
     return context.reshape(context.cut(sequence, begin, shape), (*shape[:axis], *shape[axis + 1 :]))
 
 
-def link(
-    context: Context, input: Tensor, aux: Tensor | None, weighted: bool, time_major: bool
-) -> tuple[Tensor, Tensor]:
-    """Return the input of each direction, in the order of its time.
+def run_both(
+    context: Context,
+    input: Tensor,
+    aux: Tensor | None,
+    is_weighted: bool,
+    time_major: bool,
+    merges: bool,
+    compute: Callable[[str, Tensor], Sequence[Tensor]],
+) -> list[Tensor]:
+    """Return the results of an operation in both directions.
 
-    An auxiliary input without weights is the backward cell's; one with weights is concatenated with the input.
+    ``compute`` returns the output of one direction, by the prefix of its operands, and states other than the last
+    output. An auxiliary input without weights is the backward cell's; one with weights is concatenated with the input.
     """
-    backward = input
-    if aux is not None and weighted:
+    backward = input if aux is None else aux
+    if aux is not None and is_weighted:
         input = backward = context.join([input, aux], 2)
-    elif aux is not None:
-        backward = aux
-    return input, reverse_in_time(context, backward, time_major)
+    outputs, states = [], []
+    for prefix, x in (("fw_", input), ("bw_", _reverse(context, backward, time_major))):
+        output, *others = compute(prefix, x)
+        outputs.append(output)
+        states += [step_of(context, output, time_major), *others]
+    results = [outputs[0], _reverse(context, outputs[1], time_major)]
+    if merges:
+        results = [context.emit("CONCATENATION", results, context.result(), axis=2, activation=0)]
+    return results if len(context.call.results) == len(results) else [*results, *states]
 
 
-def reverse_in_time(context: Context, sequence: Tensor, time_major: bool) -> Tensor:
+def _reverse(context: Context, sequence: Tensor, time_major: bool) -> Tensor:
     return context.emit("REVERSE_V2", [sequence, constant([_time(time_major)])], sequence.like())
-
-
-def both_outputs(context: Context, outputs: Sequence[Tensor], merge: bool, time_major: bool) -> list[Tensor]:
-    """Return the outputs of both directions, the backward one reversed; one tensor if merged."""
-    forward, backward = outputs[0], reverse_in_time(context, outputs[1], time_major)
-    if not merge:
-        return [forward, backward]
-    return [context.emit("CONCATENATION", [forward, backward], context.result(), axis=2, activation=0)]
 
 
 def _time(time_major: bool) -> int:

@@ -10,7 +10,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert.context import Context, lower
 from nnapi.drivers.litert.lstm_cells import is_plain
 from nnapi.drivers.litert.rules.convolution_filters import quantize_filter
-from nnapi.drivers.litert.rules.recurrent_directions import both_outputs, link, step_of
+from nnapi.drivers.litert.rules.recurrent_directions import run_both, step_of
 from nnapi.formats.tflite.graph import Operator, Tensor, constant
 from nnapi.lowering.lower import require
 from nnapi.lowering.tflite import recurrent as canonical
@@ -56,27 +56,22 @@ def both_directions_lstm(
     aux_input: Tensor | None,
     merge_outputs: bool,
     time_major: bool,
-    fw_activation_state_in: Tensor,
-    fw_cell_state_in: Tensor,
-    bw_activation_state_in: Tensor,
-    bw_cell_state_in: Tensor,
-    **others: Any,
+    **operands: Any,
 ) -> Sequence[Tensor]:
     _need_static_projection(context)
-    ways = (("fw", fw_activation_state_in, fw_cell_state_in), ("bw", bw_activation_state_in, bw_cell_state_in))
-    cells: list[Cell[Tensor]] = [cell_of(others, prefix) for prefix in ("fw_", "bw_")]
-    inputs = link(context, input, aux_input, bool(cells[0].aux), time_major)
-    outputs, states = [], []
-    for (way, hidden, state), cell, x in zip(ways, cells, inputs, strict=True):
-        own = {name.removeprefix(f"{way}_"): each for name, each in others.items()} | {"time_major": time_major}
+
+    def compute(prefix: str, x: Tensor) -> Sequence[Tensor]:
+        own = {name.removeprefix(prefix): each for name, each in operands.items()} | {"time_major": time_major}
+        hidden, state = own.pop("activation_state_in"), own.pop("cell_state_in")
+        cell: Cell[Tensor] = cell_of(own)
         for gate, weights in cell.aux.items():
             own[operand_name("input", gate)] = context.join([cell.input[gate], weights], 1)
         out, after = input.like(shape=(*input.shape[:2], hidden.shape[1])), state.like()
         context.operators.append(canonical.lstm_operator(SEQUENCE, x, (hidden, state), [out, after], own))
-        outputs.append(out)
-        states += [step_of(context, out, time_major), after]
-    results = both_outputs(context, outputs, merge_outputs, time_major)
-    return results if len(context.call.results) == len(results) else [*results, *states]
+        return out, after
+
+    forward: Cell[Tensor] = cell_of(operands, "fw_")
+    return run_both(context, input, aux_input, bool(forward.aux), time_major, merge_outputs, compute)
 
 
 def _append(
