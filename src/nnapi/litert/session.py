@@ -114,28 +114,37 @@ class Session:
         return RestartingGraph(fresh, lambda: self._compile(graph, lasting, variables), self._list(graph, variables))
 
     def _import(self, *, keeps_state: bool) -> Model:
-        return self._file.whole(
-            self.index,
-            self._shapes,
-            is_as_stored=not self._resized,
-            all_tensors=self._settings.all_tensors,
-            keeps_state=keeps_state,
-        )
+        """Return the subgraph as a model for the shapes of its tensors; if they do not fit, the file's dynamic ones
+        remain. With ``keeps_state`` variables follow as inputs and outputs, else each run resets them."""
+        graph = self._file.read().subgraph(self.index)
+        has_state = keeps_state and bool(list_variables(graph))
+        is_dynamic = any(0 in tensor.shape for tensor in graph.tensors)
+        if not (self.index or self._settings.all_tensors or has_state or is_dynamic or self._resized):
+            return self._file.load()
+        outputs = self._list_outputs(graph)
+        try:
+            return self._file.load_part(self.index, outputs, self._shapes, keeps_state)
+        except NnapiError:
+            if not is_dynamic:
+                raise
+            return self._file.load_part(self.index, outputs, {}, keeps_state)
+
+    def _list_outputs(self, graph: Subgraph) -> tuple[int, ...]:
+        """Return the outputs; if all tensors are wanted, followed by all other results for which NNAPI has a type."""
+        if not self._settings.all_tensors:
+            return graph.outputs
+        written = (index for operator in graph.operators for index in operator.outputs if index >= 0)
+        return tuple(dict.fromkeys((*graph.outputs, *(index for index in written if has_type(graph, index)))))
 
     def _compile(self, graph: Subgraph, model: Model, variables: Sequence[int]) -> ReadyGraph:
-        outputs = list_readable(graph) if self._settings.all_tensors else graph.outputs
-        return ReadyGraph(
-            self._settings.compile(model),
-            self._list(graph, (*graph.inputs, *variables)),
-            self._list(graph, (*outputs, *variables)),
-        )
+        inputs, outputs = (*graph.inputs, *variables), (*self._list_outputs(graph), *variables)
+        return ReadyGraph(self._settings.compile(model), self._list(graph, inputs), self._list(graph, outputs))
 
     def _delegate(self, graph: Subgraph, reason: str) -> DelegatedGraph:
         """Let LiteRT run the subgraph, with the delegate unless every tensor is wanted."""
         settings = self._settings
         cache = settings.cache if isinstance(settings.cache, str | os.PathLike) else ""
         options = {"devices": ",".join(settings.devices or ()), "cache": cache}
-        outputs = list_readable(graph) if settings.all_tensors else graph.outputs
 
         def make_interpreter(delegates: list[Any]) -> Interpreter:
             threads = settings.threads or os.cpu_count()
@@ -151,7 +160,7 @@ class Session:
             made._interpreter.AllocateTensors(self.index)
             return made
 
-        return DelegatedGraph(make_interpreter, options, self.index, graph.inputs, outputs, reason)
+        return DelegatedGraph(make_interpreter, options, self.index, graph.inputs, self._list_outputs(graph), reason)
 
     def _list(self, graph: Subgraph, indices: Sequence[int]) -> list[Tensor]:
         return [self.describe(graph.tensors[index]) for index in indices]
@@ -159,9 +168,6 @@ class Session:
     def describe(self, tensor: FileTensor) -> Tensor:
         dtype = np.dtype(self._native.TensorType(tensor.index, self.index))
         return Tensor(tensor.index, dtype, self._shapes[tensor.index], int((*tensor.zero_points, 0)[0]))
-
-
-# A subgraph as a file of its own
 
 
 class SubgraphFile:
@@ -186,30 +192,10 @@ class SubgraphFile:
         """Parse the file again each time: callers may change the result."""
         return File(self._memory.view().data.toreadonly())
 
-    def whole(
-        self, index: int, shapes: Mapping[int, Shape], *, is_as_stored: bool, all_tensors: bool, keeps_state: bool
-    ) -> Model:
-        """Return a subgraph as a model, for ``shapes`` of its tensors.
+    def load(self) -> Model:
+        return load(self.source, weights=self._weights)
 
-        ``is_as_stored``: the shapes are the file's own. ``all_tensors``: every result that NNAPI can represent is an
-        output, after the others. ``keeps_state``: variables follow as inputs and outputs, else each run resets them. If
-        the shapes do not fit, the file's dynamic ones remain.
-        """
-        file = self.read()
-        graph = file.subgraph(index)
-        has_state = keeps_state and bool(list_variables(graph))
-        is_dynamic = any(0 in tensor.shape for tensor in graph.tensors)
-        if not (index or all_tensors or has_state or is_dynamic) and is_as_stored:
-            return load(self.source, weights=self._weights)
-        outputs = list_readable(graph) if all_tensors else graph.outputs
-        try:
-            return self._import(index, outputs, shapes, keeps_state)
-        except NnapiError:
-            if not is_dynamic:
-                raise
-            return self._import(index, outputs, {}, keeps_state)
-
-    def _import(self, index: int, outputs: tuple[int, ...], shapes: Mapping[int, Shape], keeps_state: bool) -> Model:
+    def load_part(self, index: int, outputs: tuple[int, ...], shapes: Mapping[int, Shape], keeps_state: bool) -> Model:
         """Return a subgraph as a model with other outputs and shapes."""
         file = self.read()
         graph = file.subgraph(index)
@@ -217,12 +203,6 @@ class SubgraphFile:
         for number, shape in shapes.items():
             graph.tensors[number].shape = shape
         return Import(file, self.name, keeps_state=keeps_state, dynamic_range=self._dynamic_range).model(index)
-
-
-def list_readable(graph: Subgraph) -> tuple[int, ...]:
-    """Return the outputs, then all other results for which NNAPI has a type."""
-    written = (index for operator in graph.operators for index in operator.outputs if index >= 0)
-    return tuple(dict.fromkeys((*graph.outputs, *(index for index in written if has_type(graph, index)))))
 
 
 def has_type(graph: Subgraph, index: int) -> bool:

@@ -201,27 +201,17 @@ def estimate_unsigned(operator: Operator) -> float:
 
     It is infinite for a single row whose filter stays in a cache, and without timings of unsigned values.
     """
-    out = operator.output
+    out, unsigned = operator.output, timings().unsigned
     taps, depth = _count_taps(operator)
-    if out.size > out.shape[-1]:
-        flips = _estimate_sign_flip(operator.input(0)) + _estimate_sign_flip(out)
-        return _estimate_unsigned_dense(operator) - estimate_dense(operator) + flips
-    numbers = out.shape[-1] * taps * depth
-    if numbers < FAR_FILTER:
-        return math.inf
-    return numbers * UNSIGNED_MAC * timings().signed.mac + 2 * ROW_FLIP - estimate_dense(operator)
-
-
-def _estimate_sign_flip(tensor: Tensor) -> float:
-    """Return the time of converting unsigned values to signed ones, or back, through float32: the fastest way."""
-    return 2 * _estimate_conversion(tensor.size)
-
-
-def _estimate_unsigned_dense(operator: Operator) -> float:
-    unsigned, out = timings().unsigned, operator.output
+    if out.size == out.shape[-1]:
+        numbers = out.shape[-1] * taps * depth
+        if numbers < FAR_FILTER:
+            return math.inf
+        return numbers * UNSIGNED_MAC * timings().signed.mac + 2 * ROW_FLIP - estimate_dense(operator)
     if unsigned is None:
         return math.inf
-    return unsigned.seconds(pixels(out), out.shape[-1], *_count_taps(operator))
+    flips = 2 * (_estimate_conversion(operator.input(0).size) + _estimate_conversion(out.size))  # through float32
+    return unsigned.seconds(pixels(out), out.shape[-1], taps, depth) - estimate_dense(operator) + flips
 
 
 def estimate_branches(operator: Operator, apart: int) -> float:
