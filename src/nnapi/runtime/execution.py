@@ -222,19 +222,12 @@ class Execution(Closeable):
 
         None where the device does not measure it. BadStateError unless timing was asked for and the run succeeded.
         """
-        need(
-            code in DurationCode.__members__.values(),
-            f"duration code is {code}, must be 0..3, of DurationCode",
-            BadDataError,
-        )
+        need(code in [*DurationCode], f"duration code is {code}, must be 0..3, of DurationCode", BadDataError)
         self.state.need("completed")
         if self._error is not None or self._outcome is None:
             raise BadStateError(f"the execution failed: {self._error}")
-        need(
-            self._measured,
-            "timing was not asked for: call set_measure_timing(True) before the computation",
-            BadStateError,
-        )
+        remedy = "call set_measure_timing(True) before the computation"
+        need(self._measured, f"timing was not asked for: {remedy}", BadStateError)
         in_driver = code in (DurationCode.DURATION_IN_DRIVER, DurationCode.FENCED_DURATION_IN_DRIVER)
         return self._outcome.driver_ns if in_driver else self._outcome.hardware_ns
 

@@ -94,15 +94,14 @@ def name_operations(operations: Sequence[int]) -> str:
 def _prepare_partition(
     device: Device, source: Model, run: Run, options: PrepareOptions, cache: Cache | None, operations: OperationIndices
 ) -> PreparedPartition:
+    restored = None
     try:
         if cache is not None and device.caches is not None:
             restored = cache.restore(device, run.model, options, operations)
-            if restored is not None:
-                return PreparedPartition(device, run.model, operations, restored, is_restored=True)
-            hash_content(run.model)  # of what is prepared now, whatever becomes of the files behind it
-        return PreparedPartition(
-            device, run.model, operations, prepare_by_driver(device, run.model, options), is_restored=False
-        )
+            if restored is None:
+                hash_content(run.model)  # of what is prepared now, whatever becomes of the files behind it
+        prepared = prepare_by_driver(device, run.model, options) if restored is None else restored
+        return PreparedPartition(device, run.model, operations, prepared, is_restored=restored is not None)
     except MissedDeadlineError:
         raise
     except NnapiError as error:

@@ -20,7 +20,7 @@ def summary(plan: Plan) -> str:
     ``xnnpack-cpu 64 of 65 operations in 1 partition; 1 on nnapi-reference: CAST (#3): …; predicted 2.1 ms,
     measured 2.0 ms, before everything on nnapi-reference: predicted 20.9 ms, measured 22.0 ms``
     """
-    placed = _count_operations(plan)
+    placed = plan.count_operations()
     parts = Counter(step.device for step in plan.steps if isinstance(step, Run))
     (main, count), *others = placed.most_common()
     text = f"{main} {count} of {_count(placed.total(), 'operation')} in {_count(parts[main] or 1, 'partition')}"
@@ -30,12 +30,6 @@ def summary(plan: Plan) -> str:
         text += f" (and {_count(len(reasons) - 1, 'more reason')})" if len(reasons) > 1 else ""
     text += f"; {plan.variant}" if plan.variant else ""
     return text if plan.measured is None else f"{text}; {_describe_times(plan)}"
-
-
-def _count_operations(plan: Plan) -> Counter[str]:
-    if plan.is_simple:  # without decisions, which may ask devices
-        return Counter({plan.only_run.device: len(plan.only_run.operations)})
-    return Counter(decision.chosen for decision in plan.decisions)
 
 
 def list_times(plan: Plan) -> list[str]:

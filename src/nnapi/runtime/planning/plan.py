@@ -112,13 +112,18 @@ class Plan(NotebookDisplay):
     @property
     def name(self) -> str:
         """The number of operations by device."""
-        if not self.is_simple:
-            placed = Counter(decision.chosen for decision in self.decisions)
-            if len(placed) > 1:
-                return " and ".join(f"{count} on {device}" for device, count in placed.most_common())
-            if len(self.devices) > 1:
-                return " and ".join(sorted(self.devices))
+        placed = self.count_operations()
+        if len(placed) > 1:
+            return " and ".join(f"{count} on {device}" for device, count in placed.most_common())
+        if len(self.devices) > 1:
+            return " and ".join(sorted(self.devices))
         return f"everything on {self.devices[0]}{self.variant and f', {self.variant}'}"
+
+    def count_operations(self) -> Counter[str]:
+        """Count the operations by device; those of a simple plan without decisions, which may ask devices."""
+        if self.is_simple:
+            return Counter({self.only_run.device: len(self.only_run.operations)})
+        return Counter(decision.chosen for decision in self.decisions)
 
     @property
     def identity(self) -> str:
