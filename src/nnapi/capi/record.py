@@ -181,5 +181,5 @@ def _options(compilation: Compilation) -> str:
         asked.append(f"time limit {compilation._timeout} ns")
     if compilation._cache:
         asked.append(f"cache {compilation._cache.directory}, token {compilation._cache.token.hex()}")
-    asked += [f"{name} {code}: {data.hex()}" for name, code, data in compilation._attributes.to_tuple()]
+    asked += [f"{name} {code}: {data.hex()}" for name, code, data in compilation._attributes]
     return f"recorded on {devices}{' as demanded' if compilation.is_explicit else ''}; {', '.join(asked)}"

@@ -36,7 +36,7 @@ from nnapi.runtime.executors.executors import execute
 from nnapi.runtime.executors.fast_path import FastPath, find_fast_path, is_dynamic
 from nnapi.runtime.executors.observed import Observed, Observer, unwrap
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan
-from nnapi.runtime.extension_attributes import Attributes
+from nnapi.runtime.extension_attributes import add_attribute
 from nnapi.runtime.inputs import check_inputs
 from nnapi.runtime.planning.explain import add_precisions, as_data, as_text, describe_wait, summary
 from nnapi.runtime.planning.plan import Plan
@@ -87,7 +87,7 @@ class Compilation(Closeable, NotebookDisplay):
         self._timeout = 0
         self._threads: int | None = None
         self._cache: Cache | None = None
-        self._attributes = Attributes(f"{model.name}'s compilation")
+        self._attributes: tuple[Attribute, ...] = ()
         self.state = State("the compilation is", "preparing", preparing="finish() it first")
         self._ready: ReadyPlan | None = None
         self.fast_path: FastPath | None = None
@@ -138,7 +138,8 @@ class Compilation(Closeable, NotebookDisplay):
         need(extension is not None, "the extension's name is None", UnexpectedNullError)
         self.state.need("preparing", to="add an attribute")
         self.need_one_device("attributes are added")
-        self._attributes.add(extension, code, data)
+        owner = f"{self.model.name}'s compilation"
+        self._attributes = add_attribute(self._attributes, extension, code, data, owner)
 
     @Section(Layer.RUNTIME, Phase.COMPILATION, "ANeuralNetworksCompilation_finish")
     def finish(self) -> None:
@@ -154,7 +155,7 @@ class Compilation(Closeable, NotebookDisplay):
         mode = Partitioning.WITHOUT_FALLBACK if self.is_explicit else partitioning()
         if self._cache is not None:
             self._cache.threads = self._threads
-        asked = self._preference, self._priority, deadline, self._threads, self._attributes.to_tuple()
+        asked = self._preference, self._priority, deadline, self._threads, self._attributes
         question = Question(self.model, self._candidates, PrepareOptions(*asked), self._cache)
         with translate_errors(f"{self.model.name} cannot be prepared"):
             ready, knowledge = prepare(question, mode)
@@ -237,7 +238,7 @@ class Compilation(Closeable, NotebookDisplay):
 
             model = build(Model, describe_with_outputs(self.model, wanted))
             devices = self._candidates if self.is_explicit else None
-            self._keeping[wanted] = compile_with(model, devices, self._options, False, self._attributes.to_tuple())
+            self._keeping[wanted] = compile_with(model, devices, self._options, False, self._attributes)
         found = dict(zip(wanted, self._keeping[wanted].run(*inputs), strict=True))
         return [found[index] for index in (*self.model.outputs, *kept)]
 
@@ -255,7 +256,7 @@ class Compilation(Closeable, NotebookDisplay):
 
         ready, count = self._need_ready(), count_requests(self._threads, requests)
         if count > 1 and self._threads is None and self._single is None:
-            options = PrepareOptions(self._preference, self._priority, None, 1, self._attributes.to_tuple())
+            options = PrepareOptions(self._preference, self._priority, None, 1, self._attributes)
             self._single = prepare_single(ready, self._candidates, options)
         single = None if count == 1 else self._single
         return start(inputs, single or self, self.run if single else None, count, progress)
@@ -286,7 +287,7 @@ class Compilation(Closeable, NotebookDisplay):
         self._need_ready()
         names = [device.name for device in self._candidates] if self.is_explicit else None
         cache = False if self._cache is None or self._cache.is_own else (self._cache.directory, self._cache.token)
-        return compile_with, (self.model, names, self._options, cache, self._attributes.to_tuple())
+        return compile_with, (self.model, names, self._options, cache, self._attributes)
 
     @property
     def _options(self) -> Options:

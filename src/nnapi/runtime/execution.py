@@ -6,7 +6,7 @@ from typing import Any
 
 from nnapi.closeable import Closeable
 from nnapi.codes import DurationCode
-from nnapi.drivers.base import DEFAULT_LOOP_TIMEOUT, Outcome, Request
+from nnapi.drivers.base import DEFAULT_LOOP_TIMEOUT, Attribute, Outcome, Request
 from nnapi.errors import (
     BadDataError,
     BadStateError,
@@ -25,7 +25,7 @@ from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.event import Event
 from nnapi.runtime.executors.deadline import deadline_after, pick_earlier, read_nanoseconds
 from nnapi.runtime.executors.executors import execute
-from nnapi.runtime.extension_attributes import Attributes
+from nnapi.runtime.extension_attributes import add_attribute
 from nnapi.trace import Layer, Phase, Section, spans
 
 MAXIMUM_LOOP_TIMEOUT = 15_000_000_000
@@ -51,7 +51,7 @@ class Execution(Closeable):
         self.model = compilation.model
         self._inputs = Binding(compilation, "input")
         self._outputs = Binding(compilation, "output")
-        self._attributes = Attributes(f"{self.model.name}'s execution")
+        self._attributes: tuple[Attribute, ...] = ()
         self.state = State("the execution is in", "preparation", completed=COMPLETED)
         self._startable: tuple[str, ...] = ("preparation",)
         self._lock = threading.Lock()
@@ -135,7 +135,8 @@ class Execution(Closeable):
         need(extension is not None, "the extension's name is None", UnexpectedNullError)
         self.compilation.need_one_device("attributes are added")
         self.state.need("preparation", to="add an attribute")
-        self._attributes.add(extension, code, data)
+        owner = f"{self.model.name}'s execution"
+        self._attributes = add_attribute(self._attributes, extension, code, data, owner)
 
     # Running
 
@@ -297,8 +298,7 @@ class Execution(Closeable):
             if self.compilation.is_ready:  # another plan may have taken over
                 self._prepared = self.compilation.prepared
             self._outcome = self._run_fast_path(arrays, deadline) or execute(
-                self._prepared,
-                Request(arrays, deadline, self._loop_timeout, attributes=self._attributes.to_tuple()),
+                self._prepared, Request(arrays, deadline, self._loop_timeout, attributes=self._attributes)
             )
             self._deliver(self._outcome.outputs)
         except NnapiError as error:
@@ -308,7 +308,7 @@ class Execution(Closeable):
     def _run_fast_path(self, arrays: Sequence[Array | None], deadline: int | None) -> Outcome | None:
         """Run on the compilation's fast path, if it has one that covers everything asked for."""
         run = self.compilation.fast_path
-        if run is None or deadline is not None or spans.active or self._measured or self._attributes.to_tuple():
+        if run is None or deadline is not None or spans.active or self._measured or self._attributes:
             return None
         outputs = run(arrays)
         return None if outputs is None else Outcome(outputs)
