@@ -120,17 +120,6 @@ def test_only_a_whole_dynamic_axis_may_be_sliced(given: Any, is_static: bool) ->
     assert found.tolist() == X[:, start::step, 1:end].tolist()
 
 
-def test_a_slice_of_a_tensor_of_rank_5() -> None:
-    """An input has its dimensions; those of another tensor may be merged."""
-    x = np.arange(24, dtype=np.float32).reshape(2, 1, 3, 2, 2)
-    for given, expected in ((([1], [3], [2]), x[:, :, 1:3]), (([1], [-9], [3], [-1]), x[:, :, :, ::-1])):
-        names, constants = bounds(*given)
-        assert results([node("Slice", f"x {names}")], {"x": x}, constants) == [expected.tolist()]
-        merged = [node("Reshape", "x shape", "r"), node("Slice", f"r {names}")]
-        found = reasons(merged, {"x": x.reshape(-1)}, constants | {"shape": np.array(x.shape)})
-        assert found == ["it slices a tensor of rank 5"]
-
-
 def test_channels_of_an_image_are_sliced_and_gathered_as_they_are_stored() -> None:
     """The result of a convolution stays NHWC; only the input and the output are transposed."""
     x = np.arange(24, dtype=np.float32).reshape(1, 3, 2, 4)

@@ -1,6 +1,7 @@
 """Indexing: slices, gathers, arg max, top k."""
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -22,26 +23,35 @@ def slice_axes(node: Node) -> Tensor:
     tensor = node.tensor(0)
     value, axis_of, is_nhwc = read_as_stored(node, 0)
     shape = list(tensor.dims)
-    begin, size = [0] * value.rank, [-1] * value.rank
-    picked: dict[int, range] = {}
+    chosen: dict[int, range] = {}
     for axis, part in _parts(node, tensor.rank).items():
         if (part.start, part.stop, part.step) == (0, None, 1):
             continue
-        chosen = range(*part.indices(node.static_size(0, axis)))
-        expressible(len(chosen), "its result has no elements")
-        shape[axis] = len(chosen)
-        expressible(
-            tensor.rank <= HIGHEST_RANK or value.shape == tensor.dims, f"it slices a tensor of rank {tensor.rank}"
-        )
-        if chosen.step == 1:
-            begin[axis_of[axis]], size[axis_of[axis]] = chosen.start, len(chosen)
-        else:
-            picked[axis_of[axis]] = chosen
+        chosen[axis] = range(*part.indices(node.static_size(0, axis)))
+        expressible(len(chosen[axis]), "its result has no elements")
+        shape[axis] = len(chosen[axis])
+    if tensor.rank > HIGHEST_RANK and value.shape != tensor.dims:
+        sizes = list(node.static_shape(0))
+        for axis, each in chosen.items():
+            value = _slice_along(node, view_around(node, value, tuple(sizes), axis), {1: each})
+            sizes[axis] = len(each)
+    else:
+        value = _slice_along(node, value, {axis_of[axis]: each for axis, each in chosen.items()})
+    return node.result(value, tuple(shape), elem=tensor.elem, is_nhwc=is_nhwc)
+
+
+def _slice_along(node: Node, value: Value, chosen: Mapping[int, range]) -> Value:
+    """Slice the axes of a value."""
+    begin, size = [0] * value.rank, [-1] * value.rank
+    for axis, each in chosen.items():
+        if each.step == 1:
+            begin[axis], size[axis] = each.start, len(each)
     if any(each != -1 for each in size):
         value = take(node, value, begin, size)
-    for position, chosen in picked.items():
-        value = slice_with_step(node, value, position, chosen)
-    return node.result(value, tuple(shape), elem=tensor.elem, is_nhwc=is_nhwc)
+    for axis, each in chosen.items():
+        if each.step != 1:
+            value = slice_with_step(node, value, axis, each)
+    return value
 
 
 def _parts(node: Node, rank: int) -> dict[int, slice]:
