@@ -19,3 +19,7 @@ class NoSuchFile(Exception):
 
 class NotImplemented(Exception):
     """A model uses operators that NNAPI cannot express; the message lists them."""
+
+
+class BranchNotImplemented(NotImplemented):
+    """The only operators that NNAPI cannot express are in branches that an input's value may leave out."""

@@ -5,6 +5,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -13,14 +14,14 @@ from nnapi import trace
 from nnapi.compiling import compile
 from nnapi.errors import BadStateError, NnapiError
 from nnapi.model.operand import Array, Shape
-from nnapi.onnx.failures import Fail, InvalidArgument
+from nnapi.onnx.failures import BranchNotImplemented, Fail, InvalidArgument
 from nnapi.onnx.io_binding import IOBinding
 from nnapi.onnx.options import RunOptions, SessionOptions, read_stored_options
 from nnapi.onnx.ort_value import OrtMemoryInfo, OrtValue, type_of
 from nnapi.onnx.providers import choose, list_unknown
 from nnapi.onnx.session_file import ModelMetadata, NodeArg, SessionFile, dtype_of, is_static
 from nnapi.runtime.compilation import Compilation
-from nnapi.runtime.specializations import Specializations
+from nnapi.runtime.specializations import MOST_SHAPES, Specializations
 
 
 class InferenceSession:
@@ -47,9 +48,13 @@ class InferenceSession:
             self._options = read_stored_options(stored)
         declared = tuple(shape_of(argument) for argument in self._file.inputs)
         self._specializations = Specializations(self._compile, declared if dynamic == "bucket" else None)
+        self._chosen: dict[tuple[int, ...], Specializations] | None = None
+        """The compilations by the values that choose branches, once the file cannot be expressed without them."""
         if all(is_static(argument) for argument in self._file.inputs):
             try:
                 self._specializations.at(declared)
+            except BranchNotImplemented:
+                self._chosen = {}
             except NnapiError as error:
                 raise Fail(str(error)) from error
         if self._options.optimized_model_filepath:
@@ -85,6 +90,8 @@ class InferenceSession:
             raise RuntimeError(f"Unknown Provider Type: {', '.join(unknown)}")
         self._providers, self._devices = choose(providers)
         self._specializations.clear()
+        if self._chosen is not None:
+            self._chosen = {}
 
     def get_session_options(self) -> SessionOptions:
         return self._options
@@ -124,7 +131,7 @@ class InferenceSession:
         wanted = self._positions(output_names)
         arrays = [as_stored(array) for array in self._check(input_feed)]
         try:
-            results = self._specializations.run(arrays)
+            results = self._run(arrays)
         except NnapiError as error:
             raise Fail(str(error)) from error
         arguments = self._file.outputs
@@ -175,7 +182,28 @@ class InferenceSession:
 
     def explain(self) -> str:
         """Return which operation runs on which device, and why, for each combination of shapes that has run."""
-        return self._specializations.explain()
+        chosen = list(self._chosen.values()) if self._chosen else []
+        return "\n\n".join(filter(None, (each.explain() for each in (self._specializations, *chosen))))
+
+    def _run(self, arrays: list[Array]) -> list[Array]:
+        if self._chosen is None:
+            try:
+                return self._specializations.run(arrays)
+            except BranchNotImplemented:
+                self._chosen = {}
+        return self._choose_branches(self._chosen, arrays).run(arrays)
+
+    def _choose_branches(
+        self, chosen: dict[tuple[int, ...], Specializations], arrays: Sequence[Array]
+    ) -> Specializations:
+        """Return the compilations without the branches that the values of the inputs do not choose."""
+        values = tuple(int(arrays[i].reshape(())) for i in self._file.choices)
+        found = chosen.get(values)
+        if found is None:
+            found = chosen.setdefault(values, Specializations(partial(self._compile, values=values)))
+            for oldest in list(chosen)[:-MOST_SHAPES]:
+                chosen.pop(oldest, None)
+        return found
 
     def _positions(self, names: Sequence[str] | None) -> list[int]:
         known = [argument.name for argument in self._file.outputs]
@@ -196,9 +224,11 @@ class InferenceSession:
             raise InvalidArgument(f"there is no input {', '.join(sorted(unknown))}")
         return [check_input(argument, feed[argument.name]) for argument in arguments]
 
-    def _compile(self, shapes: tuple[Shape, ...], device: str | None, is_cached: bool) -> Compilation:
+    def _compile(
+        self, shapes: tuple[Shape, ...], device: str | None, is_cached: bool, values: Sequence[int] = ()
+    ) -> Compilation:
         threads = self._options.intra_op_num_threads or None
-        model = self._file.model(shapes, is_cached=is_cached)
+        model = self._file.model(shapes, values, is_cached=is_cached)
         return compile(model, device or self._devices, threads=threads, cache=self._cache)
 
 

@@ -23,6 +23,8 @@ from nnapi.onnx.failures import Fail, InvalidArgument, InvalidProtobuf, NoSuchFi
 from nnapi.onnx.options import SessionOptions
 from nnapi.onnx.ort_value import TYPES
 
+INTEGERS = ("tensor(int32)", "tensor(int64)")
+
 UNVERSIONED = (1 << 63) - 1
 """ONNX Runtime's version of a model without one."""
 
@@ -73,6 +75,9 @@ class SessionFile:
         self.inputs = [_describe(each) for each in inputs]
         self.outputs = [_describe(each) for each in graph.output]
         self.overridable = [_describe(each) for each in graph.input if each not in inputs]
+        has_branches = any(each.op_type == "If" for each in graph.node)
+        self.choices = [i for i, each in enumerate(self.inputs) if has_branches and _may_choose(each)]
+        """Positions of the inputs whose values may choose a branch."""
 
     @property
     def metadata(self) -> ModelMetadata:
@@ -87,20 +92,28 @@ class SessionFile:
             {each.key: each.value for each in proto.metadata_props},
         )
 
-    def model(self, shapes: Sequence[Shape], *, is_cached: bool = True) -> Model:
-        """Return the model for inputs of these shapes, from the cache if it ``is_cached`` there."""
+    def model(self, shapes: Sequence[Shape], values: Sequence[int] = (), *, is_cached: bool = True) -> Model:
+        """Return the model for inputs of these shapes, from the cache if it ``is_cached`` there; with ``values``, the
+        inputs of ``choices`` are these constants.
+
+        BranchNotImplemented is raised if only branches are inexpressible, and constants may choose others.
+        """
         fixed = {
             argument.name: shape
             for argument, shape in zip(self.inputs, shapes, strict=True)
             if not is_static(argument) and shape
         }
-        read = partial(read_file, self._file, self._path, fixed)
+        names = [self.inputs[i] for i in self.choices]
+        constants = {each.name: np.array(value, dtype_of(each)) for each, value in zip(names, values, strict=False)}
+        read = partial(read_file, self._file, self._path, fixed, constants)
         try:
             if self._is_changed or not is_cached:
                 return read()
-            return load_for(self._memory, self._path, str(shapes), read)
+            return load_for(self._memory, self._path, f"{shapes} {values}" if values else str(shapes), read)
         except UnsupportedOperationsError as error:
-            raise failures.NotImplemented(str(error)) from error
+            may_be_chosen = not values and self.choices and all(each.operation == "If" for each in error.refusals)
+            kind = failures.BranchNotImplemented if may_be_chosen else failures.NotImplemented
+            raise kind(str(error)) from error
         except NnapiError as error:
             raise Fail(f"{self._path}: {error}") from error
 
@@ -122,6 +135,10 @@ class SessionFile:
 
 def is_static(argument: NodeArg) -> bool:
     return argument.is_ranked and all(isinstance(each, int) for each in argument.shape)
+
+
+def _may_choose(argument: NodeArg) -> bool:
+    return argument.is_ranked and not argument.shape and argument.type in ("tensor(bool)", *INTEGERS)
 
 
 DTYPE_OF = {name: DTYPES[elem] for elem, name in TYPES.items()}

@@ -9,7 +9,7 @@ from typing import Any
 from nnapi.importers.graph import Allowance, Graph, Value
 from nnapi.importers.onnx.fusion import Readers
 from nnapi.importers.onnx.reader import File
-from nnapi.importers.onnx.tensors import Shapes, Tensor
+from nnapi.importers.onnx.tensors import Shapes, Tensor, Values
 from nnapi.importers.refusals import Refusal, Refused
 
 MOST_NODES = 200_000
@@ -19,10 +19,11 @@ MADE_UP = 256 << 20
 
 
 class ImportState:
-    def __init__(self, file: File, name: str, shapes: Shapes) -> None:
+    def __init__(self, file: File, name: str, shapes: Shapes, values: Values) -> None:
         self.file = file
         self.name = name
         self.shapes = shapes
+        self.values = values
         self.refusals: list[Refusal] = []
         self.allowance = Allowance(file.size, MADE_UP)
         self.notes: dict[str, None] = {}

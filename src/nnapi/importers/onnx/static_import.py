@@ -23,6 +23,8 @@ from nnapi.importers.onnx.tensors import (
     WIDENED,
     Shapes,
     Tensor,
+    Values,
+    constant,
     declared_shape,
     fix_shape,
     operand_type,
@@ -37,11 +39,12 @@ if TYPE_CHECKING:
     import onnx
 
 
-def read_file(file: File, path: str, shapes: Shapes | None = None) -> Model:
-    """Return the model in a file; raise the errors of :func:`read`."""
-    file.is_shared |= bool(shapes)
+def read_file(file: File, path: str, shapes: Shapes | None = None, values: Values | None = None) -> Model:
+    """Return the model in a file; raise the errors of :func:`read`. Inputs in ``values`` are read as these constants;
+    the model has them still."""
+    file.is_shared |= bool(shapes or values)
     try:
-        model = _import(file, os.path.basename(path), shapes or {})
+        model = _import(file, os.path.basename(path), shapes or {}, values or {})
     except INCONSISTENT as error:  # names that are not UTF-8 are bytes, for example
         raise BadDataError(f"it is damaged ({type(error).__name__}: {error})") from None
     if file.mapped:
@@ -49,8 +52,8 @@ def read_file(file: File, path: str, shapes: Shapes | None = None) -> Model:
     return model
 
 
-def _import(file: File, name: str, shapes: Shapes) -> Model:
-    state = ImportState(file, name, shapes)
+def _import(file: File, name: str, shapes: Shapes, values: Values) -> Model:
+    state = ImportState(file, name, shapes, values)
     graph = file.proto.graph
     names = {each.name for each in graph.input}
     unknown = sorted(set(shapes) - names)
@@ -120,8 +123,10 @@ def _read_inputs(conversion: Conversion, graph: onnx.GraphProto) -> list[Value]:
         tensor = placeholder(info.name)
         with conversion.refusing("model input", info.name):
             tensor = _read_input(conversion, info)
-        conversion.tensors[info.name] = tensor
         inputs.append(tensor.materialize())
+        if info.name in conversion.state.values:
+            tensor = constant(info.name, conversion.state.values[info.name])
+        conversion.tensors[info.name] = tensor
     return inputs
 
 

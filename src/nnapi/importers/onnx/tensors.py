@@ -47,6 +47,8 @@ ELEM_OF = {dtype: elem for elem, dtype in DTYPES.items()}
 BYTES = (UINT8, INT8)
 Shapes = Mapping[str, Sequence[int]]
 """Dimensions of inputs, by name."""
+Values = Mapping[str, Array]
+"""Inputs that are read as constants, by name."""
 DYNAMIC = 0
 
 
