@@ -54,7 +54,6 @@ TESTED_BY = {
     "cli/export.py": "cli/test_export_command.py",
     "importers/tflite/node.py": "importers/tflite/test_tflite_refusals.py",
     "importers/tflite/rules": "importers/tflite",
-    "runtime/verdicts/submodel.py": "runtime/test_plan_rules.py",
     "lowering/decompositions": "lowering/test_decompose.py",
     "model/add_operation.py": "model/test_model_rules.py",
     "litert": "litert",

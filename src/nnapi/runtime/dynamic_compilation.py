@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from nnapi.errors import BadDataError, need
+from nnapi.errors import BadDataError, need_value
 from nnapi.model.dynamic_model import DynamicModel, Shapes
 from nnapi.model.model import Model
 from nnapi.model.operand import Array
@@ -65,12 +65,11 @@ class DynamicCompilation(Compilation):
         self._specializations.clear()
 
     def _check(self, inputs: Sequence[Any]) -> list[Array]:
-        arrays = []
-        for index, array in zip(self.model.inputs, check_inputs(self.model, inputs), strict=True):
-            need(array is not None, f"{self.model.operands[index]} of a dynamic model is omitted", BadDataError)
-            assert array is not None
-            arrays.append(array)
-        return arrays
+        operands = [self.model.operands[index] for index in self.model.inputs]
+        return [
+            need_value(array, f"{operand} of a dynamic model is omitted", BadDataError)
+            for operand, array in zip(operands, check_inputs(self.model, inputs), strict=True)
+        ]
 
     def _need_ready(self) -> ReadyPlan:
         self.state.need("ready")

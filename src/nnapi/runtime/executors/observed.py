@@ -72,6 +72,4 @@ class Observed(Wrapping):
 
     def bind(self, shapes: Sequence[Shape]) -> Bound | None:
         bound = find_bound(self.inner, shapes)
-        if bound is None:
-            return None
-        return Bound(bound.inputs, report(bound.run, bound.inputs, self.observer))
+        return bound and Bound(bound.inputs, report(bound.run, bound.inputs, self.observer))

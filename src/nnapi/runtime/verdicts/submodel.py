@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from nnapi.model.model import Lifetime, Model, OperationCall
-from nnapi.model.operand import OperandType
 
 VARIABLE = (Lifetime.TEMPORARY, Lifetime.INPUT, Lifetime.OUTPUT)
 
@@ -42,16 +41,9 @@ def make_submodel(
 
 def _copy_operand(model: Model, index: int, part: Model) -> int:
     operand = model.operands[index]
-    type = operand.type
-    own = part.add_operand(OperandType(type.code, type.dimensions, type.scale, type.zero_point), operand.name)
-    if type.data:
-        part.set_operand_extension_data(own, type.data)
-    if type.channel:
-        part.set_operand_symm_per_channel_quant_params(own, type.channel.dimension, type.channel.scales)
-    if operand.lifetime == Lifetime.CONSTANT:
+    own = part.add_operand(operand.type, operand.name)
+    if operand.lifetime in (Lifetime.CONSTANT, Lifetime.NO_VALUE):
         part.set_operand_value(own, operand.value)
-    elif operand.lifetime == Lifetime.NO_VALUE:
-        part.set_operand_value(own, None)
     elif operand.lifetime == Lifetime.SUBGRAPH:
         part.set_operand_value_from_model(own, operand.value)
     return own
