@@ -97,7 +97,7 @@ def test_properties_of_onnx(tmp_path: Path) -> None:
     onnx = pytest.importorskip("onnx")
     ends = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, 3]) for name in "xy"]
     graph = onnx.helper.make_graph([onnx.helper.make_node("Softmax", ["x"], ["y"])], "graph", ends[:1], ends[1:])
-    made = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], doc_string="colors")
+    made = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)])
     file = tmp_path / "model.onnx"
 
     def describe_with(**facts: str) -> Description:
@@ -106,7 +106,7 @@ def test_properties_of_onnx(tmp_path: Path) -> None:
         return describe(file)
 
     said = describe_with(names="{0: 'red', 2: 'blue', 1: 'green'}", task="classify")
-    assert (said.text, said.task, said.labels) == ("colors", Task.CLASSIFICATION, ("red", "green", "blue"))
+    assert (said.task, said.labels) == (Task.CLASSIFICATION, ("red", "green", "blue"))
     assert describe_with(names='["a", "b"]').labels == ("a", "b")
     assert describe_with(Image__NominalPixelRange="Normalized_0_1").pixels == Pixels((0.0,), (255.0,))
     for damaged in ("{0: ", "7", "{'x': 1}"):

@@ -68,9 +68,9 @@ def from_chrome(text: str) -> Trace:
     threads: Intervals = defaultdict(list)
     loose: list[Mark] = []
     unread = 0
-    for number, event in enumerate(events):
+    for event in events:
         try:
-            _read(event, number, threads, loose)
+            _read(event, threads, loose)
         except (KeyError, TypeError, ValueError, OverflowError):
             unread += 1
     marks = loose + [mark for (process, thread), found in threads.items() for mark in _marks(process, thread, found)]
@@ -78,7 +78,7 @@ def from_chrome(text: str) -> Trace:
     return Trace(tuple(sorted(marks, key=lambda mark: mark.seconds)), notes, is_ours)
 
 
-def _read(event: Any, number: int, threads: Intervals, loose: list[Mark]) -> None:
+def _read(event: Any, threads: Intervals, loose: list[Mark]) -> None:
     kind = event["ph"]
     if kind not in ("X", "B", "E"):
         return
@@ -90,7 +90,7 @@ def _read(event: Any, number: int, threads: Intervals, loose: list[Mark]) -> Non
         threads[process, thread].append((start, start + duration, _name(event)))
     else:
         text = f"B|{process}|{_name(event)}" if kind == "B" else f"E|{process}"
-        loose.append(Mark("<...>", thread, process, start / 1e6, text, number))
+        loose.append(Mark(thread, process, start / 1e6, text))
 
 
 def _name(event: dict[str, Any]) -> str:
@@ -103,6 +103,6 @@ def _name(event: dict[str, Any]) -> str:
 def _marks(process: int, thread: int, intervals: list[tuple[float, float, str]]) -> list[Mark]:
     ordered = sorted(intervals, key=lambda one: (one[0], -one[1]))
     return [
-        Mark("<...>", thread, process, time / 1e6, f"B|{process}|{name}" if begins else f"E|{process}", 0)
+        Mark(thread, process, time / 1e6, f"B|{process}|{name}" if begins else f"E|{process}")
         for time, name, begins in brackets(ordered)
     ]

@@ -11,12 +11,10 @@ from nnapi.errors import BadDataError
 class Mark:
     """One line: ``B|process|name``, ``E`` or ``E|process``, with seconds of the trace's clock."""
 
-    task: str
     thread: int
     process: int
     seconds: float
     text: str
-    line: int
 
     @property
     def is_begin(self) -> bool:
@@ -41,7 +39,7 @@ class Trace:
 ORIGIN = "# recorded by nnapi"
 
 LINE = re.compile(
-    r"\s*(?P<task>\S.{0,15}?)-(?P<thread>\d{1,18})\s+(?:\(\s*(?P<process>\d{1,18}|-+)\)\s+)?\[\d+\]\s+(?:\S+\s+)?"
+    r"\s*\S.{0,15}?-(?P<thread>\d{1,18})\s+(?:\(\s*(?P<process>\d{1,18}|-+)\)\s+)?\[\d+\]\s+(?:\S+\s+)?"
     r"(?P<seconds>\d{1,18}\.\d{1,18}): tracing_mark_write: (?P<text>[BE].*)"
 )
 HEADER = re.compile(r"#\s+TASK-PID\s.*TIMESTAMP\s+FUNCTION")
@@ -59,7 +57,7 @@ def from_ftrace(text: str) -> Trace:
     for number, line in enumerate(lines[start:end], start + 1):
         if "tracing_mark_write: " not in line:
             continue
-        mark = _mark(line, number, processes)
+        mark = _mark(line, processes)
         if mark is not None:
             marks.append(mark)
         elif DAMAGED.search(line):
@@ -78,7 +76,7 @@ def _trace_part(lines: list[str]) -> tuple[int, int]:
     return start, next((n for n in range(start, len(lines)) if lines[n].lstrip().startswith("</script>")), len(lines))
 
 
-def _mark(line: str, number: int, processes: dict[int, int]) -> Mark | None:
+def _mark(line: str, processes: dict[int, int]) -> Mark | None:
     match = LINE.fullmatch(line.rstrip())
     if match is None:
         return None
@@ -91,7 +89,7 @@ def _mark(line: str, number: int, processes: dict[int, int]) -> Mark | None:
         named = BEGIN.match(text)
         process = int(named[1]) if named else processes.get(thread, thread)
     processes[thread] = process
-    return Mark(match["task"], thread, process, float(match["seconds"]), text, number)
+    return Mark(thread, process, float(match["seconds"]), text)
 
 
 def _lines(numbers: Iterable[int]) -> str:

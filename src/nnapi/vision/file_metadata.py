@@ -38,7 +38,6 @@ RANGES = {
 class Description:
     """Metadata; None, empty or 0 where the file has none. ``warning`` names damage in it."""
 
-    text: str = ""
     task: Task | None = None
     pixels: Pixels = PLAIN
     labels: tuple[str, ...] = ()
@@ -79,9 +78,8 @@ def _from_tflite(file: Path, metadata: Metadata) -> Description:
     pixels = Pixels(first.mean or None, first.std or None)
     if 0 in first.std:
         pixels, warning = Pixels(), f"{file.name}: its normalization is not used: it divides by 0"
-    text = ": ".join(filter(None, (metadata.name, metadata.description)))
     anchors, rate = metadata.anchors, first.sample_rate
-    return Description(text, _find_task(metadata), pixels, labels, threshold, rate, anchors, warning)
+    return Description(_find_task(metadata), pixels, labels, threshold, rate, anchors, warning)
 
 
 def _find_task(metadata: Metadata) -> Task | None:
@@ -106,9 +104,8 @@ def _from_onnx(file: Path) -> Description:
     if "names" in facts:
         labels = _read_names(facts["names"])
         warning = "" if labels else f"{file.name}: its labels are not used: names is neither a list nor a dictionary"
-    text = (model.doc_string or model.graph.doc_string or facts.get("description", "")).strip()
     pixels = RANGES.get(facts.get("Image.NominalPixelRange", ""), Pixels())
-    return Description(text, TASKS_OF_ONNX.get(facts.get("task", "")), pixels, labels, warning=warning)
+    return Description(TASKS_OF_ONNX.get(facts.get("task", "")), pixels, labels, warning=warning)
 
 
 def _read_names(text: str) -> tuple[str, ...]:

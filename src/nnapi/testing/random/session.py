@@ -31,7 +31,6 @@ class Failure:
 
     seed: int
     number: int
-    device: str
     operation: str
     reason: str
     example: Example
@@ -99,8 +98,7 @@ def run(
                 limit = LIMIT if known < OFTEN else 0
                 smallest, latest = _shrink(child, example, judgement, limit)
                 file = _write(smallest, device, folder)
-                failure = Failure(seed, number, device, latest.operation, latest.reason, smallest, file, found)
-                report.failures.append(failure)
+                report.failures.append(Failure(seed, number, latest.operation, latest.reason, smallest, file, found))
             report.seconds = time.monotonic() - begin
             progress(report)
     return report
