@@ -79,7 +79,7 @@ def compare(actual: Array, expected: Array, tolerance: Tolerance | None, label: 
         bad = ~((errors <= tolerance.atol + tolerance.rtol * np.abs(wanted)) & ~np.isinf(wanted) | (given == wanted))
     if not bad.any():
         return None
-    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
+    index = tuple(np.argwhere(bad)[0].tolist())
     return (
         f"{label}{list(index) if index else ''} is {_show(given[index])}, expected {_show(wanted[index])} "
         f"(tolerance {tolerance}); {int(bad.sum())} of {bad.size} differ, the worst by {_show(np.max(errors[bad]))}"

@@ -162,7 +162,7 @@ def _find_unlike(pairs: Sequence[tuple[OperandSpec, Array | None, Array]]) -> st
         both = np.isfinite(right) & np.isfinite(found)
         unlike = ~(both | (right == found) | (np.isnan(right) & np.isnan(found)))
         if unlike.any():
-            index = tuple(int(i) for i in np.argwhere(unlike)[0])
+            index = tuple(np.argwhere(unlike)[0].tolist())
             where = list(index) or ""
             count = f"{int(unlike.sum())} of {unlike.size}"
             return f"{operand.name or operand.type}{where} is {found[index]}, expected {right[index]}; {count} differ"

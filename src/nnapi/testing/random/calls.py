@@ -258,9 +258,8 @@ class _Draft:
 
     def example(self) -> Example:
         if not any(operand.lifetime == Source.SUBGRAPH_INPUT for operand in self.operands):
-            index = next(
-                i for i in self.inputs if self.operands[i].data is not None
-            )  # a model of constants runs nothing
+            # A model of constants runs nothing.
+            index = next(i for i in self.inputs if self.operands[i].data is not None)
             self.operands[index] = replace(self.operands[index], lifetime=Source.SUBGRAPH_INPUT, data=None)
         given = {i: self.values[i] for i in find_operands(self.operands, Source.SUBGRAPH_INPUT)}
         call = OperationSpec(self.operation.name, tuple(self.inputs), tuple(self.outputs))

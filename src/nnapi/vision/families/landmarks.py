@@ -85,11 +85,8 @@ def _view(kind: Landmarks, model: Model, outputs: Sequence[Array], hints: Hints,
         found = f"{kind.thing} ({percent(score)}), {found}"
     if kind.each > 3:
         found += f", {sum(point.score >= least for point in points)} of them in sight"
-    drawn = (
-        draw_people(picture, [points], kind.skeleton.bones, least, 120 if kind.skeleton.bones else 300)
-        if picture
-        else None
-    )
+    bones = kind.skeleton.bones
+    drawn = draw_people(picture, [points], bones, least, 120 if bones else 300) if picture else None
     return View(found, drawn, {**data, "landmarks": describe_points([points])[0]["points"]})
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
@@ -62,9 +63,8 @@ def find_people(maps: Maps, least: float = LEAST) -> list[list[tuple[float, floa
 
 def _peaks(scores: Array, least: float) -> list[tuple[int, int, int]]:
     padded = np.pad(scores, ((1, 1), (1, 1), (0, 0)), constant_values=-np.inf)
-    rows, columns, _ = scores.shape
-    around = [padded[y : y + rows, x : x + columns] for y in range(3) for x in range(3)]
-    found = [(y, x, point) for y, x, point in np.argwhere((scores >= least) & (scores >= np.max(around, 0))).tolist()]
+    highest = sliding_window_view(padded, (3, 3), (0, 1)).max((-2, -1))
+    found = map(tuple, np.argwhere((scores >= least) & (scores >= highest)).tolist())
     return sorted(found, key=lambda cell: -float(scores[cell]))
 
 
