@@ -64,7 +64,7 @@ def find_people(maps: Maps, least: float = LEAST) -> list[list[tuple[float, floa
 def _peaks(scores: Array, least: float) -> list[tuple[int, int, int]]:
     padded = np.pad(scores, ((1, 1), (1, 1), (0, 0)), constant_values=-np.inf)
     highest = sliding_window_view(padded, (3, 3), (0, 1)).max((-2, -1))
-    found = map(tuple, np.argwhere((scores >= least) & (scores >= highest)).tolist())
+    found = [(y, x, point) for y, x, point in np.argwhere((scores >= least) & (scores >= highest)).tolist()]
     return sorted(found, key=lambda cell: -float(scores[cell]))
 
 

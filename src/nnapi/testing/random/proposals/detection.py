@@ -51,8 +51,7 @@ def propose_box_proposals(draw: Draw) -> Proposal:
     proposal, anchors = draw.proposal, draw.pick(1, 2, 3)
     dimensions = {"n": draw.pick(1, 2), "h": draw.dimension(5), "w": draw.dimension(5)}
     n, h, w, anchors = draw.image("scores", c=anchors, **dimensions)
-    first = bool(proposal.scalars["layout"])
-    proposal.shapes["deltas"] = draw.store((n, h, w, 4 * anchors), channels_first=first)
+    proposal.shapes["deltas"] = draw.store((n, h, w, 4 * anchors))
     proposal.shapes |= {"anchors": (anchors, 4), "image_info": (n, 2)}
     proposal.scalars |= _counts(draw, "pre_nms_max", "post_nms_max") | _shares(draw, "iou_threshold")
     proposal.scalars |= {"height_stride": draw.pick(1.0, 4.0), "width_stride": draw.pick(1.0, 4.0), "min_size": 0.1}

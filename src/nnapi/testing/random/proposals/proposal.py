@@ -80,16 +80,14 @@ class Draw:
         axis = self.upto(rank - 1)
         return axis - rank if self.chance(0.3) else axis
 
-    def store(self, shape: Shape, *, channels_first: bool) -> Shape:
-        """Return the dimensions of an NHWC image as they are stored."""
-        return (shape[0], shape[3], shape[1], shape[2]) if channels_first else shape
-
-    def layout(self) -> bool:
+    def draw_layout(self) -> None:
         """Draw whether channels come first, where the operation has a layout."""
-        channels_first = "layout" in self.names and self.chance(0.4)
         if "layout" in self.names:
-            self.proposal.scalars["layout"] = channels_first
-        return channels_first
+            self.proposal.scalars["layout"] = self.chance(0.4)
+
+    def store(self, shape: Shape) -> Shape:
+        """Return the dimensions of an NHWC image as they are stored in the layout that was drawn."""
+        return (shape[0], shape[3], shape[1], shape[2]) if self.proposal.scalars.get("layout") else shape
 
     def padding_scheme(self) -> int | None:
         """Draw the scheme of implicit padding; None in an overload with explicit padding."""
@@ -99,19 +97,19 @@ class Draw:
         self.proposal.scalars["padding_scheme"] = scheme
         return scheme
 
-    def given_image(self, *, channels_first: bool) -> Shape | None:
+    def given_image(self) -> Shape | None:
         """Return the given NHWC dimensions of the first tensor, if there are any."""
         given = self.need_rank(4)
-        return (given[0], given[2], given[3], given[1]) if given and channels_first else given
+        return (given[0], given[2], given[3], given[1]) if given and self.proposal.scalars.get("layout") else given
 
     def image(self, name: str = "input", **dimensions: int) -> Shape:
         """Propose an NHWC image, with any dimensions that are not given here. Returns its dimensions."""
-        channels_first = self.layout()
-        shape = self.given_image(channels_first=channels_first)
+        self.draw_layout()
+        shape = self.given_image()
         if shape is None:
             drawn = {"n": self.dimension(7), "h": self.dimension(), "w": self.dimension(), "c": self.dimension()}
             shape = self.bound(tuple((drawn | dimensions).values()))
-        self.proposal.shapes[name] = self.store(shape, channels_first=channels_first)
+        self.proposal.shapes[name] = self.store(shape)
         return shape
 
 

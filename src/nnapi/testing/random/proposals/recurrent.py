@@ -29,12 +29,12 @@ def propose_lstm(draw: Draw) -> Proposal:
     input, batch = _propose_input(draw)
     proposal = draw.proposal
     for prefix in ("fw_", "bw_") if "fw_cell_bias" in draw.names else ("",):
-        _cell(draw, proposal, prefix, batch, input[-1])
+        _cell(draw, prefix, batch, input[-1])
     proposal.shapes["aux_input"] = (*input[:-1], aux := draw.dimension(17))
     for name in draw.names:
         if "aux_input_to" in name:
             proposal.shapes[name] = (proposal.shapes[f"{name[:3]}cell_bias"][0], aux)
-    _all_or_none(draw, proposal, {name for name in draw.names if "aux_input" in name} - proposal.omitted)
+    _all_or_none(draw, {name for name in draw.names if "aux_input" in name} - proposal.omitted)
     return proposal
 
 
@@ -47,7 +47,8 @@ def _propose_input(draw: Draw) -> tuple[Shape, int]:
     return input, input[1 if scalars.get("time_major") else 0]
 
 
-def _cell(draw: Draw, proposal: Proposal, prefix: str, batch: int, size: int) -> None:
+def _cell(draw: Draw, prefix: str, batch: int, size: int) -> None:
+    proposal = draw.proposal
     units = draw.dimension(33)
     projects = draw.names >= {f"{prefix}projection_weights"} and draw.chance(0.3)
     outputs = draw.dimension(17) if projects else units
@@ -98,12 +99,12 @@ def propose_rnn(draw: Draw) -> Proposal:
         shapes |= {"bias": (units,), "hidden_in": (batch, units)}
         proposal.shapes |= {prefix + name: shape for name, shape in shapes.items()}
     proposal.shapes["aux_input"] = aux
-    _all_or_none(draw, proposal, {name for name in draw.names if "aux" in name})
+    _all_or_none(draw, {name for name in draw.names if "aux" in name})
     return proposal
 
 
-def _all_or_none(draw: Draw, proposal: Proposal, names: set[str]) -> None:
+def _all_or_none(draw: Draw, names: set[str]) -> None:
     if draw.chance(0.5):
-        proposal.omitted |= names
+        draw.proposal.omitted |= names
     else:
-        proposal.present |= names
+        draw.proposal.present |= names

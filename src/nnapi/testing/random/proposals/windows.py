@@ -61,16 +61,13 @@ class Windows(NamedTuple):
 def draw_windows(draw: Draw, channels: int) -> Windows:
     """Draw both axes, the image (NHWC) with ``channels``, and the scalars of the overload in the proposal."""
     dilates = "dilation_w" in draw.names
-    proposal, scheme, channels_first = draw.proposal, draw.padding_scheme(), draw.layout()
-    given = draw.given_image(channels_first=channels_first)
-    if given is not None:
-        n, h, w, channels = given
-        rows, columns = (draw_axis(draw, scheme, dilates, dimension) for dimension in (h, w))
-    else:
-        n = draw.pick(1, 1, 1, 2, 3)
-        rows, columns = (draw_axis(draw, scheme, dilates, None) for _ in "hw")
+    proposal, scheme = draw.proposal, draw.padding_scheme()
+    draw.draw_layout()
+    given = draw.given_image()
+    n, h, w, channels = given or (draw.pick(1, 1, 1, 2, 3), None, None, channels)
+    rows, columns = (draw_axis(draw, scheme, dilates, dimension) for dimension in (h, w))
     windows = Windows((n, rows.dimension, columns.dimension, channels), rows, columns)
-    proposal.shapes["input"] = draw.store(windows.image, channels_first=channels_first)
+    proposal.shapes["input"] = draw.store(windows.image)
     for name, axis in (("h", rows), ("w", columns)):
         proposal.scalars[f"stride_{name}"] = axis.stride
         if dilates:
@@ -127,7 +124,6 @@ def propose_transpose_conv(draw: Draw) -> Proposal:
     proposal, scheme = draw.proposal, draw.padding_scheme()
     small = [draw.pick(1, 1, 2, 3, 5, 8, 13) for _ in "hw"]
     n, h, w, depth = draw.image(n=draw.pick(1, 1, 2), h=small[0], w=small[1], c=draw.pick(1, draw.dimension(33)))
-    channels_first = bool(proposal.scalars["layout"])
     wanted, sizes = [], []
     for name, dimension in (("h", h), ("w", w)):
         size, stride = draw.pick(1, 2, 3, 3, 4, 5), draw.pick(1, 1, 2, 2, 3, 5)
@@ -143,7 +139,7 @@ def propose_transpose_conv(draw: Draw) -> Proposal:
     units = draw.dimension(max(1, min(64, WORK // (n * h * w * sizes[0] * sizes[1] * depth))))
     proposal.shapes |= {"filter": (units, *sizes, depth), "bias": (units,)}
     if scheme is not None:
-        proposal.numbers["output_shape"] = draw.store((n, wanted[0], wanted[1], units), channels_first=channels_first)
+        proposal.numbers["output_shape"] = draw.store((n, wanted[0], wanted[1], units))
     return proposal
 
 
