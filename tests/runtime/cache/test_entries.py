@@ -15,8 +15,8 @@ from nnapi.runtime.cache.compilation_cache import Cache
 from tests.runtime.cache_cases import TOKEN, Slow, doubled, letters
 
 
-def keep(directory: Path, plan: bytes, model: Model | None = None, **options: object) -> tuple[Cache, Device, Model]:
-    cache, chosen, model = Cache(directory, TOKEN, **options), Device(Slow()), model or doubled()  # type: ignore[arg-type]
+def keep(directory: Path, plan: bytes, *, is_own: bool = False) -> tuple[Cache, Device, Model]:
+    cache, chosen, model = Cache(directory, TOKEN, is_own=is_own), Device(Slow()), doubled()
     cache.keep(chosen, model, PrepareOptions(), chosen.driver.prepare(model, PrepareOptions()), plan=plan)
     return cache, chosen, model
 
@@ -61,7 +61,9 @@ def test_a_quarter_of_the_runtime_s_own_cache_is_the_largest_entry(
 ) -> None:
     """The payload has 16 bytes; other caches write it, and then remove what is beyond their limit."""
     monkeypatch.setattr("nnapi.runtime.cache.compilation_cache.prune_if_full", lambda directory, limit: None)
-    keep(tmp_path, b"", limit=limit, is_own=is_own)
+    for name in ("LIMIT", "OWN_LIMIT"):
+        monkeypatch.setattr(f"nnapi.runtime.cache.compilation_cache.{name}", limit)
+    keep(tmp_path, b"", is_own=is_own)
     assert len(list(tmp_path.iterdir())) == count
 
 

@@ -40,17 +40,15 @@ CacheLocation = str | os.PathLike[str] | tuple[str | os.PathLike[str], bytes] | 
 
 
 class Cache:
-    """A directory, which may not exist, and a 32-byte token (``ANeuralNetworksCompilation_setCaching``). All entries
-    take at most ``limit`` bytes. Errors of the runtime's own cache are not reported."""
+    """A directory, which may not exist, and a 32-byte token (``ANeuralNetworksCompilation_setCaching``). Errors of the
+    runtime's own cache are not reported."""
 
-    def __init__(
-        self, directory: str | os.PathLike[str], token: bytes, limit: int = LIMIT, *, is_own: bool = False
-    ) -> None:
+    def __init__(self, directory: str | os.PathLike[str], token: bytes, *, is_own: bool = False) -> None:
         need(directory is not None and token is not None, "directory or token is None", UnexpectedNullError)
         size = BYTE_SIZE_OF_CACHE_TOKEN
         need(len(token) == size, f"the token has {len(token)} bytes, must have {size}", BadDataError)
-        self.directory, self.token, self.limit = os.fspath(directory), bytes(token), limit
-        self.is_own = is_own
+        self.directory, self.token, self.is_own = os.fspath(directory), bytes(token), is_own
+        self.limit = OWN_LIMIT if is_own else LIMIT
         self.threads: int | None = None
         """The client's number of threads, part of the names."""
         self._contents: dict[str, Content | None] = {}
@@ -179,4 +177,4 @@ def open_own_cache(model: Model) -> Cache | None:
         make_directory(directory)
     except OSError:
         return None
-    return Cache(directory, digest(hash_content(model), find_last_change()), OWN_LIMIT, is_own=True)
+    return Cache(directory, digest(hash_content(model), find_last_change()), is_own=True)
