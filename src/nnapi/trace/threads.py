@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 
-from nnapi.trace.labels import Label, Layer, Phase, parse_label
+from nnapi.trace.labels import Layer, Phase, parse_label
 from nnapi.trace.marks import Mark
 from nnapi.trace.tree import Node, count, rearrange
 
@@ -21,7 +21,7 @@ class Thread:
         self.intervals: defaultdict[tuple[Phase, str], list[tuple[float, float]]] = defaultdict(list)
         self.executions: defaultdict[Phase, int] = defaultdict(int)
         self.items: defaultdict[tuple[Phase, Layer | None, Phase], list[tuple[str, float]]] = defaultdict(list)
-        self._open: list[tuple[Node, Label | None]] = []
+        self._open: list[Node] = []
         self._cases, self._swap, self._ignored = cases, swap, ignored
 
     def read(self, mark: Mark) -> None:
@@ -33,11 +33,11 @@ class Thread:
     @property
     def unfinished(self) -> list[str]:
         """The marks of open sections of NNAPI."""
-        return [node.mark for node, label in self._open if label is None or label.layer is not Layer.IGNORED]
+        return [node.mark for node in self._open if node.layer is not Layer.IGNORED]
 
     @property
     def open_ignored(self) -> int:
-        return self._ignored + sum(label is not None and label.layer is Layer.IGNORED for _, label in self._open)
+        return self._ignored + sum(node.layer is Layer.IGNORED for node in self._open)
 
     @property
     def _case(self) -> Phase:
@@ -57,8 +57,7 @@ class Thread:
         label = parse_label(mark.name)
         if label.is_switch:
             self._end(mark.seconds)
-            self._push(Node("", None, Phase.UNSPECIFIED, self._case, mark.seconds, mark.seconds), None)
-            self._open[-1][0].is_placeholder = True
+            self._push(Node("", None, Phase.UNSPECIFIED, self._case, mark.seconds, mark.seconds, is_placeholder=True))
         layer = self._swap.get(label.layer, label.layer)
         if layer is Layer.APPLICATION and label.phase in CASES:
             self._cases.append(label.phase)
@@ -66,11 +65,10 @@ class Thread:
             self.executions[self._case] += 1
         node = Node(mark.name, layer, label.phase, self._case, mark.seconds, mark.seconds)
         node.is_subtracted = label.is_subtracted
-        self._push(node, label)
+        self._push(node)
 
-    def _push(self, node: Node, label: Label | None) -> None:
-        (self._open[-1][0] if self._open else self.root).add(node)
-        self._open.append((node, label))
+    def _push(self, node: Node) -> None:
+        self._open.append((self._open[-1] if self._open else self.root).add(node))
 
     def _end(self, seconds: float) -> None:
         if not self._open:
@@ -79,11 +77,11 @@ class Thread:
             else:
                 self.orphans += 1
             return
-        node, label = self._open.pop()
+        node = self._open.pop()
         node.end = seconds
-        if label is None:
+        if node.is_placeholder:
             return
-        if label.layer is Layer.APPLICATION and label.phase in self._cases:
-            self._cases.remove(label.phase)
+        if node.layer is Layer.APPLICATION and node.own_phase in self._cases:
+            self._cases.remove(node.own_phase)
         interval = node.start * 1000.0, seconds * 1000.0
-        self.intervals[node.application_phase, label.name].append(interval)
+        self.intervals[node.application_phase, parse_label(node.mark).name].append(interval)
