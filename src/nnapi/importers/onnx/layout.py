@@ -47,7 +47,9 @@ def stored_image(node: Node, i: int) -> Value:
     return images[tensor]
 
 
-def from_image(node: Node, value: Value, rank: int) -> Tensor:
+def from_image(node: Node, value: Value) -> Tensor:
+    """Return an NHWC image as a result of the rank of input 0."""
+    rank = node.tensor(0).rank
     n, height, width, c = value.shape if value.rank == 4 else (DYNAMIC,) * 4
     return node.result(value, (n, c, height, width) if rank == 4 else (n, c, width), is_nhwc=True)
 

@@ -180,13 +180,12 @@ class Node(AnyNode):
 
     def constant(self, array: Array, like: Value | None = None) -> Value:
         """Return a constant tensor, in the type of ``like`` where that is given."""
+        shape, type = array.shape or (1,), None
         if like is not None:
-            type = OperandType(like.type.code, array.shape or (1,), like.type.scale, like.type.zero_point)
+            type = OperandType(like.type.code, shape, like.type.scale, like.type.zero_point)
             array = array.astype(type.dtype, copy=False)
-            self.graph.reserve(array.nbytes)
-            return self.graph.constant(self.conversion.state.file.order(array.reshape(type.dimensions)), type)
         self.graph.reserve(array.nbytes)
-        return self.graph.constant(self.conversion.state.file.order(array.reshape(array.shape or (1,))))
+        return self.graph.constant(self.conversion.state.file.order(array.reshape(shape)), type)
 
     def temporary(self, type: OperandType, suffix: str = "step") -> Value:
         return Value(type, f"{self.name}:{suffix}")
@@ -224,13 +223,10 @@ class Node(AnyNode):
     def reshape(self, value: Value, shape: Sequence[int], to: Value | None = None) -> Value:
         if to is None and tuple(shape) == value.shape:
             return value
-        if to is None and value.array is not None and DYNAMIC not in shape:
+        if to is None and value.array is not None and DYNAMIC not in shape and not value.type.channel:
             expressible(math.prod(shape) == value.array.size, f"{value.name} does not reshape to {list(shape)}")
-            channel = value.type.channel
-            if channel is None:
-                return Value(
-                    value.type.with_dimensions(tuple(shape)), value.name, value.array.reshape(shape), value.in_file
-                )
+            type = value.type.with_dimensions(tuple(shape))
+            return Value(type, value.name, value.array.reshape(shape), value.in_file)
         return super().reshape(value, shape, to)
 
     def cast(self, value: Value, code: int) -> Value:

@@ -25,9 +25,7 @@ def kind_of(domain: str, kind: str) -> str:
 
 
 def reason_without_rule(kind: str, domain: str) -> str:
-    if domain == "ai.onnx.ml":
-        return RULES.reason(kind)
-    return f"operators of the domain {domain} are not read" if domain else RULES.reason(kind)
+    return RULES.reason(kind) if domain in ("", "ai.onnx.ml") else f"operators of the domain {domain} are not read"
 
 
 _NAMES = {

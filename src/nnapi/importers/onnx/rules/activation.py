@@ -13,7 +13,7 @@ from nnapi.importers.onnx.layout import align, align_from, real_input
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.quantized_operands import computes_quantized
-from nnapi.importers.onnx.tensors import FLOAT, Tensor
+from nnapi.importers.onnx.tensors import Tensor
 from nnapi.importers.refusals import expressible
 
 DIRECT = {"Sigmoid": OperationCode.LOGISTIC, "Tanh": OperationCode.TANH, "HardSwish": OperationCode.HARD_SWISH}
@@ -27,11 +27,9 @@ RECTIFIED: dict[tuple[float | None, float | None], OperationCode] = {
 
 @rule(*DIRECT)
 def direct(node: Node) -> Tensor:
-    if computes_quantized(node, 0):
-        (value,), layout = align(node, 0, quantized=True)
-        return layout.result(node, node.apply(DIRECT[node.kind], value, type=node.wanted), FLOAT)
-    x, layout = real_input(node)
-    return layout.result(node, node.apply(DIRECT[node.kind], x))
+    quantized = computes_quantized(node, 0)
+    (x,), layout = align(node, 0, quantized=quantized)
+    return layout.result(node, node.apply(DIRECT[node.kind], x, type=node.wanted if quantized else None))
 
 
 @rule("Relu", "Clip")

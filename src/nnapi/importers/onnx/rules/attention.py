@@ -102,6 +102,12 @@ def _attend(node: Node, heads: Heads, masks: Sequence[Tensor | None]) -> Tensor:
     return _reshape(node, _swap(node, found), batches, rows, count * found.dims[3])
 
 
+def _masks(node: Node, i: int, heads: Heads) -> list[Tensor | None]:
+    """Return the scores of the mask in input ``i``, those in input 5, and a causal mask's."""
+    masks = [_padding(node, i, heads), node.given(5)]
+    return [*masks, _causal(node, heads)] if node.attribute("unidirectional", 0) else masks
+
+
 @rule("com.microsoft:Attention")
 def attention(node: Node) -> list[Result | None]:
     """Lower attention with the projections of queries, keys and values."""
@@ -118,13 +124,10 @@ def attention(node: Node) -> list[Result | None]:
         earlier = [_reshape(node, _part(node, past, k, k + 1, 0), *past.dims[1:]) for k in range(2)]
         state = [_concatenate(node, old, new) for old, new in zip(earlier, state, strict=True)]
     given = Heads(query, *state)
-    masks = [_padding(node, 3, given), node.given(5)]
-    if node.attribute("unidirectional", 0):
-        masks.append(_causal(node, given))
     present = None
     if node.wants(1):
         present = compose(node, "Concat", *(_reshape(node, each, 1, *each.dims) for each in state), axis=0)
-    return [_attend(node, given, masks), present]
+    return [_attend(node, given, _masks(node, 3, given)), present]
 
 
 @rule("com.microsoft:MultiHeadAttention")
@@ -149,10 +152,7 @@ def multi_head_attention(node: Node) -> list[Result | None]:
         divided.append(part if part.rank == 4 else _divide(node, part, heads))
     state = [_concatenate(node, node.given(i), each) for i, each in zip((6, 7), divided[1:], strict=True)]
     given = Heads(divided[0], *state)
-    masks = [_padding(node, 4, given), node.given(5)]
-    if node.attribute("unidirectional", 0):
-        masks.append(_causal(node, given))
-    return [_attend(node, given, masks), *state]
+    return [_attend(node, given, _masks(node, 4, given)), *state]
 
 
 @rule("com.microsoft:GroupQueryAttention")

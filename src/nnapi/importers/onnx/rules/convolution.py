@@ -12,7 +12,14 @@ from nnapi.importers.onnx.layout import from_image, image, stored_image
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
 from nnapi.importers.onnx.rules.movement import cut, join, pad_with
-from nnapi.importers.onnx.rules.quantized_operands import filter_beside, is_quantized_float, quantize_bias, rearrange
+from nnapi.importers.onnx.rules.quantized_operands import (
+    filter_beside,
+    is_quantized_float,
+    quantize_bias,
+    rearrange,
+    to_ohwi,
+    zeros,
+)
 from nnapi.importers.onnx.tensors import DYNAMIC, Tensor
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.model.operand import Array, OperandType, Shape
@@ -37,8 +44,9 @@ class Windows(NamedTuple):
         )
 
 
-def windows(node: Node, kernel: Shape, size: Shape) -> Windows:
-    """Return the windows of a node; ``size`` is that of the image in the file, 0 for dynamic dimensions."""
+def windows(node: Node, kernel: Shape) -> Windows:
+    """Return the windows of a node on input 0."""
+    size = node.shape(0)[2:]
     stride, dilation, around = _read_windows(node, kernel)
     mode = node.attribute("auto_pad", "NOTSET")
     if mode in ("SAME_UPPER", "SAME_LOWER"):
@@ -77,19 +85,18 @@ def conv(node: Node) -> Tensor:
         filter = filter_beside(node, x, 1)
         bias = None if filter is None else quantize_bias(node, node.given(2), x, filter)
         if filter is not None and bias is not None and node.wanted.code == x.type.code:
-            shape = filter.shape if filter.rank == 4 else (*filter.shape[:2], 1, filter.shape[2])
-            return convolve(node, x, rearrange(filter, shape, (0, 2, 3, 1)), bias, node.wanted)
-    return convolve(node, image(node, 0), _filter(node, 1), _bias_array(node), None)
+            return convolve(node, x, to_ohwi(filter), bias, node.wanted)
+    x, filter = image(node, 0), _filter(node, 1)
+    return convolve(node, x, filter, _bias(node, x, filter.shape[0]))
 
 
-def convolve(node: Node, x: Value, filter: Value, bias: Value | None, type: OperandType | None) -> Tensor:
+def convolve(node: Node, x: Value, filter: Value, bias: Value, type: OperandType | None = None) -> Tensor:
     """Convolve input 0 by a filter [out, height, width, in per group] into ``type``, None for float."""
     shape = node.shape(0)
-    window = windows(node, node.shape(1)[2:], shape[2:])
+    window = windows(node, node.shape(1)[2:])
     groups, channels = int(node.attribute("group", 1)), shape[1]
     units = filter.shape[0]
-    bias = bias or _zeros(node, x, units)
-    pads = _pad_and_stride(node, window)
+    pads = pad_and_stride(node, window)
     act, flag = node.activation_operand(), node.flag(False)
     dilated = (flag, node.i32(window.dilation[1]), node.i32(window.dilation[0])) if window.dilation != (1, 1) else ()
     if groups == 1:
@@ -109,7 +116,7 @@ def convolve(node: Node, x: Value, filter: Value, bias: Value | None, type: Oper
             for part in zip(*parts, strict=True)
         ]
         result = join(node, results, 3)
-    return from_image(node, node.claim_activation(result), len(shape))
+    return from_image(node, node.claim_activation(result))
 
 
 def convolve_dynamic_range(node: Node, filter: Tensor) -> Tensor | None:
@@ -118,12 +125,11 @@ def convolve_dynamic_range(node: Node, filter: Tensor) -> Tensor | None:
     is_signed = stored is not None and stored.type.code != QUANT8 and not stored.type.zero_point
     if stored is None or not is_signed or stored.rank not in (3, 4) or node.attribute("group", 1) != 1:
         return None
-    shape = stored.shape if stored.rank == 4 else (*stored.shape[:2], 1, stored.shape[2])
-    real = node.graph.real_at_run(rearrange(stored, shape, (0, 2, 3, 1)))
-    return convolve(node, image(node, 0), real, None, None)
+    x = image(node, 0)
+    return convolve(node, x, node.graph.real_at_run(to_ohwi(stored)), zeros(node, x, stored.shape[0]))
 
 
-def _pad_and_stride(node: Node, window: Windows) -> list[Value]:
+def pad_and_stride(node: Node, window: Windows) -> list[Value]:
     """Return left, right, top, bottom padding and the strides across and down."""
     (top, bottom), (left, right) = window.pads
     return [node.i32(each) for each in (left, right, top, bottom, *window.stride[::-1])]
@@ -148,23 +154,18 @@ def depthwise_filter(node: Node, filter: Value) -> Value:
     return transpose(node, filter, (3, 1, 2, 0))
 
 
-def _bias_array(node: Node) -> Value | None:
-    array = node.tensor(2).array if node.has(2) else None
-    if array is not None:
-        return node.constant(array, node.input(0))
-    return node.input(2) if node.has(2) else None
-
-
-def _zeros(node: Node, x: Value, units: int) -> Value:
-    return node.graph.full(OperandType(x.type.code, (units,)), name=f"{node.name}:bias")
+def _bias(node: Node, x: Value, units: int) -> Value:
+    if not node.has(2):
+        return zeros(node, x, units)
+    array = node.tensor(2).array
+    return node.input(2) if array is None else node.constant(array, x)
 
 
 @rule("ConvTranspose")
 def conv_transpose(node: Node) -> Tensor:
     """Lower ConvTranspose. Filters are IOHW; a dilated one is expanded with zeros."""
-    shape, kernel = node.shape(0), node.shape(1)
     x = image(node, 0)
-    window, extra = _windows_of_transpose(node, kernel[2:], shape[2:])
+    window, extra = _windows_of_transpose(node)
     groups, weights = node.attribute("group"), node.array(1)
     weights = _dilate(weights if weights.ndim == 4 else weights[:, :, None, :], window.dilation)
     units = weights.shape[1] * groups
@@ -172,7 +173,7 @@ def conv_transpose(node: Node) -> Tensor:
         groups > 0 and weights.shape[0] % groups == 0,
         f"group is {groups}, must divide the {weights.shape[0]} input channels",
     )
-    bias = _bias_array(node) or _zeros(node, x, units)
+    bias = _bias(node, x, units)
     node.graph.reserve(weights.nbytes)
     parts = zip(
         cut(node, x, 3, [weights.shape[0] // groups] * groups),
@@ -181,7 +182,7 @@ def conv_transpose(node: Node) -> Tensor:
         strict=True,
     )
     results = [_convolve_transposed(node, window, extra, *part) for part in parts]
-    return from_image(node, join(node, results, 3), len(shape))
+    return from_image(node, join(node, results, 3))
 
 
 def _convolve_transposed(
@@ -190,8 +191,8 @@ def _convolve_transposed(
     """Lower one group. Negative pads are added behind, as zeros; in ``extra`` only the bias applies."""
     filter = node.constant(weights.transpose(1, 2, 3, 0), x)
     late = any(map(any, extra))
-    zeros = _zeros(node, x, weights.shape[1]) if late else bias
-    operands = (x, filter, zeros, *_pad_and_stride(node, window), node.i32(0), node.flag(False))
+    first = zeros(node, x, weights.shape[1]) if late else bias
+    operands = (x, filter, first, *pad_and_stride(node, window), node.i32(0), node.flag(False))
     result = node.apply(OperationCode.TRANSPOSE_CONV_2D, *operands)
     if not late:
         return result
@@ -199,8 +200,9 @@ def _convolve_transposed(
     return node.apply(OperationCode.ADD, result, bias, node.i32(0))
 
 
-def _windows_of_transpose(node: Node, kernel: Shape, size: Shape) -> tuple[Windows, tuple[Pair, Pair]]:
+def _windows_of_transpose(node: Node) -> tuple[Windows, tuple[Pair, Pair]]:
     """Return the windows, and the elements to add to the result because its pads are negative."""
+    size, kernel = node.shape(0)[2:], node.shape(1)[2:]
     stride, dilation, around = _read_windows(node, kernel)
     axes = len(kernel)
     added = list(node.attribute("output_padding") or [0] * axes)

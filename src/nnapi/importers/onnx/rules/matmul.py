@@ -16,10 +16,11 @@ from nnapi.importers.onnx.rules.quantized_operands import (
     is_quantized_float,
     quantize_bias,
     rearrange,
+    zeros,
 )
 from nnapi.importers.onnx.tensors import BYTES, DYNAMIC, Tensor
 from nnapi.importers.refusals import expressible
-from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
+from nnapi.model.operand import ChannelQuantization, OperandType, Shape
 
 
 @rule("MatMul")
@@ -38,7 +39,7 @@ def matmul(node: Node) -> Tensor:
         return node.result(flat, shape)
     x, y = node.input(0), node.input(1)
     if weights is not None and len(wide_b) == 2 and x.is_float:
-        flat = fully_connected(node, x, a, weights.reshape(wide_b).T, None)
+        flat = fully_connected(node, x, a, node.constant(weights.reshape(wide_b).T, x))
         return node.result(flat, shape)
     product = batch_product(node, (x, wide_a), (y, wide_b), batches)
     return node.result(product, shape)
@@ -78,15 +79,11 @@ def fully_connected_quantized(node: Node, a: Shape, b: Shape, *, transposed: boo
     return node.claim_activation(node.view(found, (rows, units)))
 
 
-def fully_connected(node: Node, x: Value, shape: Shape, weights: Array, bias: Value | None) -> Value:
+def fully_connected(node: Node, x: Value, shape: Shape, weights: Value, bias: Value | None = None) -> Value:
     """Multiply the rows of a value, whose shape in the file is ``shape``, by weights [units, depth]."""
     units, depth = weights.shape
-    rows = _count_rows(shape)
-    matrix = node.view(x, (rows, depth)) if x.shape != (rows, depth) else x
-    constant = node.constant(weights, x)
-    if bias is None:
-        bias = node.graph.full(OperandType(x.type.code, (units,)), name=f"{node.name}:bias")
-    return node.apply(OperationCode.FULLY_CONNECTED, matrix, constant, bias, node.i32(0))
+    matrix = node.view(x, (_count_rows(shape), depth))
+    return node.apply(OperationCode.FULLY_CONNECTED, matrix, weights, bias or zeros(node, x, units), node.i32(0))
 
 
 def multiply_dynamic_range(node: Node, tensor: Tensor, weights: Tensor) -> Tensor | None:
@@ -94,12 +91,8 @@ def multiply_dynamic_range(node: Node, tensor: Tensor, weights: Tensor) -> Tenso
     matrix, shape = weights.quantized, tensor.dims
     if matrix is None or matrix.rank != 2 or matrix.type.code == QUANT8 or matrix.type.zero_point or not shape:
         return None
-    rearranged = rearrange(matrix, matrix.shape, (1, 0))
-    units, depth = rearranged.shape
-    x = node.view(tensor.materialize(), (_count_rows(shape), depth))
-    bias = node.graph.full(OperandType(x.type.code, (units,)), name=f"{node.name}:bias")
-    real = node.graph.real_at_run(rearranged)
-    return node.result(node.apply(OperationCode.FULLY_CONNECTED, x, real, bias, node.i32(0)), (*shape[:-1], units))
+    real = node.graph.real_at_run(rearrange(matrix, matrix.shape, (1, 0)))
+    return node.result(fully_connected(node, tensor.materialize(), shape, real), (*shape[:-1], real.shape[0]))
 
 
 def _count_rows(shape: Shape) -> int:
@@ -148,7 +141,7 @@ def gemm(node: Node) -> Tensor:
         bias = _bias(node, shape[1], beta)
         x = permute_axes(node, x, (1, 0)) if transposes_a else x
         matrix = (weights if transposes_b else weights.T) * np.asarray(alpha, weights.dtype)
-        product = fully_connected(node, x, a[::-1] if transposes_a else a, matrix, bias)
+        product = fully_connected(node, x, a[::-1] if transposes_a else a, node.constant(matrix, x), bias)
     else:
         flags = node.flag(transposes_a), node.flag(transposes_b)
         product = _times(node, node.apply(OperationCode.BATCH_MATMUL, x, node.input(1), *flags), alpha)

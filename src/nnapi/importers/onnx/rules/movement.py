@@ -271,7 +271,7 @@ def depth_to_space(node: Node) -> Tensor:
     if node.attribute("mode") == "CRD":
         order = np.arange(channels).reshape(-1, size * size).T.reshape(-1)
         x = node.apply(OperationCode.GATHER, x, node.i32(3), node.graph.ints(order))
-    return from_image(node, node.apply(OperationCode.DEPTH_TO_SPACE, x, node.i32(size)), 4)
+    return from_image(node, node.apply(OperationCode.DEPTH_TO_SPACE, x, node.i32(size)))
 
 
 @rule("SpaceToDepth")
@@ -282,7 +282,7 @@ def space_to_depth(node: Node) -> Tensor:
     if node.attribute("mode") == "CRD":
         order = np.arange(node.static_shape_of(result)[3]).reshape(size * size, -1).T.reshape(-1)
         result = node.apply(OperationCode.GATHER, result, node.i32(3), node.graph.ints(order))
-    return from_image(node, result, 4)
+    return from_image(node, result)
 
 
 @rule("Pad")

@@ -48,7 +48,7 @@ def _by_channel(node: Node, factor: Array | Value, summand: Array | Value) -> Te
         return node.constant(each.reshape(lying), x)
 
     result = add(node, multiply(node, x, beside(factor)), beside(summand))
-    return from_image(node, result, len(shape)) if is_image else node.result(result, shape)
+    return from_image(node, result) if is_image else node.result(result, shape)
 
 
 @rule("InstanceNormalization")
@@ -59,7 +59,7 @@ def instance_normalization(node: Node) -> Tensor:
     scalars = [node.real(number, x) for number in (1.0, 0.0, float(node.attribute("epsilon")))]
     flat = node.apply(OperationCode.INSTANCE_NORMALIZATION, x, *scalars, node.flag(False))
     scaled = multiply(node, flat, node.input(1))
-    return from_image(node, add(node, scaled, node.input(2)), rank)
+    return from_image(node, add(node, scaled, node.input(2)))
 
 
 @rule("LRN")
@@ -70,7 +70,7 @@ def local_response_normalization(node: Node) -> Tensor:
     alpha, beta, bias = (float(node.attribute(name)) for name in ("alpha", "beta", "bias"))
     factors = [node.real(number, x) for number in (bias, alpha / size, beta)]
     found = node.apply(OperationCode.LOCAL_RESPONSE_NORMALIZATION, x, node.i32(size // 2), *factors)
-    return from_image(node, found, node.tensor(0).rank)
+    return from_image(node, found)
 
 
 def _read_axis(node: Node, quantized: bool = False) -> tuple[Value, int]:

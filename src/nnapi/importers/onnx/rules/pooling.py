@@ -11,7 +11,7 @@ from nnapi.importers.graph import FLOATS, Value
 from nnapi.importers.onnx.layout import from_image, image, stored_image
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
-from nnapi.importers.onnx.rules.convolution import Windows, windows
+from nnapi.importers.onnx.rules.convolution import Windows, pad_and_stride, windows
 from nnapi.importers.onnx.rules.indexing import slice_with_step
 from nnapi.importers.onnx.rules.movement import pad_with
 from nnapi.importers.onnx.rules.quantized_operands import computes_quantized
@@ -34,14 +34,12 @@ def pool(node: Node) -> Tensor:
         result = _max_pool_dilated(node, x, window)
     else:
         result = apply_pool(node, POOLS[node.kind], x, window)
-    return from_image(node, result, node.tensor(0).rank)
+    return from_image(node, result)
 
 
 def pool_windows(node: Node) -> Windows:
     """Return the windows of a pool. With ``ceil_mode`` the last may end beyond the image, but begins inside."""
-    shape = node.shape(0)
-    kernel = tuple(node.attribute("kernel_shape") or ())
-    window = windows(node, kernel, shape[2:])
+    shape, window = node.shape(0), _given_windows(node)
     if not node.attribute("ceil_mode") or node.attribute("auto_pad") != "NOTSET":
         return window
     size = shape[2:] if len(shape) == 4 else (1, *shape[2:])
@@ -56,16 +54,17 @@ def pool_windows(node: Node) -> Windows:
     return window._replace(pads=(pads[0], pads[1]))
 
 
+def _given_windows(node: Node) -> Windows:
+    return windows(node, tuple(node.attribute("kernel_shape") or ()))
+
+
 def apply_pool(node: Node, code: OperationCode, x: Value, window: Windows) -> Value:
-    (top, bottom), (left, right) = window.pads
-    numbers = (left, right, top, bottom, window.stride[1], window.stride[0], window.size[1], window.size[0], 0)
-    return node.apply(code, x, *map(node.i32, numbers))
+    return node.apply(code, x, *pad_and_stride(node, window), *map(node.i32, (*window.size[::-1], 0)))
 
 
 def _with_zeros(node: Node, x: Value, window: Windows) -> tuple[Value, Windows]:
     """Pad the image with zeros that count in the average; those of ``ceil_mode`` do not."""
-    shape = node.shape(0)
-    own = windows(node, tuple(node.attribute("kernel_shape") or ()), shape[2:]).pads
+    own = _given_windows(node).pads
     (_, bottom), (_, right) = ((0, high - mine[1]) for (_, high), mine in zip(window.pads, own, strict=True))
     image = pad_with(node, x, [(0, 0), *own, (0, 0)], 0.0)
     return image, window._replace(pads=((0, bottom), (0, right)))
@@ -107,7 +106,7 @@ def lp_pool(node: Node) -> Tensor:
     raised = pad_with(node, raised, [(0, 0), *window.pads, (0, 0)], 0.0)
     bare = window._replace(pads=((0, 0), (0, 0)))
     total = times(node, apply_pool(node, OperationCode.AVERAGE_POOL_2D, raised, bare), math.prod(window.size))
-    return from_image(node, node.apply(OperationCode.POW, total, node.like(x, 1 / p)), node.tensor(0).rank)
+    return from_image(node, node.apply(OperationCode.POW, total, node.like(x, 1 / p)))
 
 
 @rule(*GLOBAL)

@@ -52,6 +52,17 @@ def rearrange(value: Value, shape: tuple[int, ...], order: tuple[int, ...]) -> V
     return Value(type, value.name, array)
 
 
+def to_ohwi(filter: Value) -> Value:
+    """Transpose a constant OIHW or OIW filter."""
+    shape = filter.shape if filter.rank == 4 else (*filter.shape[:2], 1, filter.shape[2])
+    return rearrange(filter, shape, (0, 2, 3, 1))
+
+
+def zeros(node: Node, x: Value, units: int) -> Value:
+    """Return the bias of a product that has none."""
+    return node.graph.full(OperandType(x.type.code, (units,)), name=f"{node.name}:bias")
+
+
 def quantize_bias(node: Node, bias: Tensor | None, x: Value, filter: Value) -> Value | None:
     """Return a bias as int32 in the scale of input times filter, zeros where omitted, None where computed."""
     units = filter.shape[0]
