@@ -206,8 +206,9 @@ becomes float32, with a note in `Model.notes`.
 Dynamic dimensions stay dynamic where NNAPI can express that. Otherwise the model is compiled for the shapes of each
 run, and the last eight compilations are kept; `explain()` lists how long each took. Some inputs grow by one at each
 run, as a decoder's past keys. They are padded to a multiple of 64, if a trial with large random values as padding shows
-that no result changes: 64 tokens take two compilations. `nnapi.load(path, shapes={{"x": (1, 3, 224, 224)}})`
-fixes dimensions.
+that no result changes: 64 tokens take two compilations. The compilations of a file are cached by shapes: another
+process that runs the same file on the same shapes neither imports nor lowers it again.
+`nnapi.load(path, shapes={{"x": (1, 3, 224, 224)}})` fixes dimensions.
 
 Images are NCHW in the file. TRANSPOSE changes them to NHWC where a network begins, and back where it ends. NNAPI's
 layout argument is not used: an engine that computes in NHWC would transpose before and after every operation. With the
