@@ -38,13 +38,12 @@ def run_in_time(work: Callable[[], T], deadline: int | None, who: str) -> T:
     if deadline is None:
         return work()
     from concurrent.futures import Future  # on demand: few set a limit
-    from concurrent.futures import TimeoutError as FutureTimeout
 
     answer: Future[T] = Future()
     run_in_background(lambda: answer_with(answer, work))
     try:
         return answer.result(max(0.0, (deadline - time.monotonic_ns()) / 1e9) + PATIENCE)
-    except FutureTimeout:
+    except TimeoutError:
         if answer.done():  # the work itself raised a TimeoutError
             raise
         raise late_error(who) from None

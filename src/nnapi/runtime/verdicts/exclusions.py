@@ -126,10 +126,9 @@ def _find_death(
     """Return the error of an attempt that ends the process; None where it does not."""
     try:
         attempt(driver, _cut_out(model, calls))
-    except DriverDiedError as error:
-        return error if error.by_itself else None
-    except NnapiError:
-        pass
+    except NnapiError as error:
+        if isinstance(error, DriverDiedError) and error.by_itself:
+            return error
     return None
 
 
