@@ -202,7 +202,7 @@ FUNCTIONS = (
     Function("AHardwareBuffer_acquire", "hold(handle, 1)"),
     Function("AHardwareBuffer_release", "hold(handle, -1)"),
     Function("AHardwareBuffer_describe", "describe(buffer, outDesc)"),
-    Function("AHardwareBuffer_lock", "address(buffer.lock())", nullable=("rect",), failure=-EINVAL),
+    Function("AHardwareBuffer_lock", "ffi.from_buffer(buffer.lock())", nullable=("rect",), failure=-EINVAL),
     Function("AHardwareBuffer_unlock", "unlock(buffer)", nullable=("fence",), failure=-EINVAL),
     # Sections of a trace: not NNAPI either, but its clients call them
     Function("ATrace_isEnabled", "is_enabled()", failure=0),

@@ -159,10 +159,6 @@ def need_idle(execution: Execution) -> None:
 # Hardware buffers
 
 
-def address(view: memoryview) -> Any:
-    return ffi.from_buffer(view)
-
-
 def unlock(buffer: HardwareBuffer) -> int:
     """Return -1: there is no fence to wait for."""
     buffer.unlock()
@@ -212,7 +208,7 @@ USED_BY_CALLS = (
     *(UnexpectedNullError, code_of, report_failure),
     *(buffer_desc, channel_scales, memory_at, objects, operand_type, string, read_token),
     *(copy_memory, device_at, devices_here, keep_text, need_idle, to_signed, store, to_timing),
-    *(address, describe, hold, unlock),
+    *(describe, hold, unlock),
     *(cache_in_descriptors, each_extension_type, each_performance, extension_at, no_cache_files, performance),
     register_callbacks,
     *(begin_async_section, begin_section, end_async_section, end_section, is_enabled),

@@ -16,8 +16,9 @@ class Compiled:
         self.compilation = compilation
         self._burst = compilation.burst(borrow=True)
 
-    def bind(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> Run:
-        """Return a run on these arrays; 64-bit values must fit in 32 bits."""
+    def bind(self, inputs: Sequence[Array], states: Sequence[Array], outputs: Sequence[Array]) -> Run:
+        """Return a run on these arrays; 64-bit values must fit in 32 bits. States are read and written."""
+        inputs, outputs = [*inputs, *states], [*outputs, *states]
         memory, compute = self._burst.bind(*(array.shape for array in inputs))
         pairs = list(zip(memory, inputs, strict=True))
         wide = [pair for pair in pairs if pair[1].dtype == np.int64]
@@ -72,7 +73,7 @@ class Restarting:
         read = [state.tobytes for state in bytes_of]  # which compare faster than arrays
         is_reset, is_marked = ([array.tobytes() for array in arrays] for arrays in (reset, marks))
         self._kept = self._kept or [array.copy() for array in inputs]
-        begin = self._fresh.bind(inputs, outputs)
+        begin = self._fresh.bind(inputs, (), outputs)
         go_on: Run | None = None
 
         def run() -> None:
@@ -86,7 +87,7 @@ class Restarting:
                 return
             if go_on is None:
                 self._lasting = self._lasting or self._make_lasting()
-                go_on = self._lasting.bind([*inputs, *states], [*outputs, *states])
+                go_on = self._lasting.bind(inputs, states, outputs)
             if self._first is not None and found == is_marked:
                 now = [array.copy() for array in inputs]
                 _copy(reset, bytes_of)

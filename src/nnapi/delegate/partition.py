@@ -169,10 +169,7 @@ class Partition:
         inputs, outputs, states = (
             [_view(context, tensor) for tensor in tensors] for tensors in (self._inputs, self._outputs, self._states)
         )
-        compiled = self._ready.compiled
-        if isinstance(compiled, Restarting):
-            return compiled.bind(inputs, states, outputs)
-        return compiled.bind([*inputs, *states], [*outputs, *states])
+        return self._ready.compiled.bind(inputs, states, outputs)
 
     def close(self) -> None:
         """Stop reading LiteRT's memory: the interpreter is about to be freed."""

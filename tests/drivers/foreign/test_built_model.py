@@ -235,7 +235,7 @@ def test_an_answer_has_buffers_shapes_and_durations(
     data = bytes([1, 2, 3, 4, 5, 6]) + bytes(58) + X[:2].tobytes()
     agent = Agent((struct.pack("<IQQ", code, *durations) + struct.pack("<III", 2, 7, 9), data))
     compiled = Compiled(agent, 7, STATIC, [STATIC[1], tensor("float32", (0, 0))], burst=3)  # type: ignore[arg-type]
-    result = compiled.run(Request([X, Y]), [(3, 2), (1, 2)], measure=True)
+    result = compiled.run(Request([X, Y]), [(3, 2), (1, 2)])
     assert (result.is_complete, result.hardware_ns, result.driver_ns) == (is_complete, *times)
     assert result.shapes == [None, (7, 9)]
     assert [buffer.tolist() for buffer in result.buffers] == [[1, 2, 3, 4, 5, 6], [0, 1]]
@@ -253,8 +253,8 @@ def test_limits_of_a_run(
     monkeypatch.setattr(built_model, "find_rest", lambda end: 77 if end == 1000 else -1)
     agent = Agent((struct.pack("<IQQ", 0, 1, 2), X.tobytes()))
     compiled = Compiled(agent, 7, STATIC[:1], STATIC[:1])  # type: ignore[arg-type]
-    compiled.run(Request([X], deadline, loop), [(5,)], measure=False)
-    assert Reader(agent.asked[0][1]).read("5I2Q") == (7, 0, 0, 1, 1, *limits)
+    compiled.run(Request([X], deadline, loop), [(5,)])
+    assert Reader(agent.asked[0][1]).read("5I2Q") == (7, 0, 1, 1, 1, *limits)
 
 
 @pytest.mark.parametrize(("length", "is_enough"), [(20, True), (19, False)])
@@ -274,10 +274,10 @@ def test_the_rank_of_an_output(rank: int, is_possible: bool) -> None:
     head = struct.pack("<IQQI", 0, 1, 2, rank) + struct.pack("<33I", *[1] * 33)
     compiled = Compiled(Agent((head, bytes(4))), 7, [], [tensor("float32", ())])  # type: ignore[arg-type]
     if is_possible:
-        assert compiled.run(Request([]), [(1,)], measure=False).shapes == [(1,) * 32]
+        assert compiled.run(Request([]), [(1,)]).shapes == [(1,) * 32]
     else:
         with pytest.raises(OpFailedError, match="^library.so: output 0 is said to have 33 dimensions$"):
-            compiled.run(Request([]), [(1,)], measure=False)
+            compiled.run(Request([]), [(1,)])
 
 
 def test_a_static_output_that_does_not_fit() -> None:

@@ -113,7 +113,7 @@ def test_a_hanging_library_ends_with_its_client(tmp_path: Path) -> None:
 
 def swallow(compiled: Compiled) -> None:
     with suppress(NnapiError):
-        compiled.run(Request([X]), [(64,)], measure=False)
+        compiled.run(Request([X]), [(64,)])
 
 
 def is_zombie(pid: int) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nnapi.drivers.isolated import constants
+from nnapi.drivers.isolated.arena import ALIGNED
 from nnapi.drivers.isolated.constants import lay_out, map_constants
 from nnapi.errors import BadDataError
 from nnapi.model.memory import Mapping, Memory, mappings
@@ -87,7 +87,7 @@ def test_others_share_a_file_of_memory(file: Path) -> None:
     assert count == 2
     assert [array.tobytes() for array in found] == [array.tobytes() for array in arrays]
     assert not found[0].flags.writeable
-    assert found[0].ctypes.data % constants.ALIGNED == 0
+    assert found[0].ctypes.data % ALIGNED == 0
     assert owner(found[0]) is owner(found[2]) is owner(found[3]), "what is small is not worth a file"
 
 

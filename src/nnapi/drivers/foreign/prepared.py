@@ -57,7 +57,7 @@ class PreparedForeign:
             raise death
         check_deadline(request)
         with self._section:
-            return self._run(self._need_open(), request, measure=True)
+            return self._run(self._need_open(), request)
 
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
         """Return a run that measures nothing; None if an output has dynamic dimensions."""
@@ -107,11 +107,11 @@ class PreparedForeign:
         need(not self._is_closed, CLOSED, OpFailedError)
         return self._find()
 
-    def _run(self, live: Live, request: Request, measure: bool) -> Outcome:
+    def _run(self, live: Live, request: Request) -> Outcome:
         path = live.compiled.agent.path
         shapes: list[Shape] = [tuple([n or GUESS for n in type.dimensions]) for type in self._outputs]
         for _ in range(TRIALS):
-            result = live.compiled.run(request, shapes, measure)
+            result = live.compiled.run(request, shapes)
             shapes = [
                 type.dimensions if shape is None else _check(path, index, type, shape)
                 for index, (type, shape) in enumerate(zip(self._outputs, result.shapes, strict=True))

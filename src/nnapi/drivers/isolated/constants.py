@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from nnapi.drivers.isolated.arena import round_up
 from nnapi.drivers.isolated.descriptors import memory_file, need_constants
 from nnapi.drivers.isolated.plain_values import of_bytes
 from nnapi.drivers.isolated.protocol import MOST_DESCRIPTORS
@@ -14,7 +15,6 @@ from nnapi.model.memory import Memory, mappings
 from nnapi.model.operand import Array
 
 MapFile = Callable[[int, int], Memory]
-ALIGNED = 64
 SMALL = 256
 """Maximum bytes of a constant that is copied without searching its file."""
 
@@ -31,8 +31,9 @@ def lay_out(arrays: Sequence[Array]) -> tuple[dict[str, Any], list[int]]:
         if found is None:
             data = of_bytes(array)
             found = [-1, size, data.nbytes]  # the last file
-            packed += [data, bytes(-data.nbytes % ALIGNED)]
-            size += data.nbytes + -data.nbytes % ALIGNED
+            length = round_up(data.nbytes)
+            packed += [data, bytes(length - data.nbytes)]
+            size += length
         locations.append(found)
     if packed:
         descriptors.append(memory_file(packed, "nnapi-constants"))
