@@ -54,28 +54,19 @@ def data_class(types: Iterable[OperandType]) -> DataClass:
     return classes.pop() if len(classes) == 1 else DataClass.MIXED if classes else DataClass.UNKNOWN
 
 
-@dataclass(frozen=True)
-class Shape:
-    """A model's hash of its structure, and the classes of its data."""
-
-    hash: bytes
-    input_class: DataClass
-    output_class: DataClass
-    control_flow: bool
-    dynamic: bool
-
-    @classmethod
-    def of(cls, model: Model) -> "Shape":
-        operands = model.operands
-        structure = [(o.type.code, o.type.dimensions, o.lifetime.name) for o in operands]
-        calls = [(int(call.code), call.inputs, call.outputs) for call in model.operations]
-        return cls(
-            hashlib.sha256(repr((structure, calls, model.inputs, model.outputs)).encode()).digest(),
-            data_class(operands[index].type for index in model.inputs),
-            data_class(operands[index].type for index in model.outputs),
-            any(call.code in CONTROL_FLOW for call in model.operations),
-            any(o.lifetime == Lifetime.TEMPORARY and not o.type.is_known for o in operands),
-        )
+def describe(model: Model) -> dict[str, Any]:
+    """Return a model's members of the C structure: a hash of its structure, and facts about its data."""
+    operands = model.operands
+    structure = [(o.type.code, o.type.dimensions, o.lifetime.name) for o in operands]
+    calls = [(int(call.code), call.inputs, call.outputs) for call in model.operations]
+    content = repr((structure, calls, model.inputs, model.outputs)).encode()
+    return {
+        "hash": ffi.new("uint8_t[]", hashlib.sha256(content).digest()),
+        "input_class": data_class(operands[index].type for index in model.inputs),
+        "output_class": data_class(operands[index].type for index in model.outputs),
+        "control_flow": any(call.code in CONTROL_FLOW for call in model.operations),
+        "dynamic": any(o.lifetime == Lifetime.TEMPORARY and not o.type.is_known for o in operands),
+    }
 
 
 @dataclass
@@ -85,7 +76,7 @@ class Diagnostics:
     handles: dict[str, Handles]
     session: int = field(default_factory=lambda: random.SystemRandom().randrange(1, 1 << 31))
     _listeners: list[tuple[Any, Any, Any]] = field(default_factory=list)
-    _shapes: WeakKeyDictionary[Model, Shape] = field(default_factory=WeakKeyDictionary)
+    _described: WeakKeyDictionary[Model, dict[str, Any]] = field(default_factory=WeakKeyDictionary)
 
     def register(self, compiled: Any, ran: Any, context: Any) -> None:
         self._listeners = [*self._listeners, (compiled, ran, context)]
@@ -135,12 +126,9 @@ class Diagnostics:
         """Call all callbacks of the kind ``which``."""
         kind = ("Compilation", "Execution")[which]
         devices = compilation.devices or compilation._candidates
-        shape = self._shapes.get(compilation.model) or Shape.of(compilation.model)
-        self._shapes[compilation.model] = shape
-        kept = (
-            ffi.new("uint8_t[]", shape.hash),
-            ffi.new("char[]", ",".join(f"{device.name}={device.version}" for device in devices).encode()),
-        )
+        names = ffi.new("char[]", ",".join(f"{device.name}={device.version}" for device in devices).encode())
+        model = compilation.model
+        described = self._described[model] = self._described.get(model) or describe(model)
         said = ffi.new(
             "struct nnapi_diagnosis*",
             {
@@ -149,13 +137,9 @@ class Diagnostics:
                 "error": code,
                 "mode": mode,
                 "times": times,
-                "hash": kept[0],
-                "devices": kept[1],
+                "devices": names,
                 "caching": compilation._cache is not None,
-                "input_class": shape.input_class,
-                "output_class": shape.output_class,
-                "control_flow": shape.control_flow,
-                "dynamic": shape.dynamic,
+                **described,
             },
         )
         info = ffi.cast(f"ANeuralNetworksDiagnostic{kind}Info*", said)
