@@ -26,9 +26,8 @@ import numpy as np
 
 from nnapi.drivers.base import PrepareOptions, Request
 from nnapi.drivers.foreign import agent, wire
-from nnapi.drivers.foreign.driver import load_driver
 from nnapi.drivers.foreign.wire import HEADER, Ask, Told
-from tests.drivers.foreign.agent_cases import add_constant, is_listening
+from tests.drivers.foreign.agent_cases import add_constant, is_listening, load_driver
 from tests.drivers.foreign.library_cases import COMPILER, build_adder, build_agent, can_compile
 from tests.waiting import comes_true
 

@@ -11,10 +11,9 @@ import pytest
 from nnapi.cli import connected_phones
 from nnapi.drivers import adb
 from nnapi.drivers.adb import LOCAL as AGENT
-from nnapi.drivers.foreign.driver import load_driver
 from nnapi.errors import UnavailableDeviceError
 from tests.drivers.foreign import stand_in_adb
-from tests.drivers.foreign.agent_cases import needs_agent
+from tests.drivers.foreign.agent_cases import load_driver, needs_agent
 from tests.drivers.foreign.library_cases import build_adder, needs_compiler
 
 pytestmark = [needs_agent, needs_compiler]

@@ -59,9 +59,10 @@ class Delegate:
             except NotClaimed as error:
                 reasons |= error.reasons
         partitions: dict[NodeSubset, Partition] = {}
+        threads = max(0, context.recommended_num_threads) or None  # negative where it is not set
         for subset, model in ({} if reasons else models).items():
             try:
-                partitions[subset] = Partition(graph, subset, model, self._settings, _find_threads(context))
+                partitions[subset] = Partition(graph, subset, model, self._settings, threads)
                 check_speed(graph, subset, partitions[subset], engines)
             except NotClaimed as error:
                 reasons |= error.reasons
@@ -105,9 +106,3 @@ def _explain_left(graph: LiteRtGraph, left: Mapping[int, str]) -> Iterator[str]:
 
 def _address(context: Any) -> int:
     return int(ffi.cast("uintptr_t", context))
-
-
-def _find_threads(context: Any) -> int | None:
-    """Return the thread count of an interpreter; None where it is not set."""
-    threads: int = context.recommended_num_threads
-    return threads if threads > 0 else None

@@ -15,7 +15,8 @@ import pytest
 from nnapi import Builder, Model, tensor
 from nnapi.drivers.adb import LOCAL as AGENT
 from nnapi.drivers.base import PrepareOptions
-from nnapi.drivers.foreign.driver import ForeignDriver, load_driver
+from nnapi.drivers.foreign.agent import Agent
+from nnapi.drivers.foreign.driver import ForeignDriver
 from nnapi.drivers.foreign.prepared import PreparedForeign
 from tests.waiting import comes_true
 
@@ -112,3 +113,8 @@ def prepare(path: str) -> tuple[ForeignDriver, PreparedForeign]:
     """Return the driver of a library's first device, and the model of add_constant prepared on it."""
     driver = load_driver("phone", path, 0)
     return driver, driver.prepare(add_constant(), PrepareOptions())
+
+
+def load_driver(name: str, path: str, index: int) -> ForeignDriver:
+    """The driver of the device at an index, connected."""
+    return ForeignDriver(name, path, index, Agent(path))

@@ -19,7 +19,7 @@ from nnapi.drivers.base import PrepareOptions, Request
 from nnapi.drivers.foreign.agent import Agent
 from nnapi.drivers.foreign.built_model import Built, Frame
 from nnapi.drivers.foreign.constants import KEPT, Constants
-from nnapi.drivers.foreign.driver import list_devices, load_driver
+from nnapi.drivers.foreign.driver import list_devices
 from nnapi.drivers.foreign.wire import MAGIC, Ask, pack_text
 from nnapi.drivers.isolated import Isolated
 from nnapi.errors import (
@@ -33,7 +33,7 @@ from nnapi.model.operation import REGISTRY
 from nnapi.testing.conformance import Status, match_name, run
 from nnapi.testing.corpus import PUBLISHED, Corpus
 from nnapi.testing.device_survey import survey_device
-from tests.drivers.foreign.agent_cases import add_constant, needs_agent, prepare, serve, serve_tcp
+from tests.drivers.foreign.agent_cases import add_constant, load_driver, needs_agent, prepare, serve, serve_tcp
 from tests.drivers.foreign.library_cases import (
     FUNCTIONS,
     TAKING,

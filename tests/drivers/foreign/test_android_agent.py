@@ -12,8 +12,7 @@ import pytest
 from nnapi.capi import installation
 from nnapi.drivers.base import PrepareOptions, Request
 from nnapi.drivers.foreign import transports
-from nnapi.drivers.foreign.driver import load_driver
-from tests.drivers.foreign.agent_cases import add_constant
+from tests.drivers.foreign.agent_cases import add_constant, load_driver
 from tests.drivers.foreign.library_cases import AGENT_SOURCES, build_agent, can_compile
 
 sys.path.append(str(AGENT_SOURCES))

@@ -15,7 +15,7 @@ from nnapi import Device, compile
 from nnapi.drivers.base import DriverDiedError, PrepareOptions, Request
 from nnapi.drivers.foreign.agent import Agent
 from nnapi.drivers.foreign.built_model import Built, Compiled
-from nnapi.drivers.foreign.driver import list_devices, load_driver
+from nnapi.drivers.foreign.driver import list_devices
 from nnapi.drivers.foreign.wire import Garbage, Reader
 from nnapi.errors import (
     BadDataError,
@@ -23,7 +23,7 @@ from nnapi.errors import (
     NnapiError,
     UnavailableDeviceError,
 )
-from tests.drivers.foreign.agent_cases import Relay, add_constant, needs_agent, prepare, serve
+from tests.drivers.foreign.agent_cases import Relay, add_constant, load_driver, needs_agent, prepare, serve
 from tests.drivers.foreign.library_cases import (
     TAKING,
     build,

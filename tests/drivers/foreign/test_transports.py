@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from nnapi.drivers import adb
-from nnapi.drivers.foreign.driver import load_driver
 from nnapi.errors import DeadObjectError, UnavailableDeviceError
-from tests.drivers.foreign.agent_cases import add_constant, needs_agent
+from tests.drivers.foreign.agent_cases import add_constant, load_driver, needs_agent
 from tests.drivers.foreign.library_cases import build_adder, needs_compiler
 
 

@@ -121,11 +121,6 @@ def list_devices(name: str, path: str, patience: float = PATIENCE) -> list[Forei
         return [ForeignDriver(name, path, index, agent) for index in range(len(devices))]
 
 
-def load_driver(name: str, path: str, index: int) -> ForeignDriver:
-    """Return the driver of the device at an index, connected. Raises as :class:`ForeignDriver`."""
-    return ForeignDriver(name, path, index, Agent(path))
-
-
 def read_level(path: str, number: int) -> int:
     """Return the feature level 1 to 8 of a FeatureLevelCode; 8 for newer ones."""
     level = number - LEVELS_FROM_6 if number > LEVELS_FROM_6 else number - LEVEL_1 + 1

@@ -62,7 +62,9 @@ def connect(address: str) -> Stream:
     """Connect to an agent, or start one here for a library; UnavailableDeviceError, with the reason, if that fails."""
     kind, _, rest = address.partition(":")
     try:
-        return CONNECT[kind](rest) if kind in CONNECT else _start_here(address)
+        if kind in CONNECT:
+            return CONNECT[kind](rest)
+        return start([str(adb.find_agent()), "--library", address, "--stdio"])
     except OSError as error:
         raise UnavailableDeviceError(f"nothing answers at {address}: {error.strerror or error}") from None
 
@@ -98,10 +100,6 @@ def _connect_adb(serial: str) -> Stream:
     adb.start_agent(serial)
     with adb.forward(serial) as port:
         return _connect_tcp(f"127.0.0.1:{port}")
-
-
-def _start_here(path: str) -> Stream:
-    return start([str(adb.find_agent()), "--library", path, "--stdio"])
 
 
 def start(command: list[str], output: int | None = None) -> Stream:

@@ -29,6 +29,7 @@ log = Log("nnapi.CpuExecutor")
 
 CACHED_PROGRAMS = 8
 """The programs cached for different input shapes of one model."""
+COMPUTED = Lifetime.TEMPORARY, Lifetime.INPUT, Lifetime.OUTPUT
 
 
 class Program:
@@ -161,17 +162,13 @@ class Program:
 
 def _last_uses(model: Model) -> list[tuple[int, ...]]:
     """Return, for each operation, the operands that are unused after it, whose arrays can be dropped."""
-    kept = set(model.outputs)
+    kept = {*model.outputs, *(operand.index for operand in model.operands if operand.lifetime not in COMPUTED)}
     dead: list[tuple[int, ...]] = []
     for call in reversed(model.operations):
-        last = {i for i in (*call.inputs, *call.outputs) if i not in kept and _is_computed(model, i)}
+        last = {*call.inputs, *call.outputs} - kept
         kept |= last
         dead.append(tuple(last))
     return dead[::-1]
-
-
-def _is_computed(model: Model, index: int) -> bool:
-    return model.operands[index].lifetime in (Lifetime.TEMPORARY, Lifetime.INPUT, Lifetime.OUTPUT)
 
 
 class PreparedReference:
