@@ -163,11 +163,14 @@ MODULES = {
     "blocks": ("DEPTH_TO_SPACE", "SPACE_TO_DEPTH", "BATCH_TO_SPACE_ND", "SPACE_TO_BATCH_ND", "CHANNEL_SHUFFLE"),
     "concatenation": ("CONCATENATION", "PACK", "SPLIT"),
     "control_flow": ("IF", "WHILE"),
+    "conv_2d": ("CONV_2D", "DEPTHWISE_CONV_2D", "GROUPED_CONV_2D"),
     "elementwise": (
         *("RELU", "RELU1", "RELU6", "TANH", "LOGISTIC", "ELU", "HARD_SWISH"),
         *("ABS", "EXP", "FLOOR", "LOG", "NEG", "RSQRT", "SIN", "SQRT", "LOGICAL_NOT"),
     ),
     "indexing": ("GATHER", "SELECT", "ARGMAX", "ARGMIN", "TOPK_V2", "EMBEDDING_LOOKUP", "HASHTABLE_LOOKUP"),
+    "lstm": ("LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM"),
+    "matmul": ("FULLY_CONNECTED", "BATCH_MATMUL"),
     "movement": ("TRANSPOSE", "REVERSE", "TILE", "FILL"),
     "normalization": ("L2_NORMALIZATION", "LOCAL_RESPONSE_NORMALIZATION", "INSTANCE_NORMALIZATION"),
     "pad": ("PAD", "PAD_V2", "MIRROR_PAD"),
@@ -182,7 +185,6 @@ MODULES = {
     "resize": ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"),
     "rnn": ("RNN", "UNIDIRECTIONAL_SEQUENCE_RNN", "BIDIRECTIONAL_SEQUENCE_RNN"),
     "roi": ("ROI_ALIGN", "ROI_POOLING"),
-    "sequence_lstm": ("UNIDIRECTIONAL_SEQUENCE_LSTM", "BIDIRECTIONAL_SEQUENCE_LSTM"),
     "slice": ("SLICE", "STRIDED_SLICE"),
     "softmax": ("SOFTMAX", "LOG_SOFTMAX"),
 }

@@ -262,7 +262,7 @@ def test_a_model_pays_for_its_own_operations(shared: Path) -> None:
     """Neither a FlatBuffers library nor the modules of other operations are loaded."""
     code = f"import nnapi, sys; nnapi.load({str(file(shared, 'tflm_hello_world_float'))!r}); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert {"nnapi.importers.tflite.rules.convolution", "nnapi.ops.fully_connected"} <= set(loaded)
+    assert {"nnapi.importers.tflite.rules.convolution", "nnapi.ops.matmul"} <= set(loaded)
     others = {"flatbuffers", "tflite", "nnapi.importers.tflite.rules.recurrent", "nnapi.ops.lstm"}
     assert not others & set(loaded)
 

@@ -1,15 +1,20 @@
-"""CONV_2D: an image convolved with filters, plus bias and activation."""
+"""Convolutions of images, plus bias and activation.
+
+CONV_2D: an image convolved with filters, plus bias and activation.
+DEPTHWISE_CONV_2D: each channel of an image convolved with filters of its own, plus bias and activation.
+GROUPED_CONV_2D: an image convolved in groups of channels, plus bias and activation.
+"""
 
 from typing import Any
 
 import numpy as np
 
-from nnapi.codes import OperationCode
-from nnapi.errors import need
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.errors import BadDataError, need
 from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
-from nnapi.model.parameter import Activation, Layout, Tensor
+from nnapi.model.parameter import REQUIRED, Activation, Layout, Scalar, Tensor, positive
 from nnapi.ops.convolution import (
     DILATION,
     check_bias,
@@ -23,12 +28,14 @@ from nnapi.ops.convolution import (
 from nnapi.ops.shapes import Padding, Pair, need_image, slide
 
 BLOCK = 2**19
-TAIL = (*strides(), Activation(), Layout(), *DILATION)
+CONV_TAIL = (*strides(), Activation(), Layout(), *DILATION)
 
 CONV_2D = Operation(
     OperationCode.CONV_2D,
     facts=Facts(Kind.CONVOLUTION, summed=slice(1, None)),
-    overloads=declare_overloads(declare_filter(channel=0, late_rank=False), TAIL, lengths=((10, 11, 13), (7, 8, 10))),
+    overloads=declare_overloads(
+        declare_filter(channel=0, late_rank=False), CONV_TAIL, lengths=((10, 11, 13), (7, 8, 10))
+    ),
     outputs=(Tensor("out", like="input", image=True),),
     zero_sized=True,
 )
@@ -36,7 +43,7 @@ CONV_2D.check(scale_facet)
 
 
 @CONV_2D.shape
-def infer_shape(input: OperandType, filter: OperandType, bias: OperandType, **windows: Any) -> Shape:
+def infer_conv_2d_shape(input: OperandType, filter: OperandType, bias: OperandType, **windows: Any) -> Shape:
     n, *image, depth = need_image("input", input)
     channels, *size, filter_depth = filter.shape
     need(depth == filter_depth, f"filter has depth {filter_depth}, input has {depth}")
@@ -67,3 +74,91 @@ def _product(cells: Array, weights: Array) -> Array:
         block = cells[:, top : top + step].reshape(n, -1, size)
         np.matmul(block, weights, out=y[:, top * columns : (top + step) * columns])
     return y
+
+
+DEPTHWISE_TAIL = (
+    *strides(),
+    Scalar("multiplier", OperandCode.INT32, check=positive),
+    Activation(),
+    Layout(),
+    *DILATION,
+)
+
+DEPTHWISE_CONV_2D = Operation(
+    OperationCode.DEPTHWISE_CONV_2D,
+    facts=Facts(Kind.DEPTHWISE, summed=slice(1, 3)),
+    overloads=declare_overloads(declare_filter(channel=3), DEPTHWISE_TAIL, lengths=((11, 12, 14), (8, 9, 11))),
+    outputs=(Tensor("out", like="input", image=True),),
+    zero_sized=True,
+)
+DEPTHWISE_CONV_2D.check(scale_facet)
+
+
+@DEPTHWISE_CONV_2D.shape
+def infer_depthwise_conv_2d_shape(
+    input: OperandType, filter: OperandType, bias: OperandType, multiplier: int, **windows: Any
+) -> Shape:
+    n, *image, depth = need_image("input", input)
+    ones, *size, channels = filter.shape
+    need(ones == 1, f"filter has shape {list(filter.shape)}, the first dimension must be 1")
+    need(channels == depth * multiplier, f"filter has depth {channels}, must be {depth} × {multiplier}")
+    check_bias(bias, channels, input, filter)
+    return (n, *slide(image, size, **windows), channels)
+
+
+@DEPTHWISE_CONV_2D.kernel(scaled=("input", "filter"))
+def depthwise_conv_2d(
+    input: Array, filter: Array, bias: Array, padding: Padding, stride: Pair, dilation: Pair, multiplier: int
+) -> Array:
+    x = pad_image(input.repeat(multiplier, axis=3) if multiplier > 1 else input, padding)
+    kh, kw, channels = filter.shape[1:]
+    rows, columns = slide(x.shape[1:-1], (kh, kw), stride, dilation=dilation)
+    run = columns if stride[1] == 1 else 1  # one long sum over a row of windows is faster than many short ones
+    cells = patches(np.ascontiguousarray(x), (kh, kw), stride, dilation, (rows, columns), run)
+    y = np.einsum("nhwijc,ijc->nhwc", cells, np.tile(filter[0], run)).reshape(len(x), rows, columns, channels)
+    y += bias
+    return y
+
+
+GROUPED_TAIL = (
+    *strides(3),
+    Scalar("num_groups", OperandCode.INT32, since=3, check=positive),
+    Activation(since=3),
+    Layout(default=REQUIRED),
+)
+
+GROUPED_CONV_2D = Operation(
+    OperationCode.GROUPED_CONV_2D,
+    facts=Facts(Kind.CONVOLUTION, summed=slice(1, None)),
+    overloads=declare_overloads(declare_filter(channel=0, level=3), GROUPED_TAIL, level=3),
+    outputs=(Tensor("out", like="input", image=True),),
+    failure=BadDataError,
+)
+
+
+@GROUPED_CONV_2D.shape
+def infer_grouped_conv_2d_shape(
+    input: OperandType, filter: OperandType, bias: OperandType, num_groups: int, **windows: Any
+) -> Shape:
+    n, *image, depth = need_image("input", input)
+    channels, *size, filter_depth = filter.shape
+    need(
+        depth == num_groups * filter_depth,
+        f"filter has depth {filter_depth}, must be the {depth} of input divided by {num_groups} groups",
+    )
+    need(channels % num_groups == 0, f"filter has {channels} channels, which {num_groups} groups do not divide")
+    check_bias(bias, channels, input, filter)
+    return (n, *slide(image, size, **windows), channels)
+
+
+@GROUPED_CONV_2D.kernel(scaled=("input", "filter"))
+def grouped_conv_2d(
+    input: Array, filter: Array, bias: Array, padding: Padding, stride: Pair, dilation: Pair, num_groups: int
+) -> Array:
+    channels, kh, kw, depth = filter.shape
+    x = pad_image(input, padding)
+    rows, columns = slide(x.shape[1:-1], (kh, kw), stride)
+    cells = patches(x, (kh, kw), stride, dilation, (rows, columns)).reshape(-1, kh * kw, num_groups, depth)
+    by_group = cells.transpose(2, 0, 1, 3).reshape(num_groups, -1, kh * kw * depth)
+    y = by_group @ filter.reshape(num_groups, channels // num_groups, -1).transpose(0, 2, 1)
+    return y.transpose(1, 0, 2).reshape(len(x), rows, columns, channels) + bias
