@@ -124,11 +124,15 @@ def _kind(parameter: Parameter) -> str:
         return "FuseCode"
     if isinstance(parameter, LayoutParameter):
         return "layout, true is NCHW"
-    return "image" if isinstance(parameter, TensorParameter) and parameter.image else parameter.kind
+    if isinstance(parameter, AnyParameter):
+        return "any"
+    if isinstance(parameter, TensorParameter):
+        return "image" if parameter.image else "tensor"
+    return "model" if isinstance(parameter, ModelParameter) else "scalar"
 
 
 def _types(parameter: Parameter, operation: Operation) -> str:
-    if isinstance(parameter, AnyParameter) and not parameter.types:
+    if isinstance(parameter, AnyParameter):
         return f"any ({parameter.since})"
     if parameter.like is None:
         text = ", ".join(f"{_short(code)} ({level})" for code, level in _own_types(parameter).items())
@@ -243,7 +247,7 @@ def _is_needed(slot: Slot) -> bool:
 
 def _own_types(parameter: Parameter) -> Levels:
     """The types that a parameter accepts by itself, with the feature level of each."""
-    if isinstance(parameter, AnyParameter) and not parameter.types:
+    if isinstance(parameter, AnyParameter):
         return {code: parameter.since for code in OperandCode if code.name.startswith("TENSOR_")}
     return {} if parameter.like else {code: max(level, parameter.since) for code, level in parameter.types.items()}
 

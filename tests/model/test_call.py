@@ -60,7 +60,7 @@ def test_images_are_described_as_nhwc() -> None:
     assert plain.results[0].dimensions == stored.results[0].dimensions == (2, 3, 2, 3)
     assert plain.stored_results()[0].dimensions == (2, 3, 2, 3)
     assert stored.stored_results()[0].dimensions == (2, 3, 3, 2)
-    assert stored.images() == {"input", "out"}
+    assert stored.images == {"input", "out"}
     assert (plain.operands["input"], plain.outputs) == ((0,), (9,))
 
 

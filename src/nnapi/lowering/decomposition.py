@@ -71,7 +71,7 @@ class Decomposition(Builder):
         """Return the finished model whose outputs are the results of the call, as its operands keep them."""
         results = [made] if isinstance(made, Tensor) else list(made)
         kept, slots = self.call.requantized_results(), self.call.operation.outputs
-        images = self.call.images() if self.call.nchw else frozenset()
+        images = self.call.images
         for position, type in enumerate(kept):
             result = results[position]
             if not same_quantization(result.type, type):

@@ -318,7 +318,7 @@ class Lowering(ABC, Generic[V, C]):
         return replace(normal, operands=operands, outputs=call.outputs)
 
     def _transpose_back(self, context: C, results: list[V]) -> list[V]:
-        images, slots, types = context.call.images(), context.call.operation.outputs, context.call.results
+        images, slots, types = context.call.images, context.call.operation.outputs, context.call.results
         return [
             self.transpose(context, result, NHWC_TO_NCHW) if slot.name in images and type.rank == 4 else result
             for slot, type, result in zip(slots, types, results, strict=False)

@@ -11,10 +11,7 @@ from nnapi.model.operand import MAX_BYTES, Array, OperandType, Shape, combine
 from nnapi.model.operation import Arguments, Match, Operation, Overload
 from nnapi.model.parameter import (
     ActivationParameter,
-    AnyParameter,
     LayoutParameter,
-    ModelParameter,
-    Parameter,
     ScalarParameter,
     Several,
     Slot,
@@ -67,7 +64,7 @@ class Call:
 
         ``to_nhwc`` transposes images of rank 4 that are stored as NCHW.
         """
-        images = self.images() if self.nchw else frozenset()
+        images = self.images
         arguments = dict(self.arguments)
         for name, indices in self.operands.items():
             argument = arguments.get(name)
@@ -81,17 +78,16 @@ class Call:
                 arguments[name] = [value_of(index) for index in indices]
         return arguments
 
+    @property
     def images(self) -> frozenset[str]:
-        slots = [slot for overload in self.operation.overloads for slot in overload.inputs] + list(
-            self.operation.outputs
-        )
-        return frozenset(slot.name for slot in slots if isinstance(slot, TensorParameter) and slot.image)
+        """The names of the images that are stored as NCHW."""
+        return self.operation.images if self.nchw else frozenset()
 
     def stored_results(self) -> tuple[OperandType, ...]:
         """Return the result types as stored: NCHW where the call has that layout."""
         if not self.nchw:
             return self.results
-        images, slots = self.images(), self.operation.outputs
+        images, slots = self.images, self.operation.outputs
         return tuple(
             type.with_dimensions(nhwc_to_nchw(type.dimensions)) if slot.name in images else type
             for slot, type in zip(slots, self.results, strict=False)
@@ -203,33 +199,31 @@ def _step(slot: Slot, positions: tuple[int, ...]) -> Step:
         return slot.name, slot.parameter, (positions[0], positions[-1] + 1) if positions else (0, 0), LISTED, None
     if not positions:
         return slot.name, slot, positions, ABSENT, slot.default
-    reader = _READERS[type(slot)]
-    if reader is _tensor:
+    if isinstance(slot, TensorParameter) and not isinstance(slot, ValuesParameter):
         return slot.name, slot, positions, TENSOR, _late_ranks(slot)
     if isinstance(slot, ScalarParameter) and OperandCode.BOOL not in slot.types and slot.like is None:
         return slot.name, slot, positions, SCALAR, slot.check
     return slot.name, slot, positions, OTHER, None
 
 
-def _late_ranks(slot: Parameter) -> Sequence[int] | None:
-    if not isinstance(slot, TensorParameter) or slot.kind != "tensor" or not slot.late_rank or slot.rank is None:
+def _late_ranks(slot: TensorParameter) -> Sequence[int] | None:
+    if not slot.late_rank or slot.rank is None:
         return None
     return [rank for rank in range(HIGHEST_RANK + 1) if slot.rank_level(rank) is not None]
 
 
 def _tensor(
-    operation: Operation, slot: Parameter, index: int, type_of: TypeOf, value_of: ValueOf
+    operation: Operation, slot: TensorParameter, index: int, type_of: TypeOf, value_of: ValueOf
 ) -> OperandType | None:
     type = type_of(index)
     if type is None:
         if not slot.optional:
             raise (operation.failure or OpFailedError)(f"{slot.name} is omitted, but needed")
         return None
-    if isinstance(slot, TensorParameter) and slot.kind == "tensor":
-        if 0 in type.dimensions and not operation.zero_sized:
-            raise (operation.failure or OpFailedError)(f"{slot.name} has no elements: {type}")
-        if slot.late_rank and slot.rank is not None and slot.rank_level(len(type.dimensions)) is None:
-            raise OpFailedError(f"{slot.name} has rank {type.rank}, must have rank {slot.describe_ranks()}")
+    if 0 in type.dimensions and not operation.zero_sized:
+        raise (operation.failure or OpFailedError)(f"{slot.name} has no elements: {type}")
+    if slot.late_rank and slot.rank is not None and slot.rank_level(len(type.dimensions)) is None:
+        raise OpFailedError(f"{slot.name} has rank {type.rank}, must have rank {slot.describe_ranks()}")
     return type
 
 
@@ -263,14 +257,11 @@ def _scalar(operation: Operation, slot: ScalarParameter, index: int, type_of: Ty
 
 
 _READERS: dict[type[Slot], Callable[..., Any]] = {
-    Parameter: _tensor,
     TensorParameter: _tensor,
-    AnyParameter: _tensor,
     ValuesParameter: _values,
     ScalarParameter: _scalar,
     ActivationParameter: _scalar,
     LayoutParameter: _scalar,
-    ModelParameter: lambda operation, slot, index, type_of, value_of: value_of(index),
 }
 
 

@@ -195,16 +195,16 @@ def _locate(source: int, slot: Slot, where: slice) -> tuple[int, int | slice]:
 def _match_slot(slot: Slot, kinds: Sequence[OperandKind], codes: dict[str, int]) -> list[Facet]:
     parameter: Parameter = slot.parameter if isinstance(slot, Several) else slot
     facets: list[Facet] = []
-    if isinstance(parameter, ModelParameter | AnyParameter) and not parameter.types:
+    if isinstance(parameter, AnyParameter):
         return facets
     for position, (code, rank, channel) in enumerate(kinds):
         label = f"{slot.name} {position}" if isinstance(slot, Several) else slot.name
         accepted = parameter.accepts(codes)
         if code not in accepted:
             raise BadDataError(f"{label} is {type_name(code)}, must be {parameter.describe(codes)}")
-        if not (isinstance(parameter, AnyParameter) or position):
+        if not position:
             codes[parameter.name] = code
-        elif not isinstance(parameter, AnyParameter) and code != codes[parameter.name]:
+        elif code != codes[parameter.name]:
             raise BadDataError(f"{label} is {type_name(code)}, the first is {type_name(codes[parameter.name])}")
         level = max(accepted[code], parameter.since)
         is_extra = parameter.default is not REQUIRED and level == parameter.since

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar, overload
@@ -23,7 +23,7 @@ from nnapi.model.matching import (
     match_overload,
 )
 from nnapi.model.operand import OperandType
-from nnapi.model.parameter import Levels, Slot
+from nnapi.model.parameter import Levels, Slot, TensorParameter
 
 __all__ = ["REGISTRY", "Arguments", "Facet", "Kernel", "Match", "Operation", "Overload", "Registry"]
 
@@ -81,6 +81,12 @@ class Operation:
     @property
     def name(self) -> str:
         return self.code.name
+
+    @cached_property
+    def images(self) -> frozenset[str]:
+        """The names of the inputs and outputs that are images."""
+        slots = (*self.outputs, *(slot for overload in self.overloads for slot in overload.inputs))
+        return frozenset(slot.name for slot in slots if isinstance(slot, TensorParameter) and slot.image)
 
     def does(self, trait: Trait) -> bool:
         return self.facts.traits._value_ & trait._value_ != 0  # flags themselves take ten times as long

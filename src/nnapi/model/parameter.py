@@ -43,7 +43,6 @@ class Parameter:
     default: Any = REQUIRED
     since: int = 1
     unspecified: bool = False
-    kind = "operand"
 
     @cached_property
     def types(self) -> Levels:
@@ -79,7 +78,6 @@ class TensorParameter(Parameter):
     channel: int | None = None
     image: bool = False
     quant: Quantization = None
-    kind = "tensor"
 
     def rank_level(self, rank: int) -> int | None:
         if self.rank is None:
@@ -111,7 +109,6 @@ class ScalarParameter(Parameter):
     """A scalar; ``check`` returns a message for a bad value."""
 
     check: Callable[[Any], str | None] | None = None
-    kind = "scalar"
 
 
 @dataclass(frozen=True)
@@ -133,11 +130,11 @@ class LayoutParameter(ScalarParameter):
 
 
 class ModelParameter(Parameter):
-    kind = "model"
+    """A model that the operation computes."""
 
 
 class AnyParameter(TensorParameter):
-    kind = "any"
+    """Operands of any type."""
 
 
 class Several(NamedTuple):

@@ -142,7 +142,7 @@ def _first_code(call: Call) -> int:
 
 
 def _loaders(call: Call, kernel: Kernel, constants: Mapping[int, Array]) -> Callable[[str, int], Convert | None]:
-    images = call.images() if call.nchw else frozenset()
+    images = call.images
     dtype = _sum_dtype(call, kernel, constants) if kernel.kind == "linear" else np.float32
 
     def load(name: str, i: int) -> Convert | None:
@@ -214,7 +214,7 @@ def _channel_axis(call: Call, name: str) -> int | None:
 
 
 def _storers(call: Call, kernel: Kernel) -> list[Convert | None]:
-    images = call.images() if call.nchw else frozenset()
+    images = call.images
     slots = call.operation.outputs
     pairs = enumerate(zip(call.results, call.requantized_results(), strict=True))
     store = [_keeper(call, kernel, position, made, kept) for position, (made, kept) in pairs]

@@ -12,7 +12,7 @@ from nnapi.errors import NnapiError, need
 from nnapi.model.call import UNKNOWN, normalize
 from nnapi.model.operand import DTYPES, ZERO_POINTS, Array, OperandType, Shape, type_name
 from nnapi.model.operation import Operation, Overload
-from nnapi.model.parameter import ModelParameter, Parameter, Several, TensorParameter
+from nnapi.model.parameter import ModelParameter, Parameter, ScalarParameter, Several, TensorParameter
 from nnapi.testing.example import (
     ChannelSpec,
     Example,
@@ -126,7 +126,7 @@ class _Draft:
         first = len(self.operands)
         for number in range(count):
             name = f"{parameter.name} {number}" if isinstance(slot, Several) else parameter.name
-            if parameter.kind == "scalar":
+            if isinstance(parameter, ScalarParameter):
                 self.inputs.append(self._add_scalar(parameter, name, code))
             else:  # lists (CONCATENATION, PACK) mostly hold tensors of one shape
                 leader = self.operands[first] if number else None
@@ -136,7 +136,7 @@ class _Draft:
         accepted = sorted(parameter.accepts(self.codes))
         need(accepted, "no type is accepted beside those before it")
         code = OperandCode(pick(self.rng, [each for each in accepted for _ in range(1 + (each in ZERO_POINTS))]))
-        if self.given and not self.tensors and parameter.kind == "tensor":
+        if self.given and not self.tensors and isinstance(parameter, TensorParameter):
             code = self.given[0].code
             need(code in accepted, "the tensor given is of another type")
         self.codes[parameter.name] = code
