@@ -35,6 +35,7 @@ def test_a_clip_by_attributes_needs_both(attributes: dict[str, float], fused: Fu
     [
         (0, 6, FuseCode.FUSED_RELU6),
         (-1, 1, FuseCode.FUSED_RELU1),
+        (0, np.inf, FuseCode.FUSED_RELU),
         ([0, 0], 6, FuseCode.FUSED_NONE),
         (None, 6, FuseCode.FUSED_NONE),
         (0, None, FuseCode.FUSED_NONE),

@@ -10,12 +10,14 @@ import numpy as np
 from nnapi.codes import FuseCode, OperandCode
 from nnapi.importers.onnx.tensors import BYTES, CODES, Tensor
 from nnapi.model.operand import OperandType
+from nnapi.ops.quantization import BOUNDS
 
 if TYPE_CHECKING:
     import onnx
 
 LARGEST = float(np.finfo(np.float32).max)
-RECTIFIERS = {(0.0, 6.0): FuseCode.FUSED_RELU6, (-1.0, 1.0): FuseCode.FUSED_RELU1}
+ACTIVATIONS: dict[tuple[float | None, float | None], FuseCode] = {found: code for code, found in BOUNDS.items()}
+"""Activations by their bounds."""
 
 
 class Fusion(NamedTuple):
@@ -75,7 +77,7 @@ def _activation(node: onnx.NodeProto, tensors: Mapping[str, Tensor]) -> FuseCode
         low, high = attributes["min"], attributes["max"]
     else:
         return FuseCode.FUSED_NONE
-    return RECTIFIERS.get((low, high), FuseCode.FUSED_NONE)
+    return ACTIVATIONS.get((low, high), FuseCode.FUSED_NONE)
 
 
 def _find_quantized_type(node: onnx.NodeProto, tensors: Mapping[str, Tensor]) -> OperandType | None:

@@ -1,11 +1,10 @@
 """Activation functions."""
 
+from nnapi.codes import FuseCode
 from nnapi.codes import OperationCode as Op
 from nnapi.exporters.onnx.context import Context, lower
 from nnapi.exporters.onnx.graph import Value
 from nnapi.lowering.lower import require
-
-BOUNDS = {Op.RELU1: (-1, 1), Op.RELU6: (0, 6)}
 
 
 @lower(Op.HARD_SWISH, Op.LOGISTIC, Op.RELU, Op.TANH)
@@ -13,9 +12,9 @@ def activation(context: Context, input: Value) -> Value:
     return context.compute(context.kind, input)
 
 
-@lower(*BOUNDS)
+@lower(Op.RELU1, Op.RELU6)
 def rectifier(context: Context, input: Value) -> Value:
-    return context.store(context.clip(context.real(input), *BOUNDS[context.code]))
+    return context.store(context.activate(context.real(input), FuseCode[f"FUSED_{context.call.operation.name}"]))
 
 
 @lower(Op.PRELU)

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from nnapi.codes import OperationCode
+from nnapi.codes import FuseCode, OperationCode
 from nnapi.importers.formulas import Term, choose, error_function, exp, gelu, log, relu
 from nnapi.importers.graph import FLOATS, Value
+from nnapi.importers.onnx.fusion import ACTIVATIONS
 from nnapi.importers.onnx.layout import align, align_from, real_input
 from nnapi.importers.onnx.node import Node
 from nnapi.importers.onnx.rules import rule
@@ -17,12 +18,6 @@ from nnapi.importers.onnx.tensors import Tensor
 from nnapi.importers.refusals import expressible
 
 DIRECT = {"Sigmoid": OperationCode.LOGISTIC, "Tanh": OperationCode.TANH, "HardSwish": OperationCode.HARD_SWISH}
-RECTIFIED: dict[tuple[float | None, float | None], OperationCode] = {
-    (0.0, 6.0): OperationCode.RELU6,
-    (-1.0, 1.0): OperationCode.RELU1,
-    (0.0, math.inf): OperationCode.RELU,
-}
-"""Bounds of NNAPI's activations."""
 
 
 @rule(*DIRECT)
@@ -40,9 +35,9 @@ def clip(node: Node) -> Tensor:
         return replace(tensor, name=node.name)
     x, layout = real_input(node)
     low, high = _find_bounds(node)
-    known = RECTIFIED.get((low, high))
-    if x.type.code in FLOATS and known is not None:
-        return layout.result(node, node.apply(known, x))
+    known = ACTIVATIONS.get((low, high), FuseCode.FUSED_NONE)
+    if x.type.code in FLOATS and known != FuseCode.FUSED_NONE:
+        return layout.result(node, node.apply(OperationCode[known.name.removeprefix("FUSED_")], x))
     for i, number, code in ((1, low, OperationCode.MAXIMUM), (2, high, OperationCode.MINIMUM)):
         if number is None:
             x = node.apply(code, x, node.read_numbers(i, node.stored(i)))
