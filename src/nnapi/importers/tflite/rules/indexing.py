@@ -62,12 +62,13 @@ def stablehlo_slice(node: TfliteNode) -> None:
 def write_slice(node: TfliteNode, x: Value, along: Sequence[Along], new_axes: Sequence[int]) -> None:
     if x.type.code in (INT32, BOOL8):
         taken = _by_blocks(node, x, along)
+        shape = [dimension for dimension, part in zip(taken.shape, along, strict=True) if not part.shrink]
     elif new_axes:
         taken = _by_strides(node, x, along, None)
+        shape = list(taken.shape)
     else:
         _by_strides(node, x, along, node.output)
         return
-    shape = list(_drop_axes(taken.shape, along) if x.type.code in (INT32, BOOL8) else taken.shape)
     if all(part.shrink for part in along):
         shape = []
     for axis in new_axes:
@@ -144,10 +145,6 @@ def _by_blocks(node: TfliteNode, x: Value, along: Sequence[Along]) -> Value:
         shape = (*x.shape[:axis], len(chosen), *x.shape[axis + 1 :])
         x = node.apply(OperationCode.GATHER, x, node.i32(axis), node.graph.ints(chosen), shape=shape)
     return x
-
-
-def _drop_axes(shape: Sequence[int], along: Sequence[Along]) -> list[int]:
-    return [dimension for dimension, part in zip(shape, along, strict=True) if not part.shrink]
 
 
 @rule("GATHER")

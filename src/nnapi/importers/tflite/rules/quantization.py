@@ -56,8 +56,10 @@ def cast(node: TfliteNode) -> None:
             node.graph.full(OperandType(source, (1,), x.type.scale, x.type.zero_point), x.type.zero_point),
         )
     elif target == QUANT8_SIGNED:
+        plain = (out.type.scale, out.type.zero_point) == (1.0, 0)
+        expressible(plain, "it casts to signed quantized values with a scale")
         whole = x if source == INT32 else node.apply(OperationCode.CAST, x, type=OperandType(INT32))
-        node.graph.quantize(node.apply(OperationCode.CAST, whole, type=OperandType(FLOAT32)), _as_bytes(node, out))
+        node.graph.quantize(node.apply(OperationCode.CAST, whole, type=OperandType(FLOAT32)), out)
     else:
         numbers = _as_numbers(node, x) if x.type.channel or source == QUANT8_SIGNED else x
         if numbers.type.code == target:
@@ -81,11 +83,6 @@ def _as_numbers(node: TfliteNode, x: Value) -> Value:
 
 def _name_type(code: int, like: Value) -> OperandType:
     return OperandType(code, like.shape, *((1.0, 0) if code in (QUANT8, QUANT8_SIGNED) else ()))
-
-
-def _as_bytes(node: TfliteNode, out: Value) -> Value:
-    expressible((out.type.scale, out.type.zero_point) == (1.0, 0), "it casts to signed quantized values with a scale")
-    return out
 
 
 @rule("DENSIFY")
