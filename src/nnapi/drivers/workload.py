@@ -1,6 +1,7 @@
 """The work of an operation. Pixels and taps count beside MACs, because beginning sums dominates with few channels."""
 
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from nnapi.codes import OperationCode
@@ -36,20 +37,17 @@ def find_work(model: Model, call: OperationCall) -> Work:
     kind, _, summed = REGISTRY[call.code].facts if call.code in REGISTRY else Facts()  # extensions say nothing
     x = operands[call.inputs[0]].type
     element = ELEMENTS.get(x.code, Element.OTHER)
-    nbytes = 0
-    for index in (*call.inputs, *call.outputs):
-        type = operands[index].type
-        if not type.is_scalar:
-            nbytes += _count_elements(type) * type.dtype.itemsize
+    outputs = [operands[index].type for index in call.outputs]
+    nbytes = _count_bytes([*(operands[index].type for index in call.inputs), *outputs])
     if kind is Kind.RECURRENT:
         return _measure_recurrent(model, call, element, nbytes)
     if call.code == OperationCode.DEQUANTIZE and operands[call.inputs[0]].lifetime is Lifetime.CONSTANT:
         nbytes = 0  # engines dequantize constants before a run
     if kind is Kind.MOVEMENT:
-        nbytes = _count_moved_bytes(model, call, nbytes)
+        nbytes = min(nbytes, 2 * _count_bytes(outputs))  # a lookup reads only the rows of its result
     if summed is None:
         return Work(kind, element, 0, nbytes)
-    filter, made = operands[call.inputs[1]].type, _count_elements(operands[call.outputs[0]].type)
+    filter, made = operands[call.inputs[1]].type, _count_elements(outputs[0])
     if call.code == OperationCode.BATCH_MATMUL and operands[call.inputs[3]].value:
         summed = slice(-1, None)  # the filter is transposed
     if kind is Kind.DEPTHWISE and x.dimensions[-1:] == (1,):
@@ -60,12 +58,9 @@ def find_work(model: Model, call: OperationCall) -> Work:
     return Work(kind, element, made * each, nbytes, 1, pixels, taps)
 
 
-def _count_moved_bytes(model: Model, call: OperationCall, nbytes: int) -> int:
-    """Return the bytes read and written; a lookup reads only the rows of its result."""
-    given = sum(
-        _count_elements(type) * type.dtype.itemsize for type in (model.operands[index].type for index in call.outputs)
-    )
-    return min(nbytes, 2 * given)
+def _count_bytes(types: Iterable[OperandType]) -> int:
+    """Return the bytes of tensors; scalars do not count."""
+    return sum(_count_elements(type) * type.dtype.itemsize for type in types if not type.is_scalar)
 
 
 def _count_elements(type: OperandType) -> int:

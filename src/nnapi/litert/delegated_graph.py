@@ -44,9 +44,8 @@ class DelegatedGraph:
         self.inputs = {index: self._make_zeros(index) for index in inputs}
         self.positions = {index: position for position, index in enumerate(outputs)}
         self.results = [self._make_zeros(index) for index in outputs]
-        self.run: Callable[[], list[Array]] = self._run
 
-    def _run(self) -> list[Array]:
+    def run(self) -> list[Array]:
         for index, array in self.inputs.items():
             self._native.SetTensor(index, array, self._subgraph)
         self._native.Invoke(self._subgraph)

@@ -112,7 +112,8 @@ class Instance:
         """Copy the inputs in and compute."""
         for (view, flip), array in zip(self._inputs, inputs, strict=True):
             if array is None or array.shape != view.shape:
-                raise OpFailedError(f"an input is {_describe(array)}, the graph was made for {list(view.shape)}")
+                given = "omitted" if array is None else f"of shape {list(array.shape)}"
+                raise OpFailedError(f"an input is {given}, the graph was made for {list(view.shape)}")
             if flip:
                 np.bitwise_xor(array, FLIP, out=view)
             else:
@@ -230,7 +231,3 @@ def _has_loose_ends(native: Any) -> bool:
 def _caller_view(view: Array, flip: bool) -> Array:
     """Return the engine's memory as elements of the caller's type."""
     return view.view(np.uint8) if flip or view.dtype == np.bool_ else view
-
-
-def _describe(array: Array | None) -> str:
-    return "omitted" if array is None else f"of shape {list(array.shape)}"

@@ -9,6 +9,7 @@ from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outlie
 from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.model.operand import Array
+from nnapi.ops.quantization import BOUNDS
 
 LARGEST = 2**12
 """The most values of a filter that is examined: larger sums never have sure bounds."""
@@ -86,11 +87,10 @@ def _bound(conv: Conv, before: Bounds) -> Bounds:
 
 
 def _clamp(tensor: Tensor, activation: int) -> tuple[int, int]:
-    low, high = -128 - tensor.zero_point, 127 - tensor.zero_point
-    if activation in (FuseCode.FUSED_RELU, FuseCode.FUSED_RELU6):
-        low = max(low, 0)
-    elif activation == FuseCode.FUSED_RELU1:
-        low = max(low, round(-1 / tensor.unit))
-    if activation != FuseCode.FUSED_RELU and activation != FuseCode.FUSED_NONE:
-        high = min(high, round((1 if activation == FuseCode.FUSED_RELU1 else 6) / tensor.unit))
-    return low, high
+    floor, ceiling = -128 - tensor.zero_point, 127 - tensor.zero_point
+    low, high = BOUNDS[FuseCode(activation)]
+    if low > -np.inf:
+        floor = max(floor, round(low / tensor.unit))
+    if high < np.inf:
+        ceiling = min(ceiling, round(high / tensor.unit))
+    return floor, ceiling
