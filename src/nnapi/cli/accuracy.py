@@ -1,7 +1,7 @@
 """Accuracy on labeled inputs."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import starmap
+from itertools import dropwhile, starmap
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from nnapi.report.accuracy import Boxes, classification, detection, squared_erro
 from nnapi.report.benchmark import Judge, JudgeDevices, Step
 from nnapi.report.dataset import Example
 from nnapi.report.engines import UnsuitableError
-from nnapi.vision.outputs import class_count, output_operands, to_floats
+from nnapi.vision.outputs import class_count, output_operands, to_floats, walk_back
 from nnapi.vision.pictures import PLAIN, Pixels
 
 Metrics = Callable[[Sequence[Sequence[Array]]], Mapping[str, float]]
@@ -111,13 +111,10 @@ def _boxes(model: Model, given: Sequence[Boxes]) -> Metrics:
 
 def detector(model: Model) -> tuple[int, int, int, int] | None:
     """Return the indexes of scores, boxes, classes and count among the outputs; None if the model is not a detector."""
-    writers = {index: call for call in model.operations for index in call.outputs}
     roles: dict[int, int] = {}
     for position, output in enumerate(model.outputs):
-        index, call = output, writers.get(output)
-        while call and call.code == OperationCode.CAST:
-            index = call.inputs[0]
-            call = writers.get(index)
+        made = dropwhile(lambda each: each[1].code == OperationCode.CAST, walk_back(model, output))
+        index, call = next(made, (output, None))
         if call is None or call.code != OperationCode.DETECTION_POSTPROCESSING:
             return None
         roles[call.outputs.index(index)] = position

@@ -1,13 +1,13 @@
 """Summaries of outputs, and the ranking of a classifier."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from nnapi.codes import OperationCode
 from nnapi.model.facts import Trait
-from nnapi.model.model import Model, Operand
+from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.operation import REGISTRY
 from nnapi.ops.quantization import dequantize
@@ -73,13 +73,20 @@ def class_count(model: Model) -> int | None:
     return count if count >= 2 and not copies else None
 
 
+def walk_back(model: Model, index: int) -> Iterator[tuple[int, OperationCall]]:
+    """Yield each operand that an operation computes, and that operation, from an operand back along first inputs."""
+    writers = {index: call for call in model.operations for index in call.outputs}
+    while call := writers.get(index):
+        yield index, call
+        index = call.inputs[0]
+
+
 def producer(model: Model, output: int = 0) -> int | None:
     """Return the code of the operation that computes an output, before those that only restate it."""
-    writers = {index: call for call in model.operations for index in call.outputs}
-    call = writers.get(model.outputs[output])
-    while call and call.code in REGISTRY and REGISTRY[call.code].does(Trait.RESTATES):
-        call = writers.get(call.inputs[0])
-    return call.code if call else None
+    for _, call in walk_back(model, model.outputs[output]):
+        if call.code not in REGISTRY or not REGISTRY[call.code].does(Trait.RESTATES):
+            return call.code
+    return None
 
 
 def rank(model: Model, output: Array, labels: Sequence[str] | None, top: int) -> list[Rank]:

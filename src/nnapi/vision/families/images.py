@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.vision.drawing import draw_depths
 from nnapi.vision.families.family import Family, input_shape, output_shapes
-from nnapi.vision.outputs import producer
+from nnapi.vision.outputs import producer, walk_back
 from nnapi.vision.pictures import Pixels, fit_inside
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints, Picture, View
@@ -24,16 +25,11 @@ def find_limits(model: Model) -> tuple[float, float] | None:
     code = producer(model)
     if code in RANGES:
         return RANGES[OperationCode(code)]
-    writers = {index: call for call in model.operations for index in call.outputs}
-    call = writers.get(model.outputs[0])
-    for _ in range(6):
-        if call is None:
-            return None
+    for _, call in islice(walk_back(model, model.outputs[0]), 6):
         if call.code == OperationCode.MINIMUM:
             values = [model.operands[index].value for index in call.inputs]
             constants = [float(value.reshape(-1)[0]) for value in values if value is not None and value.size == 1]
             return (0.0, constants[0]) if constants and constants[0] in (1.0, 255.0) else None
-        call = writers.get(call.inputs[0])
     return None
 
 
