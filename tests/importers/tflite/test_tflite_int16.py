@@ -8,6 +8,8 @@ import pytest
 
 import nnapi
 from nnapi.errors import BadDataError
+from nnapi.importers import import_cache
+from nnapi.model.lazy_model import LazyModel
 from tests.importers.tflite.against_litert import litert
 from tests.tflite_writer import Graph, T, f32, s8, single, write
 
@@ -124,10 +126,17 @@ def test_it_is_for_tflite(tmp_path: Path) -> None:
         nnapi.load(tmp_path / "abs.onnx", int16_as_float=True)
 
 
-def test_a_file_is_not_remembered_as_what_was_asked_of_it(tmp_path: Path) -> None:
+def test_a_file_is_not_remembered_as_what_was_asked_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NNAPI_CACHE_DIR", str(tmp_path / "kept"))
+    monkeypatch.setattr(import_cache, "SETTLED", 0)
     path = tmp_path / "network.tflite"
     path.write_bytes(network()[0])
-    assert nnapi.load(path, int16_as_float=True).origin is None
+    model = nnapi.load(path, int16_as_float=True)
+    assert model.origin is not None
+    model.origin.keep(model)
+    assert isinstance(nnapi.load(path, int16_as_float=True), LazyModel)
+    with pytest.raises(BadDataError, match="int16_as_float=True"):
+        nnapi.load(path)
 
 
 def test_a_note_names_the_coarsest_scale_of_16_bits_if_there_is_one() -> None:
