@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -120,6 +121,22 @@ def test_asks_for_no_new_glibc(package: Path) -> None:
         printed = subprocess.run(["objdump", "-T", built], capture_output=True, text=True, check=True).stdout
         versions = {(int(major), int(minor)) for major, minor in re.findall(r"GLIBC_(\d+)\.(\d+)", printed)}
         assert max(versions) <= (2, 28), built
+
+
+@needs_compiler
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="glibc versions its symbols")
+def test_reads_numbers_with_a_function_of_older_glibcs(tmp_path: Path) -> None:
+    """The headers of glibc 2.38 and newer rename strtol; an older one links this only if the name is mapped back."""
+    source = tmp_path / "numbers.c"
+    source.write_text(
+        '#include "glibc.h"\n'
+        "long __isoc23_strtol(const char *, char **, int);\n"
+        'int main(void) { return __isoc23_strtol("42", (void *)0, 10) != 42; }\n'
+    )
+    program = tmp_path / "numbers"
+    subprocess.run([str(COMPILER), f"-I{REPOSITORY / 'native'}", source, "-o", program, "-ldl"], check=True)
+    subprocess.run([program], check=True)
+    assert b"__isoc23_strtol\0" not in program.read_bytes()
 
 
 @needs_compiler
