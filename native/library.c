@@ -195,8 +195,13 @@ EXPORT int ASharedMemory_create(const char *name, size_t size) {
 }
 
 EXPORT size_t ASharedMemory_getSize(int fd) {
+#ifdef __GLIBC__
     struct statx status; /* fstat would ask for glibc 2.33 */
     return statx(fd, "", AT_EMPTY_PATH, STATX_SIZE, &status) ? 0 : (size_t)status.stx_size;
+#else
+    struct stat status; /* musl has statx since 1.2.5 only */
+    return fstat(fd, &status) ? 0 : (size_t)status.st_size;
+#endif
 }
 
 #include "forward.h"
