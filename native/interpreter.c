@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,9 +78,21 @@ static int home_of(const char *executable, char *home) {
     return found;
 }
 
+/* musl gives a thread 128 KB of stack, too little for Python. Its python has more from its linker; another program does not. */
+static void widen_stacks(void) {
+#ifndef __GLIBC__
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 8 << 20); /* what glibc gives by default */
+    pthread_setattr_default_np(&attributes);
+    pthread_attr_destroy(&attributes);
+#endif
+}
+
 void *load_libpython(const char *executable) {
     char real[PATH_MAX], folder[PATH_MAX];
     void *loaded = NULL;
+    widen_stacks();
     if (realpath(executable, real)) {
         snprintf(folder, sizeof folder, "%s", real);
         *strrchr(folder, '/') = 0;

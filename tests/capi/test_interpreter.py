@@ -139,6 +139,22 @@ def test_reads_numbers_with_a_function_of_older_glibcs(tmp_path: Path) -> None:
     assert b"__isoc23_strtol\0" not in program.read_bytes()
 
 
+@pytest.mark.skipif(shutil.which("musl-gcc") is None, reason="no musl-gcc")
+def test_threads_of_a_program_on_musl_have_stacks_for_python(tmp_path: Path) -> None:
+    """The 128 KB that musl gives them end in a segmentation fault."""
+    source, program = tmp_path / "stacks.c", tmp_path / "stacks"
+    source.write_text(
+        "#define _GNU_SOURCE\n#include <pthread.h>\n#include <stdio.h>\n#include \"interpreter.h\"\n"
+        'int main(void) { size_t size; pthread_attr_t given; load_libpython("/nowhere/python");\n'
+        'pthread_getattr_default_np(&given); pthread_attr_getstacksize(&given, &size); printf("%zu", size); }\n'
+    )
+    macros = ['-DNNAPI_PYTHON_VERSION="3.0"', '-DNNAPI_LIBPYTHON="libpython3.0.so.1.0"']
+    native = REPOSITORY / "native"
+    command = ["musl-gcc", f"-I{native}", *macros, str(source), str(native / "interpreter.c"), "-o", str(program)]
+    subprocess.run(command, check=True)
+    assert int(subprocess.run([program], check=True, capture_output=True).stdout) == 8 << 20
+
+
 @needs_compiler
 def test_knows_nothing_of_the_machine_that_built_it(package: Path) -> None:
     for built in package.parent.rglob("*.so"):
