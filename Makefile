@@ -59,15 +59,21 @@ size: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/readme.py $(or $(MODELS),examples/digits)
 
-# A wheel for each of these, proved where it is installed; and the same product on an emulated aarch64.
-PYTHONS ?= $(or $(wildcard $(HOME)/.pyenv/versions/3.1[1-9].*/bin/python3),$(PYTHON))
+# A wheel for each of these, proved where it is installed: the Pythons of pyenv, and of later versions those on PATH. SYSTEMS
+# names folders that hold another Linux, such as Alpine, Debian on aarch64, or a Debian with a newer Python (tools/systems.py).
+PYENV := $(wildcard $(HOME)/.pyenv/versions/3.1[1-9].*/bin/python3)
+ON_PATH := $(foreach minor,11 12 13 14,$(if $(findstring /3.$(minor).,$(PYENV)),,$(shell command -v python3.$(minor))))
+PYTHONS ?= $(or $(strip $(PYENV) $(ON_PATH)),$(PYTHON))
+SYSTEMS ?= $(wildcard build/systems/*)
 
 wheel: $(READY)
-	$(BIN)/python -m tools.wheels $(PYTHONS)
+	$(BIN)/python -m tools.wheels $(PYTHONS) $(SYSTEMS:%=--system %)
 
 # Everything that a release uploads, checked, in dist/. Nothing is uploaded.
 release: $(READY)
-	$(BIN)/python -m tools.release $(PYTHONS)
+	$(BIN)/python -m tools.release $(PYTHONS) $(SYSTEMS:%=--system %)
+
+# The same product on an emulated aarch64.
 
 aarch64: $(READY)
 	$(BIN)/python -m tools.aarch64

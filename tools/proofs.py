@@ -1,9 +1,18 @@
-"""Checks of a built distribution, in an environment that does not know the repository."""
+"""Checks of a built distribution, in an environment that does not know the repository.
+
+    python -m tools.proofs WHEEL EXAMPLES
+
+Proves one wheel for the Python that runs this, with the wheel of nnapi-conformance. It needs nothing but that Python,
+a C compiler and pkg-config: tools/systems.py runs it in other systems.
+"""
 
 from __future__ import annotations
 
+import argparse
 import json
+import platform
 import shutil
+import sys
 import tarfile
 import tempfile
 from collections.abc import Mapping
@@ -19,6 +28,24 @@ SYSTEM = "/usr/local/bin:/usr/bin:/bin"
 
 SOME = "CONV_2D"
 """Examples that each wheel runs; the first runs all of them."""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("wheel", type=Path)
+    parser.add_argument("examples", type=Path, help="the wheel of nnapi-conformance")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="nnapi-wheels-") as name:
+        environment = Environment.new(Path(name, "first"), Path(sys.executable))
+        try:
+            library = " ".join(platform.libc_ver()) or "no glibc"
+            print(f"  Python {platform.python_version()}, {platform.machine()}, {library}")
+            prove_wheel(environment, options.wheel, options.examples, SOME)
+            prove_moved(environment.moved(Path(name, "second")))
+        except FailedError as error:
+            print(error, file=sys.stderr)
+            return 1
+    return 0
 
 
 def prove(sdist: Path, wheels: Mapping[Path, Path], examples: Path) -> None:
@@ -121,3 +148,7 @@ def compiled(program: Path, *options: str) -> Path:
 def devices_seen(printed: str) -> None:
     if "nnapi-reference" not in printed:
         raise FailedError(f"the client printed {printed!r}, and no nnapi-reference")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,6 +1,6 @@
 """Make everything that a release uploads into dist/, check it, and print what to upload. Nothing is uploaded.
 
-    python -m tools.release [PYTHON …]
+    python -m tools.release [PYTHON …] [--system FOLDER …]
 
 Builds and proves the source distribution and a wheel for each Python (tools/wheels.py), has twine check how their pages
 will render, and writes an SBOM in CycloneDX of what `pip install nnapi` installs. Exit code 1, and what went wrong,
@@ -23,12 +23,12 @@ CHECKERS = ("twine>=6", "cyclonedx-bom>=7")
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("python", nargs="*", type=Path, default=[Path(sys.executable)])
+    wheels.add_arguments(parser)
     options = parser.parse_args()
     try:
         version = read_version()
         need_changes(version, (wheels.REPOSITORY / "CHANGELOG.md").read_text())
-        made = wheels.build_and_prove(options.python)
+        made = wheels.build_and_prove(options.python, options.system)
         checkers = Environment.new(wheels.WORK / "checkers", Path(sys.executable))
         checkers.pip(*CHECKERS)
         print(checkers.run("twine", "check", "--strict", *made).strip())

@@ -1,6 +1,6 @@
 """Build the source distribution and a wheel for each Python into dist/, and prove them on this machine.
 
-    python -m tools.wheels [PYTHON …]
+    python -m tools.wheels [PYTHON …] [--system FOLDER …]
 
 Each Python gets a wheel of its own: the bridge starts interpreters with PyConfig, whose layout is each version's own
 and no part of the stable ABI. Exit code 1, and what went wrong, if a wheel asks for a newer glibc than it should, or
@@ -20,6 +20,7 @@ from pathlib import Path
 
 from tools import proofs
 from tools.environment import Environment, FailedError, output
+from tools.systems import System
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 DIST = REPOSITORY / "dist"
@@ -31,25 +32,36 @@ NEWEST_GLIBC = (2, 28)
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("python", nargs="*", type=Path, default=[Path(sys.executable)])
+    add_arguments(parser)
     options = parser.parse_args()
     try:
-        build_and_prove(options.python)
+        build_and_prove(options.python, options.system)
     except FailedError as error:
         print(error, file=sys.stderr)
         return 1
     return 0
 
 
-def build_and_prove(pythons: Sequence[Path]) -> list[Path]:
-    """Return the source distribution and a wheel for each Python, all proved; raise FailedError where one is not."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("python", nargs="*", type=Path, default=[Path(sys.executable)])
+    parser.add_argument(
+        "--system", action="append", type=Path, default=[], help="also in this folder (tools/systems.py)"
+    )
+
+
+def build_and_prove(pythons: Sequence[Path], systems: Sequence[Path] = ()) -> list[Path]:
+    """Return the source distribution and a wheel for each Python, all proved; raise FailedError where one is not.
+
+    The wheels of other systems come first, and the last one is for a Python of this machine.
+    """
     tools = Environment.new(WORK / "tools", Path(sys.executable))
     tools.pip(*TOOLS)
     sdist = build_sdist(tools)
     examples = build_examples(tools)
     wheels = {python: build_wheel(tools, sdist, python) for python in pythons}
     proofs.prove(sdist, wheels, examples[0])
-    return [*examples, sdist, *wheels.values()]
+    elsewhere = [build_elsewhere(tools, sdist, examples[0], System(folder.resolve())) for folder in systems]
+    return [*examples, sdist, *elsewhere, *wheels.values()]
 
 
 def build_sdist(tools: Environment) -> Path:
@@ -78,13 +90,28 @@ def build_wheel(tools: Environment, sdist: Path, python: Path) -> Path:
     shutil.rmtree(raw, ignore_errors=True)
     output([python, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", raw, sdist], path="/usr/bin:/bin")
     (built,) = raw.glob("*.whl")
+    return name_wheel(tools, built)
+
+
+def build_elsewhere(tools: Environment, sdist: Path, examples: Path, system: System) -> Path:
+    """The wheel for the newest Python of another system, proved there."""
+    with system.workspace() as workspace:
+        wheel = name_wheel(tools, system.build(workspace, sdist))
+        print(system.prove(workspace, wheel, examples), end="", flush=True)
+    print(f"  proved in {system.folder.name}: {wheel.name}", flush=True)
+    return wheel
+
+
+def name_wheel(tools: Environment, built: Path) -> Path:
+    """Copy a wheel into dist/, named by the oldest C library that has all it uses."""
     if len(found := libraries(built)) != 3:
         raise FailedError(f"{built.name} holds {', '.join(found) or 'no library'}, not three libraries")
+    shutil.rmtree(WORK / "named", ignore_errors=True)
     # The agent for Android needs two libraries of Android, which are no libraries here.
     of_android = ("--exclude", "libc.so", "--exclude", "libdl.so")
-    tools.run("auditwheel", "repair", *of_android, "--wheel-dir", raw / "named", built)
-    (named,) = (raw / "named").glob("*.whl")
-    if glibc(named.name) > NEWEST_GLIBC:
+    tools.run("auditwheel", "repair", *of_android, "--wheel-dir", WORK / "named", built)
+    (named,) = (WORK / "named").glob("*.whl")
+    if "-musllinux_" not in named.name and glibc(named.name) > NEWEST_GLIBC:
         raise FailedError(f"{named.name} asks for a newer glibc than {NEWEST_GLIBC[0]}.{NEWEST_GLIBC[1]}")
     wheel = Path(shutil.copy(named, DIST))
     print(f"{wheel.relative_to(REPOSITORY)}, {wheel.stat().st_size / 1e6:.1f} MB", flush=True)

@@ -144,7 +144,7 @@ def test_threads_of_a_program_on_musl_have_stacks_for_python(tmp_path: Path) -> 
     """The 128 KB that musl gives them end in a segmentation fault."""
     source, program = tmp_path / "stacks.c", tmp_path / "stacks"
     source.write_text(
-        "#define _GNU_SOURCE\n#include <pthread.h>\n#include <stdio.h>\n#include \"interpreter.h\"\n"
+        '#define _GNU_SOURCE\n#include <pthread.h>\n#include <stdio.h>\n#include "interpreter.h"\n'
         'int main(void) { size_t size; pthread_attr_t given; load_libpython("/nowhere/python");\n'
         'pthread_getattr_default_np(&given); pthread_attr_getstacksize(&given, &size); printf("%zu", size); }\n'
     )

@@ -1,0 +1,89 @@
+"""Build and prove a wheel in another Linux system, which lies in a folder as debootstrap or a container leaves it.
+
+This reaches Pythons, C libraries and processors that this machine lacks: a newer Debian, musl, or aarch64 where the
+kernel starts its programs under qemu (binfmt_misc). The folder needs Python 3.11 or newer with venv and its headers, a
+C compiler, pkg-config and /etc/resolv.conf. Root may use any folder, other users their own, in a user namespace.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.environment import FailedError, output
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+SYSTEM = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+NEEDED = (
+    "tools/__init__.py",
+    "tools/environment.py",
+    "tools/proofs.py",
+    "tests/clients/devices.c",
+    "tests/clients/client.h",
+    "tests/clients/check.h",
+    "examples/digits",
+)
+"""The files that prove a wheel; tools/proofs.py needs nothing but Python."""
+
+ENTER = 'mount --rbind /proc "$0/proc" && mount --rbind /dev "$0/dev" && exec chroot "$0" "$@"'
+"""Only the processes of the command see these mounts, so none is left behind."""
+
+
+@dataclass(frozen=True)
+class System:
+    """A system in its folder."""
+
+    folder: Path
+
+    @property
+    def python(self) -> str:
+        """The newest Python of the system."""
+        names = [path.name for path in self.folder.glob("usr/bin/python3.*")]
+        minors = [int(found[1]) for found in map(re.compile(r"python3\.(\d+)").fullmatch, names) if found]
+        if not minors:
+            raise FailedError(f"{self.folder} has no /usr/bin/python3.N: install Python 3.11 or newer there")
+        return f"/usr/bin/python3.{max(minors)}"
+
+    def run(self, *words: str | Path, **variables: str) -> str:
+        """Return the output of a program of the system."""
+        private = ["unshare", "--mount", *(["--map-root-user"] if os.geteuid() else [])]
+        command = [*private, "sh", "-c", ENTER, self.folder, *words]
+        return output(command, SYSTEM, None, HOME="/tmp", TMPDIR="/tmp", **variables)
+
+    @contextmanager
+    def workspace(self) -> Iterator[Path]:
+        """A folder of the system with the files that prove a wheel, removed at the end."""
+        with tempfile.TemporaryDirectory(prefix="nnapi-release-", dir=self.folder / "tmp") as name:
+            for needed in NEEDED:
+                source, target = REPOSITORY / needed, Path(name, needed)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                if source.is_dir():
+                    shutil.copytree(source, target)
+                else:
+                    shutil.copy(source, target)
+            yield Path(name)
+
+    def inside(self, path: Path) -> str:
+        """Return the name that the system has for a file below its folder."""
+        return f"/{path.relative_to(self.folder)}"
+
+    def build(self, workspace: Path, sdist: Path) -> Path:
+        """Build the wheel that pip makes of the source distribution there."""
+        source = Path(shutil.copy(sdist, workspace))
+        environment = self.inside(workspace / "build")
+        self.run(self.python, "-m", "venv", environment)
+        words = ["wheel", "--quiet", "--no-deps", "--wheel-dir", self.inside(workspace / "raw"), self.inside(source)]
+        self.run(f"{environment}/bin/python", "-m", "pip", *words)
+        (built,) = (workspace / "raw").glob("*.whl")
+        return built
+
+    def prove(self, workspace: Path, wheel: Path, examples: Path) -> str:
+        """Install the wheel there and use it as tools/proofs.py does; return what that prints."""
+        files = [self.inside(Path(shutil.copy(path, workspace))) for path in (wheel, examples)]
+        return self.run(self.python, "-m", "tools.proofs", *files, PYTHONPATH=self.inside(workspace))
