@@ -24,7 +24,7 @@ _malloc_trim = getattr(ctypes.CDLL(None), "malloc_trim", lambda _: None)
 
 
 def free_memory() -> None:
-    """Give the system what preparing or a released model leaves: the C library would keep 38 MB after MobileNet."""
+    """Return freed memory to the system. After MobileNet, the C library would keep 38 MB of it."""
     gc.collect()
     _malloc_trim(0)
 

@@ -125,7 +125,7 @@ class OnDevice(Wrapping):
         return run
 
     def bind(self, shapes: Sequence[Shape]) -> Bound | None:
-        """As :meth:`direct`."""
+        """Return the function as :meth:`direct` does, bound to the shapes."""
         bound = None if self._deaths else find_bound(self.inner, shapes)
         return bound and Bound(bound.inputs, self._queue.in_turn(bound.run, self._priority))
 

@@ -64,7 +64,7 @@ def _view(model: Model, outputs: Sequence[Array], hints: Hints, picture: Picture
 
 
 def view_boxes(boxes: Sequence[Box], all_boxes: Sequence[Box], picture: Picture | None) -> View:
-    """View ``boxes``; if there are none, the words name the likeliest of ``all_boxes``."""
+    """Return a view of ``boxes``. If there are none, its text names the likeliest of ``all_boxes``."""
     words = count_names([box.label for box in boxes])
     if not boxes and all_boxes:
         best = max(all_boxes, key=lambda box: box.score)

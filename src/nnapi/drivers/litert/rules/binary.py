@@ -47,8 +47,8 @@ def _check_divisor(rhs: Tensor) -> None:
 
 
 def _with_all_zeros(tensor: Tensor, shape: Shape) -> Tensor:
-    """A constant 0 repeated to the result's shape: the engine takes a product with a single 0 for that 0, without the
-    other tensor's dimensions."""
+    """Repeat a constant 0 to the result's shape. The engine replaces a product with a single 0 by that 0, and so loses
+    the other tensor's dimensions."""
     if tensor.type != "f32" or tensor.data is None or tensor.size != 1 or tensor.data.any():
         return tensor
     return tensor.like(shape=shape, data=np.zeros(shape, np.float32))

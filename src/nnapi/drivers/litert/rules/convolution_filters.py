@@ -171,7 +171,7 @@ def along(scales: Array, axis: int, rank: int = 4) -> Array:
 
 
 def times(context: Context, tensor: Tensor, factors: Array) -> Tensor:
-    """Return integers as float32, multiplied."""
+    """Cast integers to float32 and multiply them by the factors."""
     plain = tensor.like(type="f32", scale=0.0, zero_point=0)
     if tensor.data is not None:
         plain.data = (tensor.data * factors).astype(np.float32)
