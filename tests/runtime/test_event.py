@@ -202,6 +202,7 @@ def test_fences_travel_through_descriptors() -> None:
         second.wait()
         assert readable(again)
         os.close(again)
+        first.wait()  # whose thread may have got no further than the fence
         assert first.is_done
 
 
