@@ -1,5 +1,6 @@
 """The single decisions of a trial: who is compared, who is next, within which budget and gaps, who wins."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 from unittest.mock import Mock, call
@@ -137,23 +138,43 @@ def test_the_most_promising_challenger_on_trial_is_next(machine: Machine) -> Non
 
 
 @pytest.mark.parametrize(
-    ("active", "idle", "is_gap"),
-    [(1e-3, 4.9e-3, False), (1e-3, 5.1e-3, True), (4e-3, 7.9e-3, False), (4e-3, 8.1e-3, True)],
+    ("active", "before", "idle", "is_gap"),
+    [
+        (1e-3, 6e-3, 4.9e-3, False),
+        (1e-3, 6e-3, 5.1e-3, True),
+        (4e-3, 9e-3, 7.9e-3, False),
+        (4e-3, 9e-3, 8.1e-3, True),
+        (4e-3, 7e-3, 0.24, False),
+        (4e-3, 7e-3, 0.26, True),
+        (0.2, 0.0, 0.39, False),
+        (0.2, 0.0, 0.41, True),
+    ],
 )
 def test_a_gap_is_longer_than_two_runs_and_5_milliseconds(
-    active: float, idle: float, is_gap: bool, machine: Machine, monkeypatch: pytest.MonkeyPatch
+    active: float, before: float, idle: float, is_gap: bool, machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """And longer than 0.25 seconds where the runs ``before`` had no gap."""
     found, measured = among(make(machine)), []
     monkeypatch.setattr(found, "measure_pair", lambda: measured.append(1))
-    found._seconds, found.last_run = active, machine.clock.now
+    found._seconds, found._gap, found.last_run = active, before, machine.clock.now
     machine.clock.now += idle
     found.use_gap()
     assert bool(measured) is is_gap
-    found._gap = idle
-    assert found._has_gaps is is_gap
     found.stage = Stage.OVER
     found.use_gap()
     assert len(measured) == is_gap
+
+
+@pytest.mark.parametrize(
+    ("active", "gap", "has_gaps"),
+    [(1e-3, 4.9e-3, False), (1e-3, 5.1e-3, True), (4e-3, 7.9e-3, False), (4e-3, 8.1e-3, True)],
+)
+def test_runs_have_gaps_of_two_runs_and_5_milliseconds(
+    active: float, gap: float, has_gaps: bool, machine: Machine
+) -> None:
+    found = make(machine)
+    found._seconds, found._gap = active, gap
+    assert found._has_gaps is has_gaps
 
 
 def test_the_active_plan_takes_the_median_of_its_last_runs(machine: Machine) -> None:
@@ -300,6 +321,52 @@ def test_the_results_of_some_pairs_are_compared(pairs: int, standing: str, is_du
     vars(rival)["measure_beside"] = lambda active, inputs: None
     found._challenge(rival, 1e-3, [X], [X])  # type: ignore[arg-type]
     assert len(found._pending) == is_due
+
+
+def test_the_next_run_is_the_counterpart_of_a_long_one(machine: Machine) -> None:
+    """Both find cold caches. While results are compared nothing is measured."""
+    machine.first.seconds, machine.second.seconds = 20e-3, 15e-3
+    compilation = machine.compile()
+    found = machine.begin(compilation)
+    (rival,) = found.challengers
+    compilation.run(X)
+    found.judge()
+    rival.evidence.logs.clear()
+    found.spent = 10.0
+    machine.first.seconds = 22e-3
+    compilation.run(X)
+    assert (rival.seconds, rival.evidence.logs) == (pytest.approx(15e-3), [])
+    found.judge()
+    assert len(found._pending) == 1, "the comparison would disturb the next run"
+    machine.first.seconds = 24e-3
+    compilation.run(X)
+    assert rival.evidence.logs == [pytest.approx(math.log(24 / 15))]
+    runs = machine.second.runs
+    compilation.run(X)
+    assert machine.second.runs == runs
+    found.judge()
+    compilation.run(X)
+    assert (machine.second.runs, len(found._pending)) == (runs + 1, 1)
+    rival.drop()
+    compilation.run(X)
+    assert len(rival.evidence.logs) == 1
+
+
+def test_the_active_plan_is_warm_when_challengers_are_compared_with_it(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lengths = iter([90e-3, 31e-3, 32e-3])
+
+    def infer(inputs: Any) -> Any:
+        machine.clock.now += next(lengths)
+        return [X]
+
+    monkeypatch.setattr(module, "open_inference", lambda ready, inputs: infer)
+    found = make(machine)
+    found.begin_on([X])
+    found.prepare()
+    assert found._reference is not None
+    assert found._reference[0] == pytest.approx(31e-3)
 
 
 def test_progress_is_recorded_only_where_there_are_pairs(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ def one_by_one(context: Context, x: Tensor, out: Tensor, kind: str) -> Tensor:
 
 
 def square_root(context: Context, x: Tensor, out: Tensor) -> Tensor:
-    """Return the square root of any value: the root up to LARGE times the root of the rest."""
+    """Return the square root as √min(x, LARGE) · √max(x / LARGE, 1)."""
     usual = context.emit("MINIMUM", [x, context.fill(x, LARGE)], x.like())
     usual = context.emit("SQRT", [usual], x.like())
     beyond = context.emit("MUL", [x, context.fill(x, 1 / LARGE)], x.like(), activation=0)

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from nnapi.drivers.base import Request
 from nnapi.drivers.wrapping import find_direct
 from nnapi.errors import NnapiError
@@ -18,7 +20,7 @@ from nnapi.trace.log import Log
 
 log = Log("nnapi.ExecutionPlan")
 
-REPEATS = ((1.25e-3, 8), (6e-3, 6), (20e-3, 3), (50e-3, 2))
+REPEATS = ((1.25e-3, 8), (6e-3, 6), (12e-3, 3))
 """Seconds of a run, and how often shorter runs are repeated. The shortest counts: about four find cold caches."""
 CLEARLY_FASTER, CLEARLY_SLOWER = 1.1, 1.4
 """Ratios to the active plan from which no more runs are needed, the second after two: cold caches lengthen a run, the
@@ -58,6 +60,13 @@ def time_runs(
     return shortest, outputs
 
 
+def time_warm(watch: Stopwatch, infer: Infer, inputs: Inputs) -> tuple[float, Sequence[Array]]:
+    """As :func:`time_runs` after a run, in which engines allocate memory."""
+    with mute():
+        infer(inputs)
+    return time_runs(watch, infer, inputs)
+
+
 class Challenger:
     """A plan that is prepared and compared with the active one."""
 
@@ -87,8 +96,8 @@ class Challenger:
 
     @property
     def log_gain(self) -> float:
-        """Mean log ratio of its pairs; before there is one, that of its preparation."""
-        return self.evidence.log_gain if self.evidence.logs else self.first_gain
+        """Median log ratio of its preparation and its pairs, of which the first may have been disturbed."""
+        return float(np.median([self.first_gain, *self.evidence.logs]))
 
     @property
     def promise(self) -> float:
@@ -105,9 +114,7 @@ class Challenger:
         try:
             self.ready = make()
             self._infer = open_inference(self.ready, inputs)
-            with mute():
-                self._infer(inputs)
-            self.seconds, outputs = time_runs(self._make_watch(), self._infer, inputs)
+            self.seconds, outputs = time_warm(self._make_watch(), self._infer, inputs)
             return outputs
         except (NnapiError, ClaimedError, MemoryError) as error:
             self.exclude(f"fails: {error}", is_lasting=not isinstance(error, MemoryError))
@@ -120,17 +127,23 @@ class Challenger:
             self.seconds = min(before, time_runs(self._make_watch(), self._infer, inputs)[0])
         return self.seconds * CLEARLY_FASTER < before
 
-    def measure_beside(self, active: float, inputs: Inputs) -> Sequence[Array] | None:
-        """Measure a pair; the active plan took ``active`` seconds. Returns the outputs, None where it fails."""
+    def measure_beside(self, active: float | None, inputs: Inputs) -> Sequence[Array] | None:
+        """Measure a pair; the active plan took ``active`` seconds, None if :meth:`add_pair` follows. Returns outputs,
+        None where it fails."""
         assert self._infer is not None
         try:
             self.seconds, outputs = time_runs(self._make_watch(), self._infer, inputs, active)
         except Exception as error:
             self.exclude(f"fails: {error}", is_lasting=isinstance(error, NnapiError))
             return None
+        if active is not None:
+            self.add_pair(active)
+        return outputs
+
+    def add_pair(self, active: float) -> None:
+        """Compare its last measurement with the active plan's seconds."""
         self.evidence.add(active, self.seconds)
         self.standing = self.evidence.judge(self._margin)
-        return outputs
 
     def _make_watch(self) -> Stopwatch:
         return Stopwatch(self.seconds, self.plan.threads)

@@ -14,7 +14,7 @@ import numpy as np
 from nnapi.locks import make_lock
 from nnapi.model.borrowed import hold
 from nnapi.model.operand import Array
-from nnapi.runtime.choice.challenger import Challenger, Inputs, count_runs, open_inference, time_runs
+from nnapi.runtime.choice.challenger import Challenger, Inputs, count_runs, open_inference, time_runs, time_warm
 from nnapi.runtime.choice.evidence import Standing, has_drifted, log_ratio
 from nnapi.runtime.choice.knowledge import cache_plan
 from nnapi.runtime.choice.question import Question
@@ -40,8 +40,9 @@ RECENT = 8
 """Runs of the active plan whose seconds are remembered."""
 SPIN = 0.0015
 """Seconds to wait before plans with several threads: idle threads of engines spin for a millisecond after a run."""
-GAP, LEAST_GAP = 2.0, 5e-3
-"""Length of a gap between runs that the tuner uses, in runs and in seconds."""
+GAP, LEAST_GAP, PAUSE = 2.0, 5e-3, 0.25
+"""Length of a gap between runs that the tuner uses, in runs and in seconds; seconds where the last runs had no gap: the
+next may still take longer than usual."""
 JUDGED = frozenset({1, 2, 4, 8, 16})
 """Numbers of the pairs whose results are compared."""
 
@@ -97,6 +98,9 @@ class Trial:
         self._gap = self._seconds = 0.0
         self._is_dynamic = is_dynamic(question.model)
         self._skips = 0
+        """Runs that do not count, as they find cold caches."""
+        self._opponent: Challenger | None = None
+        """The challenger that ran once, and is compared with the next run."""
         self._turn = make_lock()
         self._pending: deque[tuple[Challenger, Sequence[Array], Sequence[Array]]] = deque()
 
@@ -113,7 +117,12 @@ class Trial:
         self._gap = begin - self.last_run if self.last_run else 0.0
         self.last_run = time.perf_counter()
         self.spent += seconds
-        if self._skips:  # the run after a measurement finds cold caches
+        if self._opponent is not None:  # the run after a measurement finds caches as cold
+            if self._opponent.is_on_trial:
+                self._opponent.add_pair(seconds)
+            self._opponent = None
+            return
+        if self._skips:
             self._skips -= 1
             return
         if self._is_dynamic:
@@ -123,7 +132,7 @@ class Trial:
             self._take_sample(inputs)
         if self.stage is not Stage.COMPARING or self._has_gaps:
             return
-        if self._plans:  # runs beside preparations take longer
+        if self._plans or self._pending:  # runs beside preparations and comparisons take longer
             self._recent.clear()
             return
         challenger = self._find_next()
@@ -131,13 +140,18 @@ class Trial:
         if challenger is None or len(self._recent) < wanted or not self._turn.acquire(False):
             return
         try:
-            self._challenge(challenger, min(list(self._recent)[-wanted:]), inputs, outputs)
-            self._recent.clear()
-            self._skips = 1
+            if wanted > 1 or self._is_dynamic:
+                self._challenge(challenger, min(list(self._recent)[-wanted:]), inputs, outputs)
+                self._recent.clear()
+                self._skips = 1
+            else:
+                self._challenge(challenger, None, inputs, outputs)
+                self._opponent = challenger
         except Exception as error:
             self.stop(f"a measurement fails: {error}")
         finally:
             self._turn.release()
+            self.last_run = time.perf_counter()
 
     def begin_on(self, inputs: Inputs) -> None:
         self._sample = inputs
@@ -172,7 +186,7 @@ class Trial:
             self.stop("the client has freed the model's constants")
             return
         self._held = self.question._replace(model=model)
-        self._reference = time_runs(Stopwatch(threads=self.threads), open_inference(self.active, sample), sample)
+        self._reference = time_warm(Stopwatch(threads=self.threads), open_inference(self.active, sample), sample)
         self._plans = deque(self._list_challengers(self._held))
         self.stage = Stage.COMPARING
 
@@ -213,7 +227,8 @@ class Trial:
     def use_gap(self) -> None:
         """Measure a pair, if no run has come for a while and the budget allows it."""
         idle = time.perf_counter() - self.last_run
-        if self.stage is Stage.COMPARING and idle > max(LEAST_GAP, GAP * self.active_seconds):
+        least = max(LEAST_GAP if self._has_gaps else PAUSE, GAP * self.active_seconds)
+        if self.stage is Stage.COMPARING and idle > least:
             self.measure_pair()
 
     def measure_pair(self, *, is_limited: bool = True) -> bool:
@@ -233,10 +248,11 @@ class Trial:
 
     def judge(self) -> None:
         """Compare the results of pairs; drop challengers far behind the best."""
-        while self._pending:
-            challenger, expected, found = self._pending.popleft()
+        while self._pending and self._opponent is None:
+            challenger, expected, found = self._pending[0]
             if not challenger.reason:
                 challenger.judge(self.question.model, expected, found)
+            self._pending.popleft()
         best = max((each.log_gain for each in self.challengers if each.is_faster), default=None)
         for each in self.challengers:
             limit = 0.0 if len(each.evidence.logs) > 1 else BEHIND
@@ -348,11 +364,22 @@ class Trial:
         watch = Stopwatch(self.active_seconds, self.threads)
         return time_runs(watch, open_inference(self.active, sample), sample)
 
-    def _challenge(self, challenger: Challenger, active: float, inputs: Inputs, outputs: Sequence[Array]) -> None:
-        self._await_idle_threads()
-        found, _, cost = Stopwatch(active, self.threads).time(lambda: challenger.measure_beside(active, inputs))
+    def _challenge(
+        self, challenger: Challenger, active: float | None, inputs: Inputs, outputs: Sequence[Array]
+    ) -> None:
+        """Measure a challenger; ``active`` is None if the next run of the active plan is its counterpart."""
+
+        def measure() -> Sequence[Array] | None:
+            self._await_idle_threads()
+            found = challenger.measure_beside(active, inputs)
+            if active is None:
+                self._await_idle_threads()
+            return found
+
+        found, _, cost = Stopwatch(active or self.active_seconds, self.threads).time(measure)
         self.cost, challenger.cost = self.cost + cost, cost
-        is_due = len(challenger.evidence.logs) in JUDGED or challenger.standing is Standing.FASTER
+        number = len(challenger.evidence.logs) + (active is None)
+        is_due = number in JUDGED or challenger.standing is Standing.FASTER
         if found is not None and is_due:
             self._pending.append((challenger, [np.array(array) for array in outputs], found))
 

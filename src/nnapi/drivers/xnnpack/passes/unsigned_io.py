@@ -8,7 +8,7 @@ from nnapi.lowering.tflite.context import flip_sign
 
 
 def keep_unsigned_io(graph: Graph) -> Graph:
-    """Return the graph with such inputs and outputs unsigned, and not flipped."""
+    """Return the graph with sign-flipped inputs and outputs unsigned again where only conversions use them."""
     around: dict[Tensor, list[Operator]] = {
         end: [] for end, flipped in zip(graph.inputs_and_outputs, graph.flipped, strict=False) if flipped
     }
