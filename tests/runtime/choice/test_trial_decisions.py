@@ -177,6 +177,35 @@ def test_runs_have_gaps_of_two_runs_and_5_milliseconds(
     assert found._has_gaps is has_gaps
 
 
+def test_one_gap_may_be_a_run_that_waits_for_the_tuner(machine: Machine) -> None:
+    found, begin, gaps = make(machine), 10.0, []
+    found.stage = Stage.WATCHING
+    for gap in (0.0, 20e-3, 0.0, 20e-3, 30e-3):
+        found.last_run = begin
+        found.observe([X], [X], begin + gap, 1e-3)
+        gaps.append(found._gap)
+    assert gaps == [0.0, 0.0, 0.0, 0.0, pytest.approx(20e-3)]
+
+
+def test_a_pair_in_a_gap_counts_if_no_run_comes(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = machine.begin(machine.compile())
+    (rival,) = found.challengers
+    found.judge()
+    found.spent = 10.0
+    count = len(rival.evidence.logs)
+    assert found.measure_pair()
+    assert len(rival.evidence.logs) == count + 1
+    time_active = found._time_active
+
+    def time_beside_a_run(sample: Any) -> Any:
+        found.last_run += 1e-3
+        return time_active(sample)
+
+    monkeypatch.setattr(found, "_time_active", time_beside_a_run)
+    assert found.measure_pair()
+    assert len(rival.evidence.logs) == count + 1
+
+
 def test_the_active_plan_takes_the_median_of_its_last_runs(machine: Machine) -> None:
     found = make(machine)
     found._recent.extend([9e-3, 9e-3, *[1e-3] * 3, *[2e-3] * 4, 5e-3])
@@ -329,7 +358,6 @@ def test_the_next_run_is_the_counterpart_of_a_long_one(machine: Machine) -> None
     compilation = machine.compile()
     found = machine.begin(compilation)
     (rival,) = found.challengers
-    compilation.run(X)
     found.judge()
     rival.evidence.logs.clear()
     found.spent = 10.0

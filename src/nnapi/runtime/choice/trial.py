@@ -95,7 +95,7 @@ class Trial:
         """The active plan's seconds and outputs on ``_sample``."""
         self._sample: Inputs | None = None
         self._recent: deque[float] = deque(maxlen=RECENT)
-        self._gap = self._seconds = 0.0
+        self._gap = self._gap_before = self._seconds = 0.0
         self._is_dynamic = is_dynamic(question.model)
         self._skips = 0
         """Runs that do not count, as they find cold caches."""
@@ -114,7 +114,8 @@ class Trial:
         """Note a run of the active plan; measure a challenger after it if the budget allows and runs leave no gaps."""
         if self.stage is Stage.OVER:
             return
-        self._gap = begin - self.last_run if self.last_run else 0.0
+        gap = begin - self.last_run if self.last_run else 0.0
+        self._gap, self._gap_before = min(gap, self._gap_before), gap  # a run may wait for the tuner once
         self.last_run = time.perf_counter()
         self.spent += seconds
         if self._opponent is not None:  # the run after a measurement finds caches as cold
@@ -237,11 +238,14 @@ class Trial:
         if challenger is None or sample is None or not self._turn.acquire(False):
             return False
         try:
+            last = self.last_run
             watch = Stopwatch(self.active_seconds, self.threads)
             (seconds, outputs), _, cost = watch.time(lambda: self._time_active(sample))
             self.cost += cost
-            self._recent.append(seconds)
-            self._challenge(challenger, seconds, sample, outputs)
+            self._challenge(challenger, None, sample, outputs)
+            if challenger.is_on_trial and self.last_run == last:  # else a run has disturbed it
+                self._recent.append(seconds)
+                challenger.add_pair(seconds)
         finally:
             self._turn.release()
         return True
