@@ -1,8 +1,5 @@
 """The single decisions of a trial: who is compared, who is next, within which budget and gaps, who wins."""
 
-import math
-from collections.abc import Sequence
-from typing import Any
 from unittest.mock import Mock, call
 
 import pytest
@@ -11,66 +8,11 @@ from nnapi.codes import PreferenceCode
 from nnapi.drivers.base import PrepareOptions
 from nnapi.runtime.choice import trial as module
 from nnapi.runtime.choice import tune as tuning
-from nnapi.runtime.choice.evidence import Evidence, Standing
-from nnapi.runtime.choice.question import Question
+from nnapi.runtime.choice.evidence import Standing
 from nnapi.runtime.choice.record import Comparison, Record
-from nnapi.runtime.choice.trial import SPIN, Stage, Trial, _compare_with
+from nnapi.runtime.choice.trial import SPIN, Stage, _compare_with
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan
-from nnapi.runtime.planning.plan import Explanation, Plan, run_everything_on
-from tests.runtime.choice.trial_cases import Machine, X, network
-
-MODEL = network()
-
-
-def plan_on(device: str, seconds: float = 1e-3, threads: int | None = 1) -> Plan:
-    return Plan(MODEL, (run_everything_on(MODEL, device),), lambda: Explanation((), seconds)).on_threads(threads)
-
-
-def make(machine: Machine, comparisons: Sequence[Comparison] = (), **more: Any) -> Trial:
-    """A trial of a plan on "first", without runs."""
-    record = Record("predicted", "first", "", "", 2, 1, 0.0, None, comparisons) if comparisons else None
-    question = Question(MODEL, machine.devices, PrepareOptions())
-    return Trial(question, ReadyPlan(plan_on("first"), Mock()), record, **more)
-
-
-class Rival:
-    """A challenger with given evidence."""
-
-    def __init__(
-        self, name: str, logs: Sequence[float] = (), standing: Standing = Standing.ON_TRIAL, **more: Any
-    ) -> None:
-        self.name, self.plan, self.standing, self.reason = name, plan_on(name, 2e-3), standing, ""
-        self.evidence = Evidence(logs)
-        self.promise, self.price, self.seconds = 0.0, 0.0, 1e-3
-        self.ready: Any = ReadyPlan(self.plan, Mock())
-        self.dropped = False
-        vars(self).update(more)
-
-    @property
-    def is_on_trial(self) -> bool:
-        return self.standing is Standing.ON_TRIAL and not self.dropped
-
-    @property
-    def is_faster(self) -> bool:
-        return self.standing is Standing.FASTER
-
-    @property
-    def log_gain(self) -> float:
-        return self.evidence.log_gain
-
-    def drop(self) -> None:
-        self.dropped = True
-
-    def close(self) -> None: ...
-
-    def describe(self) -> Comparison:
-        return Comparison(self.name, 2e-3, self.evidence.logs, self.standing, self.reason)
-
-
-def among(trial: Trial, *rivals: Rival) -> Trial:
-    trial.challengers = list(rivals)  # type: ignore[arg-type]
-    trial.stage = Stage.COMPARING
-    return trial
+from tests.runtime.choice.trial_cases import MODEL, Machine, Rival, X, among, make, plan_on
 
 
 def test_a_new_trial_has_spent_nothing(machine: Machine) -> None:
@@ -135,75 +77,6 @@ def test_the_most_promising_challenger_on_trial_is_next(machine: Machine) -> Non
     rivals = [Rival("a", promise=0.1), Rival("b", promise=0.3), Rival("c", promise=0.9, standing=Standing.SLOWER)]
     assert among(make(machine), *rivals)._find_next() is rivals[1]
     assert among(make(machine), rivals[2])._find_next() is None
-
-
-@pytest.mark.parametrize(
-    ("active", "before", "idle", "is_gap"),
-    [
-        (1e-3, 6e-3, 4.9e-3, False),
-        (1e-3, 6e-3, 5.1e-3, True),
-        (4e-3, 9e-3, 7.9e-3, False),
-        (4e-3, 9e-3, 8.1e-3, True),
-        (4e-3, 7e-3, 0.24, False),
-        (4e-3, 7e-3, 0.26, True),
-        (0.2, 0.0, 0.39, False),
-        (0.2, 0.0, 0.41, True),
-    ],
-)
-def test_a_gap_is_longer_than_two_runs_and_5_milliseconds(
-    active: float, before: float, idle: float, is_gap: bool, machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And longer than 0.25 seconds where the runs ``before`` had no gap."""
-    found, measured = among(make(machine)), []
-    monkeypatch.setattr(found, "measure_pair", lambda: measured.append(1))
-    found._seconds, found._gap, found.last_run = active, before, machine.clock.now
-    machine.clock.now += idle
-    found.use_gap()
-    assert bool(measured) is is_gap
-    found.stage = Stage.OVER
-    found.use_gap()
-    assert len(measured) == is_gap
-
-
-@pytest.mark.parametrize(
-    ("active", "gap", "has_gaps"),
-    [(1e-3, 4.9e-3, False), (1e-3, 5.1e-3, True), (4e-3, 7.9e-3, False), (4e-3, 8.1e-3, True)],
-)
-def test_runs_have_gaps_of_two_runs_and_5_milliseconds(
-    active: float, gap: float, has_gaps: bool, machine: Machine
-) -> None:
-    found = make(machine)
-    found._seconds, found._gap = active, gap
-    assert found._has_gaps is has_gaps
-
-
-def test_one_gap_may_be_a_run_that_waits_for_the_tuner(machine: Machine) -> None:
-    found, begin, gaps = make(machine), 10.0, []
-    found.stage = Stage.WATCHING
-    for gap in (0.0, 20e-3, 0.0, 20e-3, 30e-3):
-        found.last_run = begin
-        found.observe([X], [X], begin + gap, 1e-3)
-        gaps.append(found._gap)
-    assert gaps == [0.0, 0.0, 0.0, 0.0, pytest.approx(20e-3)]
-
-
-def test_a_pair_in_a_gap_counts_if_no_run_comes(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = machine.begin(machine.compile())
-    (rival,) = found.challengers
-    found.judge()
-    found.spent = 10.0
-    count = len(rival.evidence.logs)
-    assert found.measure_pair()
-    assert len(rival.evidence.logs) == count + 1
-    time_active = found._time_active
-
-    def time_beside_a_run(sample: Any) -> Any:
-        found.last_run += 1e-3
-        return time_active(sample)
-
-    monkeypatch.setattr(found, "_time_active", time_beside_a_run)
-    assert found.measure_pair()
-    assert len(rival.evidence.logs) == count + 1
 
 
 def test_the_active_plan_takes_the_median_of_its_last_runs(machine: Machine) -> None:
@@ -350,51 +223,6 @@ def test_the_results_of_some_pairs_are_compared(pairs: int, standing: str, is_du
     vars(rival)["measure_beside"] = lambda active, inputs: None
     found._challenge(rival, 1e-3, [X], [X])  # type: ignore[arg-type]
     assert len(found._pending) == is_due
-
-
-def test_the_next_run_is_the_counterpart_of_a_long_one(machine: Machine) -> None:
-    """Both find cold caches. While results are compared nothing is measured."""
-    machine.first.seconds, machine.second.seconds = 20e-3, 15e-3
-    compilation = machine.compile()
-    found = machine.begin(compilation)
-    (rival,) = found.challengers
-    found.judge()
-    rival.evidence.logs.clear()
-    found.spent = 10.0
-    machine.first.seconds = 22e-3
-    compilation.run(X)
-    assert (rival.seconds, rival.evidence.logs) == (pytest.approx(15e-3), [])
-    found.judge()
-    assert len(found._pending) == 1, "the comparison would disturb the next run"
-    machine.first.seconds = 24e-3
-    compilation.run(X)
-    assert rival.evidence.logs == [pytest.approx(math.log(24 / 15))]
-    runs = machine.second.runs
-    compilation.run(X)
-    assert machine.second.runs == runs
-    found.judge()
-    compilation.run(X)
-    assert (machine.second.runs, len(found._pending)) == (runs + 1, 1)
-    rival.drop()
-    compilation.run(X)
-    assert len(rival.evidence.logs) == 1
-
-
-def test_the_active_plan_is_warm_when_challengers_are_compared_with_it(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lengths = iter([90e-3, 31e-3, 32e-3])
-
-    def infer(inputs: Any) -> Any:
-        machine.clock.now += next(lengths)
-        return [X]
-
-    monkeypatch.setattr(module, "open_inference", lambda ready, inputs: infer)
-    found = make(machine)
-    found.begin_on([X])
-    found.prepare()
-    assert found._reference is not None
-    assert found._reference[0] == pytest.approx(31e-3)
 
 
 def test_progress_is_recorded_only_where_there_are_pairs(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,8 @@
 """Devices whose runs move a clock, and a tuner that takes a step when it is asked to."""
 
 from collections.abc import Sequence
+from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 
@@ -8,7 +10,12 @@ from nnapi import Builder, Compilation, Device, Model, compile, device, tensor
 from nnapi.drivers.base import Capabilities, Outcome, Performance, Prepared, PrepareOptions, Request
 from nnapi.drivers.limited import Limited
 from nnapi.runtime.choice import tuner
+from nnapi.runtime.choice.evidence import Evidence, Standing
+from nnapi.runtime.choice.question import Question
+from nnapi.runtime.choice.record import Comparison, Record
 from nnapi.runtime.choice.trial import Stage, Trial
+from nnapi.runtime.executors.prepared_partitions import ReadyPlan
+from nnapi.runtime.planning.plan import Explanation, Plan, run_everything_on
 
 X = np.array([[1, 2], [3, 4]], np.float32)
 
@@ -111,3 +118,57 @@ def network() -> Model:
 
 
 EXPECTED = (X + X) * X
+
+
+MODEL = network()
+
+
+def plan_on(device: str, seconds: float = 1e-3, threads: int | None = 1) -> Plan:
+    return Plan(MODEL, (run_everything_on(MODEL, device),), lambda: Explanation((), seconds)).on_threads(threads)
+
+
+def make(machine: Machine, comparisons: Sequence[Comparison] = (), **more: Any) -> Trial:
+    """A trial of a plan on "first", without runs."""
+    record = Record("predicted", "first", "", "", 2, 1, 0.0, None, comparisons) if comparisons else None
+    question = Question(MODEL, machine.devices, PrepareOptions())
+    return Trial(question, ReadyPlan(plan_on("first"), Mock()), record, **more)
+
+
+class Rival:
+    """A challenger with given evidence."""
+
+    def __init__(
+        self, name: str, logs: Sequence[float] = (), standing: Standing = Standing.ON_TRIAL, **more: Any
+    ) -> None:
+        self.name, self.plan, self.standing, self.reason = name, plan_on(name, 2e-3), standing, ""
+        self.evidence = Evidence(logs)
+        self.promise, self.price, self.seconds = 0.0, 0.0, 1e-3
+        self.ready: Any = ReadyPlan(self.plan, Mock())
+        self.dropped = False
+        vars(self).update(more)
+
+    @property
+    def is_on_trial(self) -> bool:
+        return self.standing is Standing.ON_TRIAL and not self.dropped
+
+    @property
+    def is_faster(self) -> bool:
+        return self.standing is Standing.FASTER
+
+    @property
+    def log_gain(self) -> float:
+        return self.evidence.log_gain
+
+    def drop(self) -> None:
+        self.dropped = True
+
+    def close(self) -> None: ...
+
+    def describe(self) -> Comparison:
+        return Comparison(self.name, 2e-3, self.evidence.logs, self.standing, self.reason)
+
+
+def among(trial: Trial, *rivals: Rival) -> Trial:
+    trial.challengers = list(rivals)  # type: ignore[arg-type]
+    trial.stage = Stage.COMPARING
+    return trial

@@ -1,0 +1,124 @@
+"""The pairs of a trial: in gaps between runs or beside them, with caches alike on both sides."""
+
+import math
+from typing import Any
+
+import pytest
+
+from nnapi.runtime.choice import trial as module
+from nnapi.runtime.choice.trial import Stage
+from tests.runtime.choice.trial_cases import Machine, X, among, make
+
+
+@pytest.mark.parametrize(
+    ("active", "before", "idle", "is_gap"),
+    [
+        (1e-3, 6e-3, 4.9e-3, False),
+        (1e-3, 6e-3, 5.1e-3, True),
+        (4e-3, 9e-3, 7.9e-3, False),
+        (4e-3, 9e-3, 8.1e-3, True),
+        (4e-3, 7e-3, 0.24, False),
+        (4e-3, 7e-3, 0.26, True),
+        (0.2, 0.0, 0.39, False),
+        (0.2, 0.0, 0.41, True),
+    ],
+)
+def test_a_gap_is_longer_than_two_runs_and_5_milliseconds(
+    active: float, before: float, idle: float, is_gap: bool, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And longer than 0.25 seconds where the runs ``before`` had no gap."""
+    found, measured = among(make(machine)), []
+    monkeypatch.setattr(found, "measure_pair", lambda: measured.append(1))
+    found._seconds, found._gap, found.last_run = active, before, machine.clock.now
+    machine.clock.now += idle
+    found.use_gap()
+    assert bool(measured) is is_gap
+    found.stage = Stage.OVER
+    found.use_gap()
+    assert len(measured) == is_gap
+
+
+@pytest.mark.parametrize(
+    ("active", "gap", "has_gaps"),
+    [(1e-3, 4.9e-3, False), (1e-3, 5.1e-3, True), (4e-3, 7.9e-3, False), (4e-3, 8.1e-3, True)],
+)
+def test_runs_have_gaps_of_two_runs_and_5_milliseconds(
+    active: float, gap: float, has_gaps: bool, machine: Machine
+) -> None:
+    found = make(machine)
+    found._seconds, found._gap = active, gap
+    assert found._has_gaps is has_gaps
+
+
+def test_one_gap_may_be_a_run_that_waits_for_the_tuner(machine: Machine) -> None:
+    found, begin, gaps = make(machine), 10.0, []
+    found.stage = Stage.WATCHING
+    for gap in (0.0, 20e-3, 0.0, 20e-3, 30e-3):
+        found.last_run = begin
+        found.observe([X], [X], begin + gap, 1e-3)
+        gaps.append(found._gap)
+    assert gaps == [0.0, 0.0, 0.0, 0.0, pytest.approx(20e-3)]
+
+
+def test_a_pair_in_a_gap_counts_if_no_run_comes(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = machine.begin(machine.compile())
+    (rival,) = found.challengers
+    found.judge()
+    found.spent = 10.0
+    count = len(rival.evidence.logs)
+    assert found.measure_pair()
+    assert len(rival.evidence.logs) == count + 1
+    time_active = found._time_active
+
+    def time_beside_a_run(sample: Any) -> Any:
+        found.last_run += 1e-3
+        return time_active(sample)
+
+    monkeypatch.setattr(found, "_time_active", time_beside_a_run)
+    assert found.measure_pair()
+    assert len(rival.evidence.logs) == count + 1
+
+
+def test_the_next_run_is_the_counterpart_of_a_long_one(machine: Machine) -> None:
+    """Both find cold caches. While results are compared nothing is measured."""
+    machine.first.seconds, machine.second.seconds = 20e-3, 15e-3
+    compilation = machine.compile()
+    found = machine.begin(compilation)
+    (rival,) = found.challengers
+    found.judge()
+    rival.evidence.logs.clear()
+    found.spent = 10.0
+    machine.first.seconds = 22e-3
+    compilation.run(X)
+    assert (rival.seconds, rival.evidence.logs) == (pytest.approx(15e-3), [])
+    found.judge()
+    assert len(found._pending) == 1, "the comparison would disturb the next run"
+    machine.first.seconds = 24e-3
+    compilation.run(X)
+    assert rival.evidence.logs == [pytest.approx(math.log(24 / 15))]
+    runs = machine.second.runs
+    compilation.run(X)
+    assert machine.second.runs == runs
+    found.judge()
+    compilation.run(X)
+    assert (machine.second.runs, len(found._pending)) == (runs + 1, 1)
+    rival.drop()
+    compilation.run(X)
+    assert len(rival.evidence.logs) == 1
+
+
+def test_the_active_plan_is_warm_when_challengers_are_compared_with_it(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lengths = iter([90e-3, 31e-3, 32e-3])
+
+    def infer(inputs: Any) -> Any:
+        machine.clock.now += next(lengths)
+        return [X]
+
+    monkeypatch.setattr(module, "open_inference", lambda ready, inputs: infer)
+    found = make(machine)
+    found.begin_on([X])
+    found.prepare()
+    assert found._reference is not None
+    assert found._reference[0] == pytest.approx(31e-3)
