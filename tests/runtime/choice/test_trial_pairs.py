@@ -2,6 +2,7 @@
 
 import math
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -122,3 +123,20 @@ def test_the_active_plan_is_warm_when_challengers_are_compared_with_it(
     found.prepare()
     assert found._reference is not None
     assert found._reference[0] == pytest.approx(31e-3)
+
+
+def test_a_trial_may_end_while_results_are_compared(machine: Machine) -> None:
+    found = make(machine)
+    rival = Mock(reason="", is_on_trial=False, is_faster=False)
+    rival.judge.side_effect = lambda *arguments: found.stop()
+    found._pending.append((rival, [X], [X]))
+    found.judge()
+    assert not found._pending
+
+
+def test_a_gap_drops_the_challenger_that_waits_for_a_run(machine: Machine) -> None:
+    """The next run comes after a pause, so its caches are colder."""
+    found = machine.begin(machine.compile())
+    found.spent, found._opponent = 10.0, found.challengers[0]
+    assert found.measure_pair()
+    assert found._opponent is None

@@ -238,7 +238,7 @@ class Trial:
         if challenger is None or sample is None or not self._turn.acquire(False):
             return False
         try:
-            last = self.last_run
+            last, self._opponent = self.last_run, None
             watch = Stopwatch(self.active_seconds, self.threads)
             (seconds, outputs), _, cost = watch.time(lambda: self._time_active(sample))
             self.cost += cost
@@ -256,7 +256,8 @@ class Trial:
             challenger, expected, found = self._pending[0]
             if not challenger.reason:
                 challenger.judge(self.question.model, expected, found)
-            self._pending.popleft()
+            if self._pending:  # else a run has ended the trial
+                self._pending.popleft()
         best = max((each.log_gain for each in self.challengers if each.is_faster), default=None)
         for each in self.challengers:
             limit = 0.0 if len(each.evidence.logs) > 1 else BEHIND
@@ -269,6 +270,7 @@ class Trial:
 
     def conclude(self) -> ReadyPlan:
         """End the trial and record it. Returns the active plan."""
+        self._opponent = None
         self.judge()
         winners = [each for each in self.challengers if each.is_faster and each.ready is not None]
         before, seconds = self.active.plan, self.active_seconds
