@@ -133,7 +133,7 @@ def test_a_channel_is_served_or_told_why_not(limit: int) -> None:
     words = "this application has 1 threads, as many as the service allows one (nnapi serve --threads)"
     assert told[0] == {"spans": []}
     assert told[1] == ({"spans": []} if limit == 2 else {"error": [13, words, False], "closed": True})
-    assert comes_true(lambda: session._channels == {} and count_descriptors() == before)
+    assert comes_true(lambda: session._channels == {} and count_descriptors() <= before)
 
 
 @pytest.mark.parametrize(("count", "is_channel"), [(3, False), (4, True), (5, False)])
@@ -152,7 +152,7 @@ def test_a_channel_has_four_descriptors(count: int, is_channel: bool) -> None:
     else:
         assert ours.recv(1) == b""
     ours.close()
-    assert comes_true(lambda: count_descriptors() == before)
+    assert comes_true(lambda: count_descriptors() <= before)
 
 
 @pytest.mark.parametrize(
