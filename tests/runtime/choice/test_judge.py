@@ -108,12 +108,12 @@ def test_the_least_decibels(model: Model, least: int) -> None:
         assert said is None or said.endswith(f", {decibels:.1f} dB (at least {least} dB are expected)")
 
 
-@pytest.mark.parametrize(("off", "is_same"), [(50, True), (51, False)])
-def test_quantized_results_agree_to_6_decibels(off: int, is_same: bool) -> None:
+@pytest.mark.parametrize(("off", "is_same"), [(56, True), (57, False)])
+def test_quantized_results_agree_to_5_decibels(off: int, is_same: bool) -> None:
     right = np.full((1, 1000), 228, np.uint8)  # 100 steps above the zero point
     said = find_difference(quantized_network(), [right], [right - np.uint8(off)])
     assert (said is None) is is_same
-    assert is_same or str(said).endswith("differs by up to 51 quantization steps, 5.8 dB (at least 6 dB are expected)")
+    assert is_same or str(said).endswith("differs by up to 57 quantization steps, 4.9 dB (at least 5 dB are expected)")
 
 
 @pytest.mark.parametrize(("off", "is_same"), [(0.9e-5, True), (1.1e-5, False)])
