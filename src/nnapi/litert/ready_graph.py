@@ -44,7 +44,7 @@ class ReadyGraph:
         return {device.name for device in self.compilation.devices}
 
     def reset(self) -> None:
-        """Do nothing: there is no state."""
+        """Do nothing, as the graph has no states of its own."""
 
     def explain(self) -> str:
         return self.compilation.explain()

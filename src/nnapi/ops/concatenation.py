@@ -1,4 +1,4 @@
-"""Tensors side by side, and parted again.
+"""Concatenate and split tensors.
 
 CONCATENATION: tensors concatenated along an axis.
 PACK: tensors joined along a new axis.

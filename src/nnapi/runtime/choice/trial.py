@@ -98,7 +98,7 @@ class Trial:
         self._gap = self._gap_before = self._seconds = 0.0
         self._is_dynamic = is_dynamic(question.model)
         self._skips = 0
-        """Runs that do not count, as they find cold caches."""
+        """The number of next runs that do not count, because they find cold caches."""
         self._opponent: Challenger | None = None
         """The challenger that ran once, and is compared with the next run."""
         self._turn = make_lock()

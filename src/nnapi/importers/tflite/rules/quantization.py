@@ -69,7 +69,7 @@ def cast(node: TfliteNode) -> None:
 
 
 def _as_numbers(node: TfliteNode, x: Value) -> Value:
-    """Return signed quantized values, instead of what they stand for, as float32."""
+    """Return signed quantized values as float32, not dequantized."""
     real, type = node.graph.real(x), x.type
     if type.channel is not None:
         shape = [-1 if axis == type.channel.dimension else 1 for axis in range(type.rank)]
