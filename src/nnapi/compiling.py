@@ -37,8 +37,8 @@ def compile(
     too. ``timeout``, in seconds or as a timedelta, limits the preparation; it needs exactly one device. ``threads`` is
     the number of threads of a run. ``precision``, which replaces the model's own permission, is the least precise
     arithmetic for float32: ``"float32"``, ``"float16"`` or ``"bfloat16"``. A device that cannot use it computes in
-    float32, and :meth:`Compilation.explain` gives the reason. ``relaxed`` is another word for float16 or, if False,
-    for float32.
+    float32, and :meth:`Compilation.explain` gives the reason. ``relaxed=True`` means float16, ``relaxed=False`` means
+    float32.
 
     ``cache`` is a directory for prepared models, made if necessary, or a directory and a 32-byte token as of
     :meth:`Compilation.set_caching`. By default, models from files are cached within limits in the user's cache
@@ -49,9 +49,9 @@ def compile(
     ``settings(tuning=False)`` prevent that; ``settings(tuning=True)`` waits for the decision.
 
     A model whose operations depend on dynamic dimensions is compiled for the shapes of each run; the last few
-    compilations are cached, and :meth:`Compilation.explain` gives the cost of each. With ``dynamic="bucket"`` its
-    inputs of one dynamic length are padded with zeros to a multiple of 64: a run raises BadDataError where that changes
-    results, which is exact if an input masks the padding.
+    compilations are cached, and :meth:`Compilation.explain` gives the cost of each. With ``dynamic="bucket"``, inputs
+    of one dynamic length are padded with zeros to a multiple of 64. The results are exact if an input masks the
+    padding. A run raises BadDataError if the padding changes the results.
 
     BadDataError if no device accepts some operation, with the reasons, or for an option that is not valid.
     """

@@ -18,7 +18,7 @@
     │   └── ResourceExhaustedPersistentError  RESOURCE_EXHAUSTED_PERSISTENT
     └── DeadObjectError                    DEAD_OBJECT
 
-`NnapiError` and the two groups are there to be caught; the others are raised.
+Programs may catch `NnapiError` or one of the two groups; only the other classes are raised.
 """
 
 import copy
@@ -69,7 +69,7 @@ class NnapiError(Exception):
 
 
 class Mistake(Exception):
-    """A wrong file, option or folder of the user."""
+    """The user named a wrong file, option or folder."""
 
 
 class OutOfMemoryError(NnapiError, code=ResultCode.OUT_OF_MEMORY):
@@ -101,7 +101,7 @@ class UnmappableError(NnapiError, code=ResultCode.UNMAPPABLE):
 
 
 class OutputInsufficientSizeError(NnapiError, code=ResultCode.OUTPUT_INSUFFICIENT_SIZE):
-    """An output buffer is too small for the computed result; `dimensions` are the dimensions it came out with."""
+    """An output buffer is too small for the computed result; `dimensions` are those of the result."""
 
     dimensions: tuple[int, ...] = ()
 
@@ -119,7 +119,7 @@ class MissedDeadlineTransientError(MissedDeadlineError, code=ResultCode.MISSED_D
 
 
 class MissedDeadlinePersistentError(MissedDeadlineError, code=ResultCode.MISSED_DEADLINE_PERSISTENT):
-    """The work did not finish within its time limit, and trying again will not either."""
+    """The work did not finish within its time limit, and trying again will fail too."""
 
 
 class ResourceExhaustedError(NnapiError):

@@ -1,4 +1,4 @@
-"""The operations of NeuralNetworks.h at feature level 8, for :mod:`nnapi.codes`: its longest enumeration."""
+"""The operations of NeuralNetworks.h at feature level 8: the longest enumeration of :mod:`nnapi.codes`."""
 
 from enum import IntEnum
 

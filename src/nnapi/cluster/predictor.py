@@ -73,11 +73,11 @@ class Source:
 
 
 class Predictor:
-    """A compiled model that can be sent to other processes: called with arrays, or with a batch as a dictionary of
-    columns.
+    """A compiled model that can be sent to other processes. Call it with arrays, or with a dictionary of columns for a
+    batch.
 
-    ``model`` is a path, valid in every process, the bytes of a file, or a model; the latter two travel with the
-    callable. ``devices`` are names. ``preference``, ``threads`` (1 by default), ``relaxed``, ``precision`` are as for
+    ``model`` is a path that every process can open, the bytes of a file, or a model; bytes and models are sent with the
+    predictor. ``devices`` are names. ``preference``, ``threads`` (1 by default), ``relaxed``, ``precision`` are as for
     :func:`nnapi.compile`. The ``~`` of a ``cache`` is the home directory of the calling process. ``columns`` names the
     columns of a batch for the model's inputs in order, if their names differ; ``requests`` counts concurrent rows.
     """

@@ -9,8 +9,9 @@ Threading: every method may be called from any thread, several at a time. All st
 Failure: raise the exception of :mod:`nnapi.errors` whose code the C API would return, with a message. Any other
 exception is reported as OP_FAILED. A refusal to support an operation is not a failure but a Verdict with a reason.
 
-Deadlines: where a Request or PrepareOptions carries one (``time.monotonic_ns``), stop between operations at the latest
-and raise MissedDeadlineTransientError; raise MissedDeadlinePersistentError when it has passed before the start.
+Deadlines: a Request or PrepareOptions may have a deadline (``time.monotonic_ns``). Check it at least between operations
+and raise MissedDeadlineTransientError once it has passed. If it has passed before the start, raise
+MissedDeadlinePersistentError.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ DEFAULT_LOOP_TIMEOUT = 2_000_000_000
 
 
 class DeviceInfo(NamedTuple):
-    """The identity of a device. Devices that describe extensions of the same name differently disable it for all."""
+    """The identity of a device. If devices describe an extension differently, it is disabled for all of them."""
 
     name: str
     version: str
@@ -55,7 +56,7 @@ REFERENCE = Performance()
 
 
 class Capabilities(NamedTuple):
-    """Declared performance; ``launch_seconds`` is the cost of passing a tensor, ``seconds_per_byte`` of copying it."""
+    """Declared performance; ``launch_seconds`` is the cost to pass a tensor, ``seconds_per_byte`` to copy a byte."""
 
     default: Performance = REFERENCE
     by_type: Mapping[int, Performance] = {}  # nobody changes it
@@ -101,7 +102,8 @@ Attribute = tuple[str, int, bytes]
 class PrepareOptions(NamedTuple):
     """Options of a preparation. ``deadline`` is a time.monotonic_ns value, ``attributes`` are sorted.
 
-    ``threads`` is the most for a run; by default the preference decides. ``variant`` is one of :class:`Variants`.
+    ``threads`` is the maximum number of threads of a run; by default the preference decides. ``variant`` is one of
+    :class:`Variants`.
     """
 
     preference: PreferenceCode = PreferenceCode.PREFER_FAST_SINGLE_ANSWER
@@ -151,7 +153,7 @@ class Sessions(Protocol):
     """A Prepared with sessions, which cache the resources of one caller's runs."""
 
     def session(self) -> Prepared:
-        """Return a Prepared for one run at a time; closing it does not close this one."""
+        """Return a Prepared for one run at a time; closing the session does not close this Prepared."""
         ...
 
 
@@ -166,14 +168,14 @@ class Direct(Protocol):
     def direct(self, shapes: Sequence[Shape], borrow: bool) -> Inference | None:
         """Return the fast path for inputs of those shapes, None if there is none; ``borrow`` as in a Request.
 
-        It takes arrays of the storage types, none omitted, without time limit and trace. After any error the caller
-        repeats the run by :meth:`Prepared.execute`, which reports it.
+        The fast path takes arrays of the storage types, none omitted. It has no time limit and no trace. After any
+        error the caller repeats the run by :meth:`Prepared.execute`, which reports the error.
         """
         ...
 
 
 class Bound(NamedTuple):
-    """Memory of a device for inputs, and a run on them that keeps them; results are valid until the next run."""
+    """Memory of a device for inputs, and a function that runs on it; results are valid until the next run."""
 
     inputs: list[Array]
     run: Callable[[], list[Array]]
@@ -208,7 +210,7 @@ class Allocates(Protocol):
     """A driver that allocates its own memory."""
 
     def allocate(self, type: OperandType) -> Buffer:
-        """Return a buffer for values of the type; OpFailedError, as for unknown dimensions."""
+        """Return a buffer for values of the type; OpFailedError if there is none, as for unknown dimensions."""
         ...
 
 
@@ -243,10 +245,10 @@ class Breakable(Protocol):
 
 @runtime_checkable
 class Variants(Protocol):
-    """A driver that has several variants of a model, of which one or another is faster on a processor."""
+    """A driver that has several variants of a model; which one is fastest depends on the processor."""
 
     def list_variants(self, model: Model) -> Sequence[str]:
-        """List the variants other than the usual one of a model that the driver takes whole, each in words."""
+        """List the variants of a model that the driver accepts as a whole, in words and without the usual variant."""
         ...
 
     def predict_variant(self, model: Model) -> str:
@@ -259,7 +261,7 @@ class Precise(Protocol):
     """A driver that may compute float32 in the precision that a model permits."""
 
     def offer_precision(self, model: Model) -> Offer:
-        """Return the precision of the usual variant, and that of another one, if any; it is cheap."""
+        """Return the precision of the usual variant, and that of another variant, if any. The call is cheap."""
         ...
 
 
@@ -275,10 +277,10 @@ class Exact(Protocol):
 
 @runtime_checkable
 class Probed(Protocol):
-    """An entry point whose driver searches for hardware, which is slow: the runtime caches the answer."""
+    """An entry point whose driver searches for hardware. The search is slow, so the runtime caches the answer."""
 
     def identify(self) -> str:
-        """Return a key of everything that the answer depends on; raise where hardware cannot exist. It is cheap."""
+        """Return a key of everything that the answer depends on; raise if hardware cannot exist. The call is cheap."""
         ...
 
     def ask(self) -> Any:

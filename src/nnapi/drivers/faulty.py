@@ -33,7 +33,7 @@ class Phase(Enum):
 
 @dataclass(eq=False)
 class Faulty:
-    """Another driver with a fault.
+    """A driver over another one, with a fault.
 
     The fault occurs in one phase with probability ``rate``, for models with an operation of code ``operation`` and an
     operand of name ``result`` (any if None). ``seconds`` is the delay of SLOW and the limit of HANGS.

@@ -13,7 +13,7 @@ Refuses = Callable[[Model, OperationCall], str | None]
 
 @dataclass(frozen=True, eq=False)
 class Limited:
-    """Another driver with another name, refused operations, other capabilities, version or feature level."""
+    """A driver over another one, with its own name, refused operations, capabilities, version or feature level."""
 
     driver: Driver
     name: str

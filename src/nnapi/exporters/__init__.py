@@ -14,9 +14,9 @@ FORMATS = {".tflite": "nnapi.exporters.tflite", ".onnx": "nnapi.exporters.onnx"}
 def export(model: Model, path: str | os.PathLike[str]) -> None:
     """Write a finished model to ``path``, a .tflite or .onnx file; the suffix selects the format.
 
-    Names, types and quantization are preserved, and the file computes the same results as the model. Raises
-    BadDataError that lists every operation that cannot be written, with the reason, and then writes nothing. Raises
-    OSError where the file cannot be written; an old file of that name is then left unchanged.
+    Names, types and quantization are preserved, and the file computes the same results as the model. If operations
+    cannot be written, it writes nothing and raises BadDataError, which lists each of them with the reason. Raises
+    OSError if the file cannot be written; an old file of that name is then unchanged.
     """
     target = Path(path)
     need(target.suffix in FORMATS, f"{target.name}: models are written as {' or '.join(FORMATS)}", BadDataError)

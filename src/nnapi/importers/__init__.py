@@ -37,16 +37,16 @@ def load(
 
     ``shapes`` sets dynamic dimensions of an .onnx file's inputs, by name, as in ``{"x": (1, 3, 224, 224)}``.
 
-    With ``int16_as_float``, 16-bit quantized tensors of a .tflite file become float32, also its inputs and outputs:
-    NNAPI has no operations on them. A note in ``Model.notes`` states how large the difference may be.
+    With ``int16_as_float``, all 16-bit quantized tensors of a .tflite file become float32, because NNAPI has no
+    operations on them. This includes inputs and outputs. A note in ``Model.notes`` states the largest difference.
 
     With ``weights="dynamic-range"``, 8-bit and 4-bit weights beside float inputs in a .tflite file stay quantized.
     Devices may then compute with the quantized weights and quantize the inputs, as TensorFlow Lite does:
     :meth:`Model.permit_dynamic_range`. By default such weights are dequantized.
 
-    Raises OSError where the file cannot be opened. Raises BadDataError where it is not a model, is damaged, or uses
-    operations that NNAPI cannot express; all of them are listed. Raises OutOfMemoryError and OpFailedError where the
-    process runs out of memory or of file descriptors.
+    Raises OSError if the file cannot be opened. Raises BadDataError if it is not a model, is damaged, or uses
+    operations that NNAPI cannot express; the message lists all of these. Raises OutOfMemoryError or OpFailedError if
+    the process runs out of memory or of file descriptors.
     """
     return import_cache.load(*_open(source), ImportOptions(shapes or {}, int16_as_float, weights))
 

@@ -100,7 +100,7 @@ class Memory(Closeable):
     """A region of bytes, mapped or borrowed, never copied (``ANeuralNetworksMemory``).
 
     Create it with :meth:`from_fd`, :meth:`from_file` or :meth:`from_array`. Any number of models, executions and
-    threads may use it. It must not change while a model with constants in it is in use.
+    threads may use it. Its bytes must not change while a model with constants in it is in use.
     """
 
     def __init__(self, size: int, protect: int, source: Array | int, offset: int = 0) -> None:
@@ -144,7 +144,7 @@ class Memory(Closeable):
 
     @classmethod
     def from_array(cls, array: Array) -> Memory:
-        """Share the bytes of a C-contiguous array; writable when the array is."""
+        """Share the bytes of a C-contiguous array; the memory is writable if the array is."""
         need(array is not None, "array is None", UnexpectedNullError)
         need(array.flags.c_contiguous, "a Memory needs a C-contiguous array", BadDataError)
         protect = PROTECTIONS if array.flags.writeable else mmap.PROT_READ

@@ -90,7 +90,7 @@ class Model(Closeable, NotebookDisplay):
         return self._add_operand(type, name).index
 
     def add_constant(self, type: OperandType, array: Array, name: str = "") -> int:
-        """Add an operand whose value is a mapped array of its dimensions and storage type, which is not copied."""
+        """Add an operand with a mapped array of its dimensions and storage type as its value, without a copy."""
         operand = self._add_operand(type, name)
         operand.lifetime, operand.in_memory, operand.value = CONSTANT, True, array
         return operand.index
@@ -99,8 +99,8 @@ class Model(Closeable, NotebookDisplay):
         """Make operand ``index`` a constant (``ANeuralNetworksModel_setOperandValue``).
 
         ``value`` is a number, bytes or an array of the operand's storage type; None omits the operand. ``length``,
-        if given, must be that of the value in bytes. A read-only array is not copied; others are copied at the call up
-        to 128 bytes, at finish above.
+        if given, must be that of the value in bytes. A read-only array is not copied. Another array of at most 128
+        bytes is copied at this call, a larger one at :meth:`finish`.
         """
         if value is None and length:
             raise UnexpectedNullError(f"no value, but a length of {length}, for operand {index}")
@@ -119,7 +119,7 @@ class Model(Closeable, NotebookDisplay):
         operand.lifetime, operand.in_memory, operand.value = CONSTANT, False, array
 
     def set_operand_value_from_memory(self, index: int, memory: Memory, offset: int, length: int) -> None:
-        """Set a region of a memory as a value, which is not copied (``..._setOperandValueFromMemory``).
+        """Make a region of a memory the value of an operand, without a copy (``..._setOperandValueFromMemory``).
 
         ``offset`` and ``length`` are in bytes.
         """
@@ -227,15 +227,15 @@ class Model(Closeable, NotebookDisplay):
     def permit_rounded_states(self, allow: bool) -> None:
         """Permit devices to compute quantized recurrent cells in floats and to round only the states.
 
-        States may then be off by more than a quantization step. For clients that pass them only to the next run, like
-        TensorFlow Lite's variables. The C API has no counterpart.
+        States may then be off by more than a quantization step. This is for clients that pass the states only to the
+        next run, as TensorFlow Lite does with variables. The C API has no counterpart.
         """
         self.state.need("building", to="change precision")
         self.rounded_states = bool(allow)
 
     @Section(Layer.RUNTIME, Phase.PREPARATION, "ANeuralNetworksModel_finish")
     def finish(self) -> None:
-        """Validate and freeze the model (``ANeuralNetworksModel_finish``); BadDataError invalidates it for good."""
+        """Validate and freeze the model (``ANeuralNetworksModel_finish``); after BadDataError it stays invalid."""
         self.freeze()
 
     def freeze(self) -> None:

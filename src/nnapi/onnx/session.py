@@ -25,7 +25,10 @@ from nnapi.runtime.specializations import MOST_SHAPES, Specializations
 
 
 class InferenceSession:
-    """An ONNX model, compiled at once if its shapes are static, else for each run's; several threads may run it."""
+    """An ONNX model. It is compiled at once if its shapes are static, otherwise for the shapes of each run.
+
+    Several threads may run it.
+    """
 
     def __init__(
         self,
@@ -78,7 +81,7 @@ class InferenceSession:
         return list(self._providers)
 
     def get_provider_options(self) -> dict[str, dict[str, str]]:
-        """Return no options for each provider."""
+        """Return an empty dictionary for each provider."""
         return {name: {} for name in self._providers}
 
     def set_providers(
@@ -126,7 +129,7 @@ class InferenceSession:
     def run(
         self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: RunOptions | None = None
     ) -> list[Array]:
-        """Return the named outputs, by default all; raise InvalidArgument for misfits, ValueError for missing
+        """Return the named outputs, by default all; raise InvalidArgument for wrong inputs, ValueError for missing
         inputs."""
         wanted = self._positions(output_names)
         arrays = [as_stored(array) for array in self._check(input_feed)]

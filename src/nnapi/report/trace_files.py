@@ -18,7 +18,7 @@ PROCESS = "%p"
 
 
 def write_trace(file: Path, recorded: Sequence[Span], title: str) -> None:
-    """Write the spans in the format of the name's ending; ``title`` heads a page. Raises OSError."""
+    """Write the spans in the format that the suffix selects; ``title`` is the heading of a page. Raises OSError."""
     # Writers are imported on demand: most processes that could write a trace do not.
     if file.suffix == ".html":
         from nnapi.report.trace_page import trace_page

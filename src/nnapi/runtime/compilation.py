@@ -63,11 +63,11 @@ Options = tuple[PreferenceCode | None, PriorityCode | None, int | None, int | No
 
 
 class Compilation(Closeable, NotebookDisplay):
-    """A model that is prepared; once finished any number of threads may share it.
+    """A prepared model. Any number of threads may share a finished compilation.
 
-    Without ``devices`` the runtime chooses (``ANeuralNetworksCompilation_create``); with them nothing falls back to the
-    CPU (``ANeuralNetworksCompilation_createForDevices``). BadStateError for a model that is not finished. ``index``
-    counts the model's inputs or outputs.
+    Without ``devices`` the runtime chooses devices (``ANeuralNetworksCompilation_create``). With ``devices`` nothing
+    falls back to the CPU (``ANeuralNetworksCompilation_createForDevices``). BadStateError for a model that is not
+    finished. ``index`` counts the model's inputs or outputs.
     """
 
     def __init__(self, model: Model, devices: Devices | None = None) -> None:
@@ -118,7 +118,7 @@ class Compilation(Closeable, NotebookDisplay):
     def set_caching(self, directory: str | os.PathLike[str], token: bytes) -> None:
         """Cache prepared models in a directory, under a 32-byte token (``..._setCaching``).
 
-        No error of the directory fails the compilation.
+        If the directory cannot be used, the compilation succeeds all the same.
         """
         need(directory is not None and token is not None, "directory or token is None", UnexpectedNullError)
         self.state.need("preparing", to="set caching")
@@ -174,7 +174,7 @@ class Compilation(Closeable, NotebookDisplay):
             log.info("%s", summary(ready.plan))
 
     def use(self, ready: ReadyPlan, observer: Observer | None, trial: Trial | None = None) -> None:
-        """Run this plan from the next run on, bursts too, and report the runs; keep a ``trial`` alive."""
+        """Use this plan from the next run on, also in bursts; report the runs to the observer; keep ``trial`` alive."""
         if self.state.value == "closed":
             return
         self._trial = trial or self._trial
@@ -200,8 +200,8 @@ class Compilation(Closeable, NotebookDisplay):
         """Run on arrays of the inputs' storage types; return new arrays, in the order of ``model.outputs``.
 
         A dictionary of inputs by name gives :class:`Outputs`. An optional input may be None. ``keep`` lists operands
-        between operations, by name or index, whose values follow the outputs. For them the model is compiled again with
-        those operands as outputs, so that nothing is fused across them.
+        between operations, by name or index; their values follow the outputs. For this, the model is compiled again
+        with those operands as outputs, so that nothing is fused across them.
         """
         if keep:
             return self._run_keeping(inputs, find_computed(self.model, keep))
@@ -247,10 +247,11 @@ class Compilation(Closeable, NotebookDisplay):
     ) -> RunMany:
         """Run on each of any number of inputs, several in flight; yield the results of :meth:`run` in order.
 
-        Each is an array, or a tuple or list with one per input of the model; it must not change until its result has
-        come. ``requests`` are in flight, by default enough to use all cores; if no number of threads is set each has
-        one, for which the plan is prepared again. An input that fails raises an error with its number; iteration may
-        continue. ``progress`` is called with the number of results, and of inputs if known.
+        Each of the ``inputs`` is an array, or a tuple or list with one array per input of the model. It must not change
+        until its result has come. ``requests`` is the number of runs in flight, by default enough to use all cores. If
+        no number of threads is set, each run has one thread, and the plan is prepared again for this. An input that
+        fails raises an error with its number; iteration may continue. ``progress`` is called with the number of
+        results, and with the number of inputs if it is known.
         """
         from nnapi.runtime.run_many import count_requests, prepare_single, start
 
@@ -269,7 +270,7 @@ class Compilation(Closeable, NotebookDisplay):
             return Result(self, inputs)
 
     def burst(self, *, borrow: bool = False) -> Burst:
-        """Return a :class:`Burst` for repeated runs (``ANeuralNetworksBurst_create``); see it for ``borrow``."""
+        """Return a :class:`Burst` for repeated runs (``ANeuralNetworksBurst_create``), with its option ``borrow``."""
         with translate_errors("the burst cannot be made"):
             from nnapi.runtime.burst import Burst
 
@@ -324,7 +325,7 @@ class Compilation(Closeable, NotebookDisplay):
         return self._prefer_bytes("input", index)
 
     def preferred_memory_padding_for_input(self, index: int) -> int:
-        """Bytes to whose multiple an input's length should be rounded up."""
+        """Number of bytes; an input's length should be rounded up to a multiple of it."""
         return self._prefer_bytes("input", index, least_level=PADDED_LEVEL)
 
     def preferred_memory_alignment_for_output(self, index: int) -> int:
@@ -332,7 +333,7 @@ class Compilation(Closeable, NotebookDisplay):
         return self._prefer_bytes("output", index)
 
     def preferred_memory_padding_for_output(self, index: int) -> int:
-        """Bytes to whose multiple an output's length should be rounded up."""
+        """Number of bytes; an output's length should be rounded up to a multiple of it."""
         return self._prefer_bytes("output", index, least_level=PADDED_LEVEL)
 
     def _prefer_bytes(self, role: str, index: int, least_level: int = 1) -> int:

@@ -81,7 +81,7 @@ class Device(Closeable):
 
     @property
     def layer(self) -> Layer:
-        """The layer of its driver in traces; IPC for a driver in another process, which records the rest."""
+        """The layer of the driver in traces: IPC if the driver has its own process, which records the other layers."""
         if getattr(self.driver, "is_remote", False):
             return Layer.IPC
         return Layer.CPU if self.type == DeviceTypeCode.DEVICE_CPU else Layer.DRIVER
@@ -92,13 +92,13 @@ class Device(Closeable):
             wait()
 
     def close(self) -> None:
-        """Release what the driver holds between uses, such as a process; the next use gets it again."""
+        """Release resources that the driver holds between uses, such as a process; the next use acquires them again."""
         if close := getattr(self.driver, "close", None):
             close()
 
     @property
     def is_out(self) -> bool:
-        """Whether its engine is out of use in this process only."""
+        """Whether the driver's engine cannot be used in this process, but may work in others."""
         return isinstance(self.driver, Breakable) and bool(self.driver.outage())
 
     @property
@@ -108,12 +108,12 @@ class Device(Closeable):
 
     @property
     def is_measured(self) -> bool:
-        """Whether plans use its measured timings, not the declared costs of a device that is not here."""
+        """Whether plans use measured timings of the device; False for a profile, which only declares costs."""
         return bool(getattr(self.driver, "is_measured", True))
 
     @property
     def is_by_name(self) -> bool:
-        """Whether it is used only if named, never by choice of the runtime."""
+        """Whether callers must name the device to use it, because the runtime never chooses it."""
         return bool(getattr(self.driver, "is_by_name", False))
 
     def supports(self, model: Model) -> Sequence[bool]:
@@ -244,8 +244,8 @@ def unavailable_devices() -> list[Unavailable]:
 def device(name: str) -> Device:
     """Return the device of that name; UnavailableDeviceError, listing the devices, if there is none.
 
-    The name in NNAPI_FOREIGN is enough for the only device of a library. A name that ends with ``.toml`` is a profile:
-    a file, or one that comes with nnapi (docs/profiles.md).
+    If a library in NNAPI_FOREIGN has only one device, the name of the library is enough. A name that ends with
+    ``.toml`` is a profile: the path of a file, or a profile that comes with nnapi (docs/profiles.md).
     """
     if name.endswith(PROFILE):
         return _find_profiled(name)

@@ -113,8 +113,10 @@ class Event(Closeable):
         return self._fd is not None
 
     def sync_fence_fd(self) -> int:
-        """Return a new descriptor, which the caller closes, readable when the work is done
-        (``ANeuralNetworksEvent_getSyncFenceFd``). BadDataError for an event without a fence."""
+        """Return a descriptor that is readable when the work is done (``ANeuralNetworksEvent_getSyncFenceFd``).
+
+        The descriptor is new, and the caller closes it. BadDataError for an event without a fence.
+        """
         fd = need_value(self._fd, "the event has no fence: start_compute_with_dependencies() gives one", BadDataError)
         with translate_errors("the fence's descriptor cannot be duplicated"):
             return os.dup(fd)
@@ -125,7 +127,7 @@ class Event(Closeable):
         weakref.finalize(self, os.close, fd).atexit = False
 
     def close(self) -> None:
-        """Wait without the result (``ANeuralNetworksEvent_free``)."""
+        """Wait, and ignore the outcome (``ANeuralNetworksEvent_free``)."""
         self._done.wait()
         observed, self._observed = self._observed, None
         if observed is not None:

@@ -34,7 +34,7 @@ COMPLETED = "make another, or set_reusable(True) before the first computation"
 
 
 class Execution(Closeable):
-    """One computation, or with :meth:`set_reusable` one after another, on the same buffers.
+    """One computation, or after :meth:`set_reusable` several, one after another, on the same buffers.
 
     The caller's buffers must stay valid and unchanged until the ``compilation``'s computation completes. States:
     preparation, computation, completed. ``index`` counts the model's inputs or outputs, ``length`` and ``offset`` count
@@ -161,7 +161,7 @@ class Execution(Closeable):
 
     @Section(Layer.RUNTIME, Phase.EXECUTION, "ANeuralNetworksExecution_startCompute")
     def start_compute(self) -> Event:
-        """Run in the background (``ANeuralNetworksExecution_startCompute``); the outcome is the event's."""
+        """Run in the background (``ANeuralNetworksExecution_startCompute``); the event has the outcome."""
         self._begin()
         try:  # refused at once, not through the event: opaque memories without an input's data
             for argument in self._inputs.arguments:
@@ -212,7 +212,7 @@ class Execution(Closeable):
     def output_operand_dimensions(self, index: int) -> Shape:
         """Dimensions of an output after the run (``ANeuralNetworksExecution_getOutputOperandDimensions``).
 
-        As :meth:`output_operand_rank`; BadDataError for a scalar.
+        Raises the error of :meth:`output_operand_rank`, and BadDataError for a scalar.
         """
         shape = self._need_output_shape(index)
         need(shape, f"output {index} has no dimensions", BadDataError)

@@ -46,15 +46,15 @@ class MemoryDesc:
         self._state = State("the descriptor is", "open", open="finish() it first")
 
     def add_input_role(self, compilation: Compilation, index: int, frequency: float = 1.0) -> None:
-        """Use it as input ``index`` of the compilation, in ``frequency`` of its runs (``..._addInputRole``)."""
+        """Use the memory as input ``index`` of a compilation, in ``frequency`` of its runs (``..._addInputRole``)."""
         self._add_role(compilation, "input", index, frequency)
 
     def add_output_role(self, compilation: Compilation, index: int, frequency: float = 1.0) -> None:
-        """Use it as output ``index`` of the compilation, in ``frequency`` of its runs (``..._addOutputRole``)."""
+        """Use the memory as output ``index`` of a compilation, in ``frequency`` of its runs (``..._addOutputRole``)."""
         self._add_role(compilation, "output", index, frequency)
 
     def set_dimensions(self, dimensions: Sequence[int]) -> None:
-        """Set dimensions, 0 for unknown ones; calls add up (``..._setDimensions``)."""
+        """Set ``dimensions``, 0 for unknown ones; several calls are combined (``..._setDimensions``)."""
         need(dimensions is not None, "dimensions are None", UnexpectedNullError)
         self._state.need("open", to="set dimensions")
         scalar = self.type is not None and self.type.is_scalar
@@ -62,7 +62,7 @@ class MemoryDesc:
         self._dimensions = self._combine(tuple(dimensions))
 
     def finish(self) -> None:
-        """Freeze the descriptor (``..._finish``). Raises BadDataError, and stays open, without a role."""
+        """Freeze the descriptor (``..._finish``). Raises BadDataError if it has no role; it then stays unfinished."""
         self._state.need("open", to="finish")
         need(self.roles, "the descriptor has no role", BadDataError)
         self._state.value = "finished"
@@ -70,8 +70,9 @@ class MemoryDesc:
     def create_memory(self) -> "DeviceMemory":
         """Create the memory (``ANeuralNetworksMemory_createFromDesc``).
 
-        It is allocated by the one device that uses it; else it is shared memory, if its size is known and no role
-        belongs to a compilation for chosen devices other than CPUs. OpFailedError otherwise.
+        If one device has all roles, that device allocates the memory. Otherwise the memory is shared memory, if its
+        size is known and no role belongs to a compilation for chosen devices other than CPUs. Raises OpFailedError in
+        all other cases.
         """
         self._state.need("finished", to="create a memory")
         type = need_value(self.type, "the descriptor has no role", BadDataError).with_dimensions(self._dimensions)
@@ -170,7 +171,7 @@ class DeviceMemory(Memory):
 def copy_memory(source: Memory, target: Memory) -> None:
     """Copy the whole of one memory into another (``ANeuralNetworksMemory_copy``).
 
-    BadDataError where sizes or types do not fit or the source holds no data; after it an opaque target is empty.
+    Raises BadDataError if sizes or types do not fit, or if the source has no data; an opaque target is then empty.
     """
     need_memory(source, "source")
     need_memory(target, "target")
@@ -220,10 +221,10 @@ PIXEL_BYTES = 4
 
 
 class HardwareBuffer:
-    """A buffer as Android's AHardwareBuffer, in an anonymous shared file.
+    """A buffer like Android's AHardwareBuffer, in an anonymous shared file.
 
-    A ``format`` BLOB has ``width`` bytes, R8G8B8A8_UNORM ``layers`` × ``height`` × ``width`` pixels; others
-    raise BadDataError. ``usage`` is stored only.
+    A buffer of ``format`` BLOB has ``width`` bytes. A buffer of R8G8B8A8_UNORM has ``layers`` × ``height`` × ``width``
+    pixels. Other formats raise BadDataError. ``usage`` is stored, without an effect.
     """
 
     def __init__(
@@ -260,13 +261,16 @@ class HardwareBuffer:
         return memoryview(self._mapping)
 
     def unlock(self) -> None:
-        """End what :meth:`lock` began (``AHardwareBuffer_unlock``)."""
+        """End the access that :meth:`lock` began (``AHardwareBuffer_unlock``)."""
         need(self._locked, "the buffer is not locked", BadStateError)
         self._locked = False
 
     def memory(self) -> Memory:
-        """Return a memory over the buffer (``..._createFromAHardwareBuffer``). A BLOB may be any input, output or
-        constant; an image is only a whole input or output, of a device that knows its pixels."""
+        """Return a memory over the buffer (``..._createFromAHardwareBuffer``).
+
+        A BLOB may be any input, output or constant. An image may only be a whole input or output, of a device that
+        knows its pixel format.
+        """
         return self._memory
 
 

@@ -31,8 +31,9 @@ _current: ContextVar[Settings] = ContextVar("nnapi.settings", default=NONE)
 def settings(*, partitioning: Partitioning | None = None, tuning: bool | None = None) -> Iterator[Settings]:
     """Settings for the compilations that this thread, or this task, finishes inside the ``with`` block.
 
-    ``partitioning`` overrides DEBUG_NN_PARTITION. ``tuning`` overrides NNAPI_TUNING: with True compilations try other
-    plans before they are finished, with False never. None keeps the setting of an outer block or of the environment.
+    ``partitioning`` overrides DEBUG_NN_PARTITION. ``tuning`` overrides NNAPI_TUNING: if True, compilations try other
+    plans before they are finished; if False, they never do. None keeps the setting of an outer block or of the
+    environment.
     """
     outer = _current.get()
     chosen = Settings(

@@ -35,7 +35,7 @@ class Span(NamedTuple):
     thread_name: str
     args: Mapping[str, Any] = {}  # nobody changes it
     depth: int = 0
-    """The number of open sections of its thread around it."""
+    """The number of sections of the same thread that enclose it."""
     cookie: int | None = None
     """Distinguishes the asynchronous sections of one name; None for sections of a thread."""
     is_complete: bool = True
@@ -146,9 +146,9 @@ class Recorder(NotebookDisplay):
             self._more += spans
 
     def spans(self) -> list[Span]:
-        """Return all spans so far by beginning. Unended sections are cut off now and marked incomplete.
+        """Return all spans so far, in the order in which they began. Open sections are cut off and marked incomplete.
 
-        The first call profiles engines whose calls are to be divided, each for about a tenth of a second.
+        To divide calls of engines into operations, the first call profiles each engine for about a tenth of a second.
         """
         elsewhere = [span for source in self.sources for span in source()]
         now, process = time.monotonic_ns(), os.getpid()

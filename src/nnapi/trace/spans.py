@@ -92,8 +92,8 @@ NOTHING = Section(Layer.IGNORED, Phase.UNSPECIFIED, "")
 def span(layer: Layer, phase: Phase, name: str, /, *, operation: int | None = None, **args: Any) -> Section:
     """Make a section for one ``with`` block; ``operation`` and ``args`` (JSON values) are recorded with it.
 
-    While nothing is recorded it costs under 100 ns with local layer and phase: looking up an enumeration member is slow
-    before Python 3.12.
+    While nothing is recorded, it costs under 100 ns if layer and phase are local variables: the look-up of an
+    enumeration member is slow before Python 3.12.
     """
     if _recorder is None:
         return NOTHING
@@ -105,7 +105,7 @@ def section(mark: str) -> Section:
     """Return a section of the application, for ``with`` or as a decorator: ``[NN_LA_PE]runInference``.
 
     The prefixes of the NNAPI guide are ``[NN_LA_PI]`` (initialization), ``[NN_LA_PP]`` (preparation), ``[NN_LA_PC]``
-    (compilation) and ``[NN_LA_PE]`` (execution). Statistics ignore a name without one.
+    (compilation) and ``[NN_LA_PE]`` (execution). Statistics ignore a name without a prefix.
     """
     return Section.of(parse_label(mark))
 

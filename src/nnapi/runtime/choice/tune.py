@@ -40,8 +40,8 @@ def tune(
     precision.
 
     ``precision`` is as for :func:`nnapi.compile`. ``inputs`` are arrays as :meth:`Compilation.run` takes them; by
-    default zeros. An earlier record is forgotten.
-    ``progress`` is called with the number of pairs so far, in words. Returns the plan.
+    default zeros. An earlier record is removed.
+    ``progress`` is called with the number of pairs of runs so far, as text. Returns the plan.
     """
     if precision is not None:
         model = model.with_precision(read_precision(precision))
