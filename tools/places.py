@@ -32,10 +32,10 @@ WHAT = {
     "ops": "declaration, shape function and kernel",
     "lowering/decompositions": "decomposition into simpler operations",
     "lowering/tflite": "canonical rule to operators of TensorFlow Lite",
-    "drivers/litert": "what LiteRT's kernels compute otherwise",
-    "drivers/webgpu": "what the GPU computes otherwise",
+    "drivers/litert": "rule for LiteRT, where its kernels deviate from the canonical rule",
+    "drivers/webgpu": "rule for the GPU, where it deviates from LiteRT",
     "drivers/openvino": "rule to operators of OpenVINO",
-    "exporters/tflite": "what .tflite files have otherwise",
+    "exporters/tflite": "rule for .tflite files, where they deviate from the canonical rule",
     "exporters/onnx": "rule to operators of ONNX",
     "formats/tflite": "row of TensorFlow Lite's operator",
     "importers/tflite": "rule that reads TensorFlow Lite's operator",
@@ -46,7 +46,7 @@ HEAD = """## The files of an operation
 
 <!-- Written by `python -m tools.places`. -->
 
-The modules of rules below `lowering/`, `drivers/` and `exporters/` have the names of families (`FAMILIES` in
+Below `lowering/`, `drivers/` and `exporters/`, each module of rules has the name of a family (`FAMILIES` in
 `operation_codes.py`). `python -m tools.places NAME` lists the files of any operation, except for tests, the fuzzer's
 proposals (`testing/random/proposals/`) and generated files:
 """
@@ -91,7 +91,7 @@ def _find_onnx_operator(name: str) -> str:
 def section() -> str:
     """The section of CONTRIBUTING.md on the files of an operation."""
     found = {name: find_places(name) for name in SHOWN}
-    rows = [f"| what | {' | '.join(SHOWN)} |", "|---" * (1 + len(SHOWN)) + "|"]
+    rows = [f"| content | {' | '.join(SHOWN)} |", "|---" * (1 + len(SHOWN)) + "|"]
     for prefix, what in WHAT.items():
         cells = [
             ", ".join(f"`{place}`" for place in places if place.startswith(prefix)) or "–" for places in found.values()
