@@ -27,10 +27,11 @@ INTRODUCTION = """\
 
 <!-- Written by `python benchmarks/accepted.py > docs/accepted.md`. -->
 
-For each operation, how many of the conformance examples that hold it a device accepts, and the commonest reason why it
-refuses the others. Every refusal has a reason; what one device refuses, another computes, in the end the reference,
-which takes everything. An example holds a few calls (many repeat an operation with computed instead of constant inputs,
-or in FLOAT16); it counts as accepted where the device takes every call of the operation.
+The table lists, for each operation, how many of the conformance examples that use it a device accepts, and the most
+frequent reason why the device refuses the others. Every refusal has a reason. If one device refuses an operation,
+another device computes it; the reference accepts all operations. An example has one or more calls: many examples repeat
+an operation with computed instead of constant inputs, or in FLOAT16. An example counts as accepted if the device
+accepts all its calls of the operation.
 
 """
 PLACES = (

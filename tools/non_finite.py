@@ -40,37 +40,39 @@ INTRODUCTION = """\
 
 <!-- Written by `python -m tools.non_finite > docs/non-finite.md`; a test compares it with the devices. -->
 
-The specification does not say what an operation makes of a NaN. The table says what the devices do when one element of
-one float32 input is NaN, or infinite, while all others are ordinary numbers: what is seen among the outputs, over a few
-random calls and all float inputs.
+The specification does not define the results of an operation on NaN. The table at the end lists the outputs of the
+devices when one element of one float32 input is NaN or infinite and all other elements are ordinary numbers. Each cell
+covers a few random calls and all float inputs of the operation.
 
 | word | meaning |
 | --- | --- |
-| NaN | some output is NaN |
-| inf | no output is NaN, some are infinite |
-| number | all outputs are finite: the element was replaced, compared, or not looked at |
-| true, false | all that a comparison says of it |
-| – | the device refuses the operation, or took none of the calls that were tried |
+| NaN | at least one output element is NaN |
+| inf | no output element is NaN, at least one is infinite |
+| number | all outputs are finite: the device replaced, compared or ignored the element |
+| true, false | the results of a comparison with the element |
+| – | the device refuses the operation, or accepted none of the random calls |
 
-Two words mean that it depends, mostly on which input it is: MAXIMUM of a NaN and a number is the number on some devices
-if the NaN comes first. What engines do with NaN depends on the processor, too, wherever they take a minimum or a
-maximum.
+Two words in a cell mean that the result depends on the call, mostly on the input that has the element. For example,
+MAXIMUM of a NaN and a number is the number on some devices if the NaN comes first. Where an engine takes a minimum or a
+maximum, its result for NaN also depends on the processor.
 
 {made}.
 
 ## Finite numbers
 
-What is finite going in gives what the reference gives, or the operation is refused with its reason, but for these:
+If all inputs are finite, a device returns the results of the reference or refuses the operation with a reason. There
+are four exceptions:
 
 - *Numbers below 2⁻¹²⁶ (1.2e-38)* count as 0 in the arithmetic of xnnpack-cpu: sums, products, quotients, minima,
-  maxima, roots, convolutions. So 1e-40 / 1e-40 is NaN there, as 0 / 0 is. FLOOR, LOG, POW, RSQRT, SIN and comparisons
-  take them as they are. A constant divisor, or an epsilon, that would count as 0 is refused.
-- *Sums* are added up in an order of the device's own: where numbers of very different size cancel, or where the whole
-  is finite but a part is not, devices differ. That goes for differences inside RESIZE_BILINEAR as well: neighbors that
-  are more than 3.4e38 apart give NaN on xnnpack-cpu.
-- *Convolutions whose filter is computed* give ±3.4e38 on xnnpack-cpu instead of an infinity.
-- *A NaN that arises inside*, as of LOG of -1 or of sums of which parts are infinite, is on openvino-cpu a number behind
-  RELU, RELU1 and RELU6, fused or not, and an infinity behind EXP, as one that goes in is; 0 / 0 stays NaN.
+  maxima, roots, convolutions. So 1e-40 / 1e-40 is NaN on xnnpack-cpu, like 0 / 0. FLOOR, LOG, POW, RSQRT, SIN and
+  comparisons use the exact values. xnnpack-cpu refuses a constant divisor or an epsilon that would count as 0.
+- *Sums*: each device adds in its own order. Devices differ if numbers of very different size cancel, or if a sum is
+  finite but a partial sum is not. The same holds for differences inside RESIZE_BILINEAR: neighbors that are more than
+  3.4e38 apart give NaN on xnnpack-cpu.
+- *Convolutions with a computed filter* give ±3.4e38 on xnnpack-cpu instead of an infinity.
+- *A NaN that arises inside a model*, for example from LOG of -1 or from a sum with infinite partial sums, does not
+  always stay NaN on openvino-cpu. RELU, RELU1 and RELU6, fused or not, return a number for it. EXP returns an infinity.
+  A NaN input has the same effect. The NaN of 0 / 0 stays NaN.
 
 ## Operations
 
@@ -236,7 +238,7 @@ def page(devices: Mapping[str, Device | None]) -> str:
 def describe_makers(devices: Mapping[str, Device | None]) -> str:
     """Engines and processor that the page tells of: what another says may differ."""
     engines = ", ".join(f"{one.name} is {one.version}" for one in devices.values() if one is not None)
-    return f"Here {engines}, on {_processor()}"
+    return f"In the table, {engines}, on {_processor()}"
 
 
 def _processor() -> str:

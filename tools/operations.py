@@ -32,14 +32,14 @@ INTRODUCTION = """\
 
 <!-- Written by `python -m tools.operations`; a test compares this page with the declarations. -->
 
-What each of the {count} operations takes and gives. A number in brackets is the feature level from which on a type or
-rank is taken; it is left out where the type beside it already asks for that level. The level that a call needs is the
-highest of all that it uses. Tensor types are written without `TENSOR_`. Ranks are tested when an operation is added,
-those marked *late* when it is computed. Inputs with a default may be left off at the end of the list; those that *may
-be omitted* stay in the list without a value.
+This page lists the inputs and outputs of the {count} operations. A number in brackets is the lowest feature level that
+accepts the type or rank before it. A call needs the highest level of its types and ranks. Type names omit `TENSOR_`.
+"beside `x`: A → B" means that an operand has type B if `x` has type A; the level of B is omitted if A already needs it.
+Ranks are checked when an operation is added, and those marked *late* when it is computed. Inputs with a default may be
+omitted at the end of the list. Inputs that *may be omitted* stay in the list, without a value.
 
-The first table shows from which level on each operation takes which type for the input that has the widest choice.
-Which share of the conformance examples the engines accept is in [accepted.md](accepted.md).
+The first table lists the input with the most types of each operation, and the lowest feature level that accepts each
+type. [accepted.md](accepted.md) lists the share of the conformance examples that the engines accept.
 """
 
 
@@ -67,10 +67,10 @@ def section(operation: Operation) -> str:
     """The declaration of one operation as a section of the page."""
     summary = f"Operation {int(operation.code)}, from level {level_of(operation)} on."
     if operation.zero_sized:
-        summary += " Takes inputs without elements."
+        summary += " Accepts inputs without elements."
     failure = (operation.failure or OpFailedError).code
     if failure != ResultCode.OP_FAILED:
-        summary += f" An input that is omitted or without elements where it must not be gives {failure.name}."
+        summary += f" Returns {failure.name} if a required input is omitted or has no elements."
     parts = [f"## {operation.name}\n", f"{summary}\n"]
     notes = [function.__doc__ for function in operation.checks if function.__doc__]
     parts += ["".join(f"- {note.splitlines()[0]}\n" for note in notes)] if notes else []

@@ -5,38 +5,37 @@ from nnapi.errors import NnapiError, error_for
 
 ADVICE = {
     ResultCode.OUT_OF_MEMORY: """\
-Close compilations and bursts that are done with, run fewer at once, or give the process more.""",
+Close compilations and bursts that are no longer used, run fewer at once, or give the process more memory.""",
     ResultCode.INCOMPLETE: """\
-Nothing: it cannot come.""",
+No action is needed: no call returns it.""",
     ResultCode.UNEXPECTED_NULL: """\
-The message names the argument. In C also a handle that was freed already, or was never made.""",
+The message names the argument. In C, a handle that was freed or never created has the same effect.""",
     ResultCode.BAD_DATA: """\
-The message names the operation, the operand, the value and the rule. When a compilation is finished: none of the chosen
-devices takes an operation, and each device's reason follows.""",
+The message names the operation, the operand, the value and the rule. When a compilation is finished, the code means
+that none of the chosen devices supports an operation. The message then lists each device's reason.""",
     ResultCode.OP_FAILED: """\
-What a driver raised is in the message. With a list of devices nothing else is tried: leave out the list, and the part
-is repeated on the CPU.""",
+The message contains the driver's error. If the program named the devices, the runtime tries no other device. If it did
+not, the runtime repeats the partition on the CPU.""",
     ResultCode.BAD_STATE: """\
-Calls came in an order that is not permitted: a model changed after finish, an execution used twice without being
-reusable, a burst used by two threads. The message names the state.""",
+The order of the calls is not permitted. Examples: a model was changed after finish, an execution that is not reusable
+was used twice, or two threads used one burst. The message names the state.""",
     ResultCode.UNMAPPABLE: """\
-The file is shorter than the memory made of it, was truncated since, may not be read, or holds pixels that no device
-here understands.""",
+The file is shorter than the memory that was created from it, was truncated later, or may not be read. Or the memory is
+a hardware buffer of pixels, which no device here interprets.""",
     ResultCode.OUTPUT_INSUFFICIENT_SIZE: """\
-Ask for the dimensions of the output, bind a larger buffer, run again.""",
+Read the dimensions of the output, bind a larger buffer, and run again.""",
     ResultCode.UNAVAILABLE_DEVICE: """\
 `nnapi devices` says which drivers cannot be used, and why.""",
     ResultCode.MISSED_DEADLINE_TRANSIENT: """\
-Try again, allow more time, or give the work a higher priority. A WHILE has a limit of its own.""",
+Try again, allow more time, or give the work a higher priority. A WHILE has its own time limit.""",
     ResultCode.MISSED_DEADLINE_PERSISTENT: """\
-Allow more time; the same again will miss the limit again.""",
+Allow more time. The same work will miss the same limit again.""",
     ResultCode.RESOURCE_EXHAUSTED_TRANSIENT: """\
-Try again when less is under way.""",
+Try again when fewer compilations or executions are in progress.""",
     ResultCode.RESOURCE_EXHAUSTED_PERSISTENT: """\
 Use another device, or a smaller model.""",
     ResultCode.DEAD_OBJECT: """\
-The driver's process has ended. The next call finds it restarted where drivers have
-[processes of their own](isolation.md).""",
+The driver's process has ended. If the driver has [its own process](isolation.md), the next call starts it again.""",
 }
 """Advice to a caller that gets the code."""
 
@@ -45,9 +44,10 @@ HEAD = """\
 
 <!-- Written by `python -m tools.result_codes`; a test compares this page with the code. -->
 
-What calls return in C, and raise in Python. In C `nnapi_last_error()` says in words why the last call of a thread
-failed; in Python `str(error)` does, `error.code` is the code, and `error.where` the operation, where there is one.
-`NnapiError` catches all, `MissedDeadlineError` and `ResourceExhaustedError` two each.
+Calls return these codes in C, and raise these exceptions in Python. In C, `nnapi_last_error()` returns the reason why
+the last call of a thread failed. In Python, `str(error)` is the reason and `error.code` the code; `error.where` is
+the operation, if the error concerns one. All exceptions are subclasses of `NnapiError`. `MissedDeadlineError` and
+`ResourceExhaustedError` are the parents of the two exceptions with their name.
 
 | code | `ANEURALNETWORKS_` | Python |
 | --- | --- | --- |

@@ -56,7 +56,7 @@ def test_section_of_softmax() -> None:
         == """\
 ## SOFTMAX
 
-Operation 25, from level 1 on. Takes inputs without elements.
+Operation 25, from level 1 on. Accepts inputs without elements.
 
 **Inputs** (2 or 3)
 
