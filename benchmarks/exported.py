@@ -25,20 +25,20 @@ HEAD = """# Models as files
 <!-- Written by `python -m benchmarks.exported --step 8 --models FOLDER`. -->
 
 `nnapi export MODEL -o out.tflite` and `nnapi.export(model, "out.onnx")` write a loaded, built or recorded model as a
-file for other programs. The file computes the same function as the model. An operation becomes one operator of the
-format, or several. If the format cannot express an operation, one error lists every such operation with its reason,
-and nothing is written.
+file for other programs. The file computes the same function as the model. Each operation becomes one or more operators
+of the format. If the format cannot express some operations, one error lists all of them with the reasons, and no file
+is written.
 
-- **Names** of inputs, outputs, tensors and subgraphs stay; in ONNX they are made unique. Dynamic dimensions of the
-  model are dynamic in the file.
+- The exporter keeps the **names** of inputs, outputs, tensors and subgraphs; for ONNX it makes them unique. Dynamic
+  dimensions of the model are dynamic in the file.
 - **.onnx** (needs `pip install 'nnapi[onnx]'`) uses opset 20, or 21 if the model has 16-bit quantized values.
-  Quantized values lie between QuantizeLinear and DequantizeLinear. Filters keep their scale per channel; biases are
-  int32 with the product of the scales. Images are transposed to NCHW once at each input and output. IF becomes If,
-  WHILE becomes Loop. Constants of more than 2 GiB lie in FILE.data beside the file. Every file passes the checker of
-  the `onnx` package.
+  QuantizeLinear and DequantizeLinear enclose quantized values. Filters keep their scale per channel. Biases are int32;
+  their scale is the product of the scales of input and filter. Images are transposed to NCHW once at each input and
+  output. IF becomes If, WHILE becomes Loop. If the constants exceed 2 GiB, they are stored in FILE.data beside the
+  file. Every file passes the checker of the `onnx` package.
 - **.tflite**: IF and WHILE refer to subgraphs. float16 is stored as float16 and computed as float32. States of
-  recurrent cells are variables; every run starts from the states of the model. Weights that the model permits to stay
-  quantized beside floats are those of TFLite's dynamic-range operators.
+  recurrent cells are variables; every run starts from the states of the model. If the model permits quantized weights
+  in operations on floats, the file has TFLite's dynamic-range operators.
 - Recurrent operations that a format lacks are decomposed into products and sums, up to 256 steps.
 - `nnapi export RECORDING.npz -o FOLDER [--format onnx]` writes every model that an application made (`NNAPI_RECORD`),
   and lists those that cannot be written.

@@ -198,39 +198,40 @@ INTRODUCTION = """# ONNX
 
 <!-- Written by `python -m benchmarks.onnx_nodes`; a test compares it with what becomes of the tests. -->
 
-`nnapi.load("model.onnx")` reads ONNX from opset 6 on, with the library `onnx` (`pip install 'nnapi[onnx]'`). An
-operator has a rule, is replaced by the operators that ONNX defines it by, or is refused with a reason. One error lists
-everything that is refused in a file. Constants are computed while the file is read. int64 becomes int32 and float64
-becomes float32, with a note in `Model.notes`.
+`nnapi.load("model.onnx")` reads ONNX from opset 6 on, with the library `onnx` (`pip install 'nnapi[onnx]'`). The
+importer has a rule for an operator, replaces it by the operators of its definition in ONNX, or refuses it with a
+reason. One error lists all refusals of a file. Constants are computed while the file is read. int64 becomes int32 and
+float64 becomes float32, with a note in `Model.notes`.
 
 Dynamic dimensions stay dynamic where NNAPI can express that. Otherwise the model is compiled for the shapes of each
 run, and the last eight compilations are kept; `explain()` lists how long each took. Some inputs grow by one at each
-run, as a decoder's past keys. They are padded to a multiple of 64, if a trial with large random values as padding shows
-that no result changes: 64 tokens take two compilations. The compilations of a file are cached by shapes: another
-process that runs the same file on the same shapes neither imports nor lowers it again.
+run, for example a decoder's past keys. They are padded to a multiple of 64 if a trial with large random values as
+padding changes no result. So 64 tokens take two compilations. The compilations of a file are cached by shapes: another
+process that runs the same file on the same shapes neither imports nor lowers the file again.
 `nnapi.load(path, shapes={{"x": (1, 3, 224, 224)}})` fixes dimensions.
 
-Images are NCHW in the file. TRANSPOSE changes them to NHWC where a network begins, and back where it ends. NNAPI's
-layout argument is not used: an engine that computes in NHWC would transpose before and after every operation. With the
-argument, chains of 4 and 8 convolutions took 1.15 and 1.66 times as long on xnnpack-cpu (runs alternated in one
-process). On openvino-cpu, which has its own order, they took as long as without it.
+Images are NCHW in the file. A TRANSPOSE at the beginning of the network changes them to NHWC, and another at the end
+changes them back. NNAPI's layout argument is not used: an engine that computes in NHWC would transpose before and after
+every operation. On xnnpack-cpu, chains of 4 and 8 convolutions took 1.15 and 1.66 times as long with the argument (runs
+alternated in one process). On openvino-cpu, which has its own layout, they took equally long with and without it.
 
 The library `onnx` has four sets of models:
 
-| set | models | pass | the others |
+| set | models | pass | reason why the others do not |
 | --- | --- | --- | --- |
-| converted from PyTorch | 82 | 65 | have inputs of rank 5, which no operation of NNAPI takes |
+| converted from PyTorch | 82 | 65 | inputs of rank 5, which no operation of NNAPI accepts |
 | PyTorch's operators | 35 | 30 | one has an input of rank 6; four have float64 inputs that are infinite in float32 |
 | simple | 23 | 7 | sequences, texts and gradients |
 | light | 9 | 6 load | the weights are not in the file and would take more than 256 MB |
 
-Networks that PyTorch exports agree with ONNX Runtime to 1e-4, with either of its exporters. If ONNX Runtime's tool
-quantizes them, each operation agrees within 1 quantization step.
+Networks that either of PyTorch's exporters writes agree with ONNX Runtime to 1e-4. If ONNX Runtime's tool quantizes
+them, each operation agrees within 1 quantization step.
 
-The 64 architectures of `python -m benchmarks.architectures` have random weights; PyTorch 2.13 or 2.14 exported them.
-61 load and agree with ONNX Runtime to 4e-6 of the largest value. So do their exports in LiteRT and ONNX Runtime. No
-export ended a process. ViT and MLP-Mixer give zeros without training; the inputs of their last layer agree.
-[Performance](performance.md#networks-slower-than-onnx-runtime) lists those that are slower than ONNX Runtime.
+The 64 architectures of `python -m benchmarks.architectures` have random weights; PyTorch 2.13 or 2.14 exported them. 61
+of them load, and their results agree with ONNX Runtime to 4e-6 of the largest value. nnapi also exported these
+networks: in LiteRT and ONNX Runtime, the exported files agree as closely, and none ended a process. The outputs of ViT
+and MLP-Mixer are zeros without training; there, the inputs of the last layer agree.
+[Performance](performance.md#networks-slower-than-onnx-runtime) lists the networks that are slower than ONNX Runtime.
 
 | kind of network | outcome |
 | --- | --- |
@@ -238,16 +239,18 @@ export ended a process. ViT and MLP-Mixer give zeros without training; the input
 | other text: CLIP's encoder, GPT-2, Llama, T5, Mamba, LSTM and GRU taggers | right |
 | sound: wav2vec 2.0, HuBERT, HiFi-GAN, Encodec without its quantizer, WaveNet | right |
 | pictures: AlexNet, VGG-11, ResNet-18 and -50, ResNeXt, Res2Net, RegNet, DenseNet, GoogLeNet, Inception v3 | right |
-| small ones: RepVGG, MobileNetV2 and V3, MNASNet, EfficientNet-B0, GhostNet, ShuffleNet V2, SqueezeNet, HRNet | right |
+| small networks for pictures: RepVGG, MobileNetV2 and V3, MNASNet, EfficientNet-B0, GhostNet | right |
+| small networks for pictures: ShuffleNet V2, SqueezeNet, HRNet | right |
 | attention: ViT, DeiT, Swin, MaxViT, MobileViT, EdgeNeXt, LeViT, ConvNeXt, MLP-Mixer, PoolFormer | right |
-| pictures that are made: ESPCN, DCGAN, a diffusion U-Net | right |
+| networks that generate pictures: ESPCN, DCGAN, a diffusion U-Net | right |
 | depth, segmentation, detection: DPT, SegFormer, DeepLabv3, FCN, LR-ASPP, YOLOS, DETR | right |
 | video: R3D | refused: a convolution of rank 5 |
 | detection that suppresses boxes: SSDlite, RetinaNet | refused: NonZero, and NonMaxSuppression within an If |
 
-The table lists the tests of operators in onnx {version} on `nnapi-reference`. A test is *passed* as it is, *frozen* if
-it passes once its parameters (shapes, axes, weights of recurrent cells, scales) are constants, as they are in networks,
-or *refused*; the last column has the most frequent reason. None is wrong, there or on the devices chosen by default.
+The table lists the tests of operators in onnx {version} on `nnapi-reference`. A test is *passed* if it passes
+unchanged. It is *frozen* if it passes once its parameters (shapes, axes, weights of recurrent cells, scales) are
+constants, as they are in networks. Otherwise it is *refused*; the last column has the most frequent reason. No test
+gives a wrong result, neither on `nnapi-reference` nor on the devices chosen by default.
 
 """
 
@@ -261,7 +264,7 @@ def page(cases: Iterable[NodeCase], outcomes: Mapping[str, Outcome]) -> str:
         found[case.operator].append(outcomes[case.name])
     totals = Counter(each.kind for each in outcomes.values())
     rows = [
-        f"Of {totals.total()} tests {totals['passed']} pass as they are, {totals['frozen']} with constants, and "
+        f"Of {totals.total()} tests, {totals['passed']} pass unchanged, {totals['frozen']} pass with constants, and "
         f"{totals['refused']} are refused.",
         "",
         "| operator | passed | frozen | refused | why |",
@@ -273,7 +276,7 @@ def page(cases: Iterable[NodeCase], outcomes: Mapping[str, Outcome]) -> str:
 
 def _untested(operators: Iterable[str]) -> str:
     names = sorted(set(RULES.modules) - set(operators), key=str.lower)
-    return f"ONNX has no such tests of {', '.join(names)}, which have rules too."
+    return f"These operators have rules, but no tests in the library: {', '.join(names)}."
 
 
 def _row(operator: str, outcomes: Sequence[Outcome]) -> str:
