@@ -95,14 +95,14 @@ def tabulate_examples(step: int, show: bool) -> tuple[list[str], int]:
                 if each.kind == "refused":
                     reasons[operation][each.reason] += 1
     rows = [
-        f"Of {len(entries):,} public examples (frozen: passed once all inputs but the first are constants):",
+        f"Outcomes of {len(entries):,} public examples (*frozen*: passed once all inputs but the first are constants):",
         "",
         "| run by | passed | frozen | refused | wrong |",
         "|---|---|---|---|---|",
     ]
     rows += [f"| {way} | " + " | ".join(str(totals[way][kind]) for kind in KINDS) + " |" for way in WAYS]
-    rows += ["", "By operation, examples passed, frozen or not, of those that have it:", ""]
-    rows += [f"| operation | {' | '.join(WAYS)} | refused most often because |", "|---" * (len(WAYS) + 2) + "|"]
+    rows += ["", "For each operation, passed and frozen examples out of all examples with the operation:", ""]
+    rows += [f"| operation | {' | '.join(WAYS)} | most frequent reason of refusal |", "|---" * (len(WAYS) + 2) + "|"]
     for operation, ways in sorted(found.items()):
         counts = " | ".join(f"{ways[way]['passed'] + ways[way]['frozen']} of {ways[way].total()}" for way in WAYS)
         why = reasons[operation].most_common(1)
@@ -115,9 +115,10 @@ KINDS = ("passed", "frozen", "refused", "wrong")
 
 NETWORKS = [
     "",
-    "Networks beside `nnapi-reference` on the same random inputs: the largest difference, of floats relative to "
-    "the largest. Rounding adds up through a quantized network; LiteRT's own two kinds of kernels are up to 9 "
-    "steps apart in `tf2_mobilenet_v2_1.0_224_ptq`, and each operation of it agrees within one.",
+    "The next table compares networks with `nnapi-reference` on the same random inputs. It lists the largest "
+    "difference; for floats it is relative to the largest value. Rounding differences add up through a quantized network: in "
+    "`tf2_mobilenet_v2_1.0_224_ptq`, LiteRT's XNNPACK and built-in kernels differ by up to 9 steps, although each "
+    "operation agrees within one step.",
     "",
     "| model | LiteRT | ONNX Runtime |",
     "|---|---|---|",

@@ -33,15 +33,16 @@ PICTURES = {
 SOUNDS = ("speech", "yamnet", "kws", "keyword", "wakeword")
 NUMBERS = ("ad01", "dtln", "hello", "add_trivial", "text")
 TAIL = """
-## Wrong results of right decoding
+## Models with wrong results, although nnapi decodes them correctly
 
-- `posenet_mnv1_100_257_int8` finds nobody: its quantization was calibrated on pixels 0 to 255, its weights expect -1
-  to 1. So the input has steps of 1, and no score can exceed 0.5, because the logits of the heat maps end at 0. The same
-  weights as floats, with pixels scaled to -1 to 1, score 1.00 for the nose in `grace_hopper.bmp` and in `face.jpg`.
+- `posenet_mnv1_100_257_int8` finds nobody. Its quantization was calibrated on pixels 0 to 255, but its weights expect
+  -1 to 1. So one quantization step of the input is 1. The quantized logits of the heat maps are at most 0, so no score
+  exceeds 0.5. With the same weights as floats and pixels scaled to -1 to 1, the nose scores 1.00 in `grace_hopper.bmp`
+  and in `face.jpg`.
 - `blazepose_landmark_lite_f16` expects the crop that MediaPipe makes around a detected person: from head to feet, the
-  hips in the middle. On a portrait it reports a person with wrong landmarks. A portrait in the upper half of a square
-  picture of twice its height gets the right shoulders.
-- `cpm_pose_float` and `hourglass_pose_float` expect people in whole, so a picture takes 60 % of their input. On
+  hips in the middle. On a portrait, the model reports a person with wrong landmarks. Put the portrait into the upper
+  half of a square picture that is twice as high: then the shoulders are right.
+- `cpm_pose_float` and `hourglass_pose_float` expect whole people, so nnapi scales a picture to 60 % of their input. On
   portraits, head, neck and shoulders are right. Points near an edge of the picture, such as elbows, may be wrong.
 - `hand_landmark_3d_intquant` finds no hand, because the picture shows none.
 """
