@@ -116,8 +116,8 @@ KINDS = ("passed", "frozen", "refused", "wrong")
 NETWORKS = [
     "",
     "The next table compares networks with `nnapi-reference` on the same random inputs. It lists the largest "
-    "difference; for floats it is relative to the largest value. Rounding differences add up through a quantized network: in "
-    "`tf2_mobilenet_v2_1.0_224_ptq`, LiteRT's XNNPACK and built-in kernels differ by up to 9 steps, although each "
+    "difference; for floats it is relative to the largest value. Rounding differences add up in a quantized network: "
+    "in `tf2_mobilenet_v2_1.0_224_ptq`, LiteRT's XNNPACK and built-in kernels differ by up to 9 steps, although each "
     "operation agrees within one step.",
     "",
     "| model | LiteRT | ONNX Runtime |",
