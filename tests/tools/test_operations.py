@@ -114,7 +114,7 @@ def test_lists_models_and_outputs() -> None:
     )
     assert cells(OperationCode.ADD, "out")[-1] == "free"
     assert cells(OperationCode.MAX_POOL_2D, "out")[-1] == "those of `input`"
-    assert "gives BAD_DATA" in section(REGISTRY[OperationCode.RESHAPE])
+    assert "Returns BAD_DATA" in section(REGISTRY[OperationCode.RESHAPE])
 
 
 @pytest.mark.shared
