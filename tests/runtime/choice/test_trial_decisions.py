@@ -8,9 +8,10 @@ from nnapi.codes import PreferenceCode
 from nnapi.drivers.base import PrepareOptions
 from nnapi.runtime.choice import trial as module
 from nnapi.runtime.choice import tune as tuning
+from nnapi.runtime.choice.challenger import compare_with
 from nnapi.runtime.choice.evidence import Standing
 from nnapi.runtime.choice.record import Comparison, Record
-from nnapi.runtime.choice.trial import SPIN, Stage, _compare_with
+from nnapi.runtime.choice.trial import SPIN, Stage
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan
 from tests.runtime.choice.trial_cases import MODEL, Machine, Rival, X, among, make, plan_on
 
@@ -37,7 +38,9 @@ def test_up_to_five_plans_that_are_predicted_to_be_less_than_four_times_slower_a
     monkeypatch.setattr("nnapi.runtime.choice.predict.list_plans", lambda question, threads: plans)
     found = make(machine)
     found.active = ReadyPlan(plans[0], Mock())
-    assert [plan.devices[0] for plan in found._list_challengers(found.question)] == names
+    found.begin_on([X])
+    found.prepare()
+    assert [plan.devices[0] for plan in found._plans] == names
 
 
 def test_plans_that_were_excluded_are_not_tried_again(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,7 +51,9 @@ def test_plans_that_were_excluded_are_not_tried_again(machine: Machine, monkeypa
         Comparison("everything on slow", 1e-3, [-0.1], Standing.ON_TRIAL),
     ]
     found = make(machine, known)
-    assert [plan.devices[0] for plan in found._list_challengers(found.question)] == ["slow"]
+    found.begin_on([X])
+    found.prepare()
+    assert [plan.devices[0] for plan in found._plans] == ["slow"]
 
 
 @pytest.mark.parametrize(
@@ -123,7 +128,7 @@ def test_a_trial_is_decided_once_nobody_is_left_on_trial(machine: Machine) -> No
 
 def test_the_winner_is_compared_with_the_plan_before_and_with_the_others(machine: Machine) -> None:
     best, other = Rival("fast", [0.5, 0.3], Standing.FASTER), Rival("fair", [0.1, 0.3], Standing.FASTER, reason="no")
-    before, others = _compare_with(best, "everything on first", [other, best])  # type: ignore[arg-type,list-item]
+    before, others = compare_with(best, "everything on first", [other, best])  # type: ignore[arg-type,list-item]
     assert before == Comparison("everything on first", 0.0, [-0.5, -0.3], Standing.SLOWER)
     assert others[:2] + others[3:] == ("fair", 2e-3, Standing.SLOWER, "no")
     assert others.logs == pytest.approx([-0.3, -0.1])

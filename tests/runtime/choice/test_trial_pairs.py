@@ -129,7 +129,7 @@ def test_a_trial_may_end_while_results_are_compared(machine: Machine) -> None:
     found = make(machine)
     rival = Mock(reason="", is_on_trial=False, is_faster=False)
     rival.judge.side_effect = lambda *arguments: found.stop()
-    found._pending.append((rival, [X], [X]))
+    found._pending.append((rival, [X], [X], [X]))
     found.judge()
     assert not found._pending
 
@@ -140,3 +140,41 @@ def test_a_gap_drops_the_challenger_that_waits_for_a_run(machine: Machine) -> No
     found.spent, found._opponent = 10.0, found.challengers[0]
     assert found.measure_pair()
     assert found._opponent is None
+
+
+def test_runs_beside_the_tuner_s_work_do_not_count(machine: Machine) -> None:
+    """They wait for the interpreter, so a tiny model seems to take milliseconds."""
+    found = among(make(machine))
+    found._recent.extend([1e-4] * 3)
+    assert found.active_seconds == 1e-4
+    found._worked = 50.0
+    found.observe([X], [X], 49.99, 9e-3)
+    assert (list(found._recent), found.active_seconds) == ([], 1e-4)
+    found.observe([X], [X], 50.01, 2e-4)
+    assert list(found._recent) == [2e-4]
+
+
+def test_a_run_beside_a_comparison_is_not_the_counterpart_of_a_challenger(machine: Machine) -> None:
+    rival = Mock(is_on_trial=True)
+    found = among(make(machine))
+    found._opponent, found._worked = rival, 50.0
+    found.observe([X], [X], 49.99, 9e-3)
+    assert not rival.add_pair.called
+    assert found._opponent is None
+
+
+def test_the_tuner_works_while_it_prepares_and_compares(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, marks = make(machine), list[float]()
+    rival = Mock(reason="", is_faster=False, is_on_trial=False, evidence=Mock(logs=[]))
+    rival.judge.side_effect = lambda *arguments: marks.append(found._worked)
+    monkeypatch.setattr(found, "_try", lambda *arguments: marks.append(found._worked) or rival)
+    found.begin_on([X])
+    found.prepare()
+    assert found._worked == machine.clock.now
+    while found.prepare_next():
+        pass
+    found._pending.append((rival, [X], [X], [X]))
+    found.judge()
+    assert marks
+    assert set(marks) == {math.inf}
+    assert found._worked == machine.clock.now

@@ -2,15 +2,16 @@
 
 import math
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from nnapi.drivers.base import Request
 from nnapi.drivers.wrapping import find_direct
 from nnapi.errors import NnapiError
-from nnapi.model.model import Model
 from nnapi.model.operand import Array
 from nnapi.runtime.choice.evidence import Evidence, Standing
+from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.record import Comparison
 from nnapi.runtime.executors.prepared_partitions import ClaimedError, ReadyPlan
 from nnapi.runtime.executors.stopwatch import Stopwatch
@@ -31,6 +32,7 @@ MARGIN, DOUBTFUL_MARGIN = 1.02, 1.03
 """Factors by which a challenger must be faster; the second if it is divided or its engine starts slowly."""
 
 Inputs = Sequence[Array | None]
+Given = TypeVar("Given", Array, Array | None)
 Infer = Callable[[Inputs], Sequence[Array]]
 
 
@@ -39,6 +41,10 @@ def open_inference(ready: ReadyPlan, inputs: Inputs) -> Infer:
     shapes = [array.shape for array in inputs if array is not None]
     direct = find_direct(ready.prepared, shapes, False) if all(shapes) and len(shapes) == len(inputs) else None
     return direct or (lambda given: ready.prepared.execute(Request(given)).outputs)  # type: ignore[return-value]
+
+
+def copy_arrays(arrays: Sequence[Given]) -> list[Given]:
+    return [array if array is None else np.array(array) for array in arrays]
 
 
 def count_runs(seconds: float) -> int:
@@ -153,13 +159,13 @@ class Challenger:
         if self.is_on_trial and self.evidence.is_likely_faster(self._margin):
             self.standing = Standing.FASTER
 
-    def judge(self, model: Model, expected: Sequence[Array], found: Sequence[Array]) -> None:
+    def judge(self, question: Question, inputs: Inputs, expected: Sequence[Array], found: Sequence[Array]) -> None:
         """Exclude it if its results differ by more than rounding explains."""
-        from nnapi.runtime.choice.judge import find_difference  # on demand: known models declare no operations
+        from nnapi.runtime.choice.third_opinion import find_fault  # on demand: known models declare no operations
 
-        if difference := find_difference(model, expected, found):
-            log.warning("%s of %s is excluded: %s", self.name, model.name, difference)
-            self.exclude(difference)
+        if fault := find_fault(question, inputs, expected, found):
+            log.warning("%s of %s is excluded: %s", self.name, question.model.name, fault)
+            self.exclude(fault)
 
     def exclude(self, reason: str, *, is_lasting: bool = True) -> None:
         """End its measurements; if that is lasting, in later processes too."""
@@ -177,3 +183,13 @@ class Challenger:
 
     def describe(self) -> Comparison:
         return Comparison(self.name, self.plan.predicted, self.evidence.logs, self.standing, self.reason)
+
+
+def compare_with(best: Challenger, before: str, challengers: Sequence[Challenger]) -> list[Comparison]:
+    """Return the comparisons of the winner: with the plan before, and by way of it with the others."""
+    found = [Comparison(before, 0.0, [-log for log in best.evidence.logs], Standing.SLOWER)]
+    for each in challengers:
+        if each is not best:
+            logs = [log - best.evidence.log_gain for log in each.evidence.logs]
+            found.append(Comparison(each.name, each.plan.predicted, logs, Standing.SLOWER, each.reason))
+    return found

@@ -57,9 +57,12 @@ def measure(pairs: Iterable[Pair]) -> Distance:
     return Distance(largest, in_steps, decibels)
 
 
-def find_difference(model: Model, expected: Sequence[Array], found: Sequence[Array]) -> str | None:
-    """Describe the first output that differs by more than rounding explains; None where none does."""
-    least, unstable = _find_tolerance(model), _find_unstable(model)
+def find_difference(
+    model: Model, expected: Sequence[Array], found: Sequence[Array], least: float | None = None
+) -> str | None:
+    """Describe the first output that differs by more than rounding explains, or by less than ``least`` decibels; None
+    where none does."""
+    least, unstable = find_tolerance(model) if least is None else least, _find_unstable(model)
     for number, (index, right, given) in enumerate(zip(model.outputs, expected, found, strict=True)):
         operand = model.operands[index]
         label = f"output {number} ({operand.name or operand.type})"
@@ -81,7 +84,19 @@ def find_difference(model: Model, expected: Sequence[Array], found: Sequence[Arr
     return None
 
 
-def _find_tolerance(model: Model) -> float:
+def measure_agreement(model: Model, right: Sequence[Array], found: Sequence[Array]) -> float:
+    """Return the least decibels of an output; infinite where none differs. Unstable outputs do not count."""
+    unstable, least = _find_unstable(model), np.inf
+    for index, wanted, given in zip(model.outputs, right, found, strict=True):
+        if index not in unstable:
+            operand = model.operands[index]
+            decibels = measure([(operand.type.scale, operand.type.zero_point, wanted, given)]).decibels
+            least = least if decibels is None else min(least, decibels)
+    return least
+
+
+def find_tolerance(model: Model) -> float:
+    """Return the least decibels of results that agree."""
     codes = {operand.type.code for operand in model.operands}
     if model.dynamic_range or any(operand.type.scale for operand in model.operands):
         return QUANTIZED

@@ -102,6 +102,16 @@ def cache_plan(question: Question, ready: ReadyPlan, *, is_decided: bool) -> Non
             cache.keep_plan(partition.device, partition.model, options, text)  # it was prepared for another plan
 
 
+def replace_cached(question: Question, before: Plan, ready: ReadyPlan) -> None:
+    """Cache a decided plan; forget the one ``before`` it."""
+    cache = question.cache
+    if cache is not None and before.is_simple and before.identity != ready.plan.identity:
+        for device in question.devices:
+            if device.name == before.devices[0]:
+                cache.forget(device, question.options)
+    cache_plan(question, ready, is_decided=True)
+
+
 def _write_plan(question: Question, plan: Plan) -> bytes:
     times = None if plan.measured is None else (plan.predicted, plan.measured, plan.alternatives)
     found = {

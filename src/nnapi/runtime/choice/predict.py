@@ -1,7 +1,7 @@
 """The plan that is predicted to be fastest, by the timings that drivers ship."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from nnapi.codes import PreferenceCode
@@ -22,6 +22,8 @@ WORTH_SHARING = 3e-4
 """Seconds of a run on one thread below which waking other threads costs more than it helps."""
 TINY = 2e-5
 """Seconds of a run on the nominal processor below which no trial pays: a preparation takes longer than thousands."""
+CHALLENGERS, HOPELESS = 5, 4.0
+"""Number of plans that are tried, at most, and the predicted ratio to the fastest plan beyond which none is."""
 
 
 class Prediction(NamedTuple):
@@ -80,6 +82,13 @@ def list_plans(question: Question, threads: int | None) -> list[Plan]:
     tables = find_tables(question.usable, threads or 1, question.model)
     answers = DeviceAnswers(question.model, question.usable, question.options.preference, None, tables)
     return [plan.on_threads(threads) for plan in make_plans(answers)]
+
+
+def list_challengers(question: Question, threads: int | None, excluded: Collection[str]) -> list[Plan]:
+    """List the most promising plans, but those of ``excluded`` identities."""
+    plans = sorted(list_plans(question, threads), key=lambda plan: plan.predicted)
+    limit = HOPELESS * plans[0].predicted
+    return [plan for plan in plans if plan.identity not in excluded and plan.predicted < limit][:CHALLENGERS]
 
 
 def exclude(claims: Sequence[ClaimedError]) -> dict[tuple[str, Model, int], str]:

@@ -3,22 +3,31 @@ time. At the end at most one takes over, between runs."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from enum import Enum, auto
 from typing import Protocol
-
-import numpy as np
 
 from nnapi.locks import make_lock
 from nnapi.model.borrowed import hold
 from nnapi.model.operand import Array
-from nnapi.runtime.choice.challenger import Challenger, Inputs, count_runs, open_inference, time_runs, time_warm
+from nnapi.runtime.choice.challenger import (
+    Challenger,
+    Inputs,
+    compare_with,
+    copy_arrays,
+    count_runs,
+    open_inference,
+    time_runs,
+    time_warm,
+)
 from nnapi.runtime.choice.evidence import Standing, has_drifted, log_ratio
-from nnapi.runtime.choice.knowledge import cache_plan
+from nnapi.runtime.choice.knowledge import replace_cached
 from nnapi.runtime.choice.question import Question
-from nnapi.runtime.choice.record import MEASURED, PREDICTED, Comparison, Record, keep
+from nnapi.runtime.choice.record import MEASURED, PREDICTED, Record, keep
 from nnapi.runtime.executors.fast_path import is_dynamic
 from nnapi.runtime.executors.observed import Observer
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan, prepare_plan
@@ -30,10 +39,8 @@ log = Log("nnapi.ExecutionPlan")
 
 SHARE, GRACE = 0.05, 0.1
 """Share of the time spent in runs that measurements may take, and seconds on top."""
-CHALLENGERS = 5
-HOPELESS_PREDICTION, HOPELESS = 4.0, 3.0
-"""Predicted ratio to the fastest plan beyond which a plan is not prepared; measured ratio beyond which it is dropped
-without a pair."""
+HOPELESS = 3.0
+"""Measured ratio to the fastest plan beyond which a challenger is dropped without a pair."""
 BEHIND = 0.3
 """Log ratio to the fastest winner behind which a plan with fewer than two pairs is dropped."""
 RECENT = 8
@@ -102,7 +109,9 @@ class Trial:
         self._opponent: Challenger | None = None
         """The challenger that ran once, and is compared with the next run."""
         self._turn = make_lock()
-        self._pending: deque[tuple[Challenger, Sequence[Array], Sequence[Array]]] = deque()
+        self._pending: deque[tuple[Challenger, Inputs, Sequence[Array], Sequence[Array]]] = deque()
+        self._worked = 0.0
+        """When the tuner last ended a preparation or comparison; infinite during one."""
 
     # Runs
 
@@ -118,23 +127,22 @@ class Trial:
         self._gap, self._gap_before = min(gap, self._gap_before), gap  # a run may wait for the tuner once
         self.last_run = time.perf_counter()
         self.spent += seconds
+        is_beside = begin < self._worked  # runs beside preparations and comparisons take longer
         if self._opponent is not None:  # the run after a measurement finds caches as cold
-            if self._opponent.is_on_trial:
+            if self._opponent.is_on_trial and not is_beside:
                 self._opponent.add_pair(seconds)
             self._opponent = None
             return
         if self._skips:
             self._skips -= 1
             return
-        if self._is_dynamic:
+        if self._is_dynamic or is_beside:
             self._recent.clear()
-        self._recent.append(seconds)
+        if not is_beside:
+            self._recent.append(seconds)
         if self._sample is None and self.stage is Stage.WAITING:
             self._take_sample(inputs)
-        if self.stage is not Stage.COMPARING or self._has_gaps:
-            return
-        if self._plans or self._pending:  # runs beside preparations and comparisons take longer
-            self._recent.clear()
+        if self.stage is not Stage.COMPARING or self._has_gaps or self._plans or self._pending or is_beside:
             return
         challenger = self._find_next()
         wanted = 1 if self._is_dynamic or challenger is None else count_runs(challenger.seconds)
@@ -159,7 +167,7 @@ class Trial:
 
     def _take_sample(self, inputs: Inputs) -> None:
         try:
-            self._sample = [None if array is None else np.array(array) for array in inputs]
+            self._sample = copy_arrays(inputs)
         except MemoryError as error:
             self.stop(str(error))
             return
@@ -186,9 +194,14 @@ class Trial:
         if sample is None or model is None:
             self.stop("the client has freed the model's constants")
             return
+        from nnapi.runtime.choice.predict import list_challengers  # on demand: a process may end before
+
         self._held = self.question._replace(model=model)
-        self._reference = time_warm(Stopwatch(threads=self.threads), open_inference(self.active, sample), sample)
-        self._plans = deque(self._list_challengers(self._held))
+        watch = Stopwatch(self.active_seconds, self.threads)
+        with self._working():
+            self._reference = time_warm(watch, open_inference(self.active, sample), sample)
+            excluded = {self.active.plan.identity} | {name for name, known in self._known.items() if known.reason}
+            self._plans = deque(list_challengers(self._held, self.threads, excluded))
         self.stage = Stage.COMPARING
 
     def prepare_next(self) -> bool:
@@ -196,7 +209,14 @@ class Trial:
         question, sample, reference = self._held, self._sample, self._reference
         if not self._plans or question is None or sample is None or reference is None:
             return False
-        plan, (seconds, expected) = self._plans[0], reference
+        with self._working():
+            self.challengers.append(self._try(self._plans[0], question, sample, *reference))
+            self._plans.popleft()
+        return True
+
+    def _try(
+        self, plan: Plan, question: Question, sample: Inputs, seconds: float, expected: Sequence[Array]
+    ) -> Challenger:
         known = self._known.get(plan.identity)
         slow = {device.name for device in question.devices if device.starts_slowly}
         is_doubtful = len(plan.devices) > 1 or not slow.isdisjoint({*plan.devices} - {*self.active.plan.devices})
@@ -204,7 +224,7 @@ class Trial:
         options = question.options._replace(threads=plan.threads)
         found = challenger.prepare(lambda: prepare_plan(plan, question.devices, options, question.cache), sample)
         if found is not None:
-            challenger.judge(question.model, expected, found)
+            challenger.judge(question, sample, expected, found)
             limit = HOPELESS * min([seconds, *(each.seconds for each in self.challengers if each.is_on_trial)])
             while challenger.seconds > limit and challenger.time_again(sample):
                 pass
@@ -212,18 +232,7 @@ class Trial:
             if challenger.seconds > limit:
                 challenger.evidence.add(seconds, challenger.seconds)
                 challenger.drop()
-        self.challengers.append(challenger)
-        self._plans.popleft()
-        return True
-
-    def _list_challengers(self, question: Question) -> list[Plan]:
-        from nnapi.runtime.choice.predict import list_plans
-
-        own = self.active.plan.identity
-        plans = sorted(list_plans(question, self.threads), key=lambda plan: plan.predicted)
-        excluded = {own} | {name for name, known in self._known.items() if known.reason}
-        limit = HOPELESS_PREDICTION * plans[0].predicted
-        return [plan for plan in plans if plan.identity not in excluded and plan.predicted < limit][:CHALLENGERS]
+        return challenger
 
     def use_gap(self) -> None:
         """Measure a pair, if no run has come for a while and the budget allows it."""
@@ -253,9 +262,10 @@ class Trial:
     def judge(self) -> None:
         """Compare the results of pairs; drop challengers far behind the best."""
         while self._pending and self._opponent is None:
-            challenger, expected, found = self._pending[0]
+            challenger, inputs, expected, found = self._pending[0]
             if not challenger.reason:
-                challenger.judge(self.question.model, expected, found)
+                with self._working():
+                    challenger.judge(self._held or self.question, inputs, expected, found)
             if self._pending:  # else a run has ended the trial
                 self._pending.popleft()
         best = max((each.log_gain for each in self.challengers if each.is_faster), default=None)
@@ -281,7 +291,7 @@ class Trial:
             chosen = self._guard(best.ready)
             seconds = best.seconds
             log.info("%s takes over from %s: %s", best.name, before.identity, best.evidence.describe())
-            comparisons = _compare_with(best, before.identity, self.challengers)
+            comparisons = compare_with(best, before.identity, self.challengers)
         else:
             chosen = self.active
         tried = {each.description for each in comparisons}
@@ -290,7 +300,7 @@ class Trial:
         self.active = chosen._replace(plan=record.add_times(chosen.plan))
         self.recorded = seconds
         keep(self.question, self.key, record)
-        self._cache(before)
+        replace_cached(self.question, before, self.active)
         self._end()
         return self.active
 
@@ -301,14 +311,6 @@ class Trial:
         self._pending.clear()
         for each in self.challengers:
             each.close()
-
-    def _cache(self, before: Plan) -> None:
-        cache = self.question.cache
-        if cache is not None and before.is_simple and before.identity != self.active.plan.identity:
-            for device in self.question.devices:
-                if device.name == before.devices[0]:
-                    cache.forget(device, self.question.options)
-        cache_plan(self.question, self.active, is_decided=True)
 
     def keep_progress(self) -> None:
         """Record the pairs so far for a later process."""
@@ -361,6 +363,14 @@ class Trial:
         price = found.price + (count_runs(found.seconds) * self.active_seconds if twice else 0.0)
         return found if not is_limited or self.cost + price <= GRACE + SHARE * self.spent else None
 
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        self._worked = math.inf
+        try:
+            yield
+        finally:
+            self._worked = time.perf_counter()
+
     def _await_idle_threads(self) -> None:
         if self.threads != 1:
             time.sleep(SPIN)
@@ -387,14 +397,4 @@ class Trial:
         number = len(challenger.evidence.logs) + (active is None)
         is_due = number in JUDGED or challenger.standing is Standing.FASTER
         if found is not None and is_due:
-            self._pending.append((challenger, [np.array(array) for array in outputs], found))
-
-
-def _compare_with(best: Challenger, before: str, challengers: Sequence[Challenger]) -> list[Comparison]:
-    """Return the comparisons of the winner: with the plan before, and by way of it with the others."""
-    found = [Comparison(before, 0.0, [-log for log in best.evidence.logs], Standing.SLOWER)]
-    for each in challengers:
-        if each is not best:
-            logs = [log - best.evidence.log_gain for log in each.evidence.logs]
-            found.append(Comparison(each.name, each.plan.predicted, logs, Standing.SLOWER, each.reason))
-    return found
+            self._pending.append((challenger, copy_arrays(inputs), copy_arrays(outputs), found))
