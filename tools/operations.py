@@ -197,7 +197,7 @@ def _quantization(parameter: Parameter, operation: Operation) -> str:
         return "; ".join(
             f"{_short(code)}: {Fraction(scale)} and {zero}" for code, (scale, zero) in parameter.quant.items()
         )
-    return "free" if any("QUANT" in type_name(code) for code in _possible(parameter, operation)) else ""
+    return "any" if any("QUANT" in type_name(code) for code in _possible(parameter, operation)) else ""
 
 
 def _numbers(form: Overload) -> str:

@@ -112,7 +112,7 @@ def test_lists_models_and_outputs() -> None:
     assert "**Outputs** (1 from level 3 on, 2 from level 4 on)" in section(
         REGISTRY[OperationCode.UNIDIRECTIONAL_SEQUENCE_RNN]
     )
-    assert cells(OperationCode.ADD, "out")[-1] == "free"
+    assert cells(OperationCode.ADD, "out")[-1] == "any"
     assert cells(OperationCode.MAX_POOL_2D, "out")[-1] == "those of `input`"
     assert "Returns BAD_DATA" in section(REGISTRY[OperationCode.RESHAPE])
 

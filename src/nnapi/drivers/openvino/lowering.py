@@ -37,7 +37,7 @@ class Lowered(Lowering[Value, Context]):
     """The values of a model's operands, as far as they can be computed, and the verdict on each operation."""
 
     rules = RULES
-    no_rule = "the engine's operations do not have this meaning"
+    no_rule = "the engine has no operation with this meaning"
     failures = (RuntimeError,)
     folds_dequantize = True
     decompose = staticmethod(decompose_call)
@@ -118,7 +118,7 @@ class Lowered(Lowering[Value, Context]):
         type = self.types[operand.index]
         if type is None:
             raise Unsupported(f"{name_of(operand)} is omitted")
-        require(type.code in ELEMENTS, f"{name_of(operand)} is {type.name}, which the engine does not compute in")
+        require(type.code in ELEMENTS, f"{name_of(operand)} is {type.name}, which the engine does not support")
         value = self.find_constant(operand.index)
         require(value is not None, f"{name_of(operand)} has dimensions that are not known: {type}")
         return Value(type, name_of(operand), value)

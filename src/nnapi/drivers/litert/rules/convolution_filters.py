@@ -136,7 +136,8 @@ def read_computed_filter(context: Context, name: str, channel: int) -> tuple[Ten
     count = math.prod(type.dimensions) // type.dimensions[channel]
     largest = count * WIDEST**2 * float(scales.max()) * input.scale / out.scale
     require(
-        largest <= MOST_PRODUCTS, f"{name} is computed, and its sums may reach {largest:.0f} LSB: too many for float"
+        largest <= MOST_PRODUCTS,
+        f"{name} is computed, and its sums may reach {largest:.0f} LSB: too many for exact floats",
     )
     units = (scales * np.float64(input.scale)).astype(np.float32)
     weights = context.stored_tensor(name)

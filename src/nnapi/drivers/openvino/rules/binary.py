@@ -56,7 +56,7 @@ def arithmetic(context: Context, lhs: Value, rhs: Value) -> Value:
 @lower(Op.DIV)
 def div(context: Context, lhs: Value, rhs: Value) -> Value:
     """NaN stays NaN under an activation: 0 / 0 is NaN."""
-    require(lhs.type.code != INT32, f"{lhs.name} is TENSOR_INT32, of which the engine's quotients are not exact")
+    require(lhs.type.code != INT32, f"{lhs.name} is TENSOR_INT32, for which the engine's quotients are not exact")
     (x, y), first = align([lhs, rhs])
     if rhs.array is not None and np.abs(rhs.array).min() >= SMALL:
         return context.result(op.divide(x, y), first=first)

@@ -28,7 +28,7 @@ def fully_connected(context: Context, input: Value, weights: Value, bias: Value)
 
 @lower(Op.BATCH_MATMUL)
 def batch_matmul(context: Context, lhs: Value, rhs: Value, adj_x: bool, adj_y: bool) -> Value:
-    require(lhs.type.code != INT32, f"{lhs.name} is TENSOR_INT32, of which the engine's products are not exact")
+    require(lhs.type.code != INT32, f"{lhs.name} is TENSOR_INT32, for which the engine's products are not exact")
     return context.result(op.matmul(lhs.real(), rhs.real(), adj_x, adj_y))
 
 
