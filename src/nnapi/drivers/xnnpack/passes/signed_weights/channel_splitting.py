@@ -30,15 +30,13 @@ class Outliers(dict[Tensor, Array]):
         if filter is None:
             return []
         within = math.prod(filter.shape[axis + 1 :])
-        slices: list[int] = np.unique(self[filter] // within % filter.shape[axis]).tolist()
-        return slices
+        return _list_distinct(self[filter] // within % filter.shape[axis])
 
     def list_copies(self, filter: Tensor) -> list[int]:
         """Return the input channels to be copied: those with such values, twice where two signed bytes are too few."""
         offsets, depth = self[filter], filter.shape[-1]
         is_far = abs(_subtract_zero_point(filter, offsets)) > 2 * REACH
-        channels: list[int] = np.concatenate([np.unique(each % depth) for each in (offsets, offsets[is_far])]).tolist()
-        return sorted(channels)
+        return sorted(_list_distinct(offsets % depth) + _list_distinct(offsets[is_far] % depth))
 
 
 def append_rest(filter: Tensor, outliers: Array, copies: Sequence[int]) -> Tensor:
@@ -51,6 +49,11 @@ def append_rest(filter: Tensor, outliers: Array, copies: Sequence[int]) -> Tenso
     result = filter.like(type="i8", shape=shape, scale=_repeat(filter.unit, filter.shape[0]), zero_point=0)
     result.write = partial(_write, filter, outliers, copies)
     return result
+
+
+def _list_distinct(numbers: Array) -> list[int]:
+    """Return the numbers in order; np.unique would load NumPy's masked arrays, which takes 10 ms."""
+    return sorted(set(numbers.tolist()))
 
 
 def _write(filter: Tensor, outliers: Array, copies: Sequence[int], result: Array) -> None:
