@@ -40,7 +40,7 @@ is written.
   recurrent cells are variables; every run starts from the states of the model. If the model permits quantized weights
   in operations on floats, the file has TFLite's dynamic-range operators.
 - Recurrent operations that a format lacks are decomposed into products and sums, up to 256 steps.
-- `nnapi export RECORDING.npz -o FOLDER [--format onnx]` writes every model that an application made (`NNAPI_RECORD`),
+- `nnapi export RECORDING.npz -o FOLDER [--format onnx]` writes every model that an application built (`NNAPI_RECORD`),
   and lists those that cannot be written.
 """
 

@@ -36,7 +36,7 @@ SIMD = ("avx", "avx2", "fma", "avx512f", "avx512_bf16", "avx512_fp16", "amx_tile
 """Features of processors by which engines choose their kernels."""
 
 INTRODUCTION = """\
-# NaN, infinities and the ends of float32
+# NaN, infinities and the limits of float32
 
 <!-- Written by `python -m tools.non_finite > docs/non-finite.md`; a test compares it with the devices. -->
 

@@ -14,8 +14,8 @@ The message names the argument. In C, a handle that was freed or never created h
 The message names the operation, the operand, the value and the rule. When a compilation is finished, the code means
 that none of the chosen devices supports an operation. The message then lists each device's reason.""",
     ResultCode.OP_FAILED: """\
-The message contains the driver's error. If the program named the devices, the runtime tries no other device. If it did
-not, the runtime repeats the partition on the CPU.""",
+The message contains the driver's error. If the program named the devices, the runtime tries no other device. Otherwise,
+the runtime repeats the partition on the CPU.""",
     ResultCode.BAD_STATE: """\
 The order of the calls is not permitted. Examples: a model was changed after finish, an execution that is not reusable
 was used twice, or two threads used one burst. The message names the state.""",
@@ -47,7 +47,7 @@ HEAD = """\
 Calls return these codes in C, and raise these exceptions in Python. In C, `nnapi_last_error()` returns the reason why
 the last call of a thread failed. In Python, `str(error)` is the reason and `error.code` the code; `error.where` is
 the operation, if the error concerns one. All exceptions are subclasses of `NnapiError`. `MissedDeadlineError` and
-`ResourceExhaustedError` are the parents of the two exceptions with their name.
+`ResourceExhaustedError` have two subclasses each, one transient and one persistent.
 
 | code | `ANEURALNETWORKS_` | Python |
 | --- | --- | --- |
