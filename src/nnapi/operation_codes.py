@@ -163,7 +163,7 @@ MODULES = {
     "blocks": ("DEPTH_TO_SPACE", "SPACE_TO_DEPTH", "BATCH_TO_SPACE_ND", "SPACE_TO_BATCH_ND", "CHANNEL_SHUFFLE"),
     "concatenation": ("CONCATENATION", "PACK", "SPLIT"),
     "control_flow": ("IF", "WHILE"),
-    "conv_2d": ("CONV_2D", "DEPTHWISE_CONV_2D", "GROUPED_CONV_2D"),
+    "convolution": ("CONV_2D", "DEPTHWISE_CONV_2D", "GROUPED_CONV_2D"),
     "elementwise": (
         *("RELU", "RELU1", "RELU6", "TANH", "LOGISTIC", "ELU", "HARD_SWISH"),
         *("ABS", "EXP", "FLOOR", "LOG", "NEG", "RSQRT", "SIN", "SQRT", "LOGICAL_NOT"),

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from nnapi.codes import OperationCode
 from nnapi.model.operand import ChannelQuantization, tensor
-from nnapi.ops import conv_2d
 from tests.ops.image_cases import (
     KINDS,
     NONE,
@@ -147,7 +146,7 @@ def test_padding_schemes_are_explicit_padding(
 def test_blocks_of_rows_are_put_together(monkeypatch: pytest.MonkeyPatch, batches: Any) -> None:
     random = np.random.default_rng(0)
     x, out = operands("float32", (batches, 7, 5, 2), (3, 3, 3, 2), 0, random)
-    monkeypatch.setattr(conv_2d, "BLOCK", batches * 2 * 3 * 18)  # two of five rows
+    monkeypatch.setattr("nnapi.ops.convolution.BLOCK", batches * 2 * 3 * 18)  # two of five rows
     y = run(CONV_2D, *x, *numbers(VALID, 1, 1, NONE))
     assert_stores(out, y, convolution(*real_operands(*x), NO_PADDING, (1, 1), (1, 1)))  # type: ignore[call-arg]
 

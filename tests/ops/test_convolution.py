@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from nnapi.errors import OpFailedError
 from nnapi.model.operand import ChannelQuantization, tensor
-from nnapi.ops.convolution import check_bias, pad_image, patches
+from nnapi.ops.convolution import pad_image, patches
+from nnapi.ops.convolution_parameters import check_bias
 from tests.ops.image_cases import dimensions, pairs, window
 from tests.ops.tensor_cases import quickly
 

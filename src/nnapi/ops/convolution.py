@@ -1,84 +1,167 @@
-"""Parameters, normalized arguments and image patches of convolutions."""
+"""Convolutions of images, plus bias and activation.
 
-from collections.abc import Sequence
+CONV_2D: an image convolved with filters, plus bias and activation.
+DEPTHWISE_CONV_2D: each channel of an image convolved with filters of its own, plus bias and activation.
+GROUPED_CONV_2D: an image convolved in groups of channels, plus bias and activation.
+"""
+
+from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from nnapi.codes import OperandCode
-from nnapi.errors import OpFailedError, need
-from nnapi.model.operand import Array, OperandType, as_float32
-from nnapi.model.operation import Arguments, Facet, Overload
-from nnapi.model.parameter import Scalar, Slot, Tensor, positive
-from nnapi.ops.shapes import Padding, Pair, describe_padding, spatial
-from nnapi.ops.types import BIAS, FILTER, QUANT8, reals
+from nnapi.codes import OperandCode, OperationCode
+from nnapi.errors import BadDataError, need
+from nnapi.model.facts import Facts, Kind
+from nnapi.model.operand import Array, OperandType, Shape
+from nnapi.model.operation import Operation
+from nnapi.model.parameter import REQUIRED, Activation, Layout, Scalar, Tensor, positive
+from nnapi.ops.convolution_parameters import (
+    DILATION,
+    check_bias,
+    declare_filter,
+    declare_overloads,
+    scale_facet,
+    strides,
+)
+from nnapi.ops.shapes import Padding, Pair, describe_padding, need_image, slide
 
-INT32 = OperandCode.INT32
+BLOCK = 2**19
 LARGEST = 1 << 32
+CONV_TAIL = (*strides(), Activation(), Layout(), *DILATION)
+
+CONV_2D = Operation(
+    OperationCode.CONV_2D,
+    facts=Facts(Kind.CONVOLUTION, summed=slice(1, None)),
+    overloads=declare_overloads(
+        declare_filter(channel=0, late_rank=False), CONV_TAIL, lengths=((10, 11, 13), (7, 8, 10))
+    ),
+    outputs=(Tensor("out", like="input", image=True),),
+    zero_sized=True,
+)
+CONV_2D.check(scale_facet)
 
 
-def declare_filter(channel: int, level: int = 1, *, late_rank: bool = True) -> tuple[Slot, ...]:
-    """Declare input, filter and bias; per-channel scales of the filter lie along ``channel``."""
-    return (
-        Tensor("input", reals(level), rank=4, late_rank=late_rank, image=True),
-        Tensor("filter", like="input", via=FILTER, rank=4, late_rank=late_rank, channel=channel, since=level),
-        Tensor("bias", like="input", via=BIAS, rank=1, late_rank=True, since=level),
+@CONV_2D.shape
+def infer_conv_2d_shape(input: OperandType, filter: OperandType, bias: OperandType, **windows: Any) -> Shape:
+    n, *image, depth = need_image("input", input)
+    channels, *size, filter_depth = filter.shape
+    need(depth == filter_depth, f"filter has depth {filter_depth}, input has {depth}")
+    check_bias(bias, channels, input, filter)
+    return (n, *slide(image, size, **windows), channels)
+
+
+@CONV_2D.kernel(scaled=("input", "filter"))
+def conv_2d(input: Array, filter: Array, bias: Array, padding: Padding, stride: Pair, dilation: Pair) -> Array:
+    channels, kh, kw, _ = filter.shape
+    x = pad_image(input, padding)
+    rows, columns = slide(x.shape[1:-1], (kh, kw), stride, dilation=dilation)
+    cells = patches(x, (kh, kw), stride, dilation, (rows, columns))
+    y = _product(cells, filter.reshape(channels, -1).T)
+    y += bias
+    return y.reshape(len(x), rows, columns, channels)
+
+
+def _product(cells: Array, weights: Array) -> Array:
+    """Multiply patches by weights, in blocks of rows whose copies fit into a cache."""
+    n, rows, columns, kh, kw, _ = cells.shape
+    size, channels = weights.shape
+    step = max(1, BLOCK // max(1, n * columns * size))
+    if step >= rows or kh * kw == 1:  # a patch of one pixel is not copied at all
+        return cells.reshape(-1, size) @ weights
+    y = np.empty((n, rows * columns, channels), cells.dtype)
+    for top in range(0, rows, step):
+        block = cells[:, top : top + step].reshape(n, -1, size)
+        np.matmul(block, weights, out=y[:, top * columns : (top + step) * columns])
+    return y
+
+
+DEPTHWISE_TAIL = (
+    *strides(),
+    Scalar("multiplier", OperandCode.INT32, check=positive),
+    Activation(),
+    Layout(),
+    *DILATION,
+)
+
+DEPTHWISE_CONV_2D = Operation(
+    OperationCode.DEPTHWISE_CONV_2D,
+    facts=Facts(Kind.DEPTHWISE, summed=slice(1, 3)),
+    overloads=declare_overloads(declare_filter(channel=3), DEPTHWISE_TAIL, lengths=((11, 12, 14), (8, 9, 11))),
+    outputs=(Tensor("out", like="input", image=True),),
+    zero_sized=True,
+)
+DEPTHWISE_CONV_2D.check(scale_facet)
+
+
+@DEPTHWISE_CONV_2D.shape
+def infer_depthwise_conv_2d_shape(
+    input: OperandType, filter: OperandType, bias: OperandType, multiplier: int, **windows: Any
+) -> Shape:
+    n, *image, depth = need_image("input", input)
+    ones, *size, channels = filter.shape
+    need(ones == 1, f"filter has shape {list(filter.shape)}, the first dimension must be 1")
+    need(channels == depth * multiplier, f"filter has depth {channels}, must be {depth} × {multiplier}")
+    check_bias(bias, channels, input, filter)
+    return (n, *slide(image, size, **windows), channels)
+
+
+@DEPTHWISE_CONV_2D.kernel(scaled=("input", "filter"))
+def depthwise_conv_2d(
+    input: Array, filter: Array, bias: Array, padding: Padding, stride: Pair, dilation: Pair, multiplier: int
+) -> Array:
+    x = pad_image(input.repeat(multiplier, axis=3) if multiplier > 1 else input, padding)
+    kh, kw, channels = filter.shape[1:]
+    rows, columns = slide(x.shape[1:-1], (kh, kw), stride, dilation=dilation)
+    run = columns if stride[1] == 1 else 1  # one long sum over a row of windows is faster than many short ones
+    cells = patches(np.ascontiguousarray(x), (kh, kw), stride, dilation, (rows, columns), run)
+    y = np.einsum("nhwijc,ijc->nhwc", cells, np.tile(filter[0], run)).reshape(len(x), rows, columns, channels)
+    y += bias
+    return y
+
+
+GROUPED_TAIL = (
+    *strides(3),
+    Scalar("num_groups", OperandCode.INT32, since=3, check=positive),
+    Activation(since=3),
+    Layout(default=REQUIRED),
+)
+
+GROUPED_CONV_2D = Operation(
+    OperationCode.GROUPED_CONV_2D,
+    facts=Facts(Kind.CONVOLUTION, summed=slice(1, None)),
+    overloads=declare_overloads(declare_filter(channel=0, level=3), GROUPED_TAIL, level=3),
+    outputs=(Tensor("out", like="input", image=True),),
+    failure=BadDataError,
+)
+
+
+@GROUPED_CONV_2D.shape
+def infer_grouped_conv_2d_shape(
+    input: OperandType, filter: OperandType, bias: OperandType, num_groups: int, **windows: Any
+) -> Shape:
+    n, *image, depth = need_image("input", input)
+    channels, *size, filter_depth = filter.shape
+    need(
+        depth == num_groups * filter_depth,
+        f"filter has depth {filter_depth}, must be the {depth} of input divided by {num_groups} groups",
     )
+    need(channels % num_groups == 0, f"filter has {channels} channels, which {num_groups} groups do not divide")
+    check_bias(bias, channels, input, filter)
+    return (n, *slide(image, size, **windows), channels)
 
 
-def explicit_padding(level: int = 1) -> tuple[Slot, ...]:
-    return tuple(Scalar(name, INT32, since=level) for name in ("pad_left", "pad_right", "pad_top", "pad_bottom"))
-
-
-def implicit_padding(level: int = 1) -> tuple[Slot, ...]:
-    return (Scalar("padding_scheme", INT32, since=level),)
-
-
-def strides(level: int = 1) -> tuple[Slot, ...]:
-    return tuple(Scalar(name, INT32, since=level, check=positive) for name in ("stride_w", "stride_h"))
-
-
-DILATION = tuple(Scalar(name, INT32, since=3, default=1, check=positive) for name in ("dilation_w", "dilation_h"))
-
-
-def normal_convolution(arguments: Arguments) -> Arguments:
-    arguments = dict(arguments)
-    dilation = (arguments.pop("dilation_h", 1), arguments.pop("dilation_w", 1))
-    size = arguments["filter"].shape[1:3]
-    arguments = spatial(arguments, arguments["input"], size, dilation)
-    arguments["dilation"] = dilation
-    return arguments
-
-
-def declare_overloads(
-    operands: Sequence[Slot], tail: Sequence[Slot], level: int = 1, lengths: Sequence[tuple[int, ...]] = ((), ())
-) -> tuple[Overload, ...]:
-    paddings = {"explicit_padding": explicit_padding(level), "implicit_padding": implicit_padding(level)}
-    return tuple(
-        Overload(name, (*operands, *padding, *tail), normal_convolution, lengths=legal)
-        for (name, padding), legal in zip(paddings.items(), lengths, strict=True)
-    )
-
-
-def check_bias(
-    bias: OperandType, channels: int, input: OperandType, filter: OperandType, filter_name: str = "filter"
-) -> None:
-    """Raise OpFailedError unless the bias has ``channels`` elements in units of the product of the other scales."""
-    if bias.dimensions != (channels,):
-        raise OpFailedError(f"bias has shape {list(bias.shape)}, must be [{channels}]")
-    if input.is_quantized and not filter.channel:
-        product = as_float32(input.scale * filter.scale)
-        if not abs(product - bias.scale) <= 1e-6 * min(product, bias.scale):
-            raise OpFailedError(
-                f"bias has scale {bias.scale:g}, must be input scale × {filter_name} scale = {product:g}"
-            )
-
-
-def scale_facet(input: OperandType, filter: OperandType, out: OperandType) -> Facet | None:
-    """Before level 3 the output scale had to be above the product of the input scales."""
-    if input.code == QUANT8 and not filter.channel and out.scale <= as_float32(input.scale * filter.scale):
-        return Facet(3, "out has a scale not above input scale × filter scale")
-    return None
+@GROUPED_CONV_2D.kernel(scaled=("input", "filter"))
+def grouped_conv_2d(
+    input: Array, filter: Array, bias: Array, padding: Padding, stride: Pair, dilation: Pair, num_groups: int
+) -> Array:
+    channels, kh, kw, depth = filter.shape
+    x = pad_image(input, padding)
+    rows, columns = slide(x.shape[1:-1], (kh, kw), stride)
+    cells = patches(x, (kh, kw), stride, dilation, (rows, columns)).reshape(-1, kh * kw, num_groups, depth)
+    by_group = cells.transpose(2, 0, 1, 3).reshape(num_groups, -1, kh * kw * depth)
+    y = by_group @ filter.reshape(num_groups, channels // num_groups, -1).transpose(0, 2, 1)
+    return y.transpose(1, 0, 2).reshape(len(x), rows, columns, channels) + bias
 
 
 def pad_image(x: Array, padding: Padding) -> Array:

@@ -10,7 +10,7 @@ from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Facet, Operation
 from nnapi.model.parameter import Activation, Scalar, Tensor
-from nnapi.ops.convolution import check_bias, scale_facet
+from nnapi.ops.convolution_parameters import check_bias, scale_facet
 from nnapi.ops.types import BIAS, FLOAT16, FLOAT32, INT32, QUANT8_SIGNED, reals
 
 FULLY_CONNECTED = Operation(

@@ -8,7 +8,7 @@ from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Arguments, Operation, Overload
 from nnapi.model.parameter import REQUIRED, Activation, Layout, Tensor, Values
-from nnapi.ops.convolution import check_bias, declare_filter, explicit_padding, implicit_padding, strides
+from nnapi.ops.convolution_parameters import check_bias, declare_filter, explicit_padding, implicit_padding, strides
 from nnapi.ops.shapes import NO_PADDING, PAD_NAMES, Padding, Pair, describe_padding, explicit, need_image
 from nnapi.ops.windows import taps
 
