@@ -48,7 +48,7 @@ if typing.TYPE_CHECKING:
     from nnapi.model.model import Model
     from nnapi.model.operand import ChannelQuantization, OperandType, tensor
     from nnapi.operation_codes import OperationCode
-    from nnapi.ops.quantization import dequantize, quantize
+    from nnapi.ops.quantized_values import dequantize, quantize
     from nnapi.runtime.burst import Burst
     from nnapi.runtime.by_name import Outputs
     from nnapi.runtime.choice.tune import tune
@@ -129,7 +129,7 @@ _MODULES = {
     "nnapi.model.model": "Model",
     "nnapi.model.operand": "ChannelQuantization OperandType tensor",
     "nnapi.operation_codes": "OperationCode",
-    "nnapi.ops.quantization": "dequantize quantize",
+    "nnapi.ops.quantized_values": "dequantize quantize",
     "nnapi.runtime.burst": "Burst",
     "nnapi.compiling": "compile",
     "nnapi.runtime.compilation": "Compilation",

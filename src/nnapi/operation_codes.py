@@ -160,7 +160,6 @@ FAMILY_OF: dict[int, str] = {
 }
 
 MODULES = {
-    "blocks": ("DEPTH_TO_SPACE", "SPACE_TO_DEPTH", "BATCH_TO_SPACE_ND", "SPACE_TO_BATCH_ND", "CHANNEL_SHUFFLE"),
     "concatenation": ("CONCATENATION", "PACK", "SPLIT"),
     "control_flow": ("IF", "WHILE"),
     "convolution": ("CONV_2D", "DEPTHWISE_CONV_2D", "GROUPED_CONV_2D"),
@@ -179,7 +178,7 @@ MODULES = {
         *("EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL", "NOT_EQUAL"),
     ),
     "pooling": ("AVERAGE_POOL_2D", "MAX_POOL_2D", "L2_POOL_2D"),
-    "quantize": ("DEQUANTIZE", "QUANTIZE", "CAST"),
+    "quantization": ("DEQUANTIZE", "QUANTIZE", "CAST"),
     "reduce": ("MEAN", "REDUCE_ALL", "REDUCE_ANY", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD", "REDUCE_SUM"),
     "reshape": ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "RANK"),
     "resize": ("RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR"),
@@ -187,5 +186,9 @@ MODULES = {
     "roi": ("ROI_ALIGN", "ROI_POOLING"),
     "slice": ("SLICE", "STRIDED_SLICE"),
     "softmax": ("SOFTMAX", "LOG_SOFTMAX"),
+    "space_depth_batch": (
+        *("DEPTH_TO_SPACE", "SPACE_TO_DEPTH", "BATCH_TO_SPACE_ND", "SPACE_TO_BATCH_ND"),
+        "CHANNEL_SHUFFLE",
+    ),
 }
 """Modules of ``nnapi.ops`` that declare several operations; every other operation has a module of its own name."""

@@ -12,7 +12,7 @@ from nnapi.model.operand import ChannelQuantization, OperandType
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.model.parameter import Several, Tensor
 from nnapi.ops.evaluate import specialize
-from nnapi.ops.types import numbers
+from nnapi.ops.signature_types import numbers
 from tests.graphs import on_reference
 
 CODES = tensor("uint8", (2, 2), 0.5, 3)

@@ -20,7 +20,7 @@ from nnapi.codes import OperationCode
 from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Tensor, upto
-from nnapi.ops.types import floats
+from nnapi.ops.signature_types import floats
 
 SWAP_HALVES = Operation(
     OperationCode.SWAP_HALVES,

@@ -13,7 +13,7 @@ from nnapi.codes import OperandCode
 from nnapi.errors import Mistake
 from nnapi.model.model import Model, Operand
 from nnapi.model.operand import Array, OperandType, combine
-from nnapi.ops.quantization import quantize
+from nnapi.ops.quantized_values import quantize
 from nnapi.vision.pictures import PLAIN, Pixels, read_picture
 
 LONGEST = 200

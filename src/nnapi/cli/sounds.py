@@ -9,7 +9,7 @@ import numpy as np
 
 from nnapi.errors import Mistake
 from nnapi.model.operand import Array, OperandType
-from nnapi.ops.quantization import quantize
+from nnapi.ops.quantized_values import quantize
 from nnapi.printable import pluralize
 from nnapi.vision.pictures import FLOATS
 from nnapi.vision.pixel_ranges import stored_limits

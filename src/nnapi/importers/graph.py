@@ -20,7 +20,7 @@ from nnapi.model.model import Model
 from nnapi.model.operand import ZERO_POINTS, Array, OperandType, Shape, type_name
 from nnapi.model.operation import REGISTRY, Operation
 from nnapi.ops.evaluate import evaluate
-from nnapi.ops.quantization import dequantize
+from nnapi.ops.quantized_values import dequantize
 
 FLOAT32, INT32, BOOL8 = OperandCode.TENSOR_FLOAT32, OperandCode.TENSOR_INT32, OperandCode.TENSOR_BOOL8
 QUANT8 = OperandCode.TENSOR_QUANT8_ASYMM

@@ -13,7 +13,7 @@ from nnapi.model.builder import Builder, Tensor
 from nnapi.model.call import Call
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, Shape
-from nnapi.ops.quantization import same_quantization
+from nnapi.ops.quantized_values import same_quantization
 
 FLOAT32 = OperandCode.TENSOR_FLOAT32
 RULES = Rules("nnapi.lowering.decompositions")

@@ -20,7 +20,7 @@ from nnapi.model.model import Lifetime, Model, Operand, OperationCall
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import REGISTRY
 from nnapi.model.parameter import Several, ValuesParameter
-from nnapi.ops.quantization import dequantize
+from nnapi.ops.quantized_values import dequantize
 
 if TYPE_CHECKING:
     from nnapi.drivers.workload import Work

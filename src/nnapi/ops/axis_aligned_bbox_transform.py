@@ -6,7 +6,7 @@ from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Tensor
 from nnapi.ops.boxes import EIGHTHS, check_eighths, check_images, check_upright, transform
-from nnapi.ops.types import FLOAT16, FLOAT32, INT32, QUANT8, QUANT8_SIGNED, QUANT16, floats
+from nnapi.ops.signature_types import FLOAT16, FLOAT32, INT32, QUANT8, QUANT8_SIGNED, QUANT16, floats
 
 AXIS_ALIGNED_BBOX_TRANSFORM = Operation(
     OperationCode.AXIS_ALIGNED_BBOX_TRANSFORM,

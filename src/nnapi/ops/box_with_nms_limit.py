@@ -22,7 +22,7 @@ from nnapi.ops.boxes import (
     suppress,
 )
 from nnapi.ops.shapes import need_shape
-from nnapi.ops.types import INT32, reals
+from nnapi.ops.signature_types import INT32, reals
 
 HARD, LINEAR, GAUSSIAN = range(3)
 

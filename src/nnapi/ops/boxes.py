@@ -8,7 +8,7 @@ from nnapi.codes import OperandCode
 from nnapi.errors import need
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.parameter import Levels, Scalar, ScalarParameter
-from nnapi.ops.types import FLOAT16, FLOAT32, FLOAT_SCALAR, QUANT8, QUANT8_SIGNED, QUANT16
+from nnapi.ops.signature_types import FLOAT16, FLOAT32, FLOAT_SCALAR, QUANT8, QUANT8_SIGNED, QUANT16
 
 BESIDE: dict[int, int | Levels] = {FLOAT32: FLOAT32, FLOAT16: FLOAT16, QUANT8: QUANT16, QUANT8_SIGNED: QUANT16}
 """Types of boxes by the type of the scores or feature map: 16-bit boxes for 8-bit tensors."""

@@ -16,9 +16,9 @@ from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Facet, Operation
 from nnapi.model.parameter import Scalar, Several, Tensor, not_negative, positive, upto
-from nnapi.ops.quantization import offset, requantizer, same_quantization
+from nnapi.ops.quantized_values import offset, requantizer, same_quantization
 from nnapi.ops.shapes import axis_of
-from nnapi.ops.types import QUANT8, numbers, reals
+from nnapi.ops.signature_types import QUANT8, numbers, reals
 
 CONCATENATION = Operation(
     OperationCode.CONCATENATION,

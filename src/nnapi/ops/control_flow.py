@@ -12,7 +12,7 @@ from nnapi.model.model import Model
 from nnapi.model.operand import OperandType, combine
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import AnyParameter, ModelParameter, Several, Tensor
-from nnapi.ops.types import BOOL8
+from nnapi.ops.signature_types import BOOL8
 
 
 def _model(name: str) -> ModelParameter:

@@ -8,7 +8,7 @@ from nnapi.model.operand import OperandType, as_float32
 from nnapi.model.operation import Arguments, Facet, Overload
 from nnapi.model.parameter import Scalar, Slot, Tensor, positive
 from nnapi.ops.shapes import spatial
-from nnapi.ops.types import BIAS, FILTER, QUANT8, reals
+from nnapi.ops.signature_types import BIAS, FILTER, QUANT8, reals
 
 INT32 = OperandCode.INT32
 

@@ -9,7 +9,7 @@ from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, not_negative, positive
 from nnapi.ops.boxes import count, hard, sort_by_score, suppress
-from nnapi.ops.types import FLOAT_SCALAR, INT32, floats
+from nnapi.ops.signature_types import FLOAT_SCALAR, INT32, floats
 
 DETECTION_POSTPROCESSING = Operation(
     OperationCode.DETECTION_POSTPROCESSING,

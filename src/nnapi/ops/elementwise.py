@@ -29,7 +29,7 @@ from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Levels, Quantization, Ranks, Scalar, Slot, Tensor, upto
 from nnapi.ops.shapes import same_shape
-from nnapi.ops.types import (
+from nnapi.ops.signature_types import (
     BOOL8,
     FLOAT_SCALAR,
     INT32,

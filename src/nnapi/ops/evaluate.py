@@ -12,7 +12,7 @@ from nnapi.codes import FuseCode, OperandCode
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.operation import Kernel
-from nnapi.ops.quantization import (
+from nnapi.ops.quantized_values import (
     BOUNDS,
     EXACT_FLOAT32,
     Convert,

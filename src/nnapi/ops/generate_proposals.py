@@ -9,7 +9,7 @@ from nnapi.model.operand import Array, OperandType
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import REQUIRED, Layout, Tensor
 from nnapi.ops.boxes import BESIDE, EIGHTHS, check_eighths, check_upright, count, hard, number, suppress, transform
-from nnapi.ops.types import FLOAT16, FLOAT32, INT32, QUANT8, QUANT8_SIGNED, QUANT16_SYMM, reals
+from nnapi.ops.signature_types import FLOAT16, FLOAT32, INT32, QUANT8, QUANT8_SIGNED, QUANT16_SYMM, reals
 
 GENERATE_PROPOSALS = Operation(
     OperationCode.GENERATE_PROPOSALS,

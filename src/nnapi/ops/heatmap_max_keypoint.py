@@ -9,7 +9,7 @@ from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import REQUIRED, Layout, Tensor
 from nnapi.ops.boxes import BESIDE, EIGHTHS, check_eighths, check_upright
-from nnapi.ops.types import FLOAT16, reals
+from nnapi.ops.signature_types import FLOAT16, reals
 
 HEATMAP_MAX_KEYPOINT = Operation(
     OperationCode.HEATMAP_MAX_KEYPOINT,

@@ -21,7 +21,7 @@ from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, positive
 from nnapi.ops.shapes import axis_of
-from nnapi.ops.types import BOOL8, FLOAT16, FLOAT32, INT32, QUANT8, QUANT8_SIGNED, numbers
+from nnapi.ops.signature_types import BOOL8, FLOAT16, FLOAT32, INT32, QUANT8, QUANT8_SIGNED, numbers
 
 GATHER = Operation(
     OperationCode.GATHER,

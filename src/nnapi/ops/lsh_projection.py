@@ -10,7 +10,7 @@ from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, one_of
 from nnapi.ops.farmhash import fingerprint64
 from nnapi.ops.shapes import need_shape
-from nnapi.ops.types import FLOAT16, FLOAT32, INT32, QUANT8
+from nnapi.ops.signature_types import FLOAT16, FLOAT32, INT32, QUANT8
 
 SPARSE_DEPRECATED, DENSE, SPARSE = 1, 2, 3
 """Types: an integer of bits per hash, each bit by itself, or an integer of bits offset by the hash's index."""

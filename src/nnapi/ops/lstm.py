@@ -27,9 +27,9 @@ from nnapi.ops.lstm_parameters import (
     option_parameters,
     state_parameters,
 )
-from nnapi.ops.sequence import both_shapes, by_time, check_aux, dimensions, link, over_time, run_both
+from nnapi.ops.recurrent_sequence import both_shapes, by_time, check_aux, dimensions, link, over_time, run_both
 from nnapi.ops.shapes import need_shape
-from nnapi.ops.types import floats
+from nnapi.ops.signature_types import floats
 
 LSTM = Operation(
     OperationCode.LSTM,

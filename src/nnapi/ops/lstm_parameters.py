@@ -13,7 +13,7 @@ from nnapi.errors import need
 from nnapi.model.operand import OperandType, Shape
 from nnapi.model.parameter import REQUIRED, Levels, Scalar, Slot, Tensor, not_negative, one_of
 from nnapi.ops.shapes import need_shape
-from nnapi.ops.types import FLOAT_SCALAR
+from nnapi.ops.signature_types import FLOAT_SCALAR
 
 T = TypeVar("T")
 GATES = ("input", "forget", "cell", "output")

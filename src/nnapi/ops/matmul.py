@@ -11,7 +11,7 @@ from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Facet, Operation
 from nnapi.model.parameter import Activation, Scalar, Tensor
 from nnapi.ops.convolution_parameters import check_bias, scale_facet
-from nnapi.ops.types import BIAS, FLOAT16, FLOAT32, INT32, QUANT8_SIGNED, reals
+from nnapi.ops.signature_types import BIAS, FLOAT16, FLOAT32, INT32, QUANT8_SIGNED, reals
 
 FULLY_CONNECTED = Operation(
     OperationCode.FULLY_CONNECTED,

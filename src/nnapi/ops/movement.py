@@ -15,8 +15,8 @@ from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Levels, Scalar, Tensor, Values, upto
-from nnapi.ops.quantization import need_alike
-from nnapi.ops.types import FLOAT16, FLOAT32, INT32, numbers, reals
+from nnapi.ops.quantized_values import need_alike
+from nnapi.ops.signature_types import FLOAT16, FLOAT32, INT32, numbers, reals
 
 TRANSPOSE = Operation(
     OperationCode.TRANSPOSE,

@@ -13,7 +13,7 @@ from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import REQUIRED, Layout, Scalar, Tensor, not_negative, upto
 from nnapi.ops.shapes import axis_of, same_shape
-from nnapi.ops.types import FLOAT_SCALAR, SIGNED_UNIT, floats, reals
+from nnapi.ops.signature_types import FLOAT_SCALAR, SIGNED_UNIT, floats, reals
 from nnapi.ops.windows import reduce_windows
 
 RANKS = {1: (4,), 3: upto(4)}

@@ -16,8 +16,8 @@ from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Facet, Operation
 from nnapi.model.parameter import Levels, Scalar, Tensor, Values, one_of, upto
-from nnapi.ops.quantization import need_alike
-from nnapi.ops.types import FLOAT16, FLOAT32, QUANT8, QUANT8_SIGNED, numbers, reals
+from nnapi.ops.quantized_values import need_alike
+from nnapi.ops.signature_types import FLOAT16, FLOAT32, QUANT8, QUANT8_SIGNED, numbers, reals
 
 FILL_SCALAR: dict[int, int | Levels] = {
     FLOAT32: OperandCode.FLOAT32,

@@ -31,9 +31,9 @@ from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Activation, Levels, Ranks, Slot, Tensor, upto
-from nnapi.ops.quantization import Convert, make_multiplier, offset, quantized_range
+from nnapi.ops.quantized_values import Convert, make_multiplier, offset, quantized_range
 from nnapi.ops.shapes import broadcast
-from nnapi.ops.types import BOOL8, INT32, QUANT8, QUANT8_SIGNED, floats, numbers, reals
+from nnapi.ops.signature_types import BOOL8, INT32, QUANT8, QUANT8_SIGNED, floats, numbers, reals
 
 SPARE = 2**20
 """The multiplier of quantized values before they are rescaled and added."""

@@ -16,7 +16,7 @@ from nnapi.model.operation import Arguments, Operation, Overload
 from nnapi.model.parameter import Activation, Layout, Levels, Scalar, Tensor, positive
 from nnapi.ops.convolution_parameters import explicit_padding, implicit_padding, strides
 from nnapi.ops.shapes import Padding, Pair, need_image, slide, spatial
-from nnapi.ops.types import QUANT8, QUANT8_SIGNED, floats, reals
+from nnapi.ops.signature_types import QUANT8, QUANT8_SIGNED, floats, reals
 from nnapi.ops.windows import reduce_windows
 
 FILTER = tuple(Scalar(name, OperandCode.INT32, check=positive) for name in ("filter_w", "filter_h"))

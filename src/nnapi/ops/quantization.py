@@ -1,143 +1,103 @@
-"""Convert between quantized and float values: ``real = (value - zero_point) * scale``, halves rounded away from zero.
+"""Between float and quantized values, and between types.
 
-Integer sums are rescaled in the specification's fixed point, with the same result as LiteRT's kernels.
+DEQUANTIZE: the float values of a quantized tensor.
+QUANTIZE: the quantized values of a float tensor.
+CAST: the elements converted to another type, without their quantization.
 """
-
-import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from nnapi.codes import FuseCode
+from nnapi.codes import OperationCode
 from nnapi.errors import BadDataError, need
+from nnapi.model.call import Call
+from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType
+from nnapi.model.operation import Operation
+from nnapi.model.parameter import Levels, Tensor, upto
+from nnapi.ops.quantized_values import quantized_range
+from nnapi.ops.shapes import same_shape
+from nnapi.ops.signature_types import (
+    BOOL8,
+    FLOAT16,
+    FLOAT32,
+    INT32,
+    PER_CHANNEL,
+    QUANT8,
+    QUANT8_SIGNED,
+    QUANT8_SYMM,
+    QUANT16,
+    QUANT16_SYMM,
+    floats,
+)
 
-Convert = Callable[[Array], Array]
+DEQUANTIZE = Operation(
+    OperationCode.DEQUANTIZE,
+    facts=Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.RESTATES | Trait.CHOOSES),
+    inputs=(Tensor("input", {QUANT8: 1, QUANT8_SYMM: 3, PER_CHANNEL: 3, QUANT8_SIGNED: 4}, rank=upto(4)),),
+    outputs=(Tensor("out", floats()),),
+    zero_sized=True,
+)
 
-BOUNDS: dict[FuseCode, tuple[float, float]] = {
-    FuseCode.FUSED_NONE: (-np.inf, np.inf),
-    FuseCode.FUSED_RELU: (0.0, np.inf),
-    FuseCode.FUSED_RELU1: (-1.0, 1.0),
-    FuseCode.FUSED_RELU6: (0.0, 6.0),
-}
+QUANTIZE = Operation(
+    OperationCode.QUANTIZE,
+    facts=Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.RESTATES | Trait.REQUANTIZES | Trait.STEPS),
+    inputs=(Tensor("input", floats(3)),),
+    outputs=(Tensor("out", {QUANT8: 3, QUANT8_SIGNED: 4}),),
+    zero_sized=True,
+)
 
-EXACT_FLOAT32 = 2**24
-"""Integers up to this value are exact in float32."""
-
-CACHED = 16384
-"""Elements converted at a time, so that they stay in the cache."""
-AWAY = 1 + 2.0**-22
-"""Slightly more than 1: moves halves, and values that float32 barely distinguishes from them, away from zero."""
-
-
-def round_half_away(x: float) -> int:
-    return int(math.copysign(math.floor(abs(x) + 0.5), x))
-
-
-def quantized_range(type: OperandType, activation: FuseCode = FuseCode.FUSED_NONE) -> tuple[int, int]:
-    """Return the lowest and highest value of a quantized type under a fused activation."""
-    limits = np.iinfo(type.dtype)
-    low, high = (float(np.float32(bound) / np.float32(type.scale)) for bound in BOUNDS[activation])
-    lowest = type.zero_point + round_half_away(low) if low > -np.inf else limits.min
-    highest = type.zero_point + round_half_away(high) if high < np.inf else limits.max
-    return max(lowest, limits.min), min(highest, limits.max)
-
-
-def same_quantization(a: OperandType, b: OperandType) -> bool:
-    """Whether stored values mean the same in both types of one operand code; true if not quantized."""
-    return not a.is_quantized or (a.scale, a.zero_point) == (b.scale, b.zero_point)
-
-
-def need_alike(input: OperandType, out: OperandType) -> None:
-    same = same_quantization(input, out)
-    need(same, f"out is {out}, must have the scale and zero point of input, {input}", BadDataError)
-    fits = not input.rank or not out.rank or input.rank == out.rank
-    need(fits, f"out has rank {out.rank}, must have that of input, {input.rank}", BadDataError)
+DEQUANTIZE.shape(same_shape)
+QUANTIZE.shape(same_shape)
 
 
-def dequantize(type: OperandType, quantized: Array) -> Array:
-    """Return the float values of quantized values in an operand of that ``type``."""
-    if type.channel:
-        return quantized.astype(np.float32) * type.channel.broadcast(quantized.ndim)
-    real = quantized.astype(np.float32)
-    if type.zero_point:
-        real -= np.float32(type.zero_point)
-    real *= np.float32(type.scale)
-    return real
+@DEQUANTIZE.kernel
+def dequantize(input: Array) -> Array:
+    return input
 
 
-def quantize(type: OperandType, values: Array) -> Array:
-    """Return float ``values`` as an operand of that ``type`` stores them: rounded, and clamped to its range."""
-    if not type.is_quantized:
-        return values.astype(type.dtype)
-    return requantizer(type, FuseCode.FUSED_NONE, 1.0)(values.astype(np.float32))
+@QUANTIZE.kernel(kind="exact")
+def quantize(call: Call, input: Array) -> Array:
+    out = call.results[0]
+    quotient = (input.astype(np.float32) / np.float32(out.scale)).astype(np.float64)
+    rounded = np.trunc(quotient + np.copysign(0.5, quotient))
+    low, high = quantized_range(out)
+    return np.fmax(np.fmin(rounded + out.zero_point, high), low).astype(out.dtype)  # NaN: the highest quantized value
 
 
-def offset(type: OperandType, quantized: Array, dtype: Any = np.float32) -> Array:
-    """Return quantized values less their zero point, as floats."""
-    real = quantized.astype(dtype)
-    if type.zero_point:
-        real -= dtype(type.zero_point)
-    return real
+CONVERTED: Levels = dict.fromkeys((FLOAT16, FLOAT32, INT32, QUANT8), 3)
+COPIED: Levels = dict.fromkeys((BOOL8, QUANT16, QUANT16_SYMM, QUANT8_SIGNED, QUANT8_SYMM), 4)
+
+CAST = Operation(
+    OperationCode.CAST,
+    facts=Facts(Kind.ELEMENTWISE, Trait.FOLDS | Trait.RESTATES | Trait.CHOOSES | Trait.STEPS),
+    inputs=(Tensor("input", {**CONVERTED, **COPIED}),),
+    outputs=(
+        Tensor(
+            "out",
+            like="input",
+            via={**dict.fromkeys(CONVERTED, CONVERTED), **{code: {code: level} for code, level in COPIED.items()}},
+        ),
+    ),
+    failure=BadDataError,
+)
 
 
-def requantizer(type: OperandType, activation: FuseCode, factor: Array | float) -> Convert:
-    """Return a function that quantizes results in units of ``factor`` to ``type``: scale, round, shift, clamp.
-
-    ``factor`` is 1 for floats, the product of the input scales for integer sums (one per channel, along the last axis).
-    The function may overwrite its argument.
-    """
-    low, high = quantized_range(type, activation)
-    multiplier = np.asarray(factor, np.float64) / type.scale * AWAY
-    zero_point = np.float32(type.zero_point)
-
-    def requantize(y: Array) -> Array:
-        if y.dtype not in (np.float32, np.float64):
-            y = y.astype(np.float32)
-        y = np.multiply(y, multiplier.astype(y.dtype), out=y if y.flags.writeable else None)
-        np.rint(y, out=y)
-        if zero_point:
-            y += zero_point
-        return np.clip(y, low, high, out=y).astype(type.dtype)
-
-    return requantize
+CAST.shape(same_shape)
 
 
-def make_multiplier(factor: Array | float) -> Convert:
-    """Return a function that multiplies integers by ``factor`` in the specification's fixed point.
-
-    It multiplies by 31 bits of the factor, then shifts, and rounds each to the nearest integer, halves up. float64
-    holds both products precisely enough to tell halves from their neighbors.
-    """
-    mantissa, exponent = np.frexp(np.asarray(factor, np.float64))
-    multiplier = np.ldexp(np.rint(mantissa * 2**31) / 2**31, np.maximum(exponent, 0))
-    shift = np.ldexp(1.0, np.minimum(exponent, 0))
-
-    def multiply(integers: Array) -> Array:
-        y: Array = integers * multiplier
-        y += 0.5
-        np.floor(y, out=y)
-        y *= shift
-        y += 0.5
-        return np.floor(y, out=y)
-
-    return multiply
+@CAST.check
+def fits_input(input: OperandType, out: OperandType) -> None:
+    need(
+        not (input.is_known and out.is_known) or input.shape == out.shape,
+        f"out has shape {list(out.shape)}, must have that of input, {list(input.shape)}",
+        BadDataError,
+    )
 
 
-def rescaler(type: OperandType, activation: FuseCode, unit: Array | float) -> Convert:
-    """Return a function that requantizes sums in units of ``unit``, one or one per channel (last axis), to ``type``."""
-    low, high = quantized_range(type, activation)
-    multiply = make_multiplier(np.asarray(unit, np.float64) / type.scale)
-
-    def rescale(sums: Array) -> Array:
-        out = np.empty(sums.shape, type.dtype)
-        rows, to = (sums.reshape(-1, sums.shape[-1]), out.reshape(-1, sums.shape[-1])) if sums.size else (sums, out)
-        step = max(1, CACHED // max(1, rows.shape[-1]))
-        for start in range(0, len(rows), step):
-            y = multiply(rows[start : start + step])
-            y += type.zero_point
-            to[start : start + step] = np.clip(y, low, high, out=y)
-        return out
-
-    return rescale
+@CAST.kernel(kind="exact")
+def cast(call: Call, input: Array) -> Array:
+    dtype = call.results[0].dtype
+    if input.dtype == dtype or dtype.kind == "f":
+        return input.astype(dtype)
+    limits = np.iinfo(dtype)  # outside is C's undefined behavior for int32, saturated for quantized values: saturate
+    return np.clip(np.nan_to_num(input.astype(np.float64)), limits.min, limits.max).astype(dtype)

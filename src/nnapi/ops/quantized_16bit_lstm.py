@@ -25,7 +25,7 @@ from nnapi.ops.fixed_point import (
 )
 from nnapi.ops.lstm_parameters import GATES, cell_of, check_cell, operand_name
 from nnapi.ops.shapes import need_shape
-from nnapi.ops.types import INT32, QUANT8, QUANT16_SYMM
+from nnapi.ops.signature_types import INT32, QUANT8, QUANT16_SYMM
 
 STATE_INTEGER_BITS = 4
 ACTIVATION = (1 / 128, 128)

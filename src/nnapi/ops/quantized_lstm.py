@@ -26,7 +26,7 @@ from nnapi.ops.fixed_point import (
     tanh,
 )
 from nnapi.ops.lstm_parameters import GATES, Cell, cell_of, cell_parameters, check_step, list_norms, norm_parameters
-from nnapi.ops.types import INT32, QUANT8_SIGNED, QUANT8_SYMM, QUANT16_SYMM
+from nnapi.ops.signature_types import INT32, QUANT8_SIGNED, QUANT8_SYMM, QUANT16_SYMM
 
 FLOAT = OperandCode.FLOAT32
 GATE_SCALE = 2.0**-12

@@ -9,7 +9,7 @@ from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, positive
 from nnapi.ops.shapes import need_shape
-from nnapi.ops.types import FLOAT16, FLOAT32, INT32
+from nnapi.ops.signature_types import FLOAT16, FLOAT32, INT32
 
 RANDOM_MULTINOMIAL = Operation(
     OperationCode.RANDOM_MULTINOMIAL,

@@ -22,7 +22,7 @@ from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Levels, Scalar, Tensor, Values, upto
 from nnapi.ops.shapes import axis_of
-from nnapi.ops.types import BOOL8, QUANT8, QUANT8_SIGNED, floats, reals
+from nnapi.ops.signature_types import BOOL8, QUANT8, QUANT8_SIGNED, floats, reals
 
 
 def _reduction(

@@ -17,7 +17,7 @@ from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, Values, upto
 from nnapi.ops.shapes import axis_of
-from nnapi.ops.types import BOOL8, PER_CHANNEL, QUANT8_SYMM, QUANT16, QUANT16_SYMM, numbers, reals
+from nnapi.ops.signature_types import BOOL8, PER_CHANNEL, QUANT8_SYMM, QUANT16, QUANT16_SYMM, numbers, reals
 
 RESHAPE = Operation(
     OperationCode.RESHAPE,

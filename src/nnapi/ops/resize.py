@@ -13,7 +13,7 @@ from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Arguments, Operation, Overload
 from nnapi.model.parameter import REQUIRED, Layout, LayoutParameter, Levels, Scalar, Tensor, positive
 from nnapi.ops.shapes import Pair, need_image
-from nnapi.ops.types import FLOAT_SCALAR, reals
+from nnapi.ops.signature_types import FLOAT_SCALAR, reals
 
 SAMPLING = tuple(
     Scalar(name, OperandCode.BOOL, since=4, default=False) for name in ("align_corners", "half_pixel_centers")

@@ -16,10 +16,10 @@ from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Slot, Tensor, one_of
-from nnapi.ops.quantization import BOUNDS
-from nnapi.ops.sequence import both_shapes, by_time, check_aux, dimensions, link, over_time, run_both
+from nnapi.ops.quantized_values import BOUNDS
+from nnapi.ops.recurrent_sequence import both_shapes, by_time, check_aux, dimensions, link, over_time, run_both
 from nnapi.ops.shapes import need_shape
-from nnapi.ops.types import floats
+from nnapi.ops.signature_types import floats
 
 
 def _cell(prefix: str = "", since: int = 1) -> tuple[Slot, ...]:

@@ -16,7 +16,7 @@ from nnapi.model.operation import Operation
 from nnapi.model.parameter import REQUIRED, Layout, Quantization, Scalar, Slot, Tensor, not_negative, positive
 from nnapi.ops.boxes import BESIDE, check_eighths, check_images, check_upright, count
 from nnapi.ops.shapes import need_shape
-from nnapi.ops.types import FLOAT_SCALAR, INT32, reals
+from nnapi.ops.signature_types import FLOAT_SCALAR, INT32, reals
 
 
 def _declare(

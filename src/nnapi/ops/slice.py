@@ -10,7 +10,7 @@ from nnapi.model.facts import Facts, Kind, Trait
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, Values, upto
-from nnapi.ops.types import numbers, reals
+from nnapi.ops.signature_types import numbers, reals
 
 SLICE = Operation(
     OperationCode.SLICE,

@@ -12,7 +12,7 @@ from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, positive, upto
 from nnapi.ops.shapes import axis_of
-from nnapi.ops.types import FLOAT_SCALAR, UNIT_INTERVAL, floats, reals
+from nnapi.ops.signature_types import FLOAT_SCALAR, UNIT_INTERVAL, floats, reals
 
 SOFTMAX = Operation(
     OperationCode.SOFTMAX,

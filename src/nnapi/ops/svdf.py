@@ -10,9 +10,9 @@ from nnapi.model.facts import Facts, Kind
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.model.operation import Operation
 from nnapi.model.parameter import Scalar, Tensor, one_of, positive
-from nnapi.ops.quantization import BOUNDS
+from nnapi.ops.quantized_values import BOUNDS
 from nnapi.ops.shapes import need_shape
-from nnapi.ops.types import floats
+from nnapi.ops.signature_types import floats
 
 SVDF = Operation(
     OperationCode.SVDF,

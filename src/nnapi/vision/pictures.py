@@ -10,7 +10,7 @@ import numpy as np
 from nnapi.codes import OperandCode
 from nnapi.errors import Mistake
 from nnapi.model.operand import Array, OperandType, Shape
-from nnapi.ops.quantization import quantize
+from nnapi.ops.quantized_values import quantize
 from nnapi.vision.view import Picture
 
 MODES = {1: "L", 3: "RGB", 4: "RGBA"}

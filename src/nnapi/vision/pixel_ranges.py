@@ -10,7 +10,7 @@ from nnapi.model.facts import Trait
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import OperandType
 from nnapi.model.operation import REGISTRY
-from nnapi.ops.quantization import dequantize
+from nnapi.ops.quantized_values import dequantize
 from nnapi.vision.families.family import Family
 from nnapi.vision.families.images import find_limits
 from nnapi.vision.pictures import FLOATS, Pixels, layout

@@ -3,7 +3,7 @@
 import numpy as np
 
 from nnapi.model.operand import Array
-from nnapi.ops.quantization import dequantize
+from nnapi.ops.quantized_values import dequantize
 from nnapi.testing.example import ChannelSpec, Example, Graph, OperationSpec
 from nnapi.testing.random.deviation import Computation
 from nnapi.testing.random.float_values import on_float_values

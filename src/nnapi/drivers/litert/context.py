@@ -13,7 +13,7 @@ from nnapi.lowering.tflite.context import SHIFT, flip_sign
 from nnapi.lowering.windows import limit_steps, too_wide
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, OperandType
-from nnapi.ops.quantization import same_quantization
+from nnapi.ops.quantized_values import same_quantization
 from nnapi.ops.shapes import Padding, Pair
 
 UNSIGNED = (OperandCode.TENSOR_QUANT8_ASYMM,)

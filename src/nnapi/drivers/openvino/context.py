@@ -15,7 +15,7 @@ from nnapi.lowering.lower import NHWC_TO_NCHW, require
 from nnapi.lowering.rules import Rules
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, OperandType
-from nnapi.ops.quantization import BOUNDS, quantized_range
+from nnapi.ops.quantized_values import BOUNDS, quantized_range
 
 FIRST = {axis: position for position, axis in enumerate(NHWC_TO_NCHW)}
 """The position in NCHW of each axis of an NHWC image."""

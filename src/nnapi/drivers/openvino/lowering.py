@@ -19,7 +19,7 @@ from nnapi.model.facts import Kind
 from nnapi.model.model import Model, Operand, OperationCall
 from nnapi.model.operand import OperandType, Shape
 from nnapi.operation_codes import FAMILY_OF
-from nnapi.ops.quantization import same_quantization
+from nnapi.ops.quantized_values import same_quantization
 
 LARGE = 200
 """Elementwise operations in a row, or on one value; no known network has as many."""

@@ -11,7 +11,7 @@ from nnapi.drivers.openvino.api import op, ov
 from nnapi.lowering.lower import NCHW_TO_NHWC, NHWC_TO_NCHW
 from nnapi.model.operand import Array, OperandType
 from nnapi.model.parameter import nchw_to_nhwc, nhwc_to_nchw
-from nnapi.ops.quantization import dequantize, same_quantization
+from nnapi.ops.quantized_values import dequantize, same_quantization
 
 Node: TypeAlias = Any
 """A node of the engine's graph with one output, or that output."""

@@ -12,7 +12,7 @@ from nnapi.lowering.lower import NCHW_TO_NHWC, NHWC_TO_NCHW
 from nnapi.lowering.rules import Rules
 from nnapi.model.call import Call
 from nnapi.model.operand import OperandType
-from nnapi.ops.quantization import BOUNDS, same_quantization
+from nnapi.ops.quantized_values import BOUNDS, same_quantization
 from nnapi.ops.shapes import Padding
 
 RULES = Rules("nnapi.exporters.onnx.rules")

@@ -10,7 +10,7 @@ import numpy as np
 from nnapi.codes import FuseCode, OperandCode
 from nnapi.importers.onnx.tensors import BYTES, CODES, Tensor
 from nnapi.model.operand import OperandType
-from nnapi.ops.quantization import BOUNDS
+from nnapi.ops.quantized_values import BOUNDS
 
 if TYPE_CHECKING:
     import onnx

@@ -14,7 +14,7 @@ from nnapi.lowering.lower import Unsupported, require
 from nnapi.lowering.rules import Rules
 from nnapi.model.call import Call
 from nnapi.model.operand import Array, ChannelQuantization, OperandType, Shape
-from nnapi.ops.quantization import dequantize, requantizer, same_quantization
+from nnapi.ops.quantized_values import dequantize, requantizer, same_quantization
 from nnapi.ops.shapes import Padding, Pair, same_padding
 
 TYPES: Mapping[int, str] = {

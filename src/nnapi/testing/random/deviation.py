@@ -17,7 +17,7 @@ import numpy as np
 
 from nnapi.errors import NnapiError, need_value
 from nnapi.model.operand import DTYPES, Array
-from nnapi.ops.quantization import dequantize
+from nnapi.ops.quantized_values import dequantize
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.device import device
 from nnapi.testing.build import build, run_example

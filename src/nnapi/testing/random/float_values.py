@@ -6,7 +6,7 @@ from dataclasses import replace
 from nnapi.codes import OperationCode
 from nnapi.model.operand import Array
 from nnapi.model.operation import REGISTRY
-from nnapi.ops.quantization import dequantize
+from nnapi.ops.quantized_values import dequantize
 from nnapi.testing.example import Example, Graph, OperandSpec
 from nnapi.testing.random.subgraphs import CONSTANTS, Part
 

@@ -10,7 +10,7 @@ from nnapi.model.operand import Array
 from nnapi.model.operation import REGISTRY
 from nnapi.ops.lstm_cell import ACTIVATIONS, gate, lstm_step
 from nnapi.ops.lstm_parameters import Cell, cell_of
-from nnapi.ops.sequence import by_time, link, over_time
+from nnapi.ops.recurrent_sequence import by_time, link, over_time
 
 EXPONENTS = {"fp32": 126.0, "fp16": 14.0}
 """Powers of two within which a value has all its digits."""

@@ -9,7 +9,7 @@ from nnapi.drivers.openvino.context import Context, activate, align, clamp_store
 from nnapi.drivers.openvino.patterns import find_error_function
 from nnapi.drivers.openvino.value import Value, number
 from nnapi.lowering.lower import require
-from nnapi.ops.quantization import dequantize, same_quantization
+from nnapi.ops.quantized_values import dequantize, same_quantization
 
 COARSE = 100
 """Times the result's scale: beyond, a computed slope of 0 shows, because it is dequantized to a float next to 0."""

@@ -9,8 +9,8 @@ from nnapi.drivers.openvino.context import Context, activate, align, lower
 from nnapi.drivers.openvino.patterns import multiply
 from nnapi.drivers.openvino.value import Node, Value, number
 from nnapi.lowering.lower import require
-from nnapi.ops.quantization import same_quantization
-from nnapi.ops.types import INT32
+from nnapi.ops.quantized_values import same_quantization
+from nnapi.ops.signature_types import INT32
 
 FUNCTIONS = {
     Op.MAXIMUM: op.maximum,

@@ -19,7 +19,7 @@ from nnapi.lowering.lower import require
 from nnapi.lowering.windows import limit_steps, too_wide
 from nnapi.model.operand import Shape
 from nnapi.ops.shapes import Padding, Pair
-from nnapi.ops.types import INT32
+from nnapi.ops.signature_types import INT32
 
 
 @lower(Op.CONV_2D, Op.DEPTHWISE_CONV_2D, Op.GROUPED_CONV_2D)

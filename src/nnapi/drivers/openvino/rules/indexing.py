@@ -8,9 +8,9 @@ from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, align, integers, lower
 from nnapi.drivers.openvino.value import Node, Value
 from nnapi.lowering.lower import require
-from nnapi.ops.quantization import same_quantization
+from nnapi.ops.quantized_values import same_quantization
 from nnapi.ops.shapes import axis_of
-from nnapi.ops.types import INT32
+from nnapi.ops.signature_types import INT32
 
 MODES = {Op.ARGMAX: "max", Op.ARGMIN: "min"}
 

@@ -12,7 +12,7 @@ from nnapi.drivers.openvino.context import FLOATS, Context, axis_in, computes_fi
 from nnapi.drivers.openvino.value import Kind, Node, Value, number, round_to_quantized
 from nnapi.model.operand import Array, OperandType, Shape
 from nnapi.ops.pad import MODES
-from nnapi.ops.quantization import same_quantization
+from nnapi.ops.quantized_values import same_quantization
 from nnapi.ops.shapes import axis_of
 from nnapi.ops.slice import slice_steps
 

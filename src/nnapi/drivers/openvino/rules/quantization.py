@@ -7,7 +7,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.openvino.api import op
 from nnapi.drivers.openvino.context import Context, lower
 from nnapi.drivers.openvino.value import Value, number
-from nnapi.ops.types import INT32
+from nnapi.ops.signature_types import INT32
 
 
 @lower(Op.QUANTIZE)

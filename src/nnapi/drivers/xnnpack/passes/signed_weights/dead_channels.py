@@ -9,7 +9,7 @@ from nnapi.drivers.xnnpack.passes.signed_weights.channel_splitting import Outlie
 from nnapi.formats.tflite.convolutions import Conv
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor
 from nnapi.model.operand import Array
-from nnapi.ops.quantization import BOUNDS
+from nnapi.ops.quantized_values import BOUNDS
 
 LARGEST = 2**12
 """The most values of a filter that is examined: larger sums never have sure bounds."""

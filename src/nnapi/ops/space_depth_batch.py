@@ -20,7 +20,7 @@ from nnapi.model.operation import Operation
 from nnapi.model.parameter import Layout, Scalar, Tensor, Values, positive, upto
 from nnapi.ops.pad import add_paddings, pad, zero_point_facet
 from nnapi.ops.shapes import axis_of
-from nnapi.ops.types import reals
+from nnapi.ops.signature_types import reals
 
 
 def _blocks(code: OperationCode) -> Operation:

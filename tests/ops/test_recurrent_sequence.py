@@ -8,7 +8,7 @@ import pytest
 
 from nnapi.errors import OpFailedError
 from nnapi.model.operand import Array, tensor
-from nnapi.ops.sequence import check_aux, link, over_time, run_both
+from nnapi.ops.recurrent_sequence import check_aux, link, over_time, run_both
 
 
 def running_sum(x: Any, aux: Any, h: Any) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nnapi.codes import FuseCode
 from nnapi.model.operand import ChannelQuantization, tensor
-from nnapi.ops.quantization import dequantize, offset, quantized_range, requantizer, round_half_away
+from nnapi.ops.quantized_values import dequantize, offset, quantized_range, requantizer, round_half_away
 from tests.ops.tensor_cases import quickly
 
 NONE, RELU, RELU1, RELU6 = FuseCode.FUSED_NONE, FuseCode.FUSED_RELU, FuseCode.FUSED_RELU1, FuseCode.FUSED_RELU6
