@@ -31,7 +31,7 @@ import nnapi
 from nnapi import Builder, trace
 from nnapi.cli.inputs import read_arrays
 from nnapi.drivers.reference.program import Program
-from nnapi.runtime.executors.executors import OnDevice
+from nnapi.runtime.executors.wrappers import OnDevice
 from nnapi.trace import Layer, Span, spans
 
 MOST_NANOSECONDS, MOST_OFF, MOST_ON, LEAST_COVERED = 100, 0.01, 0.05, 0.90

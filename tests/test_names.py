@@ -44,7 +44,7 @@ TESTED_BY = {
     "lowering/tflite": "lowering/tflite/test_canonical_rules.py",
     "drivers/litert/outliers.py": "drivers/xnnpack/passes/signed_weights/test_channel_splitting.py",
     "importers/onnx": "importers/onnx",
-    "formats/tflite/lstm_fuse.py": "drivers/xnnpack/passes/test_state_variables.py",
+    "formats/tflite/fuse_lstm.py": "drivers/xnnpack/passes/test_state_variables.py",
     "formats/tflite/state_variables.py": "drivers/xnnpack/passes/test_state_variables.py",
     "exporters/dynamic_dimensions.py": "exporters/test_onnx_export.py",
     "exporters/nested.py": "exporters/test_onnx_export.py",

@@ -21,7 +21,7 @@ from nnapi.exporters.tflite.convert import Conversion as TfliteConversion
 from nnapi.formats.tflite.operators import BY_NAME
 from nnapi.importers.onnx import rules as onnx_importer
 from nnapi.importers.tflite import rules as tflite_importer
-from nnapi.lowering.decomposition import RULES as DECOMPOSITIONS
+from nnapi.lowering.decomposition_builder import RULES as DECOMPOSITIONS
 from nnapi.lowering.tflite.context import RENAMED
 from nnapi.lowering.tflite.context import RULES as CANONICAL
 from nnapi.ops import HOMES

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from nnapi.codes import OperationCode
-from nnapi.model.borrowed import hold
+from nnapi.model.borrowed_memory import hold
 from nnapi.model.model import Model, constants
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.device import Device

@@ -16,7 +16,7 @@ from nnapi.codes import OperationCode as Op
 from nnapi.drivers.base import Verdict
 from nnapi.errors import NnapiError
 from nnapi.lowering import decompose  # noqa: F401  (registers the rules)
-from nnapi.lowering.decomposition import RULES
+from nnapi.lowering.decomposition_builder import RULES
 from nnapi.lowering.rules import Rules
 from nnapi.model.facts import Kind
 from nnapi.operation_codes import FAMILY_OF

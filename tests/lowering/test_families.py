@@ -9,7 +9,7 @@ from nnapi.codes import OperationCode
 from nnapi.drivers.litert.context import RULES as LITERT
 from nnapi.exporters.onnx.convert import Conversion as OnnxConversion
 from nnapi.exporters.tflite.context import RULES as EXPORTER
-from nnapi.lowering.decomposition import RULES as DECOMPOSITIONS
+from nnapi.lowering.decomposition_builder import RULES as DECOMPOSITIONS
 from nnapi.lowering.tflite.context import RULES as CANONICAL
 from nnapi.operation_codes import FAMILIES, FAMILY_OF
 

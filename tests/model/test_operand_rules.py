@@ -19,7 +19,7 @@ from nnapi.errors import (
     error_for,
 )
 from nnapi.runtime.compilation import Compilation
-from nnapi.runtime.executors.executors import execute
+from nnapi.runtime.executors.wrappers import execute
 from tests.graphs import FLOATS, finished_sum, number, open_sum
 
 NONE = None

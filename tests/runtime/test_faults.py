@@ -19,7 +19,7 @@ from nnapi.drivers.faulty import Fault, Faulty, Phase
 from nnapi.errors import MissedDeadlineError, MissedDeadlineTransientError, NnapiError, OpFailedError, error_for
 from nnapi.model.operand import Array
 from nnapi.runtime.event import COLLAPSED
-from nnapi.runtime.executors.executors import execute
+from nnapi.runtime.executors.wrappers import execute
 from tests.runtime.device_cases import GIVEN, REFERENCE, chained, limited
 from tests.runtime.fault_cases import (
     ERRORS,

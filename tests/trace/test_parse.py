@@ -12,7 +12,7 @@ from nnapi.trace.chrome import from_chrome
 from nnapi.trace.labels import Layer, Phase
 from nnapi.trace.marks import from_ftrace
 from nnapi.trace.parse import Report, parse, parse_file
-from nnapi.trace.table import detail, table, to_json
+from nnapi.trace.timing_table import detail, table, to_json
 from tests.trace.trace_cases import HEADER, line, report, trace
 
 RUN = """

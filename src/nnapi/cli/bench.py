@@ -33,8 +33,8 @@ from nnapi.cli.options import (
     load,
     split_names,
 )
+from nnapi.cli.printing import console, print_json, table, to_json
 from nnapi.cli.progress import progress
-from nnapi.cli.text import console, print_json, table, to_json
 from nnapi.cluster.shards import Cluster
 from nnapi.errors import Mistake, NnapiError
 from nnapi.model.precision import Precision

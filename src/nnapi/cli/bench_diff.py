@@ -13,7 +13,7 @@ from rich.text import Text
 
 from nnapi.cli.failure import ExitCode
 from nnapi.cli.options import Json
-from nnapi.cli.text import console, print_json, table
+from nnapi.cli.printing import console, print_json, table
 from nnapi.errors import Mistake
 from nnapi.printable import format_bytes, pluralize
 from nnapi.report.compare import ALPHA, FEWEST, THRESHOLD, Change, Difference, Verdict, compare

@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from nnapi.cli.options import Json
-from nnapi.cli.text import console, print_json, table
+from nnapi.cli.printing import console, print_json, table
 from nnapi.errors import Mistake
 from nnapi.printable import format_bytes, pluralize
 from nnapi.runtime.cache.compilation_cache import LIMIT

@@ -14,8 +14,8 @@ from nnapi.capi.installation import library_problem
 from nnapi.cli.check_random import check_random
 from nnapi.cli.failure import ExitCode
 from nnapi.cli.options import Json, JsonFile, Names, ProfileFile, add_profile, device_option, split_names
+from nnapi.cli.printing import console, count_table, duration, print_json, table, to_json
 from nnapi.cli.progress import progress
-from nnapi.cli.text import console, count_table, duration, print_json, table, to_json
 from nnapi.errors import Mistake
 from nnapi.printable import pluralize
 from nnapi.testing.conformance import Result, Status, match_name, run

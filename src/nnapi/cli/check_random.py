@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from nnapi.cli.failure import ExitCode
+from nnapi.cli.printing import console, count_table, duration, print_json, to_json
 from nnapi.cli.progress import progress
-from nnapi.cli.text import console, count_table, duration, print_json, to_json
 from nnapi.codes import OperationCode
 from nnapi.errors import Mistake
 from nnapi.model.operation import REGISTRY, Operation

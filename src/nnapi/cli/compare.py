@@ -14,8 +14,8 @@ from nnapi.cli.file_driver import FileDriver, measure_file
 from nnapi.cli.info import EXAMPLES
 from nnapi.cli.inputs import read_arrays, runs
 from nnapi.cli.options import AsWeights, InputShapes, Int16AsFloat, Json, ModelFile, Seed, load
+from nnapi.cli.printing import console, indent, print_json, table
 from nnapi.cli.progress import progress
-from nnapi.cli.text import console, indent, print_json, table
 from nnapi.errors import Mistake, NnapiError
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, OperandType, combine

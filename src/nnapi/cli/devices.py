@@ -14,8 +14,8 @@ from rich.text import Text
 import nnapi
 from nnapi.capi import installation
 from nnapi.cli.options import Json, Names, device_option
+from nnapi.cli.printing import console, duration, indent, print_json, table
 from nnapi.cli.progress import progress
-from nnapi.cli.text import console, duration, indent, print_json, table
 from nnapi.codes import OperandCode
 from nnapi.drivers.base import Capabilities, Performance
 from nnapi.drivers.timings import Timed, Timings, find_processor

@@ -19,8 +19,8 @@ from nnapi.cli.options import (
     device_option,
     load,
 )
+from nnapi.cli.printing import console, print_json
 from nnapi.cli.progress import progress
-from nnapi.cli.text import console, print_json
 from nnapi.report.graph import graph_data
 from nnapi.report.html import explain_page
 from nnapi.runtime.settings import tunes

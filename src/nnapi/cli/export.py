@@ -9,7 +9,7 @@ import nnapi
 from nnapi.cli.failure import ExitCode, fail
 from nnapi.cli.info import EXAMPLES, examples_by_model
 from nnapi.cli.options import AsWeights, InputShapes, Int16AsFloat, ModelFile, load
-from nnapi.cli.text import console
+from nnapi.cli.printing import console
 from nnapi.errors import Mistake, NnapiError
 from nnapi.exporters import FORMATS
 from nnapi.testing.build import build

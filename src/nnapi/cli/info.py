@@ -12,7 +12,7 @@ from rich.text import Text
 
 import nnapi
 from nnapi.cli.options import AsWeights, InputShapes, Int16AsFloat, Json, ModelFile, load
-from nnapi.cli.text import console, indent, print_json, table
+from nnapi.cli.printing import console, indent, print_json, table
 from nnapi.errors import NnapiError
 from nnapi.model.model import Lifetime, Operand
 from nnapi.model.operation import REGISTRY, Operation

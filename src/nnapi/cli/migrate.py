@@ -17,9 +17,9 @@ from nnapi.cli.file_driver import FileDriver, measure_file
 from nnapi.cli.info import EXAMPLES, examples_by_model
 from nnapi.cli.inputs import read_arrays
 from nnapi.cli.options import Json, ModelFiles, Names, Seed, device_option, load
+from nnapi.cli.printing import console, indent, print_json, table
 from nnapi.cli.progress import progress
 from nnapi.cli.suggested_edits import list_edits
-from nnapi.cli.text import console, indent, print_json, table
 from nnapi.cli.vendor_compilers import Answer, ask_compilers
 from nnapi.errors import NnapiError
 from nnapi.model.model import Model

@@ -9,7 +9,7 @@ import typer
 
 import nnapi
 from nnapi.cli.connected_phones import add_phone, drop_phone
-from nnapi.cli.text import console
+from nnapi.cli.printing import console
 from nnapi.drivers import adb
 from nnapi.errors import BadDataError, UnavailableDeviceError, need
 

@@ -14,12 +14,12 @@ from nnapi.cli.cluster_runs import connect_if, run_on
 from nnapi.cli.failure import ExitCode, describe_failure, fail
 from nnapi.cli.inputs import FinishedRun, read_inputs, runs
 from nnapi.cli.options import add_profile
+from nnapi.cli.printing import Console, console, duration, print_json
 from nnapi.cli.progress import progress
 from nnapi.cli.run_options import RunOptions, with_options
 from nnapi.cli.run_results import RunResult, compare_vectors, describe_run, describe_runs, draw, show, summarize, write
 from nnapi.cli.sounds import is_sound
 from nnapi.cli.subject import Subject, load_subject
-from nnapi.cli.text import Console, console, duration, print_json
 from nnapi.cluster.shards import Cluster
 from nnapi.errors import Mistake
 from nnapi.printable import pluralize

@@ -15,10 +15,10 @@ from rich.text import Text
 
 import nnapi
 from nnapi.cli.inputs import FinishedRun
+from nnapi.cli.printing import duration, indent, table
 from nnapi.cli.sound_events import view_events
 from nnapi.cli.subject import Subject
 from nnapi.cli.terminal_pictures import draw_in_terminal, encode_png
-from nnapi.cli.text import duration, indent, table
 from nnapi.errors import Mistake
 from nnapi.report.machine import machine
 from nnapi.vision.drawing import draw_caption

@@ -9,7 +9,7 @@ import typer
 
 import nnapi
 from nnapi.cli.options import Names, device_option
-from nnapi.cli.text import console
+from nnapi.cli.printing import console
 from nnapi.drivers.isolated.allowance import Allowance
 from nnapi.drivers.isolated.service import APPLICATIONS, RATE, Service
 from nnapi.errors import Mistake

@@ -20,7 +20,7 @@ from rich.console import Console
 
 from nnapi.capi import installation
 from nnapi.capi.strace import Begin, End, decode
-from nnapi.cli.text import WIDE, table
+from nnapi.cli.printing import WIDE, table
 from nnapi.codes import ResultCode
 from nnapi.errors import Mistake
 from nnapi.printable import pluralize

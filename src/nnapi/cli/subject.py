@@ -14,7 +14,7 @@ from nnapi.codes import OperationCode
 from nnapi.errors import Mistake
 from nnapi.vision.families import find_family
 from nnapi.vision.families.family import input_shape
-from nnapi.vision.families.masks import count_classes
+from nnapi.vision.families.segmentation import count_classes
 from nnapi.vision.file_metadata import Description, describe
 from nnapi.vision.labels import find_data_set, fit_labels, read_labels
 from nnapi.vision.outputs import class_count, output_operands

@@ -12,15 +12,15 @@ import nnapi
 from nnapi import trace as tracing
 from nnapi.cli.inputs import read_arrays
 from nnapi.cli.options import AsPrecision, AsWeights, InputShapes, Int16AsFloat, ModelFile, Names, device_option, load
+from nnapi.cli.printing import console
 from nnapi.cli.progress import progress
-from nnapi.cli.text import console
 from nnapi.errors import Mistake
 from nnapi.printable import printable
 from nnapi.report.trace_files import FORMATS, write_trace
 from nnapi.trace.marks import from_ftrace
 from nnapi.trace.parse import Report, parse, parse_file
 from nnapi.trace.systrace import to_ftrace
-from nnapi.trace.table import detail, table, to_json
+from nnapi.trace.timing_table import detail, table, to_json
 
 
 class Trace(TyperGroup):

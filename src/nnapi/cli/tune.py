@@ -9,8 +9,8 @@ import typer
 import nnapi
 from nnapi.cli.inputs import read_arrays
 from nnapi.cli.options import AsPrecision, AsWeights, Json, ModelFiles, Names, device_option, load
+from nnapi.cli.printing import console, duration, print_json
 from nnapi.cli.progress import progress
-from nnapi.cli.text import console, duration, print_json
 from nnapi.errors import Mistake
 from nnapi.report.machine import machine
 from nnapi.runtime.planning.explain import as_data, list_times

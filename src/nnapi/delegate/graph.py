@@ -8,9 +8,9 @@ from typing import Any
 from nnapi.capi._bridge import ffi
 from nnapi.delegate.parameters import has_layout, read_parameters, size_of
 from nnapi.errors import BadDataError, NnapiError, need
+from nnapi.formats.tflite.flatbuffer import Record, Source
 from nnapi.formats.tflite.operators import OPERATORS, facts, options_table
 from nnapi.formats.tflite.reader import Blocks, File, Operator, Options, Subgraph, Tensor
-from nnapi.formats.tflite.table import Record, Source
 from nnapi.importers.refusals import Refused, expressible
 from nnapi.importers.tflite.tensors import operand_type
 from nnapi.model.graph import Signature

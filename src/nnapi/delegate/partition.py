@@ -17,7 +17,7 @@ from nnapi.errors import BadDataError, NnapiError, OpFailedError, need
 from nnapi.formats.tflite.reader import Tensor
 from nnapi.importers.tflite.convert import Import, list_variables
 from nnapi.importers.tflite.tensors import TYPES
-from nnapi.model.borrowed import BorrowedMemory
+from nnapi.model.borrowed_memory import BorrowedMemory
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.device import Device

@@ -9,7 +9,7 @@ from typing import Any
 
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
-from nnapi.lowering.decomposition import RULES, Decomposition
+from nnapi.lowering.decomposition_builder import RULES, Decomposition
 from nnapi.model.builder import Tensor
 from nnapi.model.call import Call
 from nnapi.model.model import Model, OperationCall

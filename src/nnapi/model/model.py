@@ -24,7 +24,7 @@ from nnapi.trace import Layer, Phase, Section
 from nnapi.trace.log import Log
 
 if TYPE_CHECKING:
-    from nnapi.model.borrowed import BorrowedMemory
+    from nnapi.model.borrowed_memory import BorrowedMemory
     from nnapi.model.matching import Facet, KnownMatch
 
 __all__ = [

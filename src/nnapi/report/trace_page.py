@@ -13,7 +13,7 @@ from nnapi.trace.marks import from_ftrace
 from nnapi.trace.parse import Run, parse
 from nnapi.trace.statistics import TOTAL
 from nnapi.trace.systrace import to_ftrace, trace_data
-from nnapi.trace.table import COLUMNS, NAMES, values
+from nnapi.trace.timing_table import COLUMNS, NAMES, values
 
 COLUMN_TITLES = [name for _, name in COLUMNS]
 

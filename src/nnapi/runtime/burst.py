@@ -12,9 +12,9 @@ from nnapi.errors import BadStateError, UnexpectedNullError, need
 from nnapi.locks import make_lock
 from nnapi.model.model import Model
 from nnapi.model.operand import Array, Shape
-from nnapi.runtime.executors.executors import execute
 from nnapi.runtime.executors.fast_path import find_fast_path, is_dynamic
 from nnapi.runtime.executors.observed import Observed, Observer, report, unwrap
+from nnapi.runtime.executors.wrappers import execute
 from nnapi.runtime.inputs import check_inputs, make_zeros
 from nnapi.trace import Layer, Phase, Section, spans
 from nnapi.trace.log import Log

@@ -32,10 +32,10 @@ from nnapi.runtime.choice.preparation import prepare
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.device import Device, Devices, list_candidates
 from nnapi.runtime.executors.deadline import deadline_after, read_nanoseconds
-from nnapi.runtime.executors.executors import execute
 from nnapi.runtime.executors.fast_path import FastPath, find_fast_path, is_dynamic
 from nnapi.runtime.executors.observed import Observed, Observer, unwrap
 from nnapi.runtime.executors.prepared_partitions import ReadyPlan
+from nnapi.runtime.executors.wrappers import execute
 from nnapi.runtime.extension_attributes import add_attribute
 from nnapi.runtime.inputs import check_inputs
 from nnapi.runtime.planning.explain import add_precisions, as_data, as_text, describe_wait, summary

@@ -18,8 +18,8 @@ from nnapi.drivers.base import Request
 from nnapi.errors import BadDataError, NnapiError, OpFailedError, need, need_value, translate_errors
 from nnapi.model.operand import Array
 from nnapi.notebook_display import NotebookDisplay
-from nnapi.runtime.executors.executors import execute
 from nnapi.runtime.executors.workers import run_in_background
+from nnapi.runtime.executors.wrappers import execute
 from nnapi.runtime.inputs import check_inputs
 from nnapi.trace import Layer, Phase, Section
 

@@ -24,7 +24,7 @@ from nnapi.runtime.burst import Burst
 from nnapi.runtime.compilation import Compilation
 from nnapi.runtime.event import Event
 from nnapi.runtime.executors.deadline import deadline_after, pick_earlier, read_nanoseconds
-from nnapi.runtime.executors.executors import execute
+from nnapi.runtime.executors.wrappers import execute
 from nnapi.runtime.extension_attributes import add_attribute
 from nnapi.trace import Layer, Phase, Section, spans
 

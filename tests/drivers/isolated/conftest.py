@@ -14,7 +14,7 @@ from tests.drivers.isolated.isolated_cases import Misbehaving
 @pytest.fixture
 def collect_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Collecting all garbage of the tests takes longer than any of them."""
-    for module in ("server", "channel_server"):
+    for module in ("connection_server", "channel_server"):
         monkeypatch.setattr(f"nnapi.drivers.isolated.{module}.free_memory", lambda: None)
 
 

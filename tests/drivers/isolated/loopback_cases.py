@@ -14,8 +14,8 @@ from nnapi import Model
 from nnapi.drivers.base import Driver, Outcome, Prepared, PrepareOptions, Request, Verdict
 from nnapi.drivers.isolated import connection as connection_module
 from nnapi.drivers.isolated.connection import Connection
+from nnapi.drivers.isolated.connection_server import Server
 from nnapi.drivers.isolated.protocol import Body
-from nnapi.drivers.isolated.server import Server
 from nnapi.drivers.isolated.session import Session
 from tests.drivers.isolated.isolated_cases import Misbehaving, reference
 

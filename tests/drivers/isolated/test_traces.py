@@ -13,7 +13,7 @@ from nnapi.trace.chrome import from_chrome, to_json
 from nnapi.trace.marks import from_ftrace
 from nnapi.trace.parse import parse
 from nnapi.trace.systrace import to_ftrace
-from nnapi.trace.table import table, values
+from nnapi.trace.timing_table import table, values
 from tests.drivers.isolated.isolated_cases import Misbehaving, model
 from tests.waiting import comes_true
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import tflite
 
+from nnapi.formats.tflite.flatbuffer import Source
 from nnapi.formats.tflite.operators import BY_NAME, NONE, OPERATORS, facts, options_table
 from nnapi.formats.tflite.reader import Options
-from nnapi.formats.tflite.table import Source
 from tests.formats.tflite.published_schema import getter, plain, published, setters, slots
 
 PROBES = {"?": True, "b": -3, "i": -70000, "I": 70000, "q": -(2**40), "f": 0.5}

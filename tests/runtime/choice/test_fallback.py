@@ -25,8 +25,8 @@ from nnapi.runtime.choice.predict import look_up, predict_plan
 from nnapi.runtime.choice.preparation import find_cpu, prepare, with_fallback
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.record import MEASURED, PREDICTED, Comparison, Record, keep
-from nnapi.runtime.executors.executors import Fallback
 from nnapi.runtime.executors.prepared_partitions import ClaimedError
+from nnapi.runtime.executors.wrappers import Fallback
 from nnapi.runtime.settings import Partitioning
 from tests.runtime.choice.trial_cases import Machine, network
 from tests.runtime.device_cases import ABS, GIVEN, NEG, REFERENCE, Scripted, as_it_is, chain, chained, limited

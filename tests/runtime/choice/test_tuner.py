@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from nnapi.model.borrowed import BorrowedMemory
+from nnapi.model.borrowed_memory import BorrowedMemory
 from nnapi.runtime.choice import tuner
 from nnapi.runtime.choice.trial import Stage
 from tests.runtime.choice.trial_cases import Machine, X

@@ -15,9 +15,9 @@ from typing import Any
 from nnapi.drivers.base import Driver
 from nnapi.drivers.engine_output import share_output
 from nnapi.drivers.installed_packages import Entry, entries
+from nnapi.drivers.isolated.connection_server import Server
 from nnapi.drivers.isolated.process_limits import limit_memory, lower_priority, refuse
 from nnapi.drivers.isolated.protocol import Body
-from nnapi.drivers.isolated.server import Server
 from nnapi.errors import UnavailableDeviceError
 
 GROUP = "nnapi.drivers"

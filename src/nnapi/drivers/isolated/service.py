@@ -22,11 +22,11 @@ from nnapi.drivers.base import Driver
 from nnapi.drivers.isolated import plain_values
 from nnapi.drivers.isolated.allowance import Allowance
 from nnapi.drivers.isolated.child import end_with
+from nnapi.drivers.isolated.connection_server import Server
 from nnapi.drivers.isolated.process import describe_end
 from nnapi.drivers.isolated.process_limits import lower_priority
 from nnapi.drivers.isolated.process_limits import refuse as refuse_calls
 from nnapi.drivers.isolated.protocol import Body, refuse
-from nnapi.drivers.isolated.server import Server
 from nnapi.drivers.isolated.session import Session
 from nnapi.drivers.isolated.shared_constants import Offers, Shelf
 from nnapi.errors import (

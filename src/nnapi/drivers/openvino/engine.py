@@ -21,7 +21,7 @@ from nnapi.drivers.prepared import PreparedPerShapes
 from nnapi.drivers.profiling import profile_engine
 from nnapi.errors import OpFailedError, need, need_value
 from nnapi.lowering.lower import assume_shapes, need_supported
-from nnapi.model.borrowed import hold
+from nnapi.model.borrowed_memory import hold
 from nnapi.model.memory import mappings
 from nnapi.model.model import Model, constants
 from nnapi.model.operand import Shape

@@ -7,8 +7,8 @@ import numpy as np
 from nnapi.codes import OperandCode
 from nnapi.exporters.nested import FileLowering, need_alike
 from nnapi.exporters.tflite.context import RULES, Context
+from nnapi.formats.tflite.fuse_lstm import fuse_lstm_steps
 from nnapi.formats.tflite.graph import Graph, Operator, Tensor, constant, remove_dead_operators
-from nnapi.formats.tflite.lstm_fuse import fuse_lstm_steps
 from nnapi.formats.tflite.operators import facts
 from nnapi.formats.tflite.schema import ELEMENTS
 from nnapi.formats.tflite.state_variables import make_state_variables

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from nnapi.errors import BadDataError, need
 from nnapi.formats.tflite import schema
-from nnapi.formats.tflite.table import Record, Source
+from nnapi.formats.tflite.flatbuffer import Record, Source
 
 BLOCK, IDENTIFIER = "TFLITE_METADATA", b"M001"
 DETECTOR = "DETECTOR_METADATA"

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from nnapi.errors import BadDataError, need
 from nnapi.formats.tflite import IDENTIFIER, schema
+from nnapi.formats.tflite.flatbuffer import Record, Source
 from nnapi.formats.tflite.operators import OPERATORS, options_table
 from nnapi.formats.tflite.sparse import Sparsity, sparsity
-from nnapi.formats.tflite.table import Record, Source
 from nnapi.model.graph import Names, Signature
 from nnapi.model.operand import Shape
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from nnapi.errors import BadDataError, need
 from nnapi.formats.tflite import schema
-from nnapi.formats.tflite.table import Record
+from nnapi.formats.tflite.flatbuffer import Record
 from nnapi.model.operand import Array, Shape
 
 LISTED = 1

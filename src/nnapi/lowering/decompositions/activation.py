@@ -1,7 +1,7 @@
 """RELU, RELU1, RELU6, TANH, LOGISTIC, ELU, PRELU, HARD_SWISH."""
 
 from nnapi.codes import OperationCode as Op
-from nnapi.lowering.decomposition import Decomposition, decomposition
+from nnapi.lowering.decomposition_builder import Decomposition, decomposition
 from nnapi.model.builder import Tensor
 
 BOUNDS = {Op.RELU: (0, None), Op.RELU1: (-1, 1), Op.RELU6: (0, 6)}

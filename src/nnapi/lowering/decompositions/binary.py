@@ -3,7 +3,7 @@
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.lowering.decomposition import RULES, Decomposition
+from nnapi.lowering.decomposition_builder import RULES, Decomposition
 from nnapi.model.builder import Tensor
 
 

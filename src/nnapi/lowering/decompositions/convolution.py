@@ -3,7 +3,7 @@
 from typing import Any
 
 from nnapi.codes import OperationCode as Op
-from nnapi.lowering.decomposition import Decomposition, decomposition
+from nnapi.lowering.decomposition_builder import Decomposition, decomposition
 from nnapi.model.builder import Tensor
 from nnapi.model.operand import OperandType
 from nnapi.ops.shapes import Padding, Pair

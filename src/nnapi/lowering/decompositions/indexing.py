@@ -1,7 +1,7 @@
 """ARGMAX, ARGMIN by TOPK_V2, EMBEDDING_LOOKUP by GATHER."""
 
 from nnapi.codes import OperationCode as Op
-from nnapi.lowering.decomposition import Decomposition, decomposition, read_stored, write_stored
+from nnapi.lowering.decomposition_builder import Decomposition, decomposition, read_stored, write_stored
 from nnapi.lowering.decompositions.binary import as_numbers
 from nnapi.model.builder import Tensor
 from nnapi.ops.shapes import axis_of

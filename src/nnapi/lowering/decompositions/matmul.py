@@ -7,7 +7,7 @@ import numpy as np
 
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
-from nnapi.lowering.decomposition import Decomposition, decomposition
+from nnapi.lowering.decomposition_builder import Decomposition, decomposition
 from nnapi.lowering.decompositions.convolution import convolve
 from nnapi.lowering.lower import require
 from nnapi.model.builder import Tensor

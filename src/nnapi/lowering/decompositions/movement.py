@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.lowering.decomposition import Decomposition, decomposition, outer_and_inner
+from nnapi.lowering.decomposition_builder import Decomposition, decomposition, outer_and_inner
 from nnapi.model.builder import Tensor
 from nnapi.model.operand import Array, OperandType
 from nnapi.ops.shapes import axis_of

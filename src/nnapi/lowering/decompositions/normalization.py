@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.lowering.decomposition import Decomposition, decomposition
+from nnapi.lowering.decomposition_builder import Decomposition, decomposition
 from nnapi.model.builder import Tensor
 from nnapi.ops.shapes import axis_of
 

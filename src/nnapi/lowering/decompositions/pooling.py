@@ -5,7 +5,7 @@ from functools import reduce
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.lowering.decomposition import Decomposition, decomposition, read_stored, write_stored
+from nnapi.lowering.decomposition_builder import Decomposition, decomposition, read_stored, write_stored
 from nnapi.lowering.decompositions.movement import pad
 from nnapi.lowering.lower import require
 from nnapi.model.builder import Tensor

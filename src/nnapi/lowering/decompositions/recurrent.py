@@ -6,7 +6,7 @@ from typing import Any
 
 from nnapi.codes import FuseCode
 from nnapi.codes import OperationCode as Op
-from nnapi.lowering.decomposition import CLAMPS, Decomposition, decomposition
+from nnapi.lowering.decomposition_builder import CLAMPS, Decomposition, decomposition
 from nnapi.lowering.decompositions.activation import clamp
 from nnapi.lowering.lower import require
 from nnapi.model.builder import Tensor

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 from nnapi.codes import OperandCode
 from nnapi.codes import OperationCode as Op
-from nnapi.lowering.decomposition import Decomposition, decomposition, read_stored, write_stored
+from nnapi.lowering.decomposition_builder import Decomposition, decomposition, read_stored, write_stored
 from nnapi.lowering.decompositions.binary import as_numbers, is_one
 from nnapi.lowering.lower import require
 from nnapi.model.builder import Tensor

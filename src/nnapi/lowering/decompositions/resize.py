@@ -3,7 +3,7 @@
 import numpy as np
 
 from nnapi.codes import OperationCode as Op
-from nnapi.lowering.decomposition import Decomposition, decomposition, read_stored, round_half_up, write_stored
+from nnapi.lowering.decomposition_builder import Decomposition, decomposition, read_stored, round_half_up, write_stored
 from nnapi.model.builder import Tensor
 from nnapi.ops.quantized_values import AWAY
 from nnapi.ops.resize import nearest_cells, neighbors

@@ -1,7 +1,7 @@
 """ABS, NEG, RSQRT, LOGICAL_NOT."""
 
 from nnapi.codes import OperationCode as Op
-from nnapi.lowering.decomposition import RULES
+from nnapi.lowering.decomposition_builder import RULES
 from nnapi.lowering.decompositions.binary import as_numbers
 
 RULES.own.update(

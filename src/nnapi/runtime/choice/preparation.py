@@ -21,7 +21,6 @@ from nnapi.runtime.choice.knowledge import Cached, Fixed, Knowledge, Measured, P
 from nnapi.runtime.choice.question import Question
 from nnapi.runtime.choice.record import PREDICTED, TINY, Record, keep
 from nnapi.runtime.device import REFERENCE, Device
-from nnapi.runtime.executors.executors import Fallback
 from nnapi.runtime.executors.prepared_partitions import (
     ClaimedError,
     Guard,
@@ -31,6 +30,7 @@ from nnapi.runtime.executors.prepared_partitions import (
     prepare_plan,
     run_on,
 )
+from nnapi.runtime.executors.wrappers import Fallback
 from nnapi.runtime.planning.plan import Plan, Run
 from nnapi.runtime.settings import Partitioning
 from nnapi.trace.log import Log

@@ -12,7 +12,7 @@ from enum import Enum, auto
 from typing import Protocol
 
 from nnapi.locks import make_lock
-from nnapi.model.borrowed import hold
+from nnapi.model.borrowed_memory import hold
 from nnapi.model.operand import Array
 from nnapi.runtime.choice.challenger import (
     Challenger,

@@ -12,7 +12,7 @@ from nnapi.model.nesting import list_nested
 from nnapi.runtime.cache.compilation_cache import Cache, OperationIndices
 from nnapi.runtime.device import Device
 from nnapi.runtime.executors.deadline import run_in_time
-from nnapi.runtime.executors.executors import OnDevice
+from nnapi.runtime.executors.wrappers import OnDevice
 from nnapi.runtime.planning.plan import Plan, Run
 from nnapi.runtime.verdicts.exclusions import exclusions_of, note_death
 from nnapi.trace import Phase, Section, span

@@ -12,9 +12,9 @@ from nnapi.vision.families.embedding import EMBEDDING
 from nnapi.vision.families.family import Family
 from nnapi.vision.families.images import DEPTHS, IMAGES
 from nnapi.vision.families.key_points import HEAT_MAPS, KEY_POINTS
-from nnapi.vision.families.masks import CLASSES, HAIR, MASK
 from nnapi.vision.families.posenet import POSENET
 from nnapi.vision.families.post_processed import POST_PROCESSED
+from nnapi.vision.families.segmentation import CLASSES, HAIR, MASK
 from nnapi.vision.outputs import output_operands, to_floats
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints, View

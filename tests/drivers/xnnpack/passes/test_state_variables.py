@@ -7,8 +7,8 @@ import pytest
 
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.xnnpack.lowering import lower_model
+from nnapi.formats.tflite.fuse_lstm import fuse_lstm_steps
 from nnapi.formats.tflite.graph import remove_dead_operators
-from nnapi.formats.tflite.lstm_fuse import fuse_lstm_steps
 from nnapi.formats.tflite.state_variables import make_state_variables
 from nnapi.model.operand import tensor
 from tests.drivers.xnnpack.cell_cases import SIZE, features, reals, shapes

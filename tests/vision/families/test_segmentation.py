@@ -14,7 +14,7 @@ from nnapi.cli import app
 from nnapi.codes import OperationCode
 from nnapi.vision.drawing import color_of, draw_classes
 from nnapi.vision.families import view_outputs
-from nnapi.vision.families.masks import to_runs
+from nnapi.vision.families.segmentation import to_runs
 from nnapi.vision.task import Task
 from nnapi.vision.view import Hints
 from tests.vision.family_cases import model_of, model_with_last

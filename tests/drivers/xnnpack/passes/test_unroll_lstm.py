@@ -11,9 +11,9 @@ from nnapi import compile
 from nnapi.codes import OperationCode as Op
 from nnapi.drivers.litert import lstm_cells
 from nnapi.drivers.xnnpack.lowering import lower_model
-from nnapi.drivers.xnnpack.passes import lstm_unroll
+from nnapi.drivers.xnnpack.passes import unroll_lstm
+from nnapi.formats.tflite.fuse_lstm import fuse_lstm_steps
 from nnapi.formats.tflite.graph import Operator, Tensor
-from nnapi.formats.tflite.lstm_fuse import fuse_lstm_steps
 from nnapi.model.operand import tensor
 from tests.drivers.xnnpack.cell_cases import BATCH as ROWS
 from tests.drivers.xnnpack.cell_cases import (
@@ -37,7 +37,7 @@ CELLS = {"LSTM", "UNIDIRECTIONAL_SEQUENCE_LSTM"}
 
 
 def is_written_out(model: Any) -> bool:
-    graph = lstm_unroll.unroll_lstm(fuse_lstm_steps(lower_model(model).graph))
+    graph = unroll_lstm.unroll_lstm(fuse_lstm_steps(lower_model(model).graph))
     return not CELLS & {operator.kind for operator in graph.operators}
 
 
@@ -146,7 +146,7 @@ def test_sums_of_several_steps_are_taken_apart_and_those_of_one_are_not(steps: i
     net = Net()
     outputs, memory = sequence(net, "float", 1, steps)
     model = net.finished(pack(net, outputs, 1), memory)
-    written = lstm_unroll.unroll_lstm(fuse_lstm_steps(lower_model(model).graph))
+    written = unroll_lstm.unroll_lstm(fuse_lstm_steps(lower_model(model).graph))
     shapes = [operator.output.shape for operator in written.operators if operator.kind == "SLICE"]
     assert shapes == ([] if steps == 1 else [(BATCH, 4 * UNITS)] * steps)
     agree(model)
@@ -238,7 +238,7 @@ def test_a_cell_whose_states_go_round(permitted: bool) -> None:
 def list_kinds(model: Any) -> list[str]:
     """The engine's operators of a model."""
     found = lower_model(model).graph
-    return [each.kind for each in lstm_unroll.unroll_lstm(found, rounds_states=model.rounded_states).operators]
+    return [each.kind for each in unroll_lstm.unroll_lstm(found, rounds_states=model.rounded_states).operators]
 
 
 def plain_cell(**extra: Tensor) -> Operator:

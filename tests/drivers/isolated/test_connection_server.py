@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from nnapi.drivers.base import Driver
+from nnapi.drivers.isolated import connection_server as server_module
 from nnapi.drivers.isolated import plain_values, protocol
-from nnapi.drivers.isolated import server as server_module
 from nnapi.drivers.isolated.allowance import Allowance
 from nnapi.drivers.isolated.channel import SIZE
+from nnapi.drivers.isolated.connection_server import Server
 from nnapi.drivers.isolated.descriptors import shared_file
 from nnapi.drivers.isolated.protocol import Body
-from nnapi.drivers.isolated.server import Server
 from nnapi.drivers.isolated.session import Session
 from nnapi.errors import UnavailableDeviceError
 from tests.drivers.isolated.isolated_cases import Misbehaving, model

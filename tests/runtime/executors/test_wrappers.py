@@ -11,7 +11,7 @@ from nnapi.drivers.base import Bound, DriverDiedError, Inference, LoopTimeoutErr
 from nnapi.errors import DeadObjectError, MissedDeadlineTransientError, OpFailedError, OutputInsufficientSizeError
 from nnapi.model.operand import Array, Shape
 from nnapi.runtime.device_queue import DeviceQueue
-from nnapi.runtime.executors.executors import Fallback, OnDevice, execute
+from nnapi.runtime.executors.wrappers import Fallback, OnDevice, execute
 from nnapi.trace import Layer, Phase, Section, recording
 from tests.runtime.device_cases import Scripted, as_it_is
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import nnapi
 from nnapi.cli import app
-from nnapi.cli.text import duration, print_json
+from nnapi.cli.printing import duration, print_json
 from nnapi.printable import printable
 
 

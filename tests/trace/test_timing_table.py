@@ -5,7 +5,7 @@ import json
 import pytest
 
 from nnapi.trace.parse import Run
-from nnapi.trace.table import STAR, detail, table, to_json, values
+from nnapi.trace.timing_table import STAR, detail, table, to_json, values
 from tests.trace.trace_cases import report
 
 TRACE = """

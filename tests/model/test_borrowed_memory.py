@@ -3,7 +3,7 @@
 import numpy as np
 
 from nnapi import Builder, Model, tensor
-from nnapi.model.borrowed import BorrowedMemory, hold
+from nnapi.model.borrowed_memory import BorrowedMemory, hold
 from nnapi.model.model import constants
 
 
