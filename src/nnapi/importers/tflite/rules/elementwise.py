@@ -1,15 +1,13 @@
-"""Elementwise operations."""
+"""Elementwise operations: arithmetic, comparisons, activations and functions."""
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.arithmetic import add, broadcast, choose
+from nnapi.importers.arithmetic import add
 from nnapi.importers.formulas import Term, cosine, divide_towards_zero, floor, gelu, nearest_integer, sign
-from nnapi.importers.graph import BOOL8, INT32, QUANT8
-from nnapi.importers.movement import transpose
+from nnapi.importers.graph import INT32
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
 from nnapi.importers.tflite.rules import rule
@@ -66,18 +64,6 @@ def leaky_relu(node: TfliteNode) -> None:
     node.emit(OperationCode.PRELU, x, node.graph.full(type, code))
 
 
-@rule("SOFTMAX")
-def softmax(node: TfliteNode) -> None:
-    x = node.input(0)
-    node.emit(OperationCode.SOFTMAX, x, node.real(node.options.beta, x))
-
-
-@rule("LOG_SOFTMAX")
-def log_softmax(node: TfliteNode) -> None:
-    x = node.input(0)
-    node.emit(OperationCode.LOG_SOFTMAX, x, node.real(1.0, x), node.i32(-1))
-
-
 @rule("ADD_N")
 def add_n(node: TfliteNode) -> None:
     total, *rest = node.inputs
@@ -87,32 +73,6 @@ def add_n(node: TfliteNode) -> None:
     for value in rest[:-1]:
         total = add(node, total, value)
     node.emit(OperationCode.ADD, total, rest[-1], node.i32(0))
-
-
-@rule("SELECT", "SELECT_V2", "STABLEHLO_SELECT")
-def select(node: TfliteNode) -> None:
-    """Lower SELECT; TFLite broadcasts, NNAPI does not."""
-    condition, x, y = node.inputs
-    shapes = {condition.shape, x.shape, y.shape}
-    if len(shapes) > 1:
-        known = [node.static_shape_of(value) for value in (condition, x, y)]
-        if node.kind == "SELECT" and condition.rank == 1 and x.rank > 1:  # one condition for each row
-            condition = node.reshape(condition, (*condition.shape, *(1 for _ in x.shape[1:])))
-            known[0] = condition.shape
-        shape = np.broadcast_shapes(*known)
-        condition, x, y = (broadcast(node, value, shape) for value in (condition, x, y))
-    if x.type.code == BOOL8:
-        chosen = choose(node, condition, node.graph.bytes(x), node.graph.bytes(y))
-        node.emit(OperationCode.NOT_EQUAL, chosen, node.graph.full(OperandType(QUANT8, (1,), 1.0, 0)))
-        return
-    node.emit(OperationCode.SELECT, condition, x, y)
-
-
-@rule("MULTINOMIAL")
-def multinomial(node: TfliteNode) -> None:
-    seeds = [int(seed) & 0x7FFFFFFF for seed in (node.options.seed, node.options.seed2)]
-    count = node.i32(node.number(1))
-    node.emit(OperationCode.RANDOM_MULTINOMIAL, node.input(0), count, node.graph.ints(seeds))
 
 
 def _floor_quotient(x: Term, y: Term) -> Term:
@@ -145,21 +105,3 @@ def formula(node: TfliteNode) -> None:
     if node.kind in ("ROUND", "SIGN"):
         node.static_shape_of(operands[0].value)
     node.deliver(FORMULAS[node.kind](*operands).value)
-
-
-@rule("CUMSUM")
-def cumsum(node: TfliteNode) -> None:
-    o, x = node.options, node.graph.real(node.input(0))
-    shape = node.static_shape_of(x)
-    axis = node.axis(node.number(1), x.rank)
-    n = shape[axis]
-    node.graph.reserve(x.type.dtype.itemsize * n * n)
-    triangle = np.tri(n, n, -1 if o.exclusive else 0, x.type.dtype)
-    triangle = triangle if o.reverse else triangle.T
-    order = [*(i for i in range(x.rank) if i != axis), axis]
-    last = x if order == sorted(order) else transpose(node, x, order)
-    rows = node.reshape(last, (math.prod(shape) // n, n))
-    matrix = node.graph.constant(triangle)
-    summed = node.apply(OperationCode.BATCH_MATMUL, rows, matrix, node.flag(False), node.flag(False), shape=rows.shape)
-    back = node.reshape(summed, last.shape)
-    node.deliver(back if last is x else transpose(node, back, np.argsort(order).tolist()))

@@ -1,4 +1,4 @@
-"""Slices, gathers, look-ups, arg max, top k, and scatters: products with one-hot matrices."""
+"""Slices, gathers, look-ups, selections, arg max, top k, and scatters, which are products with one-hot matrices."""
 
 import math
 from collections.abc import Sequence
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from nnapi.codes import OperationCode
-from nnapi.importers.arithmetic import add, choose, subtract, truth
-from nnapi.importers.graph import BOOL8, INT32, Value
+from nnapi.importers.arithmetic import add, broadcast, choose, subtract, truth
+from nnapi.importers.graph import BOOL8, INT32, QUANT8, Value
 from nnapi.importers.movement import flatten_coordinates, pick_rows, take, without_axis
 from nnapi.importers.refusals import expressible
 from nnapi.importers.tflite.node import TfliteNode
@@ -320,3 +320,22 @@ def _clamp(node: TfliteNode, value: Value, low: int, high: int) -> Value:
     assert value.type.code == INT32
     raised = node.apply(OperationCode.MAXIMUM, value, node.like(value, low))
     return node.apply(OperationCode.MINIMUM, raised, node.like(value, high))
+
+
+@rule("SELECT", "SELECT_V2", "STABLEHLO_SELECT")
+def select(node: TfliteNode) -> None:
+    """Lower SELECT; TFLite broadcasts, NNAPI does not."""
+    condition, x, y = node.inputs
+    shapes = {condition.shape, x.shape, y.shape}
+    if len(shapes) > 1:
+        known = [node.static_shape_of(value) for value in (condition, x, y)]
+        if node.kind == "SELECT" and condition.rank == 1 and x.rank > 1:  # one condition for each row
+            condition = node.reshape(condition, (*condition.shape, *(1 for _ in x.shape[1:])))
+            known[0] = condition.shape
+        shape = np.broadcast_shapes(*known)
+        condition, x, y = (broadcast(node, value, shape) for value in (condition, x, y))
+    if x.type.code == BOOL8:
+        chosen = choose(node, condition, node.graph.bytes(x), node.graph.bytes(y))
+        node.emit(OperationCode.NOT_EQUAL, chosen, node.graph.full(OperandType(QUANT8, (1,), 1.0, 0)))
+        return
+    node.emit(OperationCode.SELECT, condition, x, y)

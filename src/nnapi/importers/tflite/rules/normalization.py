@@ -1,4 +1,4 @@
-"""LOCAL_RESPONSE_NORMALIZATION and L2_NORMALIZATION."""
+"""LOCAL_RESPONSE_NORMALIZATION, L2_NORMALIZATION, SOFTMAX and LOG_SOFTMAX."""
 
 from nnapi.codes import OperationCode
 from nnapi.importers.refusals import expressible
@@ -18,3 +18,15 @@ def l2_normalization(node: TfliteNode) -> None:
     act = node.options.activation
     expressible(act == 0, f"NNAPI's L2_NORMALIZATION has no fused activation, the file wants {act}")
     node.emit(OperationCode.L2_NORMALIZATION, node.input(0))
+
+
+@rule("SOFTMAX")
+def softmax(node: TfliteNode) -> None:
+    x = node.input(0)
+    node.emit(OperationCode.SOFTMAX, x, node.real(node.options.beta, x))
+
+
+@rule("LOG_SOFTMAX")
+def log_softmax(node: TfliteNode) -> None:
+    x = node.input(0)
+    node.emit(OperationCode.LOG_SOFTMAX, x, node.real(1.0, x), node.i32(-1))
