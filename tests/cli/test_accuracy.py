@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nnapi
-from nnapi.cli.accuracy import detector, judge
+from nnapi.cli.accuracy import find_detector_outputs, judge
 from nnapi.errors import Mistake
 from nnapi.report.accuracy import Boxes
 from nnapi.report.dataset import Example
@@ -73,7 +73,7 @@ def test_models_that_do_not_fit() -> None:
 @pytest.mark.shared
 def test_a_detector_sees_its_own_boxes(shared: Path) -> None:
     model = nnapi.load(shared / "models" / "ssd_mobilenet_v1_coco_quant.tflite")
-    assert detector(model) == (2, 0, 1, 3)
+    assert find_detector_outputs(model) == (2, 0, 1, 3)
     compilation = nnapi.compile(model, "nnapi-reference")
     outputs: list[np.ndarray] = []
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import nnapi
 from nnapi.cli import app
-from nnapi.cli.info import Reason, find_reasons, first_level, lower_level
+from nnapi.cli.info import Reason, find_reasons, first_level, next_lower_level
 from nnapi.codes import OperandCode, OperationCode
 from nnapi.model.operation import REGISTRY
 from tests.single import scalar, single
@@ -37,7 +37,7 @@ def test_types_force_a_level() -> None:
     model = softmax("float16")
     assert model.feature_level == 3
     assert find_reasons(model, 3)[0] == Reason("SOFTMAX", (0,), "input is TENSOR_FLOAT16")
-    assert lower_level(model) == 1
+    assert next_lower_level(model) == 1
 
 
 def test_arguments_force_a_level() -> None:

@@ -14,7 +14,7 @@ from tests.networks import find_networks
 cases = pytest.importorskip("tests.delegate.delegate_cases", reason="ai-edge-litert is not installed")
 from nnapi.delegate import delegate as room  # noqa: E402  # it needs the bridge, as the cases do
 from nnapi.delegate.graph import LiteRtGraph  # noqa: E402
-from nnapi.delegate.parameters import has_layout, size_of  # noqa: E402
+from nnapi.delegate.parameters import can_read_parameters, size_of  # noqa: E402
 from nnapi.delegate.partition import NodeSubset, NotClaimed  # noqa: E402
 
 pytestmark = [*cases.pytestmark, pytest.mark.shared]
@@ -36,7 +36,7 @@ def read_by_the_delegate(path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tu
     class Watched(LiteRtGraph):
         def __init__(self, *arguments: Any, **named: Any) -> None:
             super().__init__(*arguments, **named)
-            seen.extend((node.kind, vars(node.options())) for node in self.nodes if has_layout(node.kind))
+            seen.extend((node.kind, vars(node.options())) for node in self.nodes if can_read_parameters(node.kind))
 
     def refuse(graph: LiteRtGraph, subset: NodeSubset) -> None:
         raise NotClaimed(dict.fromkeys(subset.nodes, "nothing is taken"))
@@ -82,6 +82,6 @@ def test_sizes_of_structures(kind: str) -> None:
 
 
 def test_parameters_of_all_operators_can_be_read_but_pointers_and_those_of_stablehlo() -> None:
-    unreadable = {row.name for row in OPERATORS if not has_layout(row.name)}
+    unreadable = {row.name for row in OPERATORS if not can_read_parameters(row.name)}
     assert unreadable == UNREADABLE | {row.name for row in OPERATORS if options_table(row.name).is_second}
-    assert has_layout("CUSTOM:mine")
+    assert can_read_parameters("CUSTOM:mine")

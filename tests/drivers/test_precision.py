@@ -4,7 +4,7 @@ import pytest
 
 from nnapi import Builder, Model, tensor
 from nnapi.drivers import precision
-from nnapi.drivers.precision import Offer, offer, refuse
+from nnapi.drivers.precision import Offer, offer_permitted, refuse
 from nnapi.model.precision import Precision
 
 FLOAT32, FLOAT16, BFLOAT16 = Precision
@@ -21,16 +21,16 @@ def network(permitted: Precision, type: str = "float32") -> Model:
 def test_the_processor_decides(name: str, able: Precision, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(precision, "find_instruction_sets", lambda: frozenset({name}))
     for permitted in (FLOAT16, BFLOAT16):
-        found = offer(network(permitted))
+        found = offer_permitted(network(permitted))
         reason = f"the processor has no {permitted} arithmetic"
         assert found == (Offer(permitted, FLOAT32) if permitted is able else refuse(reason))
-    assert offer(network(FLOAT32)) == Offer(FLOAT32)
+    assert offer_permitted(network(FLOAT32)) == Offer(FLOAT32)
 
 
 def test_other_models_keep_their_precision(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(precision, "find_instruction_sets", lambda: frozenset({"avx512_fp16"}))
-    assert offer(network(FLOAT16, "quant8_asymm")).reason == "the model is quantized"
-    assert offer(network(FLOAT16, "float16")).reason == "the model has no float32 tensors"
+    assert offer_permitted(network(FLOAT16, "quant8_asymm")).reason == "the model is quantized"
+    assert offer_permitted(network(FLOAT16, "float16")).reason == "the model has no float32 tensors"
 
 
 def test_a_variant_has_the_other_precision() -> None:

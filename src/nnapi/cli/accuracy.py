@@ -88,7 +88,7 @@ def _values(model: Model, expected: Sequence[Sequence[Array]]) -> Metrics:
 
 
 def _boxes(model: Model, given: Sequence[Boxes]) -> Metrics:
-    indexes = detector(model)
+    indexes = find_detector_outputs(model)
     if indexes is None:
         raise Mistake(f"the data set has boxes, and {model.name} does not end with DETECTION_POSTPROCESSING")
     scores, corners, classes, count = indexes
@@ -109,7 +109,7 @@ def _boxes(model: Model, given: Sequence[Boxes]) -> Metrics:
     return metrics
 
 
-def detector(model: Model) -> tuple[int, int, int, int] | None:
+def find_detector_outputs(model: Model) -> tuple[int, int, int, int] | None:
     """Return the indexes of scores, boxes, classes and count among the outputs; None if the model is not a detector."""
     roles: dict[int, int] = {}
     for position, output in enumerate(model.outputs):

@@ -134,7 +134,7 @@ def _print_level(out: Console, model: nnapi.Model) -> None:
         where = "" if not numbers else f"#{numbers[0]}" + (f" and {len(numbers) - 1} more" if numbers[1:] else "")
         rows.add_row(name, f"[dim]{where}[/]", Text(", ".join(reason.facet for reason in reasons)))
     out.print(indent(rows))
-    out.print(f"\nWithout {'this' if rows.row_count == 1 else 'these'} level {lower_level(model)} would do.")
+    out.print(f"\nWithout {'this' if rows.row_count == 1 else 'these'} level {next_lower_level(model)} would do.")
 
 
 def find_reasons(model: nnapi.Model, level: int) -> list[Reason]:
@@ -157,7 +157,7 @@ def first_level(operation: Operation) -> int:
     return min(min(parameter.types.values(), default=1) for parameter in parameters)
 
 
-def lower_level(model: nnapi.Model) -> int:
+def next_lower_level(model: nnapi.Model) -> int:
     levels = {facet.level for facet in model.facets}
     return max(levels - {model.feature_level}, default=1)
 
@@ -182,7 +182,7 @@ def _describe(file: Path, model: nnapi.Model, file_size: int) -> dict[str, Any]:
             {"operation": reason.operation or None, "numbers": list(reason.numbers), "facet": reason.facet}
             for reason in (find_reasons(model, level) if level > 1 else ())
         ],
-        "level_without": lower_level(model),
+        "level_without": next_lower_level(model),
     }
 
 

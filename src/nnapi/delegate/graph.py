@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nnapi.capi._bridge import ffi
-from nnapi.delegate.parameters import has_layout, read_parameters, size_of
+from nnapi.delegate.parameters import can_read_parameters, read_parameters, size_of
 from nnapi.errors import BadDataError, NnapiError, need
 from nnapi.formats.tflite.flatbuffer import Record, Source
 from nnapi.formats.tflite.operators import OPERATORS, facts, options_table
@@ -37,7 +37,7 @@ class Node(Operator):
     is_delegated: bool = False
 
     def options(self) -> Options:
-        expressible(has_layout(self.kind), "a delegate is not told its parameters")
+        expressible(can_read_parameters(self.kind), "a delegate is not told its parameters")
         fields = options_table(self.kind).fields
         if not fields or not self.parameters:
             return Options(**{name: each.default for name, each in fields.items()})

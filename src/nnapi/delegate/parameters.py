@@ -32,7 +32,7 @@ def _structure(kind: str) -> tuple[struct.Struct, list[tuple[str, int]]] | None:
     return struct.Struct(format), members
 
 
-def has_layout(kind: str) -> bool:
+def can_read_parameters(kind: str) -> bool:
     """Return whether the parameters of an operator can be read."""
     return not options_table(kind).fields or _structure(kind) is not None
 

@@ -40,7 +40,7 @@ def refuse(reason: str) -> Offer:
     return Offer(Precision.FLOAT32, None, reason)
 
 
-def offer(model: Model) -> Offer:
+def offer_permitted(model: Model) -> Offer:
     """Return the permitted precision, with float32 as the other variant; float32 and the reason where the model or the
     processor excludes it."""
     wanted = model.precision

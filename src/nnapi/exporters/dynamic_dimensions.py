@@ -26,7 +26,7 @@ def is_dynamic(model: Model) -> bool:
     return not all(model.operands[index].type.is_known for index in model.inputs)
 
 
-def other_shapes(model: Model) -> list[Shape]:
+def list_other_shapes(model: Model) -> list[Shape]:
     return [tuple(size or OTHER for size in model.operands[index].type.dimensions) for index in model.inputs]
 
 

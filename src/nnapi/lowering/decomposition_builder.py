@@ -159,17 +159,17 @@ class Decomposition(Builder):
         first[axis], count[axis] = begin, size
         return self.slice(tensor, np.array(first, np.int32), np.array(count, np.int32))
 
-    def join(self, parts: Sequence[Tensor], axis: int) -> Tensor:
+    def concatenate(self, parts: Sequence[Tensor], axis: int) -> Tensor:
         """Return tensors side by side."""
         if len(parts) == 1:
             return parts[0]
         shape = list(parts[0].shape)
         shape[axis] = sum(part.shape[axis] for part in parts)
         if parts[0].type.code not in MOVABLE:
-            return self._join_integers(parts, shape, axis)
+            return self._concatenate_integers(parts, shape, axis)
         return self.concatenation(list(parts), axis, out=parts[0].type.with_dimensions(tuple(shape)))
 
-    def _join_integers(self, parts: Sequence[Tensor], shape: Sequence[int], axis: int) -> Tensor:
+    def _concatenate_integers(self, parts: Sequence[Tensor], shape: Sequence[int], axis: int) -> Tensor:
         """Concatenate int32 tensors by padding each with zeros and adding them: CONCATENATION does not take int32."""
         total, begin = None, 0
         for part in parts:

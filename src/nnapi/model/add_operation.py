@@ -10,7 +10,7 @@ from nnapi.model.graph import Graph, Lifetime, Operand, OperationCall, label_cal
 from nnapi.model.lifecycle import State
 from nnapi.model.matching import KnownMatch
 from nnapi.model.operation import REGISTRY
-from nnapi.model.validation import check_graph, count_needed, run_order
+from nnapi.model.validation import check_graph, count_needed_inputs, run_order
 
 SUBGRAPH = Lifetime.SUBGRAPH  # a member of an enumeration is slow to look up
 
@@ -78,7 +78,7 @@ def _match(
 
 
 def _trim(model: Described, call: OperationCall) -> OperationCall:
-    count = count_needed(model, call)
+    count = count_needed_inputs(model, call)
     if count == len(call.inputs):
         return call
     inputs = call.inputs[:count]

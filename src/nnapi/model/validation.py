@@ -97,7 +97,7 @@ def run_order(model: Graph) -> list[OperationCall]:
     return order
 
 
-def count_needed(model: Graph, call: OperationCall) -> int:
+def count_needed_inputs(model: Graph, call: OperationCall) -> int:
     """Return the number of inputs without trailing constant defaults, which lower feature levels lack."""
     if call.match is None or call.match.overload.is_variadic:
         return len(call.inputs)

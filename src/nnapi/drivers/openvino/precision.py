@@ -1,7 +1,7 @@
 """The precision that the engine is asked for."""
 
 from nnapi.drivers.instruction_sets import find_instruction_sets
-from nnapi.drivers.precision import Offer, offer
+from nnapi.drivers.precision import Offer, offer_permitted
 from nnapi.model.model import Model
 from nnapi.model.precision import Precision
 
@@ -13,7 +13,7 @@ def offer_precision(device: str, model: Model) -> Offer:
     """Return the precisions for a model on a kind of device; other devices than the CPU compute in float16."""
     if device != "CPU":
         return Offer(Precision.FLOAT16 if model.precision is Precision.FLOAT16 else Precision.FLOAT32)
-    found = offer(model)
+    found = offer_permitted(model)
     if found.usual is Precision.FLOAT16 and "amx_fp16" not in find_instruction_sets():
         return Offer(Precision.FLOAT32, Precision.FLOAT16, SLOW)
     return found

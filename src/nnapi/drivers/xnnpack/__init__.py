@@ -12,7 +12,7 @@ from nnapi.drivers.base import ENGINE, Capabilities, DeviceInfo, PrepareOptions,
 from nnapi.drivers.installed_packages import version
 from nnapi.drivers.litert.artifact import Compiled
 from nnapi.drivers.litert.driver import GraphDriver
-from nnapi.drivers.precision import Offer, offer, refuse
+from nnapi.drivers.precision import Offer, offer_permitted, refuse
 from nnapi.drivers.prepared import Shapes
 from nnapi.drivers.xnnpack.prepared import PreparedGraph
 from nnapi.model.graph import constants
@@ -104,7 +104,7 @@ class XnnpackDriver(GraphDriver[PreparedGraph]):
                 return refuse("LiteRT takes no recurrent operations in float16")
             if squaring := sorted(names & SQUARING):
                 return refuse(f"{squaring[0]} squares values, which float16 holds up to 255")
-        return offer(model)
+        return offer_permitted(model)
 
     def timings(self) -> Timings:
         from nnapi.drivers.xnnpack.timings import find_timings  # on demand: only predictions need it

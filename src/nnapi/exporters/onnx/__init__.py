@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from nnapi.errors import OpFailedError
-from nnapi.exporters.dynamic_dimensions import generalize, is_dynamic, other_shapes
+from nnapi.exporters.dynamic_dimensions import generalize, is_dynamic, list_other_shapes
 from nnapi.exporters.onnx.convert import Conversion
 from nnapi.exporters.onnx.graph import list_nodes
 from nnapi.exporters.onnx.transposes import sink_transposes
@@ -22,7 +22,7 @@ def write(model: Model, path: Path) -> None:
     """
     graph = Conversion.lower_file(model, ".onnx").finish()
     if is_dynamic(model):
-        other = Conversion.lower_file(model, ".onnx", other_shapes(model)).finish()
+        other = Conversion.lower_file(model, ".onnx", list_other_shapes(model)).finish()
         generalize(list(list_nodes(graph)), list(list_nodes(other)), ".onnx")
     try:
         from nnapi.exporters.onnx.writer import serialize

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from nnapi.exporters.dynamic_dimensions import generalize, is_dynamic, other_shapes
+from nnapi.exporters.dynamic_dimensions import generalize, is_dynamic, list_other_shapes
 from nnapi.exporters.tflite.convert import Conversion
 from nnapi.formats.tflite.graph import Operator
 from nnapi.formats.tflite.names import write_named_tensors, write_signature
@@ -21,7 +21,7 @@ def write(model: Model, path: Path) -> None:
     """Write the model; BadDataError lists refused operations."""
     conversion = Conversion.lower_file(model, ".tflite")
     if is_dynamic(model):
-        other = Conversion.lower_file(model, ".tflite", other_shapes(model))
+        other = Conversion.lower_file(model, ".tflite", list_other_shapes(model))
         ours, theirs = _list_operators(conversion), _list_operators(other)
         generalize(ours, theirs, ".tflite")
         _mark_dynamic(ours, theirs)

@@ -31,7 +31,7 @@ class Layout:
 
 def image(node: Node, i: int) -> Value:
     """Return input ``i`` as an NHWC image of float values."""
-    return node.read_numbers(i, stored_image(node, i))
+    return node.dequantize_unless_bytes(i, stored_image(node, i))
 
 
 def stored_image(node: Node, i: int) -> Value:
@@ -70,7 +70,7 @@ def align(node: Node, *indices: int, quantized: bool = False) -> tuple[list[Valu
         if len(shape) > HIGHEST_RANK and any(value.shape != shape for value in values):
             values = _lower_rank(node, values, [tensor.dims for tensor in tensors], shape)
     if not quantized:
-        values = [node.read_numbers(i, value) for i, value in zip(indices, values, strict=True)]
+        values = [node.dequantize_unless_bytes(i, value) for i, value in zip(indices, values, strict=True)]
     return values, Layout(shape, is_nhwc)
 
 

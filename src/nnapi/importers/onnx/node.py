@@ -146,9 +146,9 @@ class Node(AnyNode):
 
     def input(self, i: int) -> Value:
         """Return input ``i`` as float values in the file's axis order; bytes without a scale stay integers."""
-        return self.read_numbers(i, self.stored(i))
+        return self.dequantize_unless_bytes(i, self.stored(i))
 
-    def read_numbers(self, i: int, value: Value) -> Value:
+    def dequantize_unless_bytes(self, i: int, value: Value) -> Value:
         """Return the value of input ``i`` as floats, or as plain bytes if it has no scale."""
         return self.bare(value) if self.tensor(i).elem in BYTES else self.graph.real(value)
 

@@ -74,7 +74,7 @@ class Import:
         return self._models[index]
 
     @contextmanager
-    def within(self, index: int) -> Iterator[None]:
+    def entered_subgraph(self, index: int) -> Iterator[None]:
         """Mark subgraph ``index`` as in conversion; raise BadDataError where that is recursive."""
         need(index not in self._open, f"subgraph {index} refers to itself", BadDataError)
         need(len(self._open) <= DEEPEST, f"calls of subgraphs lie more than {DEEPEST} deep in each other", BadDataError)
@@ -101,7 +101,7 @@ class Import:
         conversion = Conversion(self, subgraph)
         if keeps_state:
             conversion.take_states()
-        with self.within(index):
+        with self.entered_subgraph(index):
             for operator in subgraph.operators:
                 conversion.convert(operator)
         outputs = conversion.results()
@@ -166,7 +166,7 @@ class Conversion:
     def inline(self, index: int, values: Sequence[Value]) -> list[Value]:
         """Inline another subgraph, applied to ``values``; return its outputs."""
         subgraph = self.whole.file.subgraph(index)
-        with self.whole.within(index):
+        with self.whole.entered_subgraph(index):
             inner = Conversion(self.whole, subgraph, self.graph)
             inner._values.update(zip(subgraph.inputs, values, strict=True))
             for operator in subgraph.operators:

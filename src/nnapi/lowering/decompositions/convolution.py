@@ -37,7 +37,7 @@ def grouped_conv_2d(
         x = b.block(input, 3, group * depth, depth)
         kernel, offset = (b.block(each, 0, group * channels, channels) for each in (filter, bias))
         parts.append(convolve(b, x, kernel, offset, out, **window))
-    return b.join(parts, 3)
+    return b.concatenate(parts, 3)
 
 
 @decomposition(Op.TRANSPOSE_CONV_2D)

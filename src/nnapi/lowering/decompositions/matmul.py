@@ -51,7 +51,7 @@ def batch_matmul(b: Decomposition, lhs: Tensor, rhs: Tensor, adj_x: bool, adj_y:
         )
         for i, j in zip(of_left, of_right, strict=True)
     ]
-    return b.restate(b.join(parts, 0), type.dimensions)
+    return b.restate(b.concatenate(parts, 0), type.dimensions)
 
 
 def _multiply_integers(

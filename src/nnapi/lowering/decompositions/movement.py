@@ -35,7 +35,7 @@ def fill(b: Decomposition, dims: Array, value: Any) -> Tensor:
 def pack(b: Decomposition, axis: int, inputs: Sequence[Tensor]) -> Tensor:
     shape = list(result(b))
     shape[axis] = 1
-    return b.join([b.restate(each, shape) for each in inputs], axis)
+    return b.concatenate([b.restate(each, shape) for each in inputs], axis)
 
 
 @decomposition(Op.TRANSPOSE)
@@ -95,7 +95,7 @@ def pad(b: Decomposition, input: Tensor, paddings: Array, pad_value: float | Non
                 shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
                 full = b.constant(np.full(shape, value, x.type.dtype), x.type.with_dimensions(shape))
                 parts.insert(min(at, len(parts)), full)
-        x = b.join(parts, axis)
+        x = b.concatenate(parts, axis)
     return x
 
 

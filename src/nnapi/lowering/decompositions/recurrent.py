@@ -98,7 +98,7 @@ def over_time(b: Decomposition, step: Step, x: Tensor, states: States, time_majo
         states = step(at_time, states)
         rows = states[0].shape
         outputs.append(b.restate(states[0], (1, *rows) if time_major else (rows[0], 1, rows[1])))
-    return b.join(outputs, axis), states
+    return b.concatenate(outputs, axis), states
 
 
 # Operations
@@ -113,7 +113,7 @@ def lstm(
     h, c = lstm_step(b, cell_of(operands), input, states)
     gates = b.call.results[0].dimensions[1] // c.shape[1]
     nothing = b.mul(c, b.number(c, 0), 0)
-    return b.join([nothing] * gates, 1), h, c, h
+    return b.concatenate([nothing] * gates, 1), h, c, h
 
 
 @decomposition(Op.UNIDIRECTIONAL_SEQUENCE_LSTM)
@@ -157,7 +157,7 @@ def both_directions(
         output, *after = made if isinstance(made, tuple) else [made]
         outputs.append(output if prefix == "fw_" else b.reverse(output, axis))
         last += after
-    return [*([b.join(outputs, 2)] if merge_outputs else outputs), *last]
+    return [*([b.concatenate(outputs, 2)] if merge_outputs else outputs), *last]
 
 
 def _list_operands(
@@ -171,10 +171,10 @@ def _list_operands(
     own = {name.removeprefix(prefix): operand for name, operand in operands.items() if name.startswith(prefix)}
     cell = {RENAMED.get(name, name): operand for name, operand in own.items() if not name.startswith("aux_")}
     weights = {name.removeprefix("aux_"): x for name, x in own.items() if name.startswith("aux_") and x is not None}
-    cell |= {name: b.join([cell[name], x], 1) for name, x in weights.items()}
+    cell |= {name: b.concatenate([cell[name], x], 1) for name, x in weights.items()}
     if aux_input is None or (prefix == "fw_" and not weights):
         return input, cell
-    return b.join([input, aux_input], 2) if weights else aux_input, cell
+    return b.concatenate([input, aux_input], 2) if weights else aux_input, cell
 
 
 @decomposition(Op.SVDF)
@@ -195,8 +195,8 @@ def svdf(
     state, after = features, nothing
     if memory > 1:
         earlier = b.block(b.restate(state_in, (batch, filters, memory)), 2, 0, memory - 1)
-        state = b.join([earlier, features], 2)
-        after = b.join([b.block(state, 2, 1, memory - 1), nothing], 2)
+        state = b.concatenate([earlier, features], 2)
+        after = b.concatenate([b.block(state, 2, 1, memory - 1), nothing], 2)
     weighted = b.mean(b.mul(state, weights_time, 0), [2], 1)
     ranks = b.mean(b.restate(weighted, (batch, filters // rank, rank)), [2], 1)
     total = b.mul(ranks, b.number(ranks, memory * rank), 0)

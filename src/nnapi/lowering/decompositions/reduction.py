@@ -36,7 +36,7 @@ def fold(b: Decomposition, input: Tensor, axes: Array, keep_dims: bool) -> Tenso
     while x.shape[1] > 1:
         half, odd = divmod(x.shape[1], 2)
         folded = combine(b, b.block(x, 1, 0, half), b.block(x, 1, half, half))
-        x = b.join([folded, b.block(x, 1, 2 * half, 1)], 1) if odd else folded
+        x = b.concatenate([folded, b.block(x, 1, 2 * half, 1)], 1) if odd else folded
     made = b.restate(x, b.call.results[0].dimensions)
     return is_one(b, made) if is_logical else made
 

@@ -28,7 +28,7 @@ from nnapi.runtime.executors.prepared_partitions import (
     name_operations,
     prepare_by_driver,
     prepare_plan,
-    run_on,
+    queue_on_device,
 )
 from nnapi.runtime.executors.wrappers import Fallback
 from nnapi.runtime.planning.plan import Plan, Run
@@ -62,7 +62,7 @@ def _decide(question: Question, guard: Guard | None) -> tuple[ReadyPlan, Knowled
     knowledge = recall(question)
     if isinstance(knowledge, Cached):
         plan, device, prepared = knowledge
-        queued = run_on(device, plan.only_run, prepared, question.options)
+        queued = queue_on_device(device, plan.only_run, prepared, question.options)
         return ReadyPlan(plan, guard(plan.only_run, queued) if guard else queued), knowledge
     ready = None
     if isinstance(knowledge, Measured | Predicted | Fixed) and knowledge.record:
@@ -163,4 +163,4 @@ def _prepare_on_cpu(model: Model, cpu: Device | None, options: PrepareOptions) -
 
     cpu = need_value(cpu, "there is no CPU device to compile the whole model for")
     plan = make_plan(model, [cpu], options.preference)
-    return ReadyPlan(plan, run_on(cpu, plan.only_run, prepare_by_driver(cpu, model, options), options))
+    return ReadyPlan(plan, queue_on_device(cpu, plan.only_run, prepare_by_driver(cpu, model, options), options))

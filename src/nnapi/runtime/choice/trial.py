@@ -318,7 +318,7 @@ class Trial:
             comparisons = [each.describe() for each in self.challengers]
             keep(self.question, self.key, Record.of(PREDICTED, self.active.plan, None, comparisons))
 
-    def conclude_as(self, recorded: float | None) -> None:
+    def conclude_as_recorded(self, recorded: float | None) -> None:
         """End without a comparison: an earlier process has recorded these seconds."""
         self.recorded, self.is_reported = recorded, False
         self._end()

@@ -177,7 +177,7 @@ def watch(question: Question, ready: ReadyPlan, seconds: Sequence[float], owner:
     if recorded and has_drifted(sorted(seconds)[len(seconds) // 2], recorded):
         owner.use(ready, trial, trial)
         return
-    trial.conclude_as(recorded)
+    trial.conclude_as_recorded(recorded)
     owner.use(ready, None, trial)
     _tuner.add(trial, reference)
 

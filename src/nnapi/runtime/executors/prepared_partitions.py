@@ -68,7 +68,7 @@ def prepare_plan(
             device, source.model, run, options, cache, _find_operations(plan.model, source.model, run)
         )
         partitions.append(partition)
-        queued = run_on(device, run, partition.prepared, options)
+        queued = queue_on_device(device, run, partition.prepared, options)
         return guard(run, queued) if guard else queued
 
     if plan.is_simple:
@@ -79,7 +79,7 @@ def prepare_plan(
     return ReadyPlan(plan, PreparedPlan(plan, prepare_run), partitions)
 
 
-def run_on(device: Device, run: Run, prepared: Prepared, options: PrepareOptions) -> OnDevice:
+def queue_on_device(device: Device, run: Run, prepared: Prepared, options: PrepareOptions) -> OnDevice:
     """Queue a prepared model on its device; a trace names the operations' numbers in the whole."""
     section = Section(device.layer, Phase.EXECUTION, device.name, model=run.model.name, operations=list(run.operations))
     return OnDevice(device, prepared, options.priority, section, partial(note_death, device.driver, run.model))

@@ -40,7 +40,7 @@ def clip(node: Node) -> Tensor:
         return layout.result(node, node.apply(OperationCode[known.name.removeprefix("FUSED_")], x))
     for i, number, code in ((1, low, OperationCode.MAXIMUM), (2, high, OperationCode.MINIMUM)):
         if number is None:
-            x = node.apply(code, x, node.read_numbers(i, node.stored(i)))
+            x = node.apply(code, x, node.dequantize_unless_bytes(i, node.stored(i)))
         elif math.isfinite(number):
             x = node.apply(code, x, _as_bound(node, x, number))
     return layout.result(node, x, node.tensor(0).elem)

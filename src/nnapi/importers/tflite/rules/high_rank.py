@@ -78,7 +78,7 @@ def _move_one_by_one(node: TfliteNode, row: Value, sizes: Sequence[int], order: 
 
 
 @HIGH_RANK.rule("CONCATENATION", "PACK")
-def join(node: TfliteNode) -> None:
+def concatenate_or_pack(node: TfliteNode) -> None:
     out, is_pack = node.static_shape_of(node.output), node.kind == "PACK"
     expressible(is_pack or not node.options.activation, "NNAPI fuses no activation with a CONCATENATION")
     axis = node.axis(node.options.axis, len(out))
